@@ -1,0 +1,31 @@
+"""The errors a user can meet: each message says what was expected, what came and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+__all__ = ["DagoptError", "InputError", "quoted", "unknown_name"]
+
+
+class DagoptError(Exception):
+    """Base class of every error that dagopt raises on purpose."""
+
+
+class InputError(DagoptError, ValueError):
+    """The data, the graph or an option given cannot be used; the message names it and the remedy."""
+
+
+def quoted(names: Iterable[object], most: int = 6) -> str:
+    """Join names for a message: ``'a', 'b' and 3 more``."""
+    listed = [repr(str(name)) for name in names]
+    if len(listed) > most:
+        return f"{', '.join(listed[:most])} and {len(listed) - most} more"
+    return ", ".join(listed)
+
+
+def unknown_name(what: str, name: object, known: Sequence[str]) -> InputError:
+    """Return the error for a name that is not among the known ones, with the nearest spelling."""
+    near = get_close_matches(str(name), known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else f"; there are: {quoted(known)}"
+    return InputError(f"unknown {what} {str(name)!r}{hint}")
