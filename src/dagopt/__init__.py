@@ -1,3 +1,66 @@
-"""dagopt: learn the structure of a Bayesian network by optimisation."""
+"""dagopt: learn the structure of a Bayesian network by optimisation, and know how good the answer is."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dagopt import datasets
+    from dagopt.constraints import Constraints
+    from dagopt.data.doctor import examine
+    from dagopt.data.simulate import simulate
+    from dagopt.data.table import as_table
+    from dagopt.errors import DagoptError, InputError
+    from dagopt.graph.dag import Graph
+    from dagopt.graph.formats import read_graph, write_graph
+    from dagopt.graph.metrics import compare
+    from dagopt.scores.build import make_score, score, score_table
 
 __version__ = "0.1.0.dev0"
+
+__all__ = [
+    "Constraints",
+    "DagoptError",
+    "Graph",
+    "InputError",
+    "as_table",
+    "compare",
+    "datasets",
+    "examine",
+    "make_score",
+    "read_graph",
+    "score",
+    "score_table",
+    "simulate",
+    "write_graph",
+]
+
+# Where each public name lives; imported at first use, so that `import dagopt` and `dagopt --help` are instant.
+_HOMES = {
+    "Constraints": "dagopt.constraints",
+    "DagoptError": "dagopt.errors",
+    "Graph": "dagopt.graph.dag",
+    "InputError": "dagopt.errors",
+    "as_table": "dagopt.data.table",
+    "compare": "dagopt.graph.metrics",
+    "examine": "dagopt.data.doctor",
+    "make_score": "dagopt.scores.build",
+    "read_graph": "dagopt.graph.formats",
+    "score": "dagopt.scores.build",
+    "score_table": "dagopt.scores.build",
+    "simulate": "dagopt.data.simulate",
+    "write_graph": "dagopt.graph.formats",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return import_module("dagopt.datasets")
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'dagopt' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

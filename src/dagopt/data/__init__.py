@@ -1,0 +1,1 @@
+"""Tables: reading them, looking at them, simulating them."""

@@ -1,0 +1,215 @@
+"""Background knowledge, as facts about each node's parent set: must ⊆ J ⊆ may, |J| ≤ at most."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.errors import InputError, unknown_name
+from dagopt.graph.dag import find_cycle
+
+__all__ = ["Constraints", "Knowledge"]
+
+Edge = tuple[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """Knowledge about the columns of one table, in the form that every solver takes.
+
+    Attributes
+    ----------
+    must : bool array of shape (n, n)
+        ``must[j, i]``: j is a parent of i in every DAG.
+    may : bool array of shape (n, n)
+        ``may[j, i]``: j is a parent of i in some DAG. The diagonal is False.
+    at_most : int array of shape (n,)
+        The largest number of parents of each node.
+    """
+
+    must: NDArray[np.bool_]
+    may: NDArray[np.bool_]
+    at_most: NDArray[np.int64]
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of columns n."""
+        return len(self.at_most)
+
+    @property
+    def is_free(self) -> bool:
+        """True where nothing is known: every set of other columns is allowed."""
+        n = self.n_nodes
+        return bool(not self.must.any() and self.may.sum() == n * (n - 1) and (self.at_most >= n - 1).all())
+
+    def allows(self, node: int, parents: Iterable[int]) -> bool:
+        """Say whether a parent set is allowed for a node."""
+        chosen = np.zeros(self.n_nodes, dtype=bool)
+        chosen[list(parents)] = True
+        return bool(
+            (chosen | ~self.must[:, node]).all()
+            and (self.may[:, node] | ~chosen).all()
+            and chosen.sum() <= self.at_most[node]
+        )
+
+    def allows_dag(self, adjacency: NDArray[Any]) -> bool:
+        """Say whether every parent set of a DAG is allowed."""
+        return all(self.allows(i, np.flatnonzero(adjacency[:, i])) for i in range(self.n_nodes))
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """What is known about the graph before it is learned.
+
+    Parameters
+    ----------
+    required : iterable of (str, str)
+        Edges (from, to) that every answer has.
+    forbidden : iterable of (str, str)
+        Edges (from, to) that no answer has; list both directions to forbid any edge between two columns.
+    tiers : sequence of sequences of str
+        Groups of columns in the order of time: no edge goes from a later to an earlier tier. Columns in no
+        tier are free.
+    max_parents : int or mapping of str to int, optional
+        The largest number of parents, of every column or of those named.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> known = dagopt.Constraints(required=[("smoke", "lung")], tiers=[["smoke"], ["lung", "xray"]])
+    >>> bool(known.resolve(["lung", "smoke", "xray"]).must[1, 0])
+    True
+    """
+
+    required: Sequence[Edge] = ()
+    forbidden: Sequence[Edge] = ()
+    tiers: Sequence[Sequence[str]] = ()
+    max_parents: int | Mapping[str, int] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "required", _edges(self.required, "required"))
+        object.__setattr__(self, "forbidden", _edges(self.forbidden, "forbidden"))
+        object.__setattr__(self, "tiers", _groups(self.tiers))
+        limits = self.max_parents
+        for name, limit in limits.items() if isinstance(limits, Mapping) else [(None, limits)]:
+            if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 0):
+                whose = "" if name is None else f" of {name!r}"
+                raise InputError(f"expected max_parents{whose} to be a whole number >= 0 but got {limit!r}")
+
+    @classmethod
+    def read(cls, path: str | Path) -> Constraints:
+        """Read a TOML file with any of the keys ``required``, ``forbidden``, ``tiers``, ``max_parents``."""
+        try:
+            with open(path, "rb") as file:
+                content = tomllib.load(file)
+        except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"cannot read the knowledge file {path}: {error}") from error
+        known = ["required", "forbidden", "tiers", "max_parents"]
+        for key in content:
+            if key not in known:
+                raise unknown_name(f"key in the knowledge file {path}", key, known)
+        return cls(**content)
+
+    def resolve(self, names: Sequence[str]) -> Knowledge:
+        """Return the knowledge about these columns, or raise an error that names what contradicts what."""
+        index = {name: k for k, name in enumerate(names)}
+        self._check_names(names)
+        n = len(names)
+        must = np.zeros((n, n), dtype=bool)
+        for a, b in self.required:
+            must[index[a], index[b]] = True
+        may = ~np.eye(n, dtype=bool)
+        for a, b in self.forbidden:
+            may[index[a], index[b]] = False
+        tier = {name: t for t, group in enumerate(self.tiers) for name in group}
+        for a in tier:
+            for b in tier:
+                if tier[a] > tier[b]:
+                    may[index[a], index[b]] = False
+        at_most = np.full(n, n - 1, dtype=np.int64)
+        if isinstance(self.max_parents, Mapping):
+            for name, limit in self.max_parents.items():
+                at_most[index[name]] = min(limit, n - 1)
+        elif self.max_parents is not None:
+            at_most[:] = min(self.max_parents, n - 1)
+        self._check_contradictions(names, must, at_most, tier)
+        may[:, (must.sum(axis=0) == at_most)] &= must[:, (must.sum(axis=0) == at_most)]
+        return Knowledge(must, may, at_most)
+
+    def _check_names(self, names: Sequence[str]) -> None:
+        limits = self.max_parents if isinstance(self.max_parents, Mapping) else {}
+        groups = {
+            "required edges": [end for edge in self.required for end in edge],
+            "forbidden edges": [end for edge in self.forbidden for end in edge],
+            "tiers": [name for group in self.tiers for name in group],
+            "max_parents": list(limits),
+        }
+        for where, mentioned in groups.items():
+            for name in mentioned:
+                if name not in names:
+                    raise unknown_name(f"column in the {where}:", name, list(names))
+
+    def _check_contradictions(
+        self, names: Sequence[str], must: NDArray[np.bool_], at_most: NDArray[np.int64], tier: Mapping[str, int]
+    ) -> None:
+        both = [edge for edge in self.required if edge in set(self.forbidden)]
+        if both:
+            raise InputError(f"edge {_arrows(both)} is both required and forbidden; remove it from one of the two")
+        for a, b in self.required:
+            if a in tier and b in tier and tier[a] > tier[b]:
+                raise InputError(
+                    f"required edge {a} -> {b} goes back in time: {a!r} is in tier {tier[a] + 1} and {b!r} in tier "
+                    f"{tier[b] + 1}; remove the edge or move one of the columns"
+                )
+        cycle = find_cycle(must.astype(np.int8))
+        if cycle is not None:
+            edges = [(names[a], names[b]) for a, b in zip(cycle, cycle[1:] + cycle[:1], strict=True)]
+            raise InputError(f"the required edges {_arrows(edges)} form a cycle; remove one of them")
+        for i in map(int, np.flatnonzero(must.sum(axis=0) > at_most)):
+            edges = [(names[int(j)], names[i]) for j in np.flatnonzero(must[:, i])]
+            raise InputError(
+                f"{names[i]!r} may have at most {at_most[i]} parents but {len(edges)} are required: {_arrows(edges)}; "
+                f"raise max_parents or remove required edges"
+            )
+
+
+def _edges(edges: Iterable[Any], what: str) -> tuple[Edge, ...]:
+    """Return the edges as pairs of names, each once."""
+    found: dict[Edge, None] = {}
+    for edge in edges:
+        if isinstance(edge, str) or len(edge := tuple(edge)) != 2:
+            raise InputError(f"expected each {what} edge to be a pair (from, to) but got {edge!r}")
+        a, b = str(edge[0]), str(edge[1])
+        if a == b:
+            raise InputError(f"the {what} edge {a} -> {b} joins a column with itself; remove it")
+        found[a, b] = None
+    return tuple(found)
+
+
+def _groups(tiers: Iterable[Any]) -> tuple[tuple[str, ...], ...]:
+    """Return the tiers as tuples of names, and refuse a column in two of them."""
+    groups = []
+    where: dict[str, int] = {}
+    for t, group in enumerate(tiers):
+        if isinstance(group, str):
+            raise InputError(f"expected each tier to be a list of columns but got the text {group!r}")
+        names = tuple(str(name) for name in group)
+        for name in names:
+            if name in where:
+                raise InputError(
+                    f"column {name!r} is listed in tier {where[name] + 1} and in tier {t + 1}; list it once"
+                )
+            where[name] = t
+        groups.append(names)
+    return tuple(groups)
+
+
+def _arrows(edges: Sequence[Edge]) -> str:
+    shown = ", ".join(f"{a} -> {b}" for a, b in edges[:6])
+    return shown if len(edges) <= 6 else f"{shown} and {len(edges) - 6} more"

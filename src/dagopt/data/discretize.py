@@ -1,0 +1,47 @@
+"""Cutting continuous columns into levels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dagopt.data.columns import Column
+from dagopt.errors import InputError
+
+__all__ = ["discretized"]
+
+
+def discretized(column: Column, method: str, bins: int) -> Column:
+    """Return a continuous column cut into at most ``bins`` levels; a discrete one unchanged.
+
+    Parameters
+    ----------
+    column : Column
+        A complete column.
+    method : {"quantile", "interval"}
+        ``quantile`` puts about equally many rows into each level, ``interval`` cuts the range into equal parts.
+        Equal values always share a level, so a column with many ties may get fewer levels.
+    bins : int
+        Number of levels, at least 2.
+
+    Returns
+    -------
+    Column
+        Its levels read ``[low, high]`` or ``(low, high]`` and follow the order of the values.
+    """
+    if column.kind == "discrete":
+        return column
+    if bins < 2:
+        raise InputError(f"expected bins >= 2 to discretize but got bins = {bins}")
+    values = column.values
+    if method == "quantile":
+        inner = np.quantile(values, np.arange(1, bins) / bins, method="inverted_cdf")
+    else:
+        inner = np.linspace(values.min(), values.max(), bins + 1)[1:-1]
+    inner = np.unique(inner)
+    codes = np.searchsorted(inner, values, side="left")
+    used, codes = np.unique(codes, return_inverse=True)
+    edges = np.concatenate([[values.min()], inner, [values.max()]])
+    levels = tuple(f"{'[' if k == 0 else '('}{edges[k]:.6g}, {edges[k + 1]:.6g}]" for k in used)
+    if len(set(levels)) < len(levels):  # edges that agree to six digits
+        levels = tuple(f"{'[' if k == 0 else '('}{edges[k]!r}, {edges[k + 1]!r}]" for k in used)
+    return Column(column.name, "discrete", codes.astype(np.int64), levels)

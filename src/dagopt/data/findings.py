@@ -1,0 +1,100 @@
+"""What the doctor says: findings that name columns, the consequence and the remedy."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from dagopt.errors import InputError
+
+__all__ = ["Diagnosis", "Finding"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong with the data, or may be.
+
+    Attributes
+    ----------
+    severity : {"error", "warning"}
+        Errors stop, warnings go on.
+    code : str
+        A short fixed name of the kind of finding.
+    columns : tuple of str
+        The columns concerned.
+    message : str
+        What was found, with the columns.
+    consequence : str
+        What happens if nothing is done.
+    remedy : str
+        What to do.
+    """
+
+    severity: Literal["error", "warning"]
+    code: str
+    columns: tuple[str, ...]
+    message: str
+    consequence: str
+    remedy: str
+
+    @property
+    def line(self) -> str:
+        """The finding and its remedy in one line."""
+        return f"{self.message}; {self.remedy}"
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.message}\n    if nothing is done: {self.consequence}\n    remedy: {self.remedy}"
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All findings on one table.
+
+    Attributes
+    ----------
+    kind : str
+        ``continuous``, ``discrete`` or ``mixed``.
+    n_samples, n_columns : int
+        Size of the table as it was given.
+    findings : tuple of Finding
+        Errors first.
+    """
+
+    kind: str
+    n_samples: int
+    n_columns: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """The findings that stop."""
+        return tuple(finding for finding in self.findings if finding.severity == "error")
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """The findings that do not stop."""
+        return tuple(finding for finding in self.findings if finding.severity == "warning")
+
+    def raise_for_errors(self) -> None:
+        """Raise an error with the first finding that stops, and say how many more there are."""
+        if self.errors:
+            more = f" (and {len(self.errors) - 1} more errors: see dagopt doctor)" if len(self.errors) > 1 else ""
+            raise InputError(self.errors[0].line + more)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "kind": self.kind,
+            "n_samples": self.n_samples,
+            "n_columns": self.n_columns,
+            "errors": len(self.errors),
+            "warnings": len(self.warnings),
+            "findings": [asdict(finding) for finding in self.findings],
+        }
+
+    def __str__(self) -> str:
+        head = f"{self.n_samples} rows, {self.n_columns} {self.kind} columns: "
+        if not self.findings:
+            return head + "nothing to remark"
+        head += f"{len(self.errors)} errors, {len(self.warnings)} warnings"
+        return "\n".join([head, *(str(finding) for finding in self.findings)])

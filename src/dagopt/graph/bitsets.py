@@ -1,0 +1,75 @@
+"""Sets of nodes as Python integers: bit ``i`` of the integer says whether node ``i`` is in the set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Marks", "from_bitsets", "members", "to_bitsets"]
+
+
+def to_bitsets(matrix: NDArray[np.generic]) -> list[int]:
+    """Return the rows of a 0/1 matrix as integers.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_rows, n_nodes)
+        Anything that is not zero counts as one.
+
+    Returns
+    -------
+    list of int
+        ``sum(2**j for j with matrix[i, j] != 0)`` for every row ``i``.
+    """
+    packed = np.packbits(np.asarray(matrix) != 0, axis=1, bitorder="little")
+    return [int.from_bytes(row.tobytes(), "little") for row in packed]
+
+
+def from_bitsets(bitsets: Sequence[int], n_nodes: int) -> NDArray[np.int8]:
+    """Return the 0/1 matrix whose rows are the given integers (the inverse of `to_bitsets`)."""
+    width = (n_nodes + 7) // 8
+    packed = np.frombuffer(b"".join(row.to_bytes(width, "little") for row in bitsets), dtype=np.uint8)
+    packed = packed.reshape(len(bitsets), width)
+    return np.unpackbits(packed, axis=1, count=n_nodes, bitorder="little").astype(np.int8)
+
+
+def members(bitset: int) -> Iterator[int]:
+    """Yield the nodes of a set, smallest first."""
+    while bitset:
+        lowest = bitset & -bitset
+        yield lowest.bit_length() - 1
+        bitset ^= lowest
+
+
+class Marks:
+    """The edges of a PDAG, node by node, as sets that an algorithm may change.
+
+    Attributes
+    ----------
+    parents, children, neighbours : list of int
+        For each node the set of nodes joined to it by an arrow in, an arrow out, or no arrow.
+    adjacent : list of int
+        For each node the union of the three.
+    """
+
+    def __init__(self, adjacency: NDArray[np.generic]) -> None:
+        forward, backward = to_bitsets(adjacency), to_bitsets(np.asarray(adjacency).T)
+        self.n_nodes = len(forward)
+        self.neighbours = [out & into for out, into in zip(forward, backward, strict=True)]
+        self.children = [out & ~into for out, into in zip(forward, backward, strict=True)]
+        self.parents = [into & ~out for out, into in zip(forward, backward, strict=True)]
+        self.adjacent = [out | into for out, into in zip(forward, backward, strict=True)]
+
+    def orient(self, tail: int, head: int) -> None:
+        """Turn the undirected edge ``tail - head`` into ``tail -> head``."""
+        self.neighbours[tail] &= ~(1 << head)
+        self.neighbours[head] &= ~(1 << tail)
+        self.children[tail] |= 1 << head
+        self.parents[head] |= 1 << tail
+
+    def to_adjacency(self) -> NDArray[np.int8]:
+        """Return the adjacency array: ``[i, j] = 1`` for ``i -> j``, and both ways for ``i - j``."""
+        rows = [out | both for out, both in zip(self.children, self.neighbours, strict=True)]
+        return from_bitsets(rows, self.n_nodes)

@@ -1,0 +1,189 @@
+"""Adjacency arrays: what a valid one is, its topological order, and a cycle where it has none."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dagopt.errors import InputError
+from dagopt.graph.bitsets import members, to_bitsets
+
+__all__ = [
+    "checked_adjacency",
+    "default_names",
+    "find_cycle",
+    "is_acyclic",
+    "refuse_unless_dag",
+    "topological_order",
+]
+
+
+def default_names(n_nodes: int) -> tuple[str, ...]:
+    """Return the names ``X0, X1, ...`` of nodes that came without names."""
+    return tuple(f"X{i}" for i in range(n_nodes))
+
+
+def checked_adjacency(adjacency: ArrayLike, names: Sequence[str] | None = None) -> NDArray[np.int8]:
+    """Return a copy as a square int8 array of 0 and 1 with a zero diagonal, or say why it is none.
+
+    Parameters
+    ----------
+    adjacency : array-like of shape (n_nodes, n_nodes)
+        Booleans or numbers, all 0 or 1.
+    names : sequence of str, optional
+        The names of the nodes for the messages; ``X0, X1, ...`` if not given.
+    """
+    try:
+        array = np.asarray(adjacency)
+    except ValueError:
+        raise InputError(
+            "expected a square adjacency array, got rows of different lengths; give each node one row and one column"
+        ) from None
+    if array.ndim != 2 or array.shape[0] != array.shape[1]:
+        raise InputError(
+            f"expected a square adjacency array, got shape {array.shape}; give each node one row and one column"
+        )
+    if array.dtype.kind not in "biuf":
+        array = _as_numbers(array)
+    wrong = (array != 0) & (array != 1)
+    if wrong.any():
+        i, j = (int(k) for k in np.argwhere(wrong)[0])
+        raise InputError(
+            f"expected an adjacency array of 0 and 1, got {array[i, j]} at [{i}, {j}]; threshold the weights"
+            " first, e.g. (abs(weights) > 0.3).astype(int)"
+        )
+    loops = np.flatnonzero(np.diagonal(array))
+    if loops.size:
+        labels = names if names is not None and len(names) == len(array) else default_names(len(array))
+        raise InputError(f"node {labels[loops[0]]!r} has an edge to itself; remove this self loop")
+    return array.astype(np.int8)
+
+
+def _as_numbers(array: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Return an array of objects or texts as floats."""
+    try:
+        return array.astype(float)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"expected an adjacency array of 0 and 1, got entries of type {array.dtype}; give numbers or booleans"
+        ) from None
+
+
+def _sources_first(adjacency: NDArray[np.int8]) -> list[int]:
+    """Return nodes, each after all its parents and the smallest possible first; stops at a cycle."""
+    missing = adjacency.sum(axis=0, dtype=np.int64)
+    ready = [int(i) for i in np.flatnonzero(missing == 0)]
+    order = []
+    while ready:
+        node = heapq.heappop(ready)
+        order.append(node)
+        children = np.flatnonzero(adjacency[node])
+        missing[children] -= 1
+        for child in children[missing[children] == 0]:
+            heapq.heappush(ready, int(child))
+    return order
+
+
+def is_acyclic(adjacency: ArrayLike) -> bool:
+    """Say whether the array is a DAG; ones both ways (an undirected edge) count as a cycle."""
+    array = checked_adjacency(adjacency)
+    return len(_sources_first(array)) == len(array)
+
+
+def topological_order(adjacency: ArrayLike) -> NDArray[np.intp]:
+    """Return the nodes of a DAG, parents before children.
+
+    Parameters
+    ----------
+    adjacency : array-like of shape (n_nodes, n_nodes)
+        A DAG; anything else raises an `InputError` that names a cycle or an undirected edge.
+
+    Returns
+    -------
+    ndarray of int
+        The order that takes, at every step, the smallest node whose parents are all taken.
+    """
+    array = checked_adjacency(adjacency)
+    order = _sources_first(array)
+    if len(order) < len(array):
+        refuse_unless_dag(array, default_names(len(array)))
+    return np.array(order, dtype=np.intp)
+
+
+def find_cycle(adjacency: ArrayLike) -> list[int] | None:
+    """Return a shortest cycle of directed edges, or None.
+
+    Parameters
+    ----------
+    adjacency : array-like of shape (n_nodes, n_nodes)
+        Any PDAG; its undirected edges are no part of a cycle.
+
+    Returns
+    -------
+    list of int, or None
+        The nodes along the cycle, each once, from its smallest node on.
+    """
+    array = checked_adjacency(adjacency)
+    children = to_bitsets(array & ~array.T)
+    settled = _sources_first(array & ~array.T)
+    if len(settled) == len(array):
+        return None
+    best: list[int] | None = None
+    for start in sorted(set(range(len(array))) - set(settled)):
+        longest = len(best) - 1 if best else len(array)
+        best = _cycle_through(children, start, longest) or best
+        if best and len(best) == 3:  # no cycle of directed edges is shorter
+            break
+    return best and _from_smallest(best)
+
+
+def _cycle_through(children: list[int], start: int, longest: int) -> list[int] | None:
+    """Search breadth first for a cycle through ``start`` of at most ``longest`` nodes."""
+    levels, seen = [1 << start], 0
+    while levels[-1] and len(levels) <= longest:
+        reached = 0
+        for node in members(levels[-1]):
+            reached |= children[node]
+        if reached >> start & 1:
+            return _walk_back(children, levels, start)
+        levels.append(reached & ~seen)
+        seen |= reached
+    return None
+
+
+def _walk_back(children: list[int], levels: list[int], start: int) -> list[int]:
+    """Return the nodes ``start, ..., last``, one of each level, with an edge from the last to ``start``."""
+    path = [start]
+    for level in reversed(levels):
+        path.append(next(node for node in members(level) if children[node] >> path[-1] & 1))
+    return path[:0:-1]
+
+
+def _from_smallest(cycle: list[int]) -> list[int]:
+    """Rotate a cycle so that its smallest node comes first."""
+    k = cycle.index(min(cycle))
+    return cycle[k:] + cycle[:k]
+
+
+def _printable(name: str) -> str:
+    return name if name.isprintable() else repr(name)
+
+
+def refuse_unless_dag(adjacency: NDArray[np.int8], names: Sequence[str]) -> None:
+    """Raise an `InputError` that names a cycle or an undirected edge, unless the graph is a DAG."""
+    if len(_sources_first(adjacency)) == len(adjacency):
+        return
+    both = np.argwhere(np.triu(adjacency & adjacency.T))
+    if both.size:
+        a, b = (names[k] for k in both[0])
+        more = f" (and {len(both) - 1} more)" if len(both) > 1 else ""
+        raise InputError(
+            f"expected a DAG, but the edge {a!r} - {b!r}{more} is undirected; direct it, or take a member of"
+            " the class with dagopt.graph.extend_pdag"
+        )
+    cycle = find_cycle(adjacency) or []
+    path = " -> ".join(_printable(names[k]) for k in [*cycle, cycle[0]])
+    raise InputError(f"expected a DAG, but the graph has the cycle {path}; remove or reverse one of its edges")
