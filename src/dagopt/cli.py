@@ -303,7 +303,7 @@ def networks(
         if as_json:
             _print_json(described.to_dict(orient="records"))
         else:
-            described["source"] = [text.partition("). ")[0] + ")" for text in described["source"]]
+            described["source"] = [text.partition(")")[0] + ")" for text in described["source"]]
             _print_table(described.drop(columns="largest_parent_set"), "Bundled networks")
         return
     network = datasets.load_network(name)

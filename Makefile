@@ -1,0 +1,54 @@
+# Each target makes what it needs in .venv and says what it does. Needs only Python 3.11+ and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: help demo test lint bench clean
+
+help:
+	@echo "make demo    install dagopt into .venv, learn a network from bundled data, write demo/report.html"
+	@echo "make test    install the test tools and run the whole suite"
+	@echo "make lint    check style (ruff) and types (mypy)"
+	@echo "make bench   time the kernels and the solvers, as ratios in one run"
+	@echo "make clean   remove .venv and everything made by the other targets"
+
+$(VENV)/made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "dagopt needs Python 3.11 or newer, but '$(PYTHON)' is older or absent: make PYTHON=python3.12 ..."; exit 1; }
+	@echo "making a virtual environment in $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/user: pyproject.toml | $(VENV)/made
+	@echo "installing dagopt and what it needs (a minute or two the first time) ..."
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/test: pyproject.toml | $(VENV)/made
+	@echo "installing dagopt with its test tools (a minute or two the first time) ..."
+	@$(PIP) --editable '.[test]'
+	@touch $@ $(VENV)/user
+
+$(VENV)/dev: pyproject.toml | $(VENV)/made
+	@echo "installing dagopt with its test and lint tools (a minute or two the first time) ..."
+	@$(PIP) --editable '.[dev]'
+	@touch $@ $(VENV)/test $(VENV)/user
+
+demo: $(VENV)/user
+	@$(BIN)/python -m dagopt.demo demo
+
+test: $(VENV)/test
+	@echo "running the suite on all cores (the first run also compiles the kernels) ..."
+	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+lint: $(VENV)/dev
+	@echo "ruff ..." && $(BIN)/ruff check src tests benchmarks && $(BIN)/ruff format --check src tests benchmarks
+	@echo "mypy ..." && $(BIN)/mypy
+
+bench: $(VENV)/test
+	@$(BIN)/python -m benchmarks
+
+clean:
+	@rm -rf $(VENV) demo build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
