@@ -120,9 +120,7 @@ def doctor(
 def score(
     data: Data,
     graph: Annotated[str, typer.Argument(help="File with a DAG (see convert), or a model string such as '[A][B|A]'.")],
-    name: Annotated[
-        str, typer.Option("--score", help="bic, aic, loglik, bdeu, bge, or a penalty.")
-    ] = "bic",
+    name: Annotated[str, typer.Option("--score", help="bic, aic, loglik, bdeu, bge, or a penalty.")] = "bic",
     convention: Annotated[str, typer.Option(help="Counting of Gaussian parameters: paper or bnlearn.")] = "paper",
     ess: Annotated[float, typer.Option(help="Equivalent sample size of bdeu, weight of the mean of bge.")] = 1.0,
     per_node: Annotated[bool, typer.Option("--per-node", help="Show every node's parents, score and gain.")] = False,
@@ -283,9 +281,7 @@ def _write_fitted(graph: Any, data: str, target: Path) -> None:
 
 @app.command()
 def networks(
-    name: Annotated[
-        str | None, typer.Argument(help="A bundled network to show or write.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(help="A bundled network to show or write.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write it (.bif for tables, any graph format).")] = None,
     as_json: Json = False,
 ) -> None:

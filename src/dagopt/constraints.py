@@ -135,7 +135,7 @@ class Constraints:
         at_most = np.full(n, n - 1, dtype=np.int64)
         if isinstance(self.max_parents, Mapping):
             for name, limit in self.max_parents.items():
-                at_most[index[name]] = min(limit, n - 1)
+                at_most[index[name]] = n - 1 if limit is None else min(limit, n - 1)
         elif self.max_parents is not None:
             at_most[:] = min(self.max_parents, n - 1)
         self._check_contradictions(names, must, at_most, tier)
@@ -167,7 +167,8 @@ class Constraints:
                     f"required edge {a} -> {b} goes back in time: {a!r} is in tier {tier[a] + 1} and {b!r} in tier "
                     f"{tier[b] + 1}; remove the edge or move one of the columns"
                 )
-        cycle = find_cycle(must.astype(np.int8))
+        back_and_forth = np.argwhere(must & must.T)  # to find_cycle an undirected edge, no cycle
+        cycle = back_and_forth[0].tolist() if len(back_and_forth) else find_cycle(must.astype(np.int8))
         if cycle is not None:
             edges = [(names[a], names[b]) for a, b in zip(cycle, cycle[1:] + cycle[:1], strict=True)]
             raise InputError(f"the required edges {_arrows(edges)} form a cycle; remove one of them")
@@ -182,8 +183,10 @@ class Constraints:
 def _edges(edges: Iterable[Any], what: str) -> tuple[Edge, ...]:
     """Return the edges as pairs of names, each once."""
     found: dict[Edge, None] = {}
+    if isinstance(edges, str) or not isinstance(edges, Iterable):
+        raise InputError(f"expected the {what} edges to be a list of pairs (from, to) but got {edges!r}")
     for edge in edges:
-        if isinstance(edge, str) or len(edge := tuple(edge)) != 2:
+        if isinstance(edge, str) or not isinstance(edge, Iterable) or len(edge := tuple(edge)) != 2:
             raise InputError(f"expected each {what} edge to be a pair (from, to) but got {edge!r}")
         a, b = str(edge[0]), str(edge[1])
         if a == b:
@@ -196,9 +199,11 @@ def _groups(tiers: Iterable[Any]) -> tuple[tuple[str, ...], ...]:
     """Return the tiers as tuples of names, and refuse a column in two of them."""
     groups = []
     where: dict[str, int] = {}
+    if isinstance(tiers, str) or not isinstance(tiers, Iterable):
+        raise InputError(f"expected tiers to be a list of lists of columns but got {tiers!r}")
     for t, group in enumerate(tiers):
-        if isinstance(group, str):
-            raise InputError(f"expected each tier to be a list of columns but got the text {group!r}")
+        if isinstance(group, str) or not isinstance(group, Iterable):
+            raise InputError(f"expected each tier to be a list of columns but got {group!r}")
         names = tuple(str(name) for name in group)
         for name in names:
             if name in where:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 
 import numpy as np
 
@@ -85,11 +85,49 @@ def random_dag(n, p, rng):
     return upper[np.ix_(order, order)]
 
 
-def random_pdag(n, p, rng):
-    """Each pair joined with probability p, by -, -> or <- alike."""
+def random_pdag(n, p, rng, undirected=1 / 3):
+    """Each pair joined with probability p, by - with the given share, else by -> or <- alike."""
     pdag = np.zeros((n, n), dtype=np.int8)
     for i, j in combinations(range(n), 2):
         if rng.random() < p:
-            mark = rng.integers(3)
-            pdag[i, j], pdag[j, i] = mark != 1, mark != 0
+            pdag[(i, j) if rng.random() < 0.5 else (j, i)] = 1
+            if rng.random() < undirected:
+                pdag[i, j] = pdag[j, i] = 1
+    return pdag
+
+
+def meek_by_scanning(pdag):
+    """Apply Meek's rules, as they are stated, to every ordered edge until a whole pass changes nothing."""
+    pdag, n = pdag.copy(), len(pdag)
+
+    def arrow(i, j):
+        return pdag[i, j] and not pdag[j, i]
+
+    def line(i, j):
+        return pdag[i, j] and pdag[j, i]
+
+    def apart(i, j):
+        return not pdag[i, j] and not pdag[j, i]
+
+    def compelled(a, b):
+        others = [c for c in range(n) if c not in (a, b)]
+        return (
+            any(arrow(c, a) and apart(c, b) for c in others)
+            or any(arrow(a, c) and arrow(c, b) for c in others)
+            or any(
+                line(a, c) and line(a, d) and arrow(c, b) and arrow(d, b) and apart(c, d)
+                for c, d in combinations(others, 2)
+            )
+            or any(
+                line(a, d) and not apart(a, c) and arrow(d, c) and arrow(c, b) and apart(d, b)
+                for c, d in permutations(others, 2)
+            )
+        )
+
+    changed = True
+    while changed:
+        changed = False
+        for a, b in np.argwhere(pdag & pdag.T):
+            if line(a, b) and compelled(a, b):
+                pdag[b, a], changed = 0, True
     return pdag

@@ -35,7 +35,7 @@ def test_equality_is_by_value():
     assert again == CHAIN
     assert hash(again) == hash(CHAIN)
     assert CHAIN != MIXED
-    assert CHAIN != Graph(CHAIN.adjacency, ("A", "B", "C", "E"))
+    assert Graph(CHAIN.adjacency, ("A", "B", "C", "E")) != CHAIN
     assert CHAIN != "CHAIN"
 
 

@@ -99,8 +99,8 @@ def test_members_of_a_class_are_equal(dag, seed):
 
 def test_lists_of_edges():
     """Missing, extra and otherwise marked edges are listed by name and direction."""
-    learned = Graph.from_edges("ABCDE", [("A", "C"), ("B", "C"), ("D", "E")])
-    true = Graph.from_edges("ABCDE", [("C", "A"), ("B", "C"), ("E", "B"), ("D", "B")])
+    learned = Graph.from_edges(list("ABCDE"), [("A", "C"), ("B", "C"), ("D", "E")])
+    true = Graph.from_edges(list("ABCDE"), [("C", "A"), ("B", "C"), ("E", "B"), ("D", "B")])
     result = compare(learned, true)
     assert result.extra == (("D", "E"),)
     assert result.missing == (("D", "B"), ("E", "B"))
@@ -141,10 +141,14 @@ def test_bare_graphs_take_the_names_of_the_other():
 @pytest.mark.parametrize(
     ("learned", "true", "message"),
     [
-        (Graph.from_edges("AB", []), Graph.from_edges("AC", []), "only the learned graph has 'B' and only the true"),
-        (Graph.from_edges("AB", []), Graph.from_edges("ABC", []), "only the true graph has 'C'; rename"),
+        (
+            Graph.from_edges(list("AB"), []),
+            Graph.from_edges(list("AC"), []),
+            "only the learned graph has 'B' and only the",
+        ),
+        (Graph.from_edges(list("AB"), []), Graph.from_edges(list("ABC"), []), "only the true graph has 'C'; rename"),
         (np.zeros((2, 2)), np.zeros((3, 3)), r"for 2 names, got shape \(3, 3\)"),
-        ([("A", "Z")], Graph.from_edges("AB", []), "unknown node in the graph 'Z'"),
+        ([("A", "Z")], Graph.from_edges(list("AB"), []), "unknown node in the graph 'Z'"),
     ],
 )
 def test_different_nodes(learned, true, message):

@@ -8,9 +8,17 @@ from dagopt.data.columns import Column
 from dagopt.data.findings import Finding
 from dagopt.errors import InputError, quoted
 
-__all__ = ["drop_incomplete_rows", "missing_cells", "mixed_kinds", "unusable_numbers"]
+__all__ = [
+    "LARGEST_VALUE",
+    "SMALLEST_SPREAD",
+    "drop_incomplete_rows",
+    "missing_cells",
+    "mixed_kinds",
+    "unusable_numbers",
+]
 
 LARGEST_VALUE = 1e150  # squares and their sums must stay finite
+SMALLEST_SPREAD = 1e-150  # squares must stay above zero
 
 
 def missing_cells(columns: list[Column]) -> list[Finding]:
@@ -48,7 +56,7 @@ def drop_incomplete_rows(columns: list[Column]) -> list[Column]:
 
 
 def unusable_numbers(columns: list[Column]) -> list[Finding]:
-    """Find infinite numbers and numbers whose squares cannot be represented."""
+    """Find infinite numbers, and numbers too large or too close together for their squares to be represented."""
     findings = []
     for column in columns:
         if column.kind != "continuous":
@@ -77,6 +85,20 @@ def unusable_numbers(columns: list[Column]) -> list[Finding]:
                     f"column {column.name!r} has the value {largest:.3g}, whose square cannot be represented",
                     "its variance overflows, so learning stops",
                     f"rescale the column (divide by {largest:.0e}) or correct the value",
+                )
+            )
+            continue
+        spread = np.ptp(column.values[~column.missing]) if not column.missing.all() else 0.0
+        if 0 < spread < SMALLEST_SPREAD:
+            findings.append(
+                Finding(
+                    "error",
+                    "too-small",
+                    (column.name,),
+                    f"the values of column {column.name!r} differ by at most {spread:.3g}, whose square cannot be "
+                    f"represented",
+                    "its variance underflows, so learning stops",
+                    "rescale the column, or leave it out with columns=",
                 )
             )
     return findings

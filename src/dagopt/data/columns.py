@@ -75,7 +75,8 @@ class Column:
         """Return the column with every distinct value as a level."""
         if self.kind == "discrete":
             return self
-        return column_from_series(self.name, pd.Series(self.values).astype(object))
+        codes, values = pd.factorize(self.values)
+        return _discrete(self.name, codes, [str(value) for value in values], values)
 
 
 def columns_from_frame(frame: pd.DataFrame) -> list[Column]:
@@ -86,18 +87,30 @@ def columns_from_frame(frame: pd.DataFrame) -> list[Column]:
 def column_from_series(name: str, series: pd.Series[Any]) -> Column:
     """Return a column from values with a dtype; None and NaN are missing, the text 'None' is not."""
     if not isinstance(series.dtype, pd.CategoricalDtype) and series.dtype == object:
-        series = series.infer_objects()
+        series = _with_dtype(name, series)
     if pd.api.types.is_complex_dtype(series.dtype):
         raise InputError(f"column {name!r} holds complex numbers; give real ones, or leave it out with columns=")
     if pd.api.types.is_datetime64_any_dtype(series.dtype) or pd.api.types.is_timedelta64_dtype(series.dtype):
-        raise InputError(
-            f"column {name!r} holds dates or times; turn it into a number (such as days since a date) "
-            f"or leave it out with columns="
-        )
+        raise _dates(name)
     if pd.api.types.is_float_dtype(series.dtype):
         return Column(name, "continuous", series.to_numpy(dtype=np.float64, na_value=np.nan))
     codes, uniques = pd.factorize(series, use_na_sentinel=True)
     return _discrete(name, codes, [str(level) for level in uniques], _numbers(list(uniques)))
+
+
+def _with_dtype(name: str, series: pd.Series[Any]) -> pd.Series[Any]:
+    """Return Python objects with the dtype that they share; integers beside None stay integers."""
+    shared = pd.api.types.infer_dtype(series, skipna=True)
+    if shared in {"date", "time"}:
+        raise _dates(name)
+    return series if shared == "integer" else series.infer_objects()
+
+
+def _dates(name: str) -> InputError:
+    return InputError(
+        f"column {name!r} holds dates or times; turn it into a number (such as days since a date) "
+        f"or leave it out with columns="
+    )
 
 
 def column_from_text(name: str, cells: Sequence[str] | pd.Series[str], na_values: Iterable[str] = ()) -> Column:
@@ -129,6 +142,8 @@ def column_from_text(name: str, cells: Sequence[str] | pd.Series[str], na_values
     levels = [level for level in uniques if level not in absent]
     relabel = np.full(len(uniques) + 1, -1)
     relabel[[k for k, level in enumerate(uniques) if level not in absent]] = np.arange(len(levels))
+    if numbers and not others:
+        levels = [str(int(level)) for level in levels]  # 01 and 1 are one number
     return _discrete(name, relabel[codes], levels, _numbers(levels))
 
 

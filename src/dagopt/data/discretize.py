@@ -30,8 +30,8 @@ def discretized(column: Column, method: str, bins: int) -> Column:
     """
     if column.kind == "discrete":
         return column
-    if bins < 2:
-        raise InputError(f"expected bins >= 2 to discretize but got bins = {bins}")
+    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 2:
+        raise InputError(f"expected a whole number bins >= 2 to discretize but got bins = {bins!r}")
     values = column.values
     if method == "quantile":
         inner = np.quantile(values, np.arange(1, bins) / bins, method="inverted_cdf")

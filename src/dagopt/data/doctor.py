@@ -10,12 +10,19 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from dagopt.data.cells import drop_incomplete_rows, missing_cells, mixed_kinds, unusable_numbers
+from dagopt.data.cells import (
+    LARGEST_VALUE,
+    SMALLEST_SPREAD,
+    drop_incomplete_rows,
+    missing_cells,
+    mixed_kinds,
+    unusable_numbers,
+)
 from dagopt.data.columns import Column
 from dagopt.data.discretize import discretized
 from dagopt.data.findings import Diagnosis, Finding
 from dagopt.data.reading import read_columns
-from dagopt.data.table import ContinuousTable, DiscreteTable, Table, table_of
+from dagopt.data.table import ContinuousTable, DiscreteTable, Table, check_options, table_of
 from dagopt.errors import quoted
 
 __all__ = ["examine", "examine_table"]
@@ -57,8 +64,9 @@ def examine(
     """
     if isinstance(data, (ContinuousTable, DiscreteTable)):
         return examine_table(data, max_parents)
-    found = read_columns(data, columns, na_values)
-    size = len(found[0].values)
+    check_options(kind, discretize, missing)
+    given = found = read_columns(data, columns, na_values)
+    size = len(given[0].values)
     findings = missing_cells(found)
     if missing == "drop" and findings:
         found = drop_incomplete_rows(found)
@@ -72,12 +80,12 @@ def examine(
     elif kind == "discrete":
         found = [column.as_discrete() for column in found]
     findings += mixed_kinds(found)
-    kinds = sorted({column.kind for column in found})
-    for one in kinds:
+    for one in sorted({column.kind for column in found}):
         table = table_of([column for column in found if column.kind == one])
         findings += _table_findings(table, max_parents)
-    overall = kinds[0] if len(kinds) == 1 else "mixed"
-    return Diagnosis(overall, size, len(found), _errors_first(findings))
+    kinds = {column.kind for column in found or given}
+    overall = "mixed" if len(kinds) > 1 else kinds.pop()
+    return Diagnosis(overall, size, len(given), _errors_first(findings))
 
 
 def examine_table(table: Table, max_parents: int | None = None) -> Diagnosis:
@@ -123,7 +131,10 @@ def _table_findings(table: Table, max_parents: int | None) -> list[Finding]:
 
 def _continuous_findings(table: ContinuousTable, max_parents: int | None) -> list[Finding]:
     findings = _few_rows(table, max_parents)
-    constant = np.flatnonzero(np.ptp(table.values, axis=0) == 0) if table.n_samples else np.array([], dtype=int)
+    if table.n_samples == 0:
+        return findings
+    fitting = np.flatnonzero(np.abs(table.values).max(axis=0) <= LARGEST_VALUE)
+    spread = np.ptp(table.values[:, fitting], axis=0)
     findings += [
         Finding(
             "error",
@@ -133,12 +144,12 @@ def _continuous_findings(table: ContinuousTable, max_parents: int | None) -> lis
             "its variance is zero and its score is not defined, so learning stops",
             "leave it out with columns=",
         )
-        for j in constant
+        for j in fitting[spread == 0]
     ]
-    varying = np.setdiff1d(np.arange(len(table.names)), constant)
+    varying = fitting[spread >= SMALLEST_SPREAD]
     if len(varying) < len(table.names):
         table = ContinuousTable(tuple(table.names[j] for j in varying), table.values[:, varying])
-    if len(varying) >= 2 and np.abs(table.values).max() < 1e150:
+    if len(varying) >= 2:
         findings += _dependence(table)
     return findings + _odd_numbers(table)
 

@@ -56,7 +56,7 @@ def read_columns(
             f"column name {quoted(twice)} occurs more than once; rename the columns so that each is unique"
         )
     if columns is not None:
-        found = [found[_position(choice, names)] for choice in _unique(columns)]
+        found = [found[position] for position in _positions(columns, names)]
     if len(found) < 2:
         what = "no column" if not found else f"only one column, {found[0].name!r}"
         raise InputError(f"expected at least two columns but got {what}; is the separator a comma, tab or semicolon?")
@@ -73,8 +73,14 @@ def _all_columns(data: object, na_values: tuple[str, ...]) -> list[Column]:
     if type(data).__module__.partition(".")[0] == "polars":
         return columns_from_frame(_from_polars(data))
     if isinstance(data, dict):
-        return columns_from_frame(pd.DataFrame(data))
-    array = np.asarray(data)
+        try:
+            return columns_from_frame(pd.DataFrame(data))
+        except ValueError as error:
+            raise InputError(f"cannot make a table of the dict: {error}; give a list of one length a column") from error
+    try:
+        array = np.asarray(data)
+    except ValueError as error:
+        raise InputError("expected a table but the rows have different lengths; give rows of one length") from error
     if array.ndim != 2:
         raise InputError(
             f"expected a table (a path, a frame or a two-dimensional array) but got {type(data).__name__} "
@@ -145,27 +151,32 @@ def _read_text(content: bytes, source: str, separator: str | None, na_values: tu
     if separator is None:
         header_line = text.lstrip().splitlines()[0]
         separator = max(SEPARATORS, key=header_line.count)
-    names, skip = _header(text, separator)
-    typed = _parse(text, source, separator, len(names), skip)
-    return _columns(text, source, separator, names, skip, typed, na_values)
+    names, body = _header(text, source, separator)
+    typed = _parse(text, body, source, separator, len(names))
+    return _columns(text, body, source, separator, names, typed, na_values)
 
 
-def _header(text: str, separator: str) -> tuple[list[str], int]:
-    """Return the names of the first row that is not blank, and the number of lines up to its end."""
-    reader = csv.reader(io.StringIO(text), delimiter=separator)
-    row: list[str] = next(cells for cells in reader if any(cell.strip() for cell in cells))
+def _header(text: str, source: str, separator: str) -> tuple[list[str], str]:
+    """Return the names of the first row that is not blank, and the text below it."""
+    stream = io.StringIO(text, newline="")
+    try:
+        rows = csv.reader(stream, delimiter=separator)
+        row = next((cells for cells in rows if any(cell.strip() for cell in cells)), None)
+    except csv.Error as error:
+        raise InputError(f"cannot read the header of {source}: {error}") from error
+    if row is None:
+        raise InputError(f"{source} is empty but for separators; give a header row and rows of data")
     names = [cell.strip() for cell in row]
-    return [name or f"column {k + 1}" for k, name in enumerate(names)], reader.line_num
+    return [name or f"column {k + 1}" for k, name in enumerate(names)], stream.read()
 
 
-def _parse(text: str, source: str, separator: str, width: int, skip: int, **options: Any) -> pd.DataFrame:
+def _parse(text: str, body: str, source: str, separator: str, width: int, **options: Any) -> pd.DataFrame:
     """Parse the rows below the header, and say which line has too many fields."""
     try:
         frame: pd.DataFrame = pd.read_csv(
-            io.StringIO(text),
+            io.StringIO(body),
             sep=separator,
             header=None,
-            skiprows=skip,
             low_memory=False,
             index_col=False,
             **options,
@@ -182,45 +193,53 @@ def _parse(text: str, source: str, separator: str, width: int, skip: int, **opti
 
 def _check_widths(text: str, source: str, separator: str, width: int) -> None:
     """Raise for the first row that has not as many fields as the header."""
-    reader = csv.reader(io.StringIO(text), delimiter=separator)
-    for cells in reader:
-        if cells and len(cells) != width and any(cell.strip() for cell in cells):
-            raise InputError(
-                f"{source}, line {reader.line_num}: expected {width} fields as in the header but got {len(cells)}; "
-                f"correct the line, or quote values that contain {separator!r}"
-            )
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    try:
+        for cells in reader:
+            if cells and len(cells) != width and any(cell.strip() for cell in cells):
+                raise InputError(
+                    f"{source}, line {reader.line_num}: expected {width} fields as in the header but got {len(cells)}; "
+                    f"correct the line, or quote values that contain {separator!r}"
+                )
+    except csv.Error as error:
+        raise InputError(f"cannot read {source}, line {reader.line_num}: {error}") from error
 
 
 def _columns(
     text: str,
+    body: str,
     source: str,
     separator: str,
     names: list[str],
-    skip: int,
     typed: pd.DataFrame,
     na_values: tuple[str, ...],
 ) -> list[Column]:
-    """Keep the columns that were read as complete numbers; interpret all others cell by cell."""
+    """Keep the columns that were read as complete numbers; interpret all others cell by cell.
+
+    Spellings of "missing" are compared with the text of a cell, so where there are any all cells are text.
+    """
     plain = {
         k
         for k in range(len(names))
-        if pd.api.types.is_numeric_dtype(typed[k]) and typed[k].dtype != bool and typed[k].notna().all()
+        if not na_values
+        and pd.api.types.is_numeric_dtype(typed[k])
+        and typed[k].dtype != bool
+        and typed[k].notna().all()
     }
     others = [k for k in range(len(names)) if k not in plain]
     last_is_open = len(names) - 1 in others
     cells = pd.DataFrame()
     if others:
-        cells = _parse(text, source, separator, len(names), skip, usecols=others, dtype=str, keep_default_na=False)
+        cells = _parse(text, body, source, separator, len(names), usecols=others, dtype=str, keep_default_na=False)
         cells.columns = pd.Index(others)
         if last_is_open and (cells[len(names) - 1] == "").any():
             _check_widths(text, source, separator, len(names))
     found = []
     for k, name in enumerate(names):
-        if k in plain and not na_values:
+        if k in plain:
             found += columns_from_frame(typed[[k]].rename(columns={k: name}))
         else:
-            raw = typed[k].astype(str) if k in plain else cells[k]
-            found.append(column_from_text(name, raw, na_values))
+            found.append(column_from_text(name, cells[k], na_values))
     return found
 
 
@@ -232,10 +251,12 @@ def _position(choice: str | int, names: list[str]) -> int:
     raise unknown_name("column", choice, names)
 
 
-def _unique(columns: Sequence[str | int]) -> list[str | int]:
+def _positions(columns: Sequence[str | int], names: list[str]) -> list[int]:
+    """Return the positions of the chosen columns, each of which is chosen once."""
     if isinstance(columns, str):
         columns = [name for name in re.split(r"\s*,\s*", columns.strip()) if name]
-    twice = [name for name, times in Counter(columns).items() if times > 1]
+    positions = [_position(choice, names) for choice in columns]
+    twice = [names[position] for position, times in Counter(positions).items() if times > 1]
     if twice:
         raise InputError(f"columns= lists {quoted(twice)} more than once; list each column once")
-    return list(columns)
+    return positions

@@ -54,20 +54,25 @@ class ContinuousTable:
         """The means of the columns."""
         return np.asarray(self.values.mean(axis=0), dtype=np.float64)
 
+    def _centred(self) -> NDArray[np.float64]:
+        """Return the values less their means, twice, as the first mean is off by rounding far from zero."""
+        centred = self.values - self.mean
+        return np.asarray(centred - centred.mean(axis=0), dtype=np.float64)
+
     @cached_property
     def scale(self) -> NDArray[np.float64]:
         """The standard deviations of the columns (dividing by N)."""
-        return np.asarray(np.sqrt(np.mean((self.values - self.mean) ** 2, axis=0)), dtype=np.float64)
+        return np.asarray(np.sqrt(np.mean(self._centred() ** 2, axis=0)), dtype=np.float64)
 
     @cached_property
     def correlation(self) -> NDArray[np.float64]:
         """The correlations of the columns, from standardised data, so that units do not matter."""
-        constant = [self.names[j] for j in np.flatnonzero(self.scale == 0)]
+        constant = [self.names[j] for j in np.flatnonzero(np.ptp(self.values, axis=0) == 0)]
         if constant:
             raise InputError(
                 f"column {quoted(constant)} is constant and has no correlation; leave it out with columns="
             )
-        standard = (self.values - self.mean) / self.scale
+        standard = self._centred() / self.scale
         matrix = standard.T @ standard / self.n_samples
         np.fill_diagonal(matrix, 1.0)
         return np.asarray((matrix + matrix.T) / 2, dtype=np.float64)
@@ -193,14 +198,7 @@ def prepare_columns(
     missing: str = "error",
 ) -> list[Column]:
     """Return complete columns of one kind, or raise an error that names the columns and the remedies."""
-    for option, value, allowed in (
-        ("kind", kind, ("auto", "continuous", "discrete")),
-        ("missing", missing, ("error", "drop")),
-        ("discretize", discretize, (None, "quantile", "interval")),
-    ):
-        if value not in allowed:
-            listed = ", ".join(repr(choice) for choice in allowed)
-            raise InputError(f"expected {option}= one of {listed} but got {value!r}")
+    check_options(kind, discretize, missing)
     if missing == "drop":
         columns = drop_incomplete_rows(columns)
     _stop_at(missing_cells(columns))
@@ -213,6 +211,18 @@ def prepare_columns(
         columns = [column.as_discrete() for column in columns]
     _stop_at(mixed_kinds(columns))
     return columns
+
+
+def check_options(kind: str, discretize: str | None, missing: str) -> None:
+    """Raise an error where an option has a value that it cannot have."""
+    for option, value, allowed in (
+        ("kind", kind, ("auto", "continuous", "discrete")),
+        ("missing", missing, ("error", "drop")),
+        ("discretize", discretize, (None, "quantile", "interval")),
+    ):
+        if value not in allowed:
+            listed = ", ".join(repr(choice) for choice in allowed)
+            raise InputError(f"expected {option}= one of {listed} but got {value!r}")
 
 
 def _stop_at(findings: list[Finding]) -> None:

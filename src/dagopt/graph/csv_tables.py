@@ -88,7 +88,9 @@ def _numbers(fields: list[str], number: int) -> list[float]:
     try:
         return [float(field) for field in fields]
     except ValueError:
-        raise InputError(f"expected 0 or 1 in row {number}, got {quoted(fields, 3)}; write numbers only") from None
+        raise InputError(
+            f"expected 0 or 1 in row {number}, got {quoted(fields, 3)}; put from,to above an edge list"
+        ) from None
 
 
 def format_adjacency(graph: Graph) -> str:

@@ -29,8 +29,8 @@ def parse_graphml(text: str) -> Graph:
     graph = root.find("{*}graph")
     if graph is None:
         raise InputError(f"expected GraphML with a <graph>, got <{_tag(root)}>; check the file")
-    keys = {key.get("id") for key in root.iter("{*}key") if key.get("attr.name") == "name"}
-    nodes = list(graph.iter("{*}node"))
+    keys = {key.get("id") for key in root.findall(".//{*}key") if key.get("attr.name") == "name"}
+    nodes = graph.findall(".//{*}node")
     names = {_required(node, "id"): _name(node, keys) for node in nodes}
     if len(names) < len(nodes):
         checked_names(_required(node, "id") for node in nodes)
@@ -38,7 +38,7 @@ def parse_graphml(text: str) -> Graph:
         names = {node: node for node in names}
     default = graph.get("edgedefault", "directed")
     pairs = []
-    for edge in graph.iter("{*}edge"):
+    for edge in graph.findall(".//{*}edge"):
         ends = [_required(edge, key) for key in ("source", "target")]
         tail, head = (names.get(end) or end for end in ends)
         pairs.append((tail, head))
@@ -49,7 +49,7 @@ def parse_graphml(text: str) -> Graph:
 
 def _name(node: ElementTree.Element, keys: set[str | None]) -> str | None:
     """Return the data field ``name`` of a node, if it has one."""
-    return next((field.text for field in node.iter("{*}data") if field.get("key") in keys), None)
+    return next((field.text for field in node.findall("{*}data") if field.get("key") in keys), None)
 
 
 def _required(element: ElementTree.Element, key: str) -> str:

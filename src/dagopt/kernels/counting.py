@@ -106,11 +106,12 @@ def two_sums(cells, span, arity, weights, clogc, ess, product):  # type: ignore[
 
     Labels are ``coarse * arity + code``, so the coarse counts are sums of ``arity`` neighbours.
     """
+    product = min(product, LARGEST_PRODUCT)
     if span > 4 * cells.shape[0] + DENSE_CELLS:
         fine = cell_sum(cells.copy(), span, weights, clogc, ess, product)
         return cell_sum(cells // arity, span // arity, weights, clogc, ess, product / arity), fine
-    coarse_prior = ess / min(product / arity, LARGEST_PRODUCT)
-    prior = ess / min(product, LARGEST_PRODUCT)
+    prior = ess / product
+    coarse_prior = prior * arity
     counts = _counts(cells, span, weights)
     coarse = 0.0
     fine = 0.0
@@ -209,18 +210,19 @@ def additions(codes, arity, weights, clogc, ess, node, parents, without, togethe
 
 
 @njit(cache=True, nogil=True)
-def all_joints(codes, arity, weights, clogc, ess, variables, out):  # type: ignore[no-untyped-def]
-    """Fill ``out[mask]`` with the joint of the variables in the bits of ``mask``, for all 2^m masks.
+def _joint_tree(codes, arity, weights, clogc, ess, variables, base, first_span, first_product, out):  # type: ignore[no-untyped-def]
+    """Fill ``out[mask]`` with the joint of the cells ``base`` split by the variables in the bits of ``mask``.
 
     Counting ``mask`` upwards walks a tree of refinements from the highest bit down, so that each set is
     one refinement of a set that is at hand.
     """
     m = variables.shape[0]
     cells = np.zeros((m + 1, codes.shape[1]), dtype=np.int64)
+    cells[m] = base
     source = np.full(m + 1, m, dtype=np.int64)  # which cells[] holds the split of each level
-    span = np.ones(m + 1, dtype=np.int64)
-    product = np.ones(m + 1)
-    out[0] = cell_sum(cells[m], 1, weights, clogc, ess, 1.0)
+    span = np.full(m + 1, first_span)
+    product = np.full(m + 1, first_product)
+    out[0] = cell_sum(cells[m], first_span, weights, clogc, ess, first_product)
     for mask in range(1, 1 << m):
         b = 0
         while not (mask >> b) & 1:
@@ -237,6 +239,22 @@ def all_joints(codes, arity, weights, clogc, ess, variables, out):  # type: igno
 
 
 @njit(cache=True, nogil=True)
+def all_joints(codes, arity, weights, clogc, ess, variables, out):  # type: ignore[no-untyped-def]
+    """Fill ``out[mask]`` with the joint of the variables in the bits of ``mask``, for all 2^m masks."""
+    cells = np.zeros(codes.shape[1], dtype=np.int64)
+    _joint_tree(codes, arity, weights, clogc, ess, variables, cells, np.int64(1), 1.0, out)
+
+
+@njit(cache=True, nogil=True)
+def plain_joint_slice(codes, arity, weights, clogc, ess, high, low_bits, out):  # type: ignore[no-untyped-def]
+    """Do what ``joint_slice`` does, for rows that are too wide to be one number each."""
+    cells = np.zeros(codes.shape[1], dtype=np.int64)
+    chosen = np.array([b for b in range(low_bits, arity.shape[0]) if (high >> (b - low_bits)) & 1], dtype=np.int64)
+    span, product = _cells(codes, arity, chosen, cells)
+    _joint_tree(codes, arity, weights, clogc, ess, np.arange(low_bits), cells, np.int64(span), product, out)
+
+
+@njit(cache=True, nogil=True)
 def distinct_rows(codes, arity, cells):  # type: ignore[no-untyped-def]
     """Label equal rows alike in ``cells`` (0, 1, ...); return how many differ."""
     cells[:] = 0
@@ -244,3 +262,107 @@ def distinct_rows(codes, arity, cells):  # type: ignore[no-untyped-def]
     for j in range(codes.shape[0]):
         span = refine(cells, span, codes[j], arity[j])
     return renumber(cells, span)
+
+
+@njit(cache=True, nogil=True)
+def _merge(labels, lows, weights, rows, width):  # type: ignore[no-untyped-def]
+    """Merge rows that agree in label and low part, in place; return how many are left.
+
+    A hash table with open addressing; rows keep the order of their first appearance.
+    """
+    size = 16
+    while size < 2 * rows:
+        size *= 2
+    slot = np.full(size, -1, dtype=np.int32)
+    kept = 0
+    for r in range(rows):
+        key = labels[r] * width + lows[r]
+        place = ((key * np.int64(-7046029254386353131)) >> np.int64(20)) & (size - 1)
+        while slot[place] >= 0 and (labels[slot[place]] != labels[r] or lows[slot[place]] != lows[r]):
+            place = (place + 1) & (size - 1)
+        if slot[place] >= 0:
+            weights[slot[place]] += weights[r]
+        else:
+            slot[place] = kept
+            labels[kept] = labels[r]
+            lows[kept] = lows[r]
+            weights[kept] = weights[r]
+            kept += 1
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def joint_slice(keys, arity, weights, clogc, ess, high, low_bits, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with the joints of the 2^low_bits sets whose bits above are those of ``high``.
+
+    ``keys`` are the rows as numbers in mixed radix, variable 0 the lowest digit. From the highest variable
+    down each is kept (it splits the labels) or dropped (rows that now agree are merged), so the work at a set
+    follows the number of rows that its variables and those still undecided can tell apart.
+    """
+    n = arity.shape[0]
+    widths = np.ones(n + 1, dtype=np.int64)  # widths[b]: range of the low part of variables below b
+    for b in range(n):
+        widths[b + 1] = widths[b] * arity[b]
+    m = low_bits
+    rows = np.zeros(m + 1, dtype=np.int64)
+    spans = np.ones(m + 1, dtype=np.int64)
+    products = np.ones(m + 1)
+    labels = np.zeros((m + 1, keys.shape[0]), dtype=np.int64)
+    lows = np.zeros((m + 1, keys.shape[0]), dtype=np.int64)
+    mass = np.zeros((m + 1, keys.shape[0]), dtype=np.int64)
+    lows[m] = keys
+    mass[m] = weights
+    count = keys.shape[0]
+    for b in range(n - 1, m - 1, -1):
+        digit = lows[m, :count] // widths[b]
+        lows[m, :count] -= digit * widths[b]
+        if (high >> (b - m)) & 1:
+            spans[m] = refine(labels[m, :count], spans[m], digit, arity[b])
+            products[m] *= arity[b]
+        else:
+            count = _merge(labels[m], lows[m], mass[m], count, widths[b])
+    rows[m] = count
+    # level b holds the rows once the variables b and above are decided; dropping all is the way down at first
+    for b in range(m - 1, -1, -1):
+        _drop(labels, lows, mass, rows, spans, products, widths, b)
+    out[0] = cell_sum(labels[0, : rows[0]], spans[0], mass[0, : rows[0]], clogc, ess, products[0])
+    for mask in range(1, 1 << m):
+        b = 0
+        while not (mask >> b) & 1:
+            b += 1
+        _keep(labels, lows, mass, rows, spans, products, widths, arity, b)
+        for level in range(b - 1, -1, -1):
+            _drop(labels, lows, mass, rows, spans, products, widths, level)
+        out[mask] = cell_sum(labels[0, : rows[0]], spans[0], mass[0, : rows[0]], clogc, ess, products[0])
+
+
+@njit(cache=True, nogil=True)
+def _drop(labels, lows, mass, rows, spans, products, widths, b):  # type: ignore[no-untyped-def]
+    """Make level ``b`` of level ``b + 1`` by leaving variable ``b`` out, and merge what agrees."""
+    count = rows[b + 1]
+    for r in range(count):
+        labels[b, r] = labels[b + 1, r]
+        lows[b, r] = lows[b + 1, r] % widths[b]
+        mass[b, r] = mass[b + 1, r]
+    rows[b] = _merge(labels[b], lows[b], mass[b], count, widths[b])
+    spans[b] = spans[b + 1]
+    products[b] = products[b + 1]
+
+
+@njit(cache=True, nogil=True)
+def _keep(labels, lows, mass, rows, spans, products, widths, arity, b):  # type: ignore[no-untyped-def]
+    """Make level ``b`` of level ``b + 1`` by splitting the labels by variable ``b``."""
+    count = rows[b + 1]
+    span = spans[b + 1]
+    for r in range(count):
+        labels[b, r] = labels[b + 1, r]
+    if span * arity[b] > max(DENSE_CELLS, 2 * count):
+        span = renumber(labels[b, :count], span)
+    for r in range(count):
+        digit = lows[b + 1, r] // widths[b]
+        labels[b, r] = labels[b, r] * arity[b] + digit
+        lows[b, r] = lows[b + 1, r] - digit * widths[b]
+        mass[b, r] = mass[b + 1, r]
+    rows[b] = count
+    spans[b] = span * arity[b]
+    products[b] = products[b + 1] * arity[b]

@@ -151,8 +151,8 @@ def removals(matrix, log_scale, node, parents, logdet, logres):  # type: ignore[
 
 
 @njit(cache=True, nogil=True)
-def all_logdets(matrix, log_scale, out):  # type: ignore[no-untyped-def]
-    """Fill ``out[mask]`` with the log-determinant of the set of bits of ``mask``, for all 2^m masks.
+def _logdet_tree(matrix, log_scale, base, out):  # type: ignore[no-untyped-def]
+    """Fill ``out[mask]`` with ``base`` plus the log-determinant of the set of bits of ``mask``.
 
     A tree of Schur complements: from the highest variable down each is kept (eliminated from the rest)
     or dropped. Counting ``mask`` upwards walks the tree, and a step that turns bit ``b`` on renews only
@@ -160,11 +160,10 @@ def all_logdets(matrix, log_scale, out):  # type: ignore[no-untyped-def]
     """
     m = matrix.shape[0]
     work = np.empty((m + 1, m, m))  # work[b]: what is left of the variables below b
-    source = np.zeros(m + 1, dtype=np.int64)  # which work[] holds the matrix of each level
-    value = np.zeros(m + 1)
-    source[:] = m
+    source = np.full(m + 1, m, dtype=np.int64)  # which work[] holds the matrix of each level
+    value = np.full(m + 1, base)
     work[m] = matrix
-    out[0] = 0.0
+    out[0] = base
     for mask in range(1, 1 << m):
         b = 0
         while not (mask >> b) & 1:
@@ -181,3 +180,26 @@ def all_logdets(matrix, log_scale, out):  # type: ignore[no-untyped-def]
             source[level] = b
             value[level] = total
         out[mask] = total
+
+
+@njit(cache=True, nogil=True)
+def all_logdets(matrix, log_scale, out):  # type: ignore[no-untyped-def]
+    """Fill ``out[mask]`` with the log-determinant of the set of bits of ``mask``, for all 2^m masks."""
+    _logdet_tree(matrix, log_scale, 0.0, out)
+
+
+@njit(cache=True, nogil=True)
+def logdet_slice(matrix, log_scale, high, low_bits, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with the log-determinants of the 2^low_bits sets whose bits above are those of ``high``."""
+    rest = matrix.copy()
+    base = 0.0
+    for b in range(matrix.shape[0] - 1, low_bits - 1, -1):
+        if not (high >> (b - low_bits)) & 1:
+            continue
+        pivot = max(rest[b, b], PIVOT_FLOOR)
+        base += math.log(pivot) + log_scale[b]
+        for r in range(b):
+            ratio = rest[b, r] / pivot
+            for c in range(r + 1):
+                rest[r, c] -= ratio * rest[b, c]
+    _logdet_tree(rest[:low_bits, :low_bits], log_scale, base, out)

@@ -4,8 +4,13 @@ Every score of the library is built from one set function, ``joint``, and a pena
 
     local(i, J) = joint(J + i) - joint(J) - penalty(i, J)
 
-which is what the paper's Propositions 1 and 2 rest on, and what lets the subset recursion of the exact
-solver fill one table of 2^n joints instead of n tables of local scores.
+which is what the paper's Propositions 1 and 2 rest on. The penalties, too, are differences of one set
+function (for the multinomial score Λ (a_i - 1) Π a_j = Λ (Π over J + i - Π over J)), so that with
+``potential(S) = joint(S) - penalties(S)`` simply ::
+
+    local(i, J) = potential(J + i) - potential(J)
+
+and the exact solver fills one table of 2^n potentials instead of n tables of local scores.
 """
 
 from __future__ import annotations
@@ -125,6 +130,13 @@ class Score(ABC):
     @abstractmethod
     def all_joints(self, variables: Sequence[int] | Ints) -> Floats:
         """Return ``joint`` of all subsets; bit b of the index is ``variables[b]``."""
+
+    @abstractmethod
+    def fill_potentials(self, high: int, low_bits: int, out: Floats) -> None:
+        """Fill ``out`` with ``potential`` of the 2^low_bits sets whose higher bits are those of ``high``.
+
+        Bit b of a set is column b; the constants of ``joint`` may be left out, as they cancel.
+        """
 
     @abstractmethod
     def _penalties(self, node: int, candidates: Ints) -> Floats:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from dagopt.data.table import DiscreteTable
 from dagopt.errors import InputError
-from dagopt.scores.base import Floats, Ints
 from dagopt.scores.multinomial import CountingScore
 
 __all__ = ["BDeuScore"]
@@ -44,7 +41,5 @@ class BDeuScore(CountingScore):
             raise InputError(f"expected equivalent_sample_size > 0 but got {equivalent_sample_size}")
         self.equivalent_sample_size = equivalent_sample_size
         self.label = f"BDeu (equivalent sample size {equivalent_sample_size:g})"
+        self._rate = 0.0
         super().__init__(table, ess=equivalent_sample_size)
-
-    def _cost(self, node: int | Ints, product: Floats) -> Floats:
-        return np.zeros_like(product)

@@ -50,9 +50,9 @@ class BGeScore(LogDetScore):
         n = len(table.names)
         self.mean_weight = mean_weight
         self.degrees = n + 2.0 if degrees is None else degrees
-        if self.mean_weight <= 0:
+        if not (self.mean_weight > 0 and math.isfinite(self.mean_weight)):
             raise InputError(f"expected mean_weight > 0 for BGe but got {mean_weight}")
-        if self.degrees <= n + 1:
+        if not (self.degrees > n + 1 and math.isfinite(self.degrees)):
             raise InputError(f"expected degrees > n + 1 = {n + 1} for BGe but got {degrees}")
         self.label = f"BGe (mean weight {mean_weight:g}, {self.degrees:g} degrees of freedom)"
         self._prior = mean_weight * (self.degrees - n - 1) / (mean_weight + 1)

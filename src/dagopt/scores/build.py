@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from dagopt.data.table import ContinuousTable, Table, as_table
-from dagopt.errors import InputError, unknown_name
+from dagopt.errors import InputError, quoted, unknown_name
 from dagopt.graph.dag import as_graph, require_dag
 from dagopt.scores.base import Score
 from dagopt.scores.bdeu import BDeuScore
@@ -78,6 +79,8 @@ def penalty_value(score: str | float, n_samples: int) -> float:
             score = float(score)
         except ValueError:
             raise unknown_name("score", score, list(SCORES)) from None
+    if isinstance(score, bool) or not isinstance(score, (int, float, np.number)):
+        raise InputError(f"expected the name of a score ({quoted(SCORES)}) or a penalty >= 0 but got {score!r}")
     if not (math.isfinite(score) and score >= 0):
         raise InputError(f"expected a penalty >= 0 as the score but got {score}")
     return float(score)

@@ -46,10 +46,10 @@ class RememberedScore:
             return value
         self.misses += 1
         value = self.score.local(node, key[1:])
+        self._known[key] = value
         self._bytes += BYTES_PER_ENTRY + BYTES_PER_PARENT * len(key)
         if self._bytes > self.memory_limit:
             self._forget_older_half()
-        self._known[key] = value
         return value
 
     def __len__(self) -> int:

@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 from dagopt.data.table import ContinuousTable
 from dagopt.errors import InputError
 from dagopt.kernels import gaussian as kernels
+from dagopt.kernels.subset_lattice import scale_by_size
 from dagopt.scores.base import Floats, Ints, Score, bit_counts
 
 __all__ = ["GaussianScore", "LogDetScore"]
+
+LARGEST_COST = 1e12  # stands for an infinite penalty where sums of penalties are subtracted from each other
 
 
 class LogDetScore(Score):
@@ -62,6 +65,12 @@ class LogDetScore(Score):
         kernels.all_logdets(matrix, self._log_scale[chosen], logdet)
         size = bit_counts(len(chosen))
         return self._joint(size, logdet)
+
+    def fill_potentials(self, high: int, low_bits: int, out: Floats) -> None:
+        """Fill ``out`` with ``potential`` of the sets whose bits above ``low_bits`` are those of ``high``."""
+        kernels.logdet_slice(self._matrix, self._log_scale, high, low_bits, out)
+        penalties = np.concatenate([[0.0], np.cumsum(np.minimum(self._cost, LARGEST_COST))])
+        scale_by_size(out, self._constant - penalties, self._power, high.bit_count())
 
     def _joint(self, size: NDArray[np.int_], logdet: Floats) -> Floats:
         joint: Floats = self._constant[size] - 0.5 * self._power[size] * logdet

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from dagopt.data.table import DiscreteTable
 from dagopt.kernels import counting as kernels
+from dagopt.kernels.subset_lattice import subtract_products
 from dagopt.scores.base import Floats, Ints, Score
 
 __all__ = ["CountingScore", "MultinomialScore"]
@@ -36,14 +36,17 @@ class CountingScore(Score):
         counts[1:] *= np.log(counts[1:])
         self._data = (table.codes, table.arity, table.weights, counts if ess == 0 else counts[:1], float(ess))
 
-    @abstractmethod
+    _rate: float
+    """What one parameter costs: the penalty of a node is ``_rate`` (a_i - 1) times the product of arities."""
+
     def _cost(self, node: int | Ints, product: Floats) -> Floats:
         """Return the penalty of a node whose parents' arities have the given product."""
+        cost: Floats = self._rate * (self.arity[node] - 1) * product
+        return cost
 
     def penalty(self, node: int, parents: Iterable[int]) -> float:
         """Return the penalty, which depends on the arities of the node and of the parents."""
-        product = np.asarray(np.prod(self.arity[list(set(parents))], dtype=np.float64))
-        return float(self._cost(node, product))
+        return float(self._cost(node, self._products(np.array(sorted(set(parents)), dtype=np.int64))[-1]))
 
     def all_joints(self, variables: Sequence[int] | Ints) -> Floats:
         """Return ``joint`` of all subsets; bit b of the index is ``variables[b]``."""
@@ -51,6 +54,24 @@ class CountingScore(Score):
         joint = np.empty(1 << len(chosen))
         kernels.all_joints(*self._data, chosen, joint)
         return joint
+
+    def _products(self, variables: Ints) -> Floats:
+        """Return the products of the arities of the first 0, 1, 2, ... variables, as far as floats go."""
+        with np.errstate(over="ignore"):
+            products = np.cumprod(self.arity[variables], dtype=np.float64)
+        clipped: Floats = np.minimum(np.concatenate([[1.0], products]), kernels.LARGEST_PRODUCT)
+        return clipped
+
+    def fill_potentials(self, high: int, low_bits: int, out: Floats) -> None:
+        """Fill ``out`` with ``potential`` of the sets whose bits above ``low_bits`` are those of ``high``."""
+        codes, arity, weights, clogc, ess = self._data
+        if float(np.prod(arity, dtype=np.float64)) < 2.0**62:
+            places = np.concatenate([[1], np.cumprod(arity)[:-1]])
+            keys = places @ codes.astype(np.int64)
+            kernels.joint_slice(keys, arity, weights, clogc, ess, high, low_bits, out)
+        else:  # rows do not fit one number each
+            kernels.plain_joint_slice(codes, arity, weights, clogc, ess, high, low_bits, out)
+        subtract_products(out, arity, float(self._rate), high, low_bits)
 
     def _penalties(self, node: int, candidates: Ints) -> Floats:
         product = np.ones(1 << len(candidates))
@@ -71,8 +92,7 @@ class CountingScore(Score):
     def _chain(self, node: int, order: Ints) -> Floats:
         without, together = np.empty(len(order) + 1), np.empty(len(order) + 1)
         kernels.chain(*self._data, node, order, without, together)
-        product = np.concatenate([[1.0], np.cumprod(self.arity[order], dtype=np.float64)])
-        return together - without - self._cost(node, product)
+        return together - without - self._cost(node, self._products(order))
 
     def _joint_chain(self, order: Ints) -> Floats:
         joint = np.empty(len(order) + 1)
@@ -82,8 +102,7 @@ class CountingScore(Score):
     def _additions(self, node: int, parents: Ints) -> Floats:
         without, together = np.empty(self.n_nodes), np.empty(self.n_nodes)
         kernels.additions(*self._data, node, parents, without, together)
-        product = np.prod(self.arity[parents], dtype=np.float64) * self.arity
-        return together - without - self._cost(node, product)
+        return together - without - self._cost(node, self._products(parents)[-1] * self.arity)
 
     def _removals(self, node: int, parents: Ints) -> Floats:
         return self.local_many([node] * len(parents), [parents[parents != j] for j in parents])
@@ -116,5 +135,5 @@ class MultinomialScore(CountingScore):
         super().__init__(table, ess=0.0)
 
     def _cost(self, node: int | Ints, product: Floats) -> Floats:
-        cost: Floats = self.parameter_cost * (self.arity[node] - 1) * product
+        cost: Floats = self.parameter_cost * (self.arity[node] - 1) * np.minimum(product, kernels.LARGEST_PRODUCT)
         return cost

@@ -1,0 +1,1 @@
+"""The proven best DAG, by dynamic programming over subsets."""

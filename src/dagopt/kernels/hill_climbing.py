@@ -1,0 +1,119 @@
+"""Single-edge moves on a DAG: which are legal, which is best, and which nodes reach which.
+
+All arrays are indexed (tail, head). ``adjacency[i, j] = 1`` means i → j, ``reach[i, j] = 1`` means that a
+path of at least one edge leads from i to j, and ``gain[i, j]`` is what the score of j gains when the edge
+i → j is switched: put in where it is absent, taken out where it is present. Then a move gains
+
+* ``ADD`` i → j: ``gain[i, j]``, legal when j does not reach i;
+* ``DELETE`` i → j: ``gain[i, j]``;
+* ``REVERSE`` i → j: ``gain[i, j] + gain[j, i]``, legal when no other path leads from i to j.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+ADD, DELETE, REVERSE = 0, 1, 2
+
+
+@njit(cache=True, nogil=True)
+def closure(adjacency, reach):  # type: ignore[no-untyped-def]
+    """Fill ``reach`` for a DAG, children before parents; return False where there is a cycle."""
+    n = adjacency.shape[0]
+    left = np.zeros(n, dtype=np.int64)
+    for i in range(n):
+        for j in range(n):
+            left[i] += adjacency[i, j]
+            reach[i, j] = 0
+    ready = np.empty(n, dtype=np.int64)
+    found = 0
+    for i in range(n):
+        if left[i] == 0:
+            ready[found] = i
+            found += 1
+    done = 0
+    while done < found:
+        j = ready[done]
+        done += 1
+        for i in range(n):
+            if adjacency[i, j]:
+                reach[i, j] = 1
+                for k in range(n):
+                    reach[i, k] |= reach[j, k]
+                left[i] -= 1
+                if left[i] == 0:
+                    ready[found] = i
+                    found += 1
+    return found == n
+
+
+@njit(cache=True, nogil=True)
+def extend_closure(reach, tail, head):  # type: ignore[no-untyped-def]
+    """Update ``reach`` for a new edge: all that reach the tail now reach the head and what it reaches."""
+    n = reach.shape[0]
+    for i in range(n):
+        if (i == tail or reach[i, tail]) and not reach[i, head]:
+            reach[i, head] = 1
+            for k in range(n):
+                reach[i, k] |= reach[head, k]
+
+
+@njit(cache=True, nogil=True)
+def has_detour(adjacency, reach, tail, head):  # type: ignore[no-untyped-def]
+    """Say whether a path other than the edge itself leads from tail to head."""
+    for k in range(adjacency.shape[0]):
+        if adjacency[tail, k] and k != head and reach[k, head]:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def is_legal(adjacency, reach, must, may, room, kind, tail, head):  # type: ignore[no-untyped-def]
+    """Say whether a move leads to a DAG that obeys the knowledge; ``room[i]``: parents i may still get."""
+    if kind == 0:
+        if adjacency[tail, head] or not may[tail, head]:
+            return False
+        return room[head] > 0 and not reach[head, tail]
+    if not adjacency[tail, head] or must[tail, head]:
+        return False
+    if kind == 1:
+        return True
+    return may[head, tail] and room[tail] > 0 and not has_detour(adjacency, reach, tail, head)
+
+
+@njit(cache=True, nogil=True)
+def _is_banned(banned, kind, tail, head):  # type: ignore[no-untyped-def]
+    for b in range(banned.shape[0]):
+        if banned[b, 0] == kind and banned[b, 1] == tail and banned[b, 2] == head:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def best_move(gain, adjacency, reach, must, may, room, banned, least, tolerance):  # type: ignore[no-untyped-def]
+    """Return (kind, tail, head, gain) of the best legal move that gains more than ``least``; kind -1: none.
+
+    Gains within ``tolerance`` of each other are equal, and of equal moves the first stands: additions,
+    then deletions, then reversals, each by tail and then by head. ``banned`` lists moves not to take.
+    """
+    n = gain.shape[0]
+    best = least
+    found = (-1, -1, -1)
+    for kind in range(3):
+        for i in range(n):
+            for j in range(n):
+                if (kind == 0) == (adjacency[i, j] != 0):
+                    continue
+                value = gain[i, j]
+                if kind == 2:
+                    value += gain[j, i]
+                if not value > best + tolerance:
+                    continue
+                if not is_legal(adjacency, reach, must, may, room, kind, i, j):
+                    continue
+                if _is_banned(banned, kind, i, j):
+                    continue
+                best = value
+                found = (kind, i, j)
+    return found[0], found[1], found[2], best

@@ -1,0 +1,142 @@
+"""``learn``: the one place that names concrete methods and wires them to data, score, knowledge and clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any
+
+from dagopt.constraints import Constraints
+from dagopt.data.doctor import examine_table
+from dagopt.data.table import as_table
+from dagopt.errors import InputError, unknown_name
+from dagopt.problem import Problem
+from dagopt.progress import Progress, make_progress
+from dagopt.result import Result
+from dagopt.scores.build import Convention, make_score
+from dagopt.stop import Deadline
+
+__all__ = ["METHODS", "Method", "learn"]
+
+DATA_OPTIONS = ("columns", "kind", "discretize", "bins", "missing", "na_values")
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method by name: where its function is and what it does in a line.
+
+    The function is called as ``solve(problem, deadline=, progress=, **options)`` and returns a ``Result``.
+    """
+
+    module: str
+    function: str
+    about: str
+
+    def load(self) -> Callable[..., Result]:
+        """Import the function."""
+        found: Callable[..., Result] = getattr(import_module(self.module), self.function)
+        return found
+
+
+METHODS = {
+    "exact": Method("dagopt.exact.solve", "solve_exact", "the proven best DAG, by dynamic programming over subsets"),
+    "hc": Method("dagopt.search.hill_climbing", "solve_hc", "hill climbing over additions, deletions and reversals"),
+    "tabu": Method("dagopt.search.tabu", "solve_tabu", "hill climbing that walks on past local optima, but never back"),
+    "pc": Method("dagopt.independence.stable_pc", "solve_pc", "stable PC: a PDAG from tests of independence"),
+    "mmhc": Method("dagopt.independence.mmhc", "solve_mmhc", "hill climbing among the neighbours that MMPC's tests leave"),
+}
+
+
+def learn(
+    data: object,
+    method: str = "auto",
+    *,
+    score: str | float = "bic",
+    convention: Convention = "paper",
+    equivalent_sample_size: float = 1.0,
+    constraints: Constraints | None = None,
+    max_parents: int | None = None,
+    time_limit: float | None = None,
+    progress: bool | Progress | None = None,
+    **options: Any,
+) -> Result:
+    """Learn a Bayesian network structure from data.
+
+    Parameters
+    ----------
+    data : path, frame, array or Table
+        The data; see ``as_table``, whose options (``columns``, ``kind``, ``discretize``, ``bins``, ``missing``,
+        ``na_values``) may be given too.
+    method : str
+        One of ``METHODS``, or ``"auto"``.
+    score : str or float
+        ``"bic"``, ``"aic"``, ``"bdeu"``, ``"bge"``, ``"loglik"``, or the penalty Λ of one parameter.
+    convention : {"paper", "bnlearn"}
+        How a penalised Gaussian likelihood counts parameters.
+    equivalent_sample_size : float
+        Weight of the prior of BDeu or BGe.
+    constraints : Constraints, optional
+        What is known about the graph; every method honours it.
+    max_parents : int, optional
+        The largest number of parents of a node, in addition to the constraints.
+    time_limit : float, optional
+        Seconds for everything; the best answer so far is returned when they are over.
+    progress : bool, Progress or None
+        Whether to show the run; on a terminal by default.
+    **options
+        Options of the data and of the method.
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.datasets.load("asia", n_samples=2000, random_state=1)
+    >>> result = dagopt.learn(data)
+    >>> result.status
+    'optimal'
+    """
+    deadline = Deadline(time_limit)
+    chosen = _method(method)
+    table = as_table(data, **{key: options.pop(key) for key in DATA_OPTIONS if key in options})
+    diagnosis = examine_table(table, max_parents)
+    diagnosis.raise_for_errors()
+    problem = Problem(
+        table,
+        make_score(table, score, convention=convention, equivalent_sample_size=equivalent_sample_size),
+        _with_limit(constraints or Constraints(), max_parents).resolve(table.names),
+    )
+    shown = make_progress(progress)
+    try:
+        with deadline:
+            result = chosen.load()(problem, deadline=deadline, progress=shown, **options)
+    except TypeError as error:
+        if "unexpected keyword argument" in str(error) and error.__traceback__ is not None:
+            raise InputError(f"method {method!r}: {str(error).partition(') ')[2] or error}") from error
+        raise
+    finally:
+        shown.close()
+    return replace(result, findings=diagnosis.warnings, seconds=deadline.elapsed(), n_samples=table.n_samples)
+
+
+def _method(name: str) -> Method:
+    if name == "auto":
+        return METHODS["exact"]
+    if name not in METHODS:
+        raise unknown_name("method", name, ["auto", *METHODS])
+    return METHODS[name]
+
+
+def _with_limit(constraints: Constraints, max_parents: int | None) -> Constraints:
+    """Return the constraints with a further limit on the number of parents."""
+    if max_parents is None:
+        return constraints
+    limits = constraints.max_parents
+    if limits is None:
+        return replace(constraints, max_parents=max_parents)
+    if isinstance(limits, int):
+        return replace(constraints, max_parents=min(limits, max_parents))
+    raise InputError("max_parents= was given twice: in the constraints by column, and as an option; give it once")

@@ -1,0 +1,40 @@
+"""What is to be solved: a score over the columns of a table, and what is known about the graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dagopt.constraints import Knowledge
+from dagopt.data.table import Table
+from dagopt.scores.base import Score
+
+__all__ = ["Problem"]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """One structure learning problem, the input of every method.
+
+    Attributes
+    ----------
+    table : Table
+        The data.
+    score : Score
+        What is maximised.
+    knowledge : Knowledge
+        Which parent sets are allowed.
+    """
+
+    table: Table
+    score: Score
+    knowledge: Knowledge
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, in order."""
+        return self.table.names
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of columns n."""
+        return len(self.table.names)

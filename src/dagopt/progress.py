@@ -1,0 +1,147 @@
+"""How a run is shown: a live bar on a terminal, plain lines elsewhere, or nothing."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Protocol, TextIO
+
+from rich.console import Console
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["LinesProgress", "LiveProgress", "NoProgress", "Progress", "make_progress"]
+
+
+class Progress(Protocol):
+    """What a solver tells while it runs."""
+
+    def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
+        """Tell the phase, the true fraction of its work that is done (None: not known), and figures."""
+
+    def note(self, message: str) -> None:
+        """Tell something that should stay on the screen."""
+
+    def close(self) -> None:
+        """End the show."""
+
+
+class NoProgress:
+    """Shows nothing."""
+
+    def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
+        """Do nothing."""
+
+    def note(self, message: str) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class LinesProgress:
+    """Plain lines: one when the phase changes, then at most one every ``every`` seconds.
+
+    Parameters
+    ----------
+    stream : text stream, optional
+        Standard error unless given.
+    every : float
+        Seconds between lines of one phase.
+    """
+
+    def __init__(self, stream: TextIO | None = None, every: float = 5.0) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._every = every
+        self._start = time.perf_counter()
+        self._phase = ""
+        self._last = -every
+
+    def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
+        """Print a line if it is time for one."""
+        now = time.perf_counter() - self._start
+        if phase == self._phase and now - self._last < self._every:
+            return
+        self._phase, self._last = phase, now
+        share = "" if fraction is None else f" {fraction:4.0%}"
+        shown = "".join(f"  {name} {_shown(value)}" for name, value in facts.items())
+        self._print(f"[{now:7.1f}s] {phase}{share}{shown}")
+
+    def note(self, message: str) -> None:
+        """Print the message."""
+        self._print(message)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def _print(self, line: str) -> None:
+        self._stream.write(line + "\n")
+        self._stream.flush()
+
+
+class LiveProgress:
+    """One line that renews itself: phase, bar, seconds, figures.
+
+    Parameters
+    ----------
+    console : rich Console, optional
+        Standard error unless given.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = Console(stderr=True) if console is None else console
+        self._live = Live(console=self._console, refresh_per_second=8, transient=True)
+        self._start = time.perf_counter()
+        self._shown = False
+
+    def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
+        """Renew the line."""
+        if not self._shown:
+            self._live.start()
+            self._shown = True
+        bar = ProgressBar(
+            total=1.0, completed=fraction or 0.0, width=28, pulse=fraction is None, animation_time=time.monotonic()
+        )
+        line = Table.grid(padding=(0, 1))
+        cells = [Text(phase, style="bold"), bar]
+        if fraction is not None:
+            cells.append(Text(f"{fraction:4.0%}"))
+        cells.append(Text(f"{time.perf_counter() - self._start:6.1f} s", style="cyan"))
+        cells += [Text(f"{name} {_shown(value)}", style="dim") for name, value in facts.items()]
+        line.add_row(*cells)
+        self._live.update(line)
+
+    def note(self, message: str) -> None:
+        """Print the message above the line."""
+        self._console.print(message, highlight=False, markup=False)
+
+    def close(self) -> None:
+        """Remove the line."""
+        if self._shown:
+            self._live.stop()
+            self._shown = False
+
+
+def make_progress(progress: bool | Progress | None) -> Progress:
+    """Return what shows a run.
+
+    Parameters
+    ----------
+    progress : bool, Progress or None
+        True shows (live on a terminal, else plain lines), False does not, None shows on a terminal only;
+        an object that can ``update``, ``note`` and ``close`` is used as it is.
+    """
+    terminal = sys.stderr.isatty()
+    if progress is None:
+        progress = terminal
+    if progress is False:
+        return NoProgress()
+    if progress is True:
+        return LiveProgress() if terminal else LinesProgress()
+    return progress
+
+
+def _shown(value: object) -> str:
+    return f"{value:,.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

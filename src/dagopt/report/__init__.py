@@ -1,0 +1,1 @@
+"""Pictures of graphs and runs, and the self-contained HTML report."""

@@ -1,0 +1,249 @@
+"""Where nodes and edges of a graph are drawn: layers from top to bottom, long edges straight, labels apart.
+
+The order within layers comes from `dagopt.report.layering`; the horizontal places minimise the total bend of the
+edges, weighted so that long ones stay straight (the program of section 4.2 of [1]_).
+
+References
+----------
+.. [1] E. R. Gansner, E. Koutsofios, S. C. North, K.-P. Vo, "A technique for drawing directed graphs", IEEE
+   Transactions on Software Engineering 19(3), 1993, DOI 10.1109/32.221135.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dagopt.graph.order import checked_adjacency
+from dagopt.report.layering import Layers, Pair, downward, layered
+from dagopt.report.ports import spread_ends
+
+__all__ = ["Layout", "layered_layout"]
+
+NODE_GAP = 18.0  # between neighbours in a layer
+POINT_GAP = 11.0  # beside a passing edge
+LAYER_GAP = 34.0  # between layers, at least
+SLOPE = 0.075  # of the widest edge between two layers, added to their gap
+WIDEST_GAP = 90.0
+PART_GAP = 34.0  # between parts that no edge joins
+ASPECT = 1.7  # width to height of the whole, where there is a choice
+STRAIGHT = (1.0, 2.0, 8.0)  # cost of a bend by how many of its two ends are points of long edges
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Places in the units of the labels' widths, from the upper left corner, y downwards.
+
+    Attributes
+    ----------
+    centres : ndarray of shape (n_nodes, 2)
+        Middle of each node.
+    widths : ndarray of shape (n_nodes,)
+        Width of each node.
+    node_height : float
+        Height of every node.
+    routes : dict
+        For each edge (from, to), undirected ones with the smaller node first, the points that its line passes, from
+        the border of the first node to the border of the second. The line is upright at each of them.
+    width, height : float
+        Size of the drawing.
+    """
+
+    centres: NDArray[np.float64]
+    widths: NDArray[np.float64]
+    node_height: float
+    routes: dict[Pair, NDArray[np.float64]]
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A connected part, drawn by itself from its own corner."""
+
+    points: dict[int, tuple[float, float]]
+    chains: dict[Pair, list[int]]
+    width: float
+    height: float
+
+
+def layered_layout(
+    adjacency: ArrayLike,
+    widths: Sequence[float] | NDArray[np.float64],
+    *,
+    node_height: float = 26.0,
+    along: ArrayLike | None = None,
+) -> Layout:
+    """Lay out a graph in layers.
+
+    Parameters
+    ----------
+    adjacency : array-like of shape (n_nodes, n_nodes)
+        A DAG or PDAG; ``[i, j] = 1`` means i → j, ones both ways an undirected edge.
+    widths : sequence of float
+        Width of each node.
+    node_height : float
+        Height of every node.
+    along : array-like of shape (n_nodes, n_nodes), optional
+        A DAG with the same skeleton along which edges go down, where that of the graph is not wanted.
+
+    Returns
+    -------
+    Layout
+        The same in every run.
+    """
+    graph = checked_adjacency(adjacency)
+    wide = np.asarray(widths, dtype=float)
+    dag = downward(graph) if along is None else checked_adjacency(along)
+    parts = [_drawn(part, edges, wide, node_height) for part, edges in _parts(dag)]
+    corners, width, height = _packed(parts)
+    centres = np.zeros((len(graph), 2))
+    passes: dict[Pair, list[tuple[float, float]]] = {}
+    for part, (left, top) in zip(parts, corners, strict=True):
+        for point, (x, y) in part.points.items():
+            if point < len(graph):
+                centres[point] = left + x, top + y
+        for edge, chain in part.chains.items():
+            passes[edge] = [(left + part.points[p][0], top + part.points[p][1]) for p in chain[1:-1]]
+    routes = {}
+    for (a, b), route in spread_ends(passes, centres, wide, node_height).items():
+        turned = graph[a, b] == 0 or (graph[b, a] == 1 and b < a)
+        routes[(b, a) if turned else (a, b)] = route[::-1] if turned else route
+    return Layout(centres, wide, node_height, dict(sorted(routes.items())), width, height)
+
+
+def _parts(dag: NDArray[np.int8]) -> list[tuple[list[int], list[Pair]]]:
+    """Return the connected parts with their edges, by their first nodes."""
+    from scipy.sparse.csgraph import connected_components
+
+    if not len(dag):
+        return []
+    count, label = connected_components(dag, directed=False)
+    parts: list[tuple[list[int], list[Pair]]] = [([], []) for _ in range(count)]
+    for node, k in enumerate(label):
+        parts[k][0].append(node)
+    for i, j in np.argwhere(dag):
+        parts[label[i]][1].append((int(i), int(j)))
+    return parts
+
+
+def _drawn(nodes: list[int], edges: list[Pair], widths: NDArray[np.float64], node_height: float) -> _Part:
+    """Lay out one connected part."""
+    layers = layered(nodes, edges, len(widths))
+    half = {p: float(max(widths[p], 1.0)) / 2 if p < len(widths) else 0.0 for row in layers.rows for p in row}
+    across = _across(layers, half)
+    links = [(a, b) for chain in layers.chains.values() for a, b in zip(chain, chain[1:], strict=False)]
+    row_of = {p: k for k, row in enumerate(layers.rows) for p in row}
+    widest = np.zeros(len(layers.rows))
+    for a, b in links:
+        widest[row_of[b]] = max(widest[row_of[b]], abs(across[a] - across[b]))
+    gaps = np.minimum(LAYER_GAP + SLOPE * widest, WIDEST_GAP) + node_height
+    gaps[0] = node_height / 2
+    down = np.cumsum(gaps)
+    points = {p: (across[p], float(down[row_of[p]])) for p in row_of}
+    width = max(across[p] + half[p] for p in row_of)
+    return _Part(points, layers.chains, width, float(down[-1]) + node_height / 2)
+
+
+def _across(layers: Layers, half: dict[int, float]) -> dict[int, float]:
+    """Return the horizontal places that keep the order and bend the edges least."""
+    points = [p for row in layers.rows for p in row]
+    place = {p: k for k, p in enumerate(points)}
+    apart = [(a, b, _separation(a, b, half)) for row in layers.rows for a, b in zip(row, row[1:], strict=False)]
+    links = [
+        (a, b, STRAIGHT[(half[a] == 0) + (half[b] == 0)])
+        for chain in layers.chains.values()
+        for a, b in zip(chain, chain[1:], strict=False)
+    ]
+    solved = _least_bend(place, links, apart)
+    x = {p: float(solved[place[p]]) for p in points}
+    _balance(x, layers.rows, links, half)
+    left = min(x[p] - half[p] for p in points)
+    return {p: x[p] - left for p in points}
+
+
+def _separation(a: int, b: int, half: dict[int, float]) -> float:
+    gap = NODE_GAP if half[a] and half[b] else POINT_GAP
+    return half[a] + half[b] + gap
+
+
+def _least_bend(
+    place: dict[int, int], links: list[tuple[int, int, float]], apart: list[tuple[int, int, float]]
+) -> NDArray[np.float64]:
+    """Minimise the weighted sum of ``|x_a - x_b|`` over the links, neighbours in a layer kept apart."""
+    if not links:
+        return np.cumsum([0.0, *(gap for _, _, gap in apart)])
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array
+
+    n, m = len(place), len(links)
+    a, b = (np.array([place[link[k]] for link in links]) for k in (0, 1))
+    each = np.arange(m)
+    # rows: x_a - x_b - t <= 0;  x_b - x_a - t <= 0;  x_left - x_right <= -separation
+    left, right = (np.array([place[pair[k]] for pair in apart], dtype=np.intp) for k in (0, 1))
+    third = 2 * m + np.arange(len(apart))
+    rows = np.concatenate([each, each, each, m + each, m + each, m + each, third, third])
+    columns = np.concatenate([a, b, n + each, b, a, n + each, left, right])
+    one, some = np.ones(m), np.ones(len(apart))
+    values = np.concatenate([one, -one, -one, one, -one, -one, some, -some])
+    matrix = coo_array((values, (rows, columns)), shape=(2 * m + len(apart), n + m)).tocsr()
+    limits = np.concatenate([np.zeros(2 * m), [-gap for _, _, gap in apart]])
+    cost = np.concatenate([np.zeros(n), [weight for _, _, weight in links]])
+    answer: NDArray[np.float64] = linprog(cost, A_ub=matrix, b_ub=limits, bounds=(0, None), method="highs").x[:n]
+    return answer
+
+
+def _balance(
+    x: dict[int, float], rows: list[list[int]], links: list[tuple[int, int, float]], half: dict[int, float]
+) -> None:
+    """Move each node to the middle of the places that are as good: between its middle neighbours, if there is room."""
+    near: dict[int, list[tuple[int, float]]] = {p: [] for p in x}
+    for a, b, weight in links:
+        near[a].append((b, weight))
+        near[b].append((a, weight))
+    for _ in range(4):
+        for row in rows:
+            for k, p in enumerate(row):
+                if not half[p] or not near[p]:
+                    continue
+                low, high = _median([(x[q], weight) for q, weight in near[p]])
+                if k:
+                    low = max(low, x[row[k - 1]] + _separation(row[k - 1], p, half))
+                if k + 1 < len(row):
+                    high = min(high, x[row[k + 1]] - _separation(p, row[k + 1], half))
+                if low <= high:
+                    x[p] = (low + high) / 2
+
+
+def _median(weighted: list[tuple[float, float]]) -> tuple[float, float]:
+    """Return the interval of weighted medians."""
+    weighted = sorted(weighted)
+    half, total = sum(weight for _, weight in weighted) / 2, 0.0
+    for k, (value, weight) in enumerate(weighted):
+        total += weight
+        if total > half:
+            return value, value
+        if total == half:
+            return value, weighted[k + 1][0]
+    return weighted[-1][0], weighted[-1][0]
+
+
+def _packed(parts: list[_Part]) -> tuple[list[tuple[float, float]], float, float]:
+    """Put the parts on shelves, high ones first; return their corners and the size of the whole."""
+    if not parts:
+        return [], 0.0, 0.0
+    area = sum((part.width + PART_GAP) * (part.height + PART_GAP) for part in parts)
+    room = max(max(part.width for part in parts), (area * ASPECT) ** 0.5)
+    corners = [(0.0, 0.0)] * len(parts)
+    left = top = shelf = widest = 0.0
+    for k in sorted(range(len(parts)), key=lambda k: -parts[k].height):
+        part = parts[k]
+        if left and left + part.width > room + 1e-6:
+            left, top, shelf = 0.0, top + shelf + PART_GAP, 0.0
+        corners[k] = (left, top)
+        widest, shelf = max(widest, left + part.width), max(shelf, part.height)
+        left += part.width + PART_GAP
+    return corners, widest, top + shelf

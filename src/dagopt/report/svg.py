@@ -1,0 +1,96 @@
+"""The graph as SVG, drawn once for the DAG and the essential graph: a switch of style hides the heads."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.report.labels import label, label_width
+from dagopt.report.layout import Layout, layered_layout
+from dagopt.report.ports import cubics
+from dagopt.report.view import Edge, View
+
+__all__ = ["graph_svg", "line_width"]
+
+FONT = 13.0
+PADDING = 11.0
+NODE_HEIGHT = 28.0
+MARGIN = 16.0
+HEAD = 8.0  # length of an arrow head
+THINNEST, THICKEST, PLAIN = 1.0, 5.0, 1.6
+
+
+def graph_svg(view: View) -> tuple[str, Layout]:
+    """Return the SVG element of the graph, and its layout.
+
+    Nodes are groups of the class ``node`` with their number in ``data-node``; edges of the class ``edge``, ``free`` if
+    the essential graph leaves the direction open, with ``data-edge``.
+    """
+    widths = [max(label_width(label(name), FONT) + 2 * PADDING, 34.0) for name in view.names]
+    layout = layered_layout(view.drawn, widths, node_height=NODE_HEIGHT)
+    largest = max((edge.strength or 0.0 for edge in view.edges), default=0.0)
+    edges = [_edge(k, edge, layout, view, largest) for k, edge in enumerate(view.edges)]
+    nodes = [_node(k, name, layout) for k, name in enumerate(view.names)]
+    width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
+    mode = "" if view.starts_with_dag else " essential"
+    text = (
+        f'<svg id="graph" class="graph{mode}" xmlns="http://www.w3.org/2000/svg" role="group" tabindex="0"'
+        f' aria-label="The graph: arrow keys move it, plus and minus zoom, 0 shows all of it"'
+        f' viewBox="{-MARGIN:g} {-MARGIN:g} {width:.1f} {height:.1f}">\n<g id="scene">\n<g id="edges">\n'
+        + "\n".join(edges)
+        + '\n</g>\n<g id="nodes">\n'
+        + "\n".join(nodes)
+        + "\n</g>\n</g>\n</svg>"
+    )
+    return text, layout
+
+
+def line_width(strength: float | None, largest: float) -> float:
+    """Return the width of an edge's line: by its strength if strengths are known, else the same for all."""
+    if largest <= 0:
+        return PLAIN
+    share = min(max((strength or 0.0) / largest, 0.0), 1.0)
+    return float(THINNEST + (THICKEST - THINNEST) * share**0.5)
+
+
+def _edge(number: int, edge: Edge, layout: Layout, view: View, largest: float) -> str:
+    both = (edge.tail, edge.head)
+    route = layout.routes[both]
+    width = line_width(edge.strength, largest)
+    tail, head = (escape(view.names[k]) for k in both)
+    x, y = route[-1]
+    back = -HEAD if y >= route[-2, 1] else HEAD
+    line = _path(np.vstack([route[:-1], [x, y + back]]))
+    wing = 3.4 + 0.75 * width
+    shape = f"M{x:.1f},{y:.1f}l{-wing:.1f},{back:.1f}h{2 * wing:.1f}z"
+    return (
+        f'<g class="edge{" free" if edge.free else ""}" data-edge="{number}"><title>{tail} → {head}</title>'
+        f'<path class="near" d="{line}"/><path class="line" stroke-width="{width:.2f}" d="{line}"/>'
+        f'<path class="rest" stroke-width="{width:.2f}" d="M{x:.1f},{y + back:.1f}V{y:.1f}"/>'
+        f'<path class="head" d="{shape}"/></g>'
+    )
+
+
+def _path(route: NDArray[np.float64]) -> str:
+    """Return the path data of a route."""
+    parts = [f"M{route[0, 0]:.1f},{route[0, 1]:.1f}"]
+    for (ax, ay), (bx, by), (x, y) in cubics(route):
+        if abs(ax - x) < 0.05:
+            parts.append(f"V{y:.1f}")
+        else:
+            parts.append(f"C{ax:.1f},{ay:.1f} {bx:.1f},{by:.1f} {x:.1f},{y:.1f}")
+    return "".join(parts)
+
+
+def _node(number: int, name: str, layout: Layout) -> str:
+    x, y = layout.centres[number]
+    width = layout.widths[number]
+    return (
+        f'<g class="node" data-node="{number}" role="button" tabindex="{0 if number == 0 else -1}"'
+        f' aria-label="{escape(name)}" aria-pressed="false" transform="translate({x:.1f},{y:.1f})">'
+        f"<title>{escape(name)}</title>"
+        f'<rect x="{-width / 2:.1f}" y="{-NODE_HEIGHT / 2:g}" width="{width:.1f}" height="{NODE_HEIGHT:g}" rx="9"/>'
+        f'<text text-anchor="middle" y="{0.36 * FONT:.1f}">{escape(label(name))}</text></g>'
+    )

@@ -1,0 +1,75 @@
+"""What was found and what is proven, in plain words."""
+
+from __future__ import annotations
+
+from dagopt.report.view import View
+from dagopt.result import Result
+
+__all__ = ["counted", "found", "headline", "proven", "title_of"]
+
+_ENDED = {
+    "optimal": "It ended because the answer is proven.",
+    "converged": "The method came to its own end; that alone proves nothing about other graphs.",
+    "time_limit": "It was stopped by the time limit; this is the best that was found until then.",
+    "interrupted": "It was stopped by hand; this is the best that was found until then.",
+}
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun: ``1 edge``, ``2,000 rows``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def title_of(result: Result) -> str:
+    """Return a title: how many columns and edges."""
+    return f"{counted(result.graph.n_edges, 'edge')} among {counted(len(result.names), 'column')}"
+
+
+def headline(result: Result) -> tuple[str, str]:
+    """Return how good the answer is in a few words, and the kind of answer: proven, bounded or open."""
+    if result.bound is None or result.score is None:
+        return "Nothing is proven", "open"
+    if result.status == "optimal":
+        return "Proven optimal", "proven"
+    return f"Within {result.gap:.3%} of the best possible score", "bounded"
+
+
+def found(result: Result, view: View) -> str:
+    """Return what was found."""
+    free = sum(edge.free for edge in view.edges)
+    fixed = len(view.edges) - free
+    rows = f" from {counted(result.n_samples, 'row')} of data" if result.n_samples else ""
+    if not view.edges:
+        return f"No edge was found{rows}: no column helps to predict another one enough to pay for it."
+    text = f"The graph learned{rows} has {counted(len(view.edges), 'edge')}. "
+    if free == 0:
+        return text + "All of them point the same way in every graph that explains the data as well."
+    if fixed == 0:
+        return text + "Each of them could point either way: the data cannot tell."
+    return text + (
+        f"{fixed:,} {'points' if fixed == 1 else 'point'} the same way in every graph that explains the data as well; "
+        f"{free:,} could point either way, and the data cannot tell (switch to the essential graph to see which)."
+    )
+
+
+def proven(result: Result) -> list[str]:
+    """Return what is proven and what is not, a sentence each."""
+    said = []
+    if result.bound is None or result.score is None:
+        said.append("Nothing is proven about other graphs: one with a higher score may exist.")
+    elif result.status == "optimal":
+        said.append(f"No graph over {result.scope or 'the graphs searched'} has a higher score. This is proven.")
+    else:
+        more = max(result.bound - result.score, 0.0)
+        said.append(
+            f"No graph over {result.scope or 'the graphs searched'} scores higher than {result.bound:,.4f}. That is "
+            f"{more:,.4f} ({result.gap:.3%}) above this one; whether any graph reaches it is not known."
+        )
+    said.append(_ENDED[result.status])
+    if result.scope and result.scope != "all DAGs" and result.bound is not None:
+        said.append(f"The proof covers {result.scope} only; a graph outside may score higher.")
+    said.append(
+        "A score says how well a graph explains these rows. That an arrow is a cause is not proven by it: that also "
+        "takes data without hidden common causes, and enough of them."
+    )
+    return said

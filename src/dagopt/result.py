@@ -1,0 +1,172 @@
+"""What came out of a run: the graph, its score, what is proven about it, and why the run ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dagopt.data.findings import Finding
+from dagopt.graph.cpdag import cpdag, extend_pdag
+from dagopt.graph.dag import Graph
+from dagopt.graph.order import is_acyclic
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Result", "Status"]
+
+Status = Literal["optimal", "converged", "time_limit", "interrupted"]
+
+_PLAIN_STATUS = {
+    "optimal": "proven optimal",
+    "converged": "the method came to its end",
+    "time_limit": "stopped by the time limit",
+    "interrupted": "stopped by the user",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A learned graph.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The columns, in order.
+    adjacency : int8 array of shape (n, n)
+        The graph: ``[i, j] = 1`` means i → j. A DAG, except for methods that learn a class (stable PC), where
+        both ``[i, j]`` and ``[j, i]`` mean an undirected edge.
+    score : float or None
+        The score of the DAG, higher is better; None where the graph has no DAG.
+    bound : float or None
+        No DAG within ``scope`` scores higher. None unless that is proven.
+    scope : str or None
+        What the bound and the word optimal refer to: ``"all DAGs"``, ``"parent sets of size <= k"``,
+        ``"the given pool"``.
+    status : {"optimal", "converged", "time_limit", "interrupted"}
+        Why the run ended.
+    method : str
+        The method, by the name that ``learn`` takes.
+    score_label : str
+        What the score is, with its convention.
+    seconds : float
+        Wall-clock time of the run.
+    n_samples : int
+        Rows of data.
+    trace : DataFrame
+        What happened, a row an event.
+    findings : tuple of Finding
+        The doctor's warnings.
+    notes : tuple of str
+        What the method says about its choices.
+    details : dict
+        Figures that only this method has.
+    """
+
+    names: tuple[str, ...]
+    adjacency: NDArray[np.int8]
+    score: float | None
+    status: Status
+    method: str
+    score_label: str = ""
+    bound: float | None = None
+    scope: str | None = None
+    seconds: float = 0.0
+    n_samples: int = 0
+    trace: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    details: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The learned graph with the column names."""
+        return Graph(self.adjacency, self.names)
+
+    @cached_property
+    def dag(self) -> nx.DiGraph | None:
+        """The DAG as a networkx graph; for a learned class one of its members, None where it has none."""
+        if is_acyclic(self.adjacency):
+            return self.graph.to_networkx()
+        member = extend_pdag(self.adjacency)
+        return None if member is None else Graph(member, self.names).to_networkx()
+
+    @cached_property
+    def cpdag_adjacency(self) -> NDArray[np.int8]:
+        """The essential graph: what the data can tell. Undirected edges are in both directions."""
+        return cpdag(self.adjacency) if is_acyclic(self.adjacency) else self.adjacency
+
+    @cached_property
+    def cpdag(self) -> nx.DiGraph:
+        """The essential graph as a networkx graph, undirected edges in both directions."""
+        return Graph(self.cpdag_adjacency, self.names).to_networkx()
+
+    @property
+    def gap(self) -> float | None:
+        """How much better than this DAG any other could be, relative to its score; None without a bound."""
+        if self.bound is None or self.score is None:
+            return None
+        return (self.bound - self.score) / max(abs(self.score), 1e-12)
+
+    def summary(self) -> str:
+        """Return a few lines for people: what was found, what is proven, why it ended."""
+        undirected = int(np.triu(self.cpdag_adjacency & self.cpdag_adjacency.T).sum())
+        edges = self.graph.n_edges
+        lines = [
+            f"{len(self.names)} columns, {self.n_samples} rows; {edges} edges, {edges - undirected} of them directed in "
+            f"every equivalent DAG",
+        ]
+        if self.score is not None:
+            lines.append(f"score   {self.score:.4f}  ({self.score_label})")
+        if self.bound is None:
+            lines.append("bound   none: nothing is proven about better DAGs")
+        elif self.status == "optimal":
+            lines.append(f"bound   {self.bound:.4f}  proven optimal over {self.scope}")
+        else:
+            lines.append(f"bound   {self.bound:.4f}  no DAG over {self.scope} is better by more than {self.gap:.4%}")
+        lines.append(f"status  {self.status}: {_PLAIN_STATUS[self.status]}, {self.method}, {self.seconds:.2f} s")
+        lines += [f"note    {note}" for note in self.notes]
+        lines += [f"warning {finding.message}" for finding in self.findings]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "method": self.method,
+            "status": self.status,
+            "score": self.score,
+            "score_label": self.score_label,
+            "bound": self.bound,
+            "gap": self.gap,
+            "scope": self.scope,
+            "seconds": self.seconds,
+            "n_samples": self.n_samples,
+            "names": list(self.names),
+            "edges": [list(edge) for edge in self.graph.directed_edges],
+            "undirected_edges": [list(edge) for edge in self.graph.undirected_edges],
+            "notes": list(self.notes),
+            "warnings": [finding.line for finding in self.findings],
+            "details": {key: value for key, value in self.details.items() if isinstance(value, int | float | str)},
+        }
+
+    def plot(self, ax: Axes | None = None, *, essential: bool = False) -> Axes:
+        """Draw the graph in layers; ``essential`` draws the essential graph instead."""
+        from dagopt.report.plots import plot_graph
+
+        return plot_graph(Graph(self.cpdag_adjacency, self.names) if essential else self.graph, ax)
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML page about the result and return its path."""
+        from dagopt.report.html import write_report
+
+        return write_report(self, path)
+
+    def __str__(self) -> str:
+        return self.summary()

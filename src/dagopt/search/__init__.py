@@ -1,0 +1,1 @@
+"""Search over DAGs and over orders."""

@@ -1,0 +1,79 @@
+"""When to stop: one clock and Ctrl-C, for everything that runs."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any, Literal
+
+from dagopt.errors import InputError
+
+__all__ = ["Deadline", "StopReason"]
+
+StopReason = Literal["time_limit", "interrupted"]
+
+
+class Deadline:
+    """A time limit that covers scoring, pricing, LP and IP together, and the wish of the user to stop.
+
+    Used as a context manager it turns the first Ctrl-C into a request that ``reason`` reports, so that the
+    best answer so far can be returned; a second Ctrl-C raises ``KeyboardInterrupt`` as usual.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Seconds from now; no limit if None.
+    clock : callable
+        Returns seconds; for tests.
+    """
+
+    def __init__(self, time_limit: float | None = None, clock: Callable[[], float] = time.perf_counter) -> None:
+        if time_limit is not None and not time_limit > 0:
+            raise InputError(f"expected time_limit > 0 seconds but got {time_limit}")
+        self.time_limit = math.inf if time_limit is None else float(time_limit)
+        self._clock = clock
+        self._start = clock()
+        self._interrupted = False
+        self._before: Any = None
+
+    def elapsed(self) -> float:
+        """Return the seconds since the start."""
+        return self._clock() - self._start
+
+    def remaining(self) -> float:
+        """Return the seconds left: 0 when stopped, infinity without a limit."""
+        return 0.0 if self._interrupted else max(self.time_limit - self.elapsed(), 0.0)
+
+    @property
+    def reason(self) -> StopReason | None:
+        """Why to stop now, or None to go on."""
+        if self._interrupted:
+            return "interrupted"
+        return "time_limit" if self.elapsed() >= self.time_limit else None
+
+    def interrupt(self) -> None:
+        """Ask to stop, as Ctrl-C does."""
+        self._interrupted = True
+
+    def __enter__(self) -> Deadline:
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.getsignal(signal.SIGINT)
+            if self._before is not None:
+                signal.signal(signal.SIGINT, self._on_signal)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+            self._before = None
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self._interrupted:
+            raise KeyboardInterrupt
+        self._interrupted = True
