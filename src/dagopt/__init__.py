@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from dagopt.graph.dag import Graph
     from dagopt.graph.formats import read_graph, write_graph
     from dagopt.graph.metrics import compare
+    from dagopt.learning import learn
+    from dagopt.result import Result
     from dagopt.scores.build import make_score, score, score_table
 
 __version__ = "0.1.0.dev0"
@@ -24,10 +26,12 @@ __all__ = [
     "DagoptError",
     "Graph",
     "InputError",
+    "Result",
     "as_table",
     "compare",
     "datasets",
     "examine",
+    "learn",
     "make_score",
     "read_graph",
     "score",
@@ -45,6 +49,8 @@ _HOMES = {
     "as_table": "dagopt.data.table",
     "compare": "dagopt.graph.metrics",
     "examine": "dagopt.data.doctor",
+    "learn": "dagopt.learning",
+    "Result": "dagopt.result",
     "make_score": "dagopt.scores.build",
     "read_graph": "dagopt.graph.formats",
     "score": "dagopt.scores.build",

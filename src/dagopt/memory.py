@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from pathlib import Path
 
 from dagopt.errors import InputError
@@ -36,11 +35,11 @@ def parse_bytes(size: int | float | str) -> int:
 
 def readable(size: float) -> str:
     """Return a number of bytes for people."""
-    for unit in ("bytes", "kB", "MB", "GB", "TB"):
-        if size < 1000 or unit == "TB":
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
         size /= 1000
-    raise AssertionError
+    return f"{size:,.1f} TB"
 
 
 def _from_meminfo() -> int | None:
@@ -70,7 +69,7 @@ def _from_sysconf() -> int | None:
 
 
 def _from_windows() -> int | None:
-    if sys.platform != "win32":
+    if os.name != "nt":
         return None
     import ctypes
 
@@ -83,5 +82,5 @@ def _from_windows() -> int | None:
 
     status = Status()
     status.length = ctypes.sizeof(Status)
-    ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))
+    ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # type: ignore[attr-defined]
     return int(status.free)

@@ -105,7 +105,7 @@ class LiveProgress:
             total=1.0, completed=fraction or 0.0, width=28, pulse=fraction is None, animation_time=time.monotonic()
         )
         line = Table.grid(padding=(0, 1))
-        cells = [Text(phase, style="bold"), bar]
+        cells: list[Text | ProgressBar] = [Text(phase, style="bold"), bar]
         if fraction is not None:
             cells.append(Text(f"{fraction:4.0%}"))
         cells.append(Text(f"{time.perf_counter() - self._start:6.1f} s", style="cyan"))

@@ -120,8 +120,8 @@ class Result:
         undirected = int(np.triu(self.cpdag_adjacency & self.cpdag_adjacency.T).sum())
         edges = self.graph.n_edges
         lines = [
-            f"{len(self.names)} columns, {self.n_samples} rows; {edges} edges, {edges - undirected} of them directed in "
-            f"every equivalent DAG",
+            f"{len(self.names)} columns, {self.n_samples} rows; {edges} edges, "
+            f"{edges - undirected} of them directed in every equivalent DAG",
         ]
         if self.score is not None:
             lines.append(f"score   {self.score:.4f}  ({self.score_label})")

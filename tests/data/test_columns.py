@@ -78,7 +78,7 @@ def test_levels_are_those_that_occur_in_order(values, levels):
 )
 def test_dates_are_refused(values):
     """Dates and times have no kind; the message names the column and what to do."""
-    with pytest.raises(InputError, match="column 'when' holds dates or times.*columns="):
+    with pytest.raises(InputError, match=r"column 'when' holds dates or times.*columns="):
         column_from_series("when", values)
 
 

@@ -28,7 +28,8 @@ def test_quantile_levels_hold_equally_many_rows(bins, n_samples, rng):
     assert len(sizes) == bins
     assert np.ptp(sizes) <= 1
     ranks = np.argsort(np.argsort(values)) + 1
-    np.testing.assert_array_equal(codes, np.ceil(ranks * bins / n_samples - 1e-9) - 1)
+    ends = [-(-n_samples * k // bins) for k in range(1, bins)]  # the last rank of each level but one, rounded up
+    np.testing.assert_array_equal(codes, [sum(end < rank for end in ends) for rank in ranks])
 
 
 @pytest.mark.parametrize("bins", [2, 3, 7])

@@ -190,7 +190,7 @@ def test_what_is_no_file(tmp_path):
     """A folder, a missing file, a broken archive and a foreign format are each named."""
     with pytest.raises(InputError, match="is a folder"):
         read_columns(tmp_path)
-    with pytest.raises(InputError, match="there is no file .*gone.csv"):
+    with pytest.raises(InputError, match=r"there is no file .*gone.csv"):
         read_columns(tmp_path / "gone.csv")
     with pytest.raises(InputError, match=r"cannot read .*d\.csv\.gz"):
         read_columns(_write(tmp_path / "d.csv.gz", "a,b\n1,2\n"))

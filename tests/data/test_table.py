@@ -132,7 +132,7 @@ def test_missing_cells_stop_or_are_dropped():
         as_table(frame)
     np.testing.assert_array_equal(as_table(frame, missing="drop").values, [[1, 1, 0], [4, 4.5, 1]])
     frame["b"] = [None, 2.0, None, None]
-    with pytest.raises(InputError, match="every row has a missing value .*'b'.* no rows"):
+    with pytest.raises(InputError, match=r"every row has a missing value .*'b'.* no rows"):
         as_table(frame, missing="drop")
 
 
@@ -174,6 +174,6 @@ def test_a_table_is_its_own_table():
 def test_too_many_levels():
     """A column with more levels than codes is refused as an identifier."""
     frame = pd.DataFrame({"id": np.arange(65_536), "b": np.arange(65_536) % 2})
-    with pytest.raises(InputError, match="'id' has 65536 levels.*identifier.*columns="):
+    with pytest.raises(InputError, match=r"'id' has 65536 levels.*identifier.*columns="):
         as_table(frame)
     assert as_table(frame[:65_535]).arity.tolist() == [65_535, 2]

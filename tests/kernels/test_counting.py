@@ -2,13 +2,16 @@
 
 import math
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import naive
 from dagopt.kernels import counting as kernels
+
+# Only uncompiled (NUMBA_DISABLE_JIT=1) do hashes and products say that they wrap around.
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 
 
 class Case:
@@ -21,9 +24,7 @@ class Case:
         self.weights = rng.integers(1, most + 1, n_rows)
         self.ess = ess
         self.rows = [
-            tuple(int(x) for x in row)
-            for row, w in zip(self.codes.T, self.weights, strict=True)
-            for _ in range(w)
+            tuple(int(x) for x in row) for row, w in zip(self.codes.T, self.weights, strict=True) for _ in range(w)
         ]
         clogc = np.array([0.0] + [c * math.log(c) for c in range(1, len(self.rows) + 1)])
         self.data = (self.codes, self.arity, self.weights, clogc, ess)
@@ -130,6 +131,30 @@ def test_all_joints_cover_all_masks(case):
     kernels.all_joints(*case.data, _ints(variables), out)
     for mask in range(1 << case.n):
         assert out[mask] == pytest.approx(case.joint(naive.members(mask, variables)), rel=1e-9, abs=1e-9)
+
+
+def test_slices_cover_the_sets_with_given_high_bits(case):
+    """Both ways to fill a slice, by merging rows and by refining cells, have the joint of every set in it."""
+    expected = [case.joint(naive.members(mask, range(case.n))) for mask in range(1 << case.n)]
+    codes, arity, *rest = case.data
+    keys = np.concatenate([[1], np.cumprod(arity)[:-1]]) @ codes.astype(np.int64)
+    for low_bits in range(case.n + 1):
+        for high in range(1 << (case.n - low_bits)):
+            merged, refined = np.empty((2, 1 << low_bits))
+            kernels.joint_slice(keys, arity, *rest, high, low_bits, merged)
+            kernels.plain_joint_slice(codes, arity, *rest, high, low_bits, refined)
+            part = expected[high << low_bits : (high + 1) << low_bits]
+            np.testing.assert_allclose(merged, part, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(refined, part, rtol=1e-9, atol=1e-9)
+
+
+def test_occurring_configurations_are_counted(case):
+    """The number of configurations that occur is that of a counter, for every set."""
+    sets = [naive.members(mask, range(case.n)) for mask in range(1 << case.n)]
+    out = np.empty(len(sets), dtype=np.int64)
+    flat, offsets = _ints([j for S in sets for j in S]), _ints(np.cumsum([0, *(len(S) for S in sets)]))
+    kernels.occurring_many(case.codes, case.arity, flat, offsets, out)
+    assert out.tolist() == [len(naive.configurations(case.rows, S)) for S in sets]
 
 
 def test_distinct_rows_are_labelled_alike(case):

@@ -2,10 +2,10 @@
 
 import itertools
 
-import naive
 import numpy as np
 import pytest
 
+import naive
 from dagopt.data.table import ContinuousTable
 from dagopt.kernels import gaussian as kernels
 
@@ -141,6 +141,18 @@ def test_all_logdets_cover_all_masks(case):
     for mask in range(1 << NODES):
         downwards = naive.members(mask, range(NODES))[::-1]
         assert out[mask] == pytest.approx(naive.logdet(X, downwards), abs=tolerance)
+
+
+@pytest.mark.parametrize("low_bits", range(NODES + 1))
+def test_slices_are_parts_of_all_logdets(low_bits, case):
+    """The log-determinants of the sets with given high bits are those of the whole table."""
+    _, matrix, log_scale, _ = case
+    whole = np.empty(1 << NODES)
+    kernels.all_logdets(matrix, log_scale, whole)
+    for high in range(1 << (NODES - low_bits)):
+        out = np.empty(1 << low_bits)
+        kernels.logdet_slice(matrix, log_scale, high, low_bits, out)
+        np.testing.assert_allclose(out, whole[high << low_bits : (high + 1) << low_bits], rtol=1e-12, atol=1e-10)
 
 
 def test_all_logdets_of_nothing():

@@ -2,15 +2,16 @@
 
 import itertools
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import naive
 from dagopt.data.table import ContinuousTable, as_table
 from dagopt.errors import InputError
 from dagopt.scores import make_score
+from dagopt.scores.base import pack_sets
 
 SCORES = {
     "gaussian bic": ("continuous", {"score": "bic"}),
@@ -122,6 +123,44 @@ def test_subsets_are_locals_at_their_masks(score):
         expected = [score.local(node, naive.members(mask, candidates)) for mask in range(1 << len(candidates))]
         np.testing.assert_allclose(score.subsets(node, candidates), expected, rtol=1e-9, atol=1e-9)
     assert score.subsets(0, []) == pytest.approx([score.local(0)])
+
+
+@pytest.mark.parametrize("low_bits", [0, 1, 3, 5])
+def test_potentials_differ_by_local_scores(score, low_bits):
+    """The table of the exact solver, filled block by block, has local(i, J) = F[J + i] - F[J] for all sets."""
+    n = score.n_nodes
+    potential = np.full(1 << n, np.nan)
+    for high in range(1 << (n - low_bits)):
+        score.fill_potentials(high, low_bits, potential[high << low_bits : (high + 1) << low_bits])
+    for i, J in _families(n):
+        mask = sum(1 << j for j in J)
+        assert potential[mask | 1 << i] - potential[mask] == pytest.approx(score.local(i, J), rel=1e-9, abs=1e-8)
+
+
+def _bounds(score):
+    """Return every set's local score and bound as the score gives them."""
+    pairs = list(_families(score.n_nodes))
+    flat, offsets = pack_sets([J for _, J in pairs])
+    values, bounds = score.local_and_bounds(np.array([i for i, _ in pairs]), flat, offsets)
+    return pairs, values, bounds
+
+
+def test_bounds_hold_for_all_supersets(score):
+    """No superset of a set, nor the set itself, scores above the bound that would prune it."""
+    pairs, values, bounds = _bounds(score)
+    np.testing.assert_allclose(values, [score.local(i, J) for i, J in pairs], rtol=1e-12)
+    for (i, J), bound in zip(pairs, bounds, strict=True):
+        supersets = [value for (k, K), value in zip(pairs, values, strict=True) if k == i and set(J) <= set(K)]
+        assert max(supersets) <= bound + 1e-8
+
+
+def test_bounds_hold_with_fewer_rows_than_columns(rng):
+    """Bounds are numbers also where the largest sets have no unbiased variance and cost infinitely much."""
+    score = make_score(as_table(rng.normal(size=(4, 5))), convention="bnlearn")
+    _, values, bounds = _bounds(score)
+    assert np.isinf(values).any()
+    assert not np.isnan(bounds).any()
+    assert (values <= bounds + 1e-8).all()
 
 
 def test_too_many_candidates_for_all_subsets(score):

@@ -3,10 +3,10 @@
 import itertools
 import math
 
-import naive
 import numpy as np
 import pytest
 
+import naive
 from dagopt.data.table import DiscreteTable, as_table
 from dagopt.errors import InputError
 from dagopt.scores import BDeuScore, MultinomialScore
@@ -22,7 +22,8 @@ def _rows(seed=0, n_samples=60):
     return rows
 
 
-def _families(n=len(ARITY)):
+def _families():
+    n = len(ARITY)
     for i in range(n):
         others = [j for j in range(n) if j != i]
         for size in range(n):

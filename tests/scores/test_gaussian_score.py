@@ -3,12 +3,12 @@
 import itertools
 import math
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import naive
 from dagopt.data.table import ContinuousTable
 from dagopt.errors import InputError
 from dagopt.scores import BGeScore, GaussianScore

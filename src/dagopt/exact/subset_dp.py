@@ -11,31 +11,27 @@ Silander, Myllymäki (2006). A simple approach for finding the globally optimal 
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.constraints import Knowledge
+from dagopt.exact.threads import Workers, spans
 from dagopt.kernels import subset_lattice as kernels
-from dagopt.progress import Progress
 from dagopt.scores.base import Score
-from dagopt.stop import Deadline
 
-__all__ = ["Plan", "Stopped", "SubsetDP", "plan_subset_dp"]
+__all__ = ["Plan", "SubsetDP", "plan_subset_dp"]
+
+Floats = NDArray[np.float64]
 
 BYTES = 8
 CHUNK_BITS = 10  # of the sink recursion
+CHUNKS_A_PIECE = 1 << 10  # so that a piece of work takes some tens of milliseconds
+STRETCHES_A_PIECE = 1 << 12
 SECONDS_PER_ENTRY = 6.5e-9  # of the n 2^(n-1) entries, on one core, measured; only for the estimate
-SECONDS_PER_JOINT_ROW = 6e-9  # of counting one distinct row for one set
-
-
-class Stopped(Exception):  # noqa: N818 - not an error: the clock or the user
-    """The deadline came before the recursion was done."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +56,8 @@ class Plan:
     seconds: float
 
 
-def plan_subset_dp(n_nodes: int, memory_limit: int, threads: int | None = None) -> Plan | None:
+def plan_subset_dp(n_nodes: int, memory_limit: int, cores: int = 1) -> Plan | None:
     """Return the fastest plan that fits the memory, or None."""
-    cores = threads or os.cpu_count() or 1
     for high in range(min(7, n_nodes - 1)):
         low = n_nodes - high
         entries = low * 2 ** (low - 1) + high * 2**low
@@ -84,12 +79,8 @@ class SubsetDP:
         Which parent sets are allowed.
     plan : Plan
         How to cut the tables.
-    deadline : Deadline
-        When to stop.
-    progress : Progress
-        Where to tell how far it is.
-    threads : int, optional
-        All cores unless given; the answer is the same to the last bit.
+    workers : Workers
+        The threads, the clock and the progress bar; the answer is the same for any number of threads.
     """
 
     def __init__(
@@ -97,45 +88,34 @@ class SubsetDP:
         score: Score,
         knowledge: Knowledge,
         plan: Plan,
-        deadline: Deadline,
-        progress: Progress,
-        threads: int | None = None,
+        workers: Workers,
     ) -> None:
         self.n = score.n_nodes
         self.high = plan.high_bits
         self.low = self.n - plan.high_bits
         self._score = score
-        self._deadline = deadline
-        self._progress = progress
-        self._threads = threads or os.cpu_count() or 1
+        self._workers = workers
         self._free = knowledge.is_free
         weights = 1 << np.arange(self.n, dtype=np.int64)
         self._must = knowledge.must.T.astype(np.int64) @ weights
         self._may = knowledge.may.T.astype(np.int64) @ weights
         self._most = knowledge.at_most
-        self.potential: NDArray[np.float64] = np.empty(0)
-        self.opt: NDArray[np.float64] = np.empty(0)
+        self.potential: Floats = np.empty(0)
+        self.opt: Floats = np.empty(0)
 
     def run(self) -> tuple[NDArray[np.int8], float]:
         """Return the best DAG and its score by the tables, or raise ``Stopped``."""
-        with ThreadPoolExecutor(self._threads) as pool:
-            self._pool = pool
-            self._fill_potentials()
-            self._recursion()
-            return self._read_off(), float(self.opt[-1])
+        self._fill_potentials()
+        self._recursion()
+        return self._read_off(), float(self.opt[-1])
 
     def _fill_potentials(self) -> None:
         self.potential = np.empty(1 << self.n)
         prefix = min(max(self.n - 14, 0), 10)
         low = self.n - prefix
-        self._each(
-            "potentials of all sets",
-            (
-                lambda high=high: self._score.fill_potentials(high, low, self.potential[high << low : (high + 1) << low])
-                for high in range(1 << prefix)
-            ),
-            1 << prefix,
-        )
+        slices = self.potential.reshape(1 << prefix, 1 << low)
+        pieces = [partial(self._score.fill_potentials, high, low, slices[high]) for high in range(1 << prefix)]
+        self._workers.each("potentials of all sets", pieces, len(pieces))
 
     def _recursion(self) -> None:
         self.opt = np.full(1 << self.n, -np.inf)
@@ -154,90 +134,41 @@ class SubsetDP:
             for b in outside:
                 self._push(high_tables[b], shifted, b)
 
-    def _fill_tables(self, tables: list[tuple[int, NDArray[np.float64]]], block: int, where: str) -> None:
+    def _fill_tables(self, tables: list[tuple[int, Floats]], block: int, where: str) -> None:
         """Fill and close the tables of the nodes: chunk by chunk, then over the remaining bits."""
         pieces: list[Callable[[], None]] = []
         for node, table in tables:
-            bits = table.size.bit_length() - 1
-            chunks = 1 << max(bits - kernels.LOW_BITS, 0)
-            for first, last in _spans(chunks, 1 << 10):
-                pieces.append(
-                    lambda node=node, table=table, first=first, last=last: kernels.fill(
-                        self.potential,
-                        node,
-                        self.low,
-                        block,
-                        self._free,
-                        self._must[node],
-                        self._may[node],
-                        self._most[node],
-                        table,
-                        first,
-                        last,
-                    )
-                )
-        self._each("best parents: scores" + where, pieces, len(pieces))
-        for step in range(2):
-            pieces = []
-            for _, table in tables:
-                bits = table.size.bit_length() - 1
-                rest = max(bits - kernels.LOW_BITS, 0)
-                start, count = (kernels.LOW_BITS, rest // 2) if step == 0 else (kernels.LOW_BITS + rest // 2, rest - rest // 2)
-                if count == 0:
-                    continue
-                stretches = (table.size >> count) // kernels.ROW
-                for first, last in _spans(stretches, 1 << 12):
-                    pieces.append(
-                        lambda table=table, start=start, count=count, bits=bits, first=first, last=last: kernels.close_high(
-                            table, start, count, bits, first, last
-                        )
-                    )
-            self._each("best parents: subsets" + where, pieces, len(pieces))
+            known = (self._free, self._must[node], self._may[node], self._most[node])
+            chunks = 1 << max(_bits(table) - kernels.LOW_BITS, 0)
+            pieces += [
+                partial(kernels.fill, self.potential, node, self.low, block, *known, table, first, last)
+                for first, last in spans(chunks, CHUNKS_A_PIECE)
+            ]
+        self._workers.each("best parents: scores" + where, pieces, len(pieces))
+        for step in (0, 1):
+            pieces = [piece for _, table in tables for piece in _closing(table, step)]
+            self._workers.each("best parents: subsets" + where, pieces, len(pieces))
 
-    def _sinks(self, tables: NDArray[np.float64], block: int, where: str) -> None:
+    def _sinks(self, tables: Floats, block: int, where: str) -> None:
         chunk_bits = min(CHUNK_BITS, self.low)
         chunks = np.arange(1 << (self.low - chunk_bits))
-        size = np.array([int(chunk).bit_count() for chunk in chunks])
+        size = np.bitwise_count(chunks)
         done = 0
         for layer in range(self.low - chunk_bits + 1):
             members = chunks[size == layer]
-            parts = np.array_split(members, min(len(members), 4 * self._threads))
-            self._each(
-                "best orders" + where,
-                (lambda part=part: kernels.sinks(tables, self.low, block, self.opt, chunk_bits, part) for part in parts),
-                len(parts),
-                (done / len(chunks), (done + len(members)) / len(chunks)),
-            )
+            parts = np.array_split(members, min(len(members), 4 * self._workers.count))
+            pieces = [partial(kernels.sinks, tables, self.low, block, self.opt, chunk_bits, part) for part in parts]
+            share = (done / len(chunks), (done + len(members)) / len(chunks))
+            self._workers.each("best orders" + where, pieces, len(pieces), share)
             done += len(members)
 
-    def _push(self, table: NDArray[np.float64], block: int, b: int) -> None:
+    def _push(self, table: Floats, block: int, b: int) -> None:
         bit = 1 << (self.low + b)
-        self._each(
-            "best orders",
-            (
-                lambda first=first, last=last: kernels.push(table, block, bit, self.opt, first, last)
-                for first, last in _spans(1 << self.low, 1 << 20)
-            ),
-            max((1 << self.low) >> 20, 1),
-        )
-
-    def _each(
-        self, phase: str, pieces: Iterable[Callable[[], None]], count: int, share: tuple[float, float] = (0.0, 1.0)
-    ) -> None:
-        """Run the pieces on the threads, watching the deadline and telling the fraction that is done."""
-        waiting = iter(pieces)
-        running = {self._pool.submit(piece) for piece in islice(waiting, 2 * self._threads)}
-        finished = 0
-        while running:
-            done, running = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
-            for future in done:
-                future.result()
-            finished += len(done)
-            self._progress.update(phase, share[0] + (share[1] - share[0]) * finished / max(count, 1))
-            if self._deadline.reason is not None:
-                wait(running)
-                raise Stopped
-            running |= {self._pool.submit(piece) for piece in islice(waiting, len(done))}
+        pieces = [
+            partial(kernels.push, table, block, bit, self.opt, first, last)
+            for first, last in spans(1 << self.low, 1 << 20)
+        ]
+        self._workers.each("best orders", pieces, len(pieces))
 
     def _read_off(self) -> NDArray[np.int8]:
         """Follow the best sinks from the full set down, then find each node's best parents."""
@@ -246,9 +177,7 @@ class SubsetDP:
         while left:
             for i in (b for b in range(self.n) if (left >> b) & 1):
                 rest = left & ~(1 << i)
-                chosen, value = kernels.best_set(
-                    self.potential, i, rest, self._must[i], self._may[i], self._most[i]
-                )
+                chosen, value = kernels.best_set(self.potential, i, rest, self._must[i], self._may[i], self._most[i])
                 if chosen >= 0 and self.opt[rest] + value == self.opt[left]:
                     adjacency[[b for b in range(self.n) if (int(chosen) >> b) & 1], i] = 1
                     left = rest
@@ -258,6 +187,18 @@ class SubsetDP:
         return adjacency
 
 
-def _spans(total: int, size: int) -> list[tuple[int, int]]:
-    """Return [0, total) in pieces of at most this size."""
-    return [(first, min(first + size, total)) for first in range(0, total, size)]
+def _closing(table: Floats, step: int) -> list[Callable[[], None]]:
+    """Return the pieces of work that close a table over one half of its bits above the chunks."""
+    rest = max(_bits(table) - kernels.LOW_BITS, 0)
+    start, count = (0, rest // 2) if step == 0 else (rest // 2, rest - rest // 2)
+    if count == 0:
+        return []
+    stretches = (table.size >> count) // kernels.ROW
+    return [
+        partial(kernels.close_high, table, kernels.LOW_BITS + start, count, _bits(table), first, last)
+        for first, last in spans(stretches, STRETCHES_A_PIECE)
+    ]
+
+
+def _bits(table: Floats) -> int:
+    return table.size.bit_length() - 1

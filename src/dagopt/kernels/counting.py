@@ -170,6 +170,15 @@ def joints_many(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def occurring_many(codes, arity, flat, offsets, out):  # type: ignore[no-untyped-def]
+    """Fill ``out[k]`` with the number of configurations of set ``k`` that occur in the rows."""
+    cells = np.empty(codes.shape[1], dtype=np.int64)
+    for k in range(out.shape[0]):
+        span, _ = _cells(codes, arity, flat[offsets[k] : offsets[k + 1]], cells)
+        out[k] = renumber(cells, span)
+
+
+@njit(cache=True, nogil=True)
 def chain(codes, arity, weights, clogc, ess, node, order, without, together):  # type: ignore[no-untyped-def]
     """Fill entry ``k`` with the joints of the first ``k`` variables of ``order``, without and with ``i``."""
     cells = np.zeros(codes.shape[1], dtype=np.int64)

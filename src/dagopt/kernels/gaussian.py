@@ -172,8 +172,9 @@ def _logdet_tree(matrix, log_scale, base, out):  # type: ignore[no-untyped-def]
         pivot = max(above[b, b], PIVOT_FLOOR)
         total = value[b + 1] + math.log(pivot) + log_scale[b]
         below = work[b]
+        predicts = 1.0 / pivot if pivot > PIVOT_FLOOR else 0.0
         for r in range(b):
-            ratio = above[b, r] / pivot
+            ratio = above[b, r] * predicts
             for c in range(r + 1):
                 below[r, c] = above[r, c] - ratio * above[b, c]
         for level in range(b + 1):
@@ -198,8 +199,9 @@ def logdet_slice(matrix, log_scale, high, low_bits, out):  # type: ignore[no-unt
             continue
         pivot = max(rest[b, b], PIVOT_FLOOR)
         base += math.log(pivot) + log_scale[b]
+        predicts = 1.0 / pivot if pivot > PIVOT_FLOOR else 0.0
         for r in range(b):
-            ratio = rest[b, r] / pivot
+            ratio = rest[b, r] * predicts
             for c in range(r + 1):
                 rest[r, c] -= ratio * rest[b, c]
     _logdet_tree(rest[:low_bits, :low_bits], log_scale, base, out)

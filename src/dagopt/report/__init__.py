@@ -1,1 +1,6 @@
 """Pictures of graphs and runs, and the self-contained HTML report."""
+
+from dagopt.report.html import write_report
+from dagopt.report.plots import plot_comparison, plot_convergence, plot_graph
+
+__all__ = ["plot_comparison", "plot_convergence", "plot_graph", "write_report"]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 __all__ = ["convergence_svg", "phases"]
 
-WIDTH, HEIGHT = 720.0, 260.0
-LEFT, RIGHT, TOP, BOTTOM = 86.0, 14.0, 14.0, 42.0
+WIDTH, HEIGHT = 720.0, 266.0
+LEFT, RIGHT, TOP, BOTTOM = 86.0, 20.0, 14.0, 48.0
 MOST_POINTS = 500
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -53,7 +53,7 @@ def convergence_svg(trace: pd.DataFrame) -> str | None:
         parts.append(f'<circle class="dot {name}" cx="{x_of(x[-1]):.1f}" cy="{y_of(y[-1]):.1f}" r="3.5"/>')
     told = f"Score over {'time' if timed else 'the steps'}, from {ys.min():,.2f} to {curves['score'][1][-1]:,.2f}"
     return (
-        f'<svg class="chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img"'
+        f'<svg class="chart" viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img"'
         f' aria-label="{escape(told)}">{"".join(parts)}</svg>'
     )
 
@@ -120,7 +120,8 @@ def _grid(xs: list[float], ys: list[float], x_of: Any, y_of: Any, what: str) -> 
         for y in ys
     ]
     lines += [
-        f'<text class="tick" x="{x_of(x):.1f}" y="{HEIGHT - BOTTOM + 18:g}" text-anchor="middle">{x:,.{x_digits}f}</text>'
+        f'<text class="tick" x="{x_of(x):.1f}" y="{HEIGHT - BOTTOM + 18:g}" text-anchor="middle">'
+        f"{x:,.{x_digits}f}</text>"
         for x in xs
     ]
     lines.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,13 +41,13 @@ class EdgeStyle:
         Of the line and the head.
     width : float
         Of the line, in points before scaling.
-    dashes : tuple or str
+    dashes : tuple or "solid"
         A line style of matplotlib.
     """
 
     colour: str
     width: float
-    dashes: str | tuple[int, tuple[float, ...]] = "solid"
+    dashes: Literal["solid"] | tuple[float, tuple[float, ...]] = "solid"
 
 
 def node_widths(names: Sequence[str]) -> list[float]:
@@ -126,14 +126,13 @@ def draw(
 
 def _points_per_unit(ax: Axes, layout: Layout) -> float:
     """Return how many points a unit of the layout takes now; lines are drawn in points."""
-    box = ax.get_window_extent().size / ax.get_figure(root=True).dpi * 72  # type: ignore[union-attr]
+    inches = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
+    box = 72 * np.array([inches.width, inches.height])
     units = np.array([layout.width, layout.height]) + 2 * MARGIN
     return float(np.clip((box / units).min(), 0.2, 3.0))
 
 
-def _draw_edges(
-    ax: Axes, layout: Layout, styles: Mapping[Pair, EdgeStyle], heads: set[Pair], scale: float
-) -> None:
+def _draw_edges(ax: Axes, layout: Layout, styles: Mapping[Pair, EdgeStyle], heads: set[Pair], scale: float) -> None:
     from matplotlib.collections import PolyCollection
     from matplotlib.patches import PathPatch
 

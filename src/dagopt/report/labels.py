@@ -7,7 +7,7 @@ from unicodedata import category, east_asian_width
 __all__ = ["label", "label_width"]
 
 LONGEST = 28
-NARROW = frozenset("iIjl|!.,:;'`()[]{}ft-/\\ ")
+NARROW = frozenset("iIjl|!.,:;'`ft-/\\ ")
 WIDE = frozenset("mwMW@%&QGOD_")
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,7 +113,7 @@ def _levels(nodes: list[int], edges: list[Pair]) -> dict[int, int]:
         (np.concatenate([np.ones(m), -np.ones(m)]), (rows, np.concatenate([tails, heads]))), shape=(m, n)
     )
     solved = linprog(cost, A_ub=differences.tocsr(), b_ub=-np.ones(m), bounds=(0, _height(n, tails, heads)))
-    return {node: int(round(value)) for node, value in zip(nodes, solved.x, strict=True)}
+    return {node: int(value + 0.5) for node, value in zip(nodes, solved.x, strict=True)}
 
 
 def _height(n: int, tails: NDArray[np.intp], heads: NDArray[np.intp]) -> int:
@@ -131,7 +132,7 @@ def _ordered(rows: list[list[int]], chains: list[list[int]]) -> list[list[int]]:
     above: dict[int, list[int]] = {point: [] for row in rows for point in row}
     below: dict[int, list[int]] = {point: [] for row in rows for point in row}
     for chain in chains:
-        for a, b in zip(chain, chain[1:], strict=False):
+        for a, b in pairwise(chain):
             below[a].append(b)
             above[b].append(a)
     best, fewest = rows, None
@@ -141,7 +142,7 @@ def _ordered(rows: list[list[int]], chains: list[list[int]]) -> list[list[int]]:
             _sweep(order, above if sweep % 2 == 0 else below, down=sweep % 2 == 0, turned=sweep % 4 >= 2)
             if sweep % 2:
                 _exchange(order, above, below)
-            crossings = sum(_crossings(row, low, below) for row, low in zip(order, order[1:], strict=False))
+            crossings = sum(_crossings(row, low, below) for row, low in pairwise(order))
             if fewest is None or crossings < fewest:
                 best, fewest = [list(row) for row in order], crossings
             if fewest == 0:

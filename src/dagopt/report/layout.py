@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,8 +27,8 @@ __all__ = ["Layout", "layered_layout"]
 NODE_GAP = 18.0  # between neighbours in a layer
 POINT_GAP = 11.0  # beside a passing edge
 LAYER_GAP = 34.0  # between layers, at least
-SLOPE = 0.075  # of the widest edge between two layers, added to their gap
-WIDEST_GAP = 90.0
+SLOPE = 0.07  # of the widest edge between two layers, added to their gap
+WIDEST_GAP = 240.0
 PART_GAP = 34.0  # between parts that no edge joins
 ASPECT = 1.7  # width to height of the whole, where there is a choice
 STRAIGHT = (1.0, 2.0, 8.0)  # cost of a bend by how many of its two ends are points of long edges
@@ -135,7 +136,7 @@ def _drawn(nodes: list[int], edges: list[Pair], widths: NDArray[np.float64], nod
     layers = layered(nodes, edges, len(widths))
     half = {p: float(max(widths[p], 1.0)) / 2 if p < len(widths) else 0.0 for row in layers.rows for p in row}
     across = _across(layers, half)
-    links = [(a, b) for chain in layers.chains.values() for a, b in zip(chain, chain[1:], strict=False)]
+    links = [(a, b) for chain in layers.chains.values() for a, b in pairwise(chain)]
     row_of = {p: k for k, row in enumerate(layers.rows) for p in row}
     widest = np.zeros(len(layers.rows))
     for a, b in links:
@@ -152,11 +153,11 @@ def _across(layers: Layers, half: dict[int, float]) -> dict[int, float]:
     """Return the horizontal places that keep the order and bend the edges least."""
     points = [p for row in layers.rows for p in row]
     place = {p: k for k, p in enumerate(points)}
-    apart = [(a, b, _separation(a, b, half)) for row in layers.rows for a, b in zip(row, row[1:], strict=False)]
+    apart = [(a, b, _separation(a, b, half)) for row in layers.rows for a, b in pairwise(row)]
     links = [
         (a, b, STRAIGHT[(half[a] == 0) + (half[b] == 0)])
         for chain in layers.chains.values()
-        for a, b in zip(chain, chain[1:], strict=False)
+        for a, b in pairwise(chain)
     ]
     solved = _least_bend(place, links, apart)
     x = {p: float(solved[place[p]]) for p in points}
@@ -180,10 +181,10 @@ def _least_bend(
     from scipy.sparse import coo_array
 
     n, m = len(place), len(links)
-    a, b = (np.array([place[link[k]] for link in links]) for k in (0, 1))
+    a, b = np.array([(place[u], place[v]) for u, v, _ in links]).T
     each = np.arange(m)
     # rows: x_a - x_b - t <= 0;  x_b - x_a - t <= 0;  x_left - x_right <= -separation
-    left, right = (np.array([place[pair[k]] for pair in apart], dtype=np.intp) for k in (0, 1))
+    left, right = np.array([(place[u], place[v]) for u, v, _ in apart], dtype=np.intp).reshape(-1, 2).T
     third = 2 * m + np.arange(len(apart))
     rows = np.concatenate([each, each, each, m + each, m + each, m + each, third, third])
     columns = np.concatenate([a, b, n + each, b, a, n + each, left, right])

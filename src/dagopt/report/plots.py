@@ -34,9 +34,7 @@ THINNEST, THICKEST = 0.7, 4.2
 Pair = tuple[int, int]
 
 
-def plot_graph(
-    graph: Any, ax: Axes | None = None, strength: Mapping[tuple[str, str], float] | None = None
-) -> Axes:
+def plot_graph(graph: Any, ax: Axes | None = None, strength: Mapping[tuple[str, str], float] | None = None) -> Axes:
     """Draw a graph in layers from top to bottom.
 
     Parameters
@@ -141,7 +139,7 @@ def plot_convergence(trace: pd.DataFrame, ax: Axes | None = None) -> Axes:
     ax.grid(alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
     if ax.get_legend_handles_labels()[0]:
-        ax.legend(frameon=False)
+        ax.legend(frameon=False, loc="lower right")
     return ax
 
 

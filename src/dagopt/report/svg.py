@@ -36,7 +36,7 @@ def graph_svg(view: View) -> tuple[str, Layout]:
     width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
     mode = "" if view.starts_with_dag else " essential"
     text = (
-        f'<svg id="graph" class="graph{mode}" xmlns="http://www.w3.org/2000/svg" role="group" tabindex="0"'
+        f'<svg id="graph" class="graph{mode}" role="group" tabindex="0"'
         f' aria-label="The graph: arrow keys move it, plus and minus zoom, 0 shows all of it"'
         f' viewBox="{-MARGIN:g} {-MARGIN:g} {width:.1f} {height:.1f}">\n<g id="scene">\n<g id="edges">\n'
         + "\n".join(edges)

@@ -1,4 +1,4 @@
-"""A result as the report shows it: one list of edges for the DAG and the essential graph, with what is known of each."""
+"""A result as the report shows it: one list of edges for DAG and essential graph, with what is known of each."""
 
 from __future__ import annotations
 

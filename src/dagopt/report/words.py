@@ -8,10 +8,9 @@ from dagopt.result import Result
 __all__ = ["counted", "found", "headline", "proven", "title_of"]
 
 _ENDED = {
-    "optimal": "It ended because the answer is proven.",
-    "converged": "The method came to its own end; that alone proves nothing about other graphs.",
-    "time_limit": "It was stopped by the time limit; this is the best that was found until then.",
-    "interrupted": "It was stopped by hand; this is the best that was found until then.",
+    "converged": "The run ended by itself. That proves nothing about other graphs.",
+    "time_limit": "The run was stopped by the time limit; this is the best that was found until then.",
+    "interrupted": "The run was stopped by hand; this is the best that was found until then.",
 }
 
 
@@ -58,14 +57,15 @@ def proven(result: Result) -> list[str]:
     if result.bound is None or result.score is None:
         said.append("Nothing is proven about other graphs: one with a higher score may exist.")
     elif result.status == "optimal":
-        said.append(f"No graph over {result.scope or 'the graphs searched'} has a higher score. This is proven.")
+        said.append(f"{_none(result)} has a higher score. This is proven.")
     else:
         more = max(result.bound - result.score, 0.0)
         said.append(
-            f"No graph over {result.scope or 'the graphs searched'} scores higher than {result.bound:,.4f}. That is "
-            f"{more:,.4f} ({result.gap:.3%}) above this one; whether any graph reaches it is not known."
+            f"{_none(result)} scores higher than {result.bound:,.4f}. This is proven. The bound is "
+            f"{more:,.4f} ({result.gap:.3%}) above this graph; whether any graph reaches it is not known."
         )
-    said.append(_ENDED[result.status])
+    if result.status in _ENDED:
+        said.append(_ENDED[result.status])
     if result.scope and result.scope != "all DAGs" and result.bound is not None:
         said.append(f"The proof covers {result.scope} only; a graph outside may score higher.")
     said.append(
@@ -73,3 +73,8 @@ def proven(result: Result) -> list[str]:
         "takes data without hidden common causes, and enough of them."
     )
     return said
+
+
+def _none(result: Result) -> str:
+    """Return "No DAG" with what the proof covers."""
+    return "No DAG" if result.scope in (None, "all DAGs") else f"No DAG over {result.scope}"

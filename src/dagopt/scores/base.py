@@ -132,6 +132,10 @@ class Score(ABC):
         """Return ``joint`` of all subsets; bit b of the index is ``variables[b]``."""
 
     @abstractmethod
+    def local_and_bounds(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
+        """Return local scores of packed sets, and for each a bound on the scores of all its supersets."""
+
+    @abstractmethod
     def fill_potentials(self, high: int, low_bits: int, out: Floats) -> None:
         """Fill ``out`` with ``potential`` of the 2^low_bits sets whose higher bits are those of ``high``.
 

@@ -66,6 +66,10 @@ class LogDetScore(Score):
         size = bit_counts(len(chosen))
         return self._joint(size, logdet)
 
+    def local_and_bounds(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
+        """Return local scores, and infinity where no bound on supersets is known."""
+        return self._local_many(nodes, flat, offsets), np.full(len(nodes), np.inf)
+
     def fill_potentials(self, high: int, low_bits: int, out: Floats) -> None:
         """Fill ``out`` with ``potential`` of the sets whose bits above ``low_bits`` are those of ``high``."""
         kernels.logdet_slice(self._matrix, self._log_scale, high, low_bits, out)
@@ -92,6 +96,10 @@ class LogDetScore(Score):
         return self._cost[bit_counts(len(candidates))]
 
     def _local(self, node: int, parents: Ints) -> float:
+        return self._fit(node, parents) - float(self._cost[len(parents)])
+
+    def _fit(self, node: int, parents: Ints) -> float:
+        """Return the local score before its penalty, which may be infinite."""
         logdet, logres = kernels.logs(self._matrix, self._log_scale, node, parents)
         size = len(parents)
         return float(
@@ -99,7 +107,6 @@ class LogDetScore(Score):
             - self._constant[size]
             - 0.5 * self._power[size + 1] * logres
             - 0.5 * (self._power[size + 1] - self._power[size]) * logdet
-            - self._cost[size]
         )
 
     def _local_many(self, nodes: Ints, flat: Ints, offsets: Ints) -> Floats:
@@ -154,6 +161,13 @@ class GaussianScore(LogDetScore):
         self.parameter_cost = penalty
         self.label = f"Gaussian log-likelihood - {penalty:.6g} x parameters ({convention} convention)"
         super().__init__(table.names, table.n_samples, table.covariance)
+
+    def local_and_bounds(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
+        """Return local scores, and bounds: the likelihood with all parents less the penalty of the set."""
+        everything = np.arange(self.n_nodes, dtype=np.int64)
+        likelihood = {int(i): self._fit(int(i), everything[everything != i]) for i in np.unique(nodes)}
+        bounds = np.array([likelihood[int(i)] for i in nodes]) - self._cost[np.diff(offsets)]
+        return self._local_many(nodes, flat, offsets), bounds
 
     def _powers(self, sizes: NDArray[np.int_]) -> Floats:
         return np.full(len(sizes), float(self.n_samples))

@@ -41,7 +41,7 @@ class CountingScore(Score):
 
     def _cost(self, node: int | Ints, product: Floats) -> Floats:
         """Return the penalty of a node whose parents' arities have the given product."""
-        cost: Floats = self._rate * (self.arity[node] - 1) * product
+        cost: Floats = self._rate * (self.arity[node] - 1) * np.minimum(product, kernels.LARGEST_PRODUCT)
         return cost
 
     def penalty(self, node: int, parents: Iterable[int]) -> float:
@@ -61,6 +61,17 @@ class CountingScore(Score):
             products = np.cumprod(self.arity[variables], dtype=np.float64)
         clipped: Floats = np.minimum(np.concatenate([[1.0], products]), kernels.LARGEST_PRODUCT)
         return clipped
+
+    def local_and_bounds(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
+        """Return local scores, and bounds on supersets: see ``exact/candidates.py``."""
+        without, together, product = np.empty((3, len(nodes)))
+        kernels.joints_many(*self._data, nodes, flat, offsets, without, together, product)
+        cost = self._cost(nodes, product)
+        return together - without - cost, self._superset_bounds(nodes, flat, offsets, cost)
+
+    def _superset_bounds(self, nodes: Ints, flat: Ints, offsets: Ints, cost: Floats) -> Floats:
+        """Return minus the penalty: no log-likelihood is above zero, and penalties grow with the set."""
+        return -cost
 
     def fill_potentials(self, high: int, low_bits: int, out: Floats) -> None:
         """Fill ``out`` with ``potential`` of the sets whose bits above ``low_bits`` are those of ``high``."""
@@ -131,9 +142,6 @@ class MultinomialScore(CountingScore):
 
     def __init__(self, table: DiscreteTable, penalty: float) -> None:
         self.parameter_cost = penalty
+        self._rate = penalty
         self.label = f"multinomial log-likelihood - {penalty:.6g} x parameters"
         super().__init__(table, ess=0.0)
-
-    def _cost(self, node: int | Ints, product: Floats) -> Floats:
-        cost: Floats = self.parameter_cost * (self.arity[node] - 1) * np.minimum(product, kernels.LARGEST_PRODUCT)
-        return cost

@@ -44,7 +44,9 @@ METHODS = {
     "hc": Method("dagopt.search.hill_climbing", "solve_hc", "hill climbing over additions, deletions and reversals"),
     "tabu": Method("dagopt.search.tabu", "solve_tabu", "hill climbing that walks on past local optima, but never back"),
     "pc": Method("dagopt.independence.stable_pc", "solve_pc", "stable PC: a PDAG from tests of independence"),
-    "mmhc": Method("dagopt.independence.mmhc", "solve_mmhc", "hill climbing among the neighbours that MMPC's tests leave"),
+    "mmhc": Method(
+        "dagopt.independence.mmhc", "solve_mmhc", "hill climbing among the neighbours that MMPC's tests leave"
+    ),
 }
 
 

@@ -1,0 +1,1 @@
+"""Learning from tests of conditional independence: stable PC, MMPC and MMHC."""

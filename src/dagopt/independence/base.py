@@ -1,0 +1,132 @@
+"""What a test of conditional independence is, and the search for a separating set with any of them."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Floats", "IndependenceTest", "Ints", "Separation"]
+
+Floats = NDArray[np.floating[Any]]
+Ints = NDArray[np.int64]
+
+MOST_AT_ONCE = 64  # sets in one bulk call of the general search
+
+
+@dataclass(frozen=True)
+class Separation:
+    """What one level of tests found, pair by pair.
+
+    Attributes
+    ----------
+    log_p : array of shape (m,)
+        The logarithm of the p-value given the separating set; NaN for a pair without one.
+    sets : int array of shape (m, size)
+        The separating sets.
+    n_tests : int
+        How many tests were made.
+    complete : bool
+        False where the search was stopped before its end.
+    """
+
+    log_p: Floats
+    sets: Ints
+    n_tests: int
+    complete: bool
+
+
+class IndependenceTest(ABC):
+    """A test of "x and y are independent given a set" over numbered variables.
+
+    Results are logarithms of p-values, which tell strong dependences apart where p-values are all 0.
+
+    Attributes
+    ----------
+    n_nodes : int
+        Number of variables.
+    label : str
+        What the test is, for reports.
+    """
+
+    n_nodes: int
+    label: str
+
+    def p_value(self, x: int, y: int, given: Iterable[int] = ()) -> float:
+        """Return the p-value of the hypothesis that x and y are independent given a set."""
+        chosen = np.array([sorted(given)], dtype=np.int64).reshape(1, -1)
+        return math.exp(self.log_p_values(x, y, chosen)[0])
+
+    @abstractmethod
+    def log_p_values(self, x: int, y: int, sets: Ints) -> Floats:
+        """Return log p of x and y given each row of ``sets``, an array of shape (m, size)."""
+
+    @abstractmethod
+    def take(self, order: Ints) -> IndependenceTest:
+        """Return the test over the variables ``order``, numbered anew in this order."""
+
+    def log_p_values_with(self, x: int, others: Ints, given: Ints) -> Floats:
+        """Return log p of x and each of ``others`` given one set."""
+        return np.array([self.log_p_values(x, int(y), given.reshape(1, -1))[0] for y in others], dtype=float)
+
+    def separate(
+        self, pairs: Ints, adjacent: NDArray[np.bool_], size: int, alpha: float, stop: Callable[[], object]
+    ) -> Separation:
+        """Look, for each pair, for a set of ``size`` neighbours of either end with a p-value above ``alpha``.
+
+        The neighbours of the pair's first node come first, then those of its second, sets in lexicographic
+        order; the first set that separates is taken.
+
+        Parameters
+        ----------
+        pairs : int array of shape (m, 2)
+            The pairs.
+        adjacent : bool array of shape (n, n)
+            Who is a neighbour of whom.
+        size : int
+            Size of the sets.
+        alpha : float
+            A p-value above it means independent.
+        stop : callable
+            Asked between small steps; a true answer ends the search.
+
+        Returns
+        -------
+        Separation
+        """
+        log_p = np.full(len(pairs), np.nan)
+        sets = np.zeros((len(pairs), size), dtype=np.int64)
+        made = 0
+        for k, (x, y) in enumerate(pairs.tolist()):
+            for chosen in _batches(_candidate_sets(x, y, adjacent, size)):
+                if stop():
+                    return Separation(log_p, sets, made, complete=False)
+                values = self.log_p_values(x, y, chosen)
+                made += len(values)
+                above = np.flatnonzero(values > math.log(alpha))
+                if len(above):
+                    log_p[k], sets[k] = values[above[0]], chosen[above[0]]
+                    break
+        return Separation(log_p, sets, made, complete=True)
+
+
+def _candidate_sets(x: int, y: int, adjacent: NDArray[np.bool_], size: int) -> Iterator[Sequence[int]]:
+    """Yield the sets that may separate x and y: of neighbours of x, then of neighbours of y."""
+    for end, other in ((x, y), (y, x)) if size else ((x, y),):
+        near = adjacent[end].copy()
+        near[other] = False
+        yield from combinations(np.flatnonzero(near).tolist(), size)
+
+
+def _batches(sets: Iterator[Sequence[int]]) -> Iterator[Ints]:
+    """Yield the sets in batches of 1, 2, 4, ...: the first often separates, and long searches want bulk."""
+    count = 1
+    while batch := list(islice(sets, count)):
+        yield np.array(batch, dtype=np.int64).reshape(len(batch), -1)
+        count = min(2 * count, MOST_AT_ONCE)

@@ -1,0 +1,101 @@
+"""The report: one HTML page about a result that needs nothing else, no network and no server."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from dagopt import __version__
+from dagopt.graph.files import write_text
+from dagopt.report.sections import caption, course_section, doctor_section, edge_section, header, notes_section, switch
+from dagopt.report.svg import graph_svg
+from dagopt.report.view import view_of
+from dagopt.report.words import title_of
+from dagopt.result import Result
+
+__all__ = ["render_report", "write_report"]
+
+_SLOT = re.compile(r"\{\{(\w+)\}\}")
+
+
+def write_report(result: Result, path: str | os.PathLike[str]) -> Path:
+    """Write the report of a result.
+
+    Parameters
+    ----------
+    result : Result
+        What ``learn`` returned. The page shows ``details["node_scores"]`` (figures by column: a number, a mapping
+        or a row of a frame) and ``details["edge_gain"]`` (``"a -> b"`` to the score gained) where they are given.
+    path : path
+        The file, usually ``.html``; written whole or not at all.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    target = Path(path)
+    write_text(render_report(result), target)
+    return target
+
+
+def render_report(result: Result) -> str:
+    """Return the page as text."""
+    view = view_of(result)
+    drawing, layout = graph_svg(view)
+    nodes = [
+        {"x": round(float(x), 1), "y": round(float(y), 1), "figures": figures}
+        for (x, y), figures in zip(layout.centres, view.figures, strict=True)
+    ]
+    payload = {
+        "names": list(view.names),
+        "nodes": nodes,
+        "edges": [
+            {"tail": edge.tail, "head": edge.head, "free": edge.free, "strength": edge.strength} for edge in view.edges
+        ],
+        "width": round(max(layout.width, 1.0), 1),
+        "height": round(max(layout.height, 1.0), 1),
+        "startsWithDag": view.starts_with_dag,
+    }
+    parts = {
+        "title": escape(f"{title_of(result)} – dagopt"),
+        "style": _asset("page.css"),
+        "header": header(result, view),
+        "switch": switch(view),
+        "graph": drawing,
+        "caption": caption(view),
+        "course": course_section(result),
+        "doctor": doctor_section(result),
+        "edges": edge_section(view),
+        "notes": notes_section(result),
+        "version": escape(__version__),
+        "payload": as_json(payload),
+        "script": _script(),
+    }
+    return _filled(_asset("page.html"), parts)
+
+
+def as_json(value: Any) -> str:
+    """Return JSON that may stand in a script element: no character in it can end the element."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _filled(template: str, parts: Mapping[str, str]) -> str:
+    """Put the parts into their slots in one pass, so that no part is read as a template."""
+    return _SLOT.sub(lambda slot: parts[slot[1]], template)
+
+
+def _script() -> str:
+    """Return the scripts as one, with nothing left in the global scope but what they put there."""
+    return "\n".join(["(() => {", '"use strict";', _asset("page.js"), _asset("page.tools.js"), "})();"])
+
+
+def _asset(name: str) -> str:
+    return (files("dagopt") / "report" / name).read_text(encoding="utf-8").strip()

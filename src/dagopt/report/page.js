@@ -1,0 +1,201 @@
+const data = JSON.parse(document.getElementById("payload").textContent);
+const byId = (id) => document.getElementById(id);
+const graph = byId("graph"), scene = byId("scene"), panel = byId("panel");
+const nodes = [...graph.querySelectorAll(".node")], edges = [...graph.querySelectorAll(".edge")];
+const around = data.names.map(() => []);
+data.edges.forEach((edge, k) => { around[edge.tail].push(k); around[edge.head].push(k); });
+let essential = !data.startsWithDag;
+let chosen = null; // {node: k} or {edge: k}
+
+/* ---- moving and zooming: place = t + k * point ---- */
+const at = { x: 0, y: 0, k: 1 };
+let asked = false;
+function place() {
+  if (asked) return;
+  asked = true;
+  requestAnimationFrame(() => {
+    asked = false;
+    scene.setAttribute("transform", `translate(${at.x.toFixed(2)} ${at.y.toFixed(2)}) scale(${at.k.toFixed(4)})`);
+  });
+}
+const size = () => graph.getBoundingClientRect();
+function fitted() {
+  const box = size();
+  return Math.min((box.width - 24) / data.width, (box.height - 24) / data.height, 1.5);
+}
+function fit() {
+  const box = size();
+  at.k = Math.max(fitted(), 0.01);
+  at.x = (box.width - at.k * data.width) / 2;
+  at.y = (box.height - at.k * data.height) / 2;
+  place();
+}
+function zoom(factor, x, y) {
+  const box = size(), least = Math.min(fitted(), 1) * 0.6;
+  const k = Math.min(Math.max(at.k * factor, least), 4);
+  const px = x === undefined ? box.width / 2 : x - box.left, py = y === undefined ? box.height / 2 : y - box.top;
+  at.x = px - (px - at.x) * k / at.k;
+  at.y = py - (py - at.y) * k / at.k;
+  at.k = k;
+  place();
+}
+function pan(dx, dy) {
+  const box = size(), keep = 60; // pixels of the drawing that stay in sight
+  at.x = Math.min(Math.max(at.x + dx, keep - at.k * data.width), box.width - keep);
+  at.y = Math.min(Math.max(at.y + dy, keep - at.k * data.height), box.height - keep);
+  place();
+}
+function bringIntoView(k, centre) {
+  const box = size(), node = data.nodes[k];
+  const x = at.x + at.k * node.x, y = at.y + at.k * node.y, edge = 50;
+  if (centre || x < edge || y < edge || x > box.width - edge || y > box.height - edge) {
+    if (at.k < 0.7) at.k = 0.9;
+    at.x = box.width / 2 - at.k * node.x;
+    at.y = box.height / 2 - at.k * node.y;
+    place();
+  }
+}
+const fingers = new Map();
+let moved = 0;
+graph.addEventListener("pointerdown", (event) => {
+  if (event.button > 0) return;
+  fingers.set(event.pointerId, { x: event.clientX, y: event.clientY });
+  if (fingers.size === 1) moved = 0;
+});
+graph.addEventListener("pointermove", (event) => {
+  const finger = fingers.get(event.pointerId);
+  if (!finger) return;
+  const dx = event.clientX - finger.x, dy = event.clientY - finger.y;
+  moved += Math.abs(dx) + Math.abs(dy);
+  if (moved < 5) return; // still a click
+  if (!graph.hasPointerCapture(event.pointerId)) graph.setPointerCapture(event.pointerId);
+  graph.classList.add("moving");
+  if (fingers.size === 1) {
+    pan(dx, dy);
+  } else {
+    const other = [...fingers].find(([id]) => id !== event.pointerId)[1];
+    const before = Math.hypot(finger.x - other.x, finger.y - other.y);
+    const now = Math.hypot(event.clientX - other.x, event.clientY - other.y);
+    if (before > 0) zoom(now / before, (event.clientX + other.x) / 2, (event.clientY + other.y) / 2);
+    pan(dx / 2, dy / 2);
+  }
+  finger.x = event.clientX;
+  finger.y = event.clientY;
+});
+const lift = (event) => { fingers.delete(event.pointerId); if (!fingers.size) graph.classList.remove("moving"); };
+graph.addEventListener("pointerup", lift);
+graph.addEventListener("pointercancel", lift);
+graph.addEventListener("wheel", (event) => {
+  event.preventDefault();
+  const step = event.deltaY * (event.deltaMode === 1 ? 30 : 1) * (event.ctrlKey ? 4 : 1);
+  zoom(Math.exp(-Math.max(-240, Math.min(240, step)) * 0.0018), event.clientX, event.clientY);
+}, { passive: false });
+byId("zoom-in").addEventListener("click", () => zoom(1.35));
+byId("zoom-out").addEventListener("click", () => zoom(1 / 1.35));
+byId("fit").addEventListener("click", fit);
+
+/* ---- what is joined to what, in the graph that is shown ---- */
+const isFree = (k) => essential && data.edges[k].free;
+function side(k, node) { // how the other end of edge k stands to the node
+  return isFree(k) ? "side" : data.edges[k].head === node ? "up" : "down";
+}
+const otherEnd = (k, node) => data.edges[k].tail === node ? data.edges[k].head : data.edges[k].tail;
+function light(what) {
+  for (const element of graph.querySelectorAll(".node, .edge")) element.classList.remove("pick", "up", "down", "side");
+  graph.classList.toggle("lit", what !== null);
+  if (what === null) return;
+  if (what.node !== undefined) {
+    nodes[what.node].classList.add("pick");
+    for (const k of around[what.node]) {
+      edges[k].classList.add(side(k, what.node));
+      nodes[otherEnd(k, what.node)].classList.add(side(k, what.node));
+    }
+  } else {
+    const edge = data.edges[what.edge];
+    edges[what.edge].classList.add("pick");
+    nodes[edge.tail].classList.add(isFree(what.edge) ? "side" : "up");
+    nodes[edge.head].classList.add(isFree(what.edge) ? "side" : "down");
+  }
+}
+
+/* ---- the panel ---- */
+function make(tag, text, kind) {
+  const element = document.createElement(tag);
+  if (text !== undefined) element.textContent = text;
+  if (kind) element.className = kind;
+  return element;
+}
+const shown = (value) => Number(value).toLocaleString("en",
+  Math.abs(value) >= 1 || value === 0 ? { minimumFractionDigits: 2, maximumFractionDigits: 2 } : { maximumSignificantDigits: 3 });
+function nameButton(k) {
+  const button = make("button", data.names[k], "name");
+  button.type = "button";
+  button.addEventListener("click", () => { choose({ node: k }); bringIntoView(k, false); });
+  return button;
+}
+function listOf(title, items) {
+  panel.append(make("h3", title));
+  if (!items.length) { panel.append(make("p", "none", "hint")); return; }
+  const list = make("ul");
+  for (const [node, k] of items) {
+    const item = make("li");
+    item.append(nameButton(node));
+    if (data.edges[k].strength !== null) item.append(make("span", "gains " + shown(data.edges[k].strength), "number"));
+    list.append(item);
+  }
+  panel.append(list);
+}
+function figures(pairs) {
+  if (!pairs.length) return;
+  const list = make("dl");
+  for (const [name, value] of pairs) list.append(make("dt", name), make("dd", shown(value), "number"));
+  panel.append(list);
+}
+function showNode(k) {
+  panel.append(make("h3", "Column"), make("strong", data.names[k]));
+  const of = (wanted) => around[k].filter((e) => side(e, k) === wanted).map((e) => [otherEnd(e, k), e]);
+  listOf("Parents", of("up"));
+  listOf("Children", of("down"));
+  if (essential) listOf("Joined, direction free", of("side"));
+  const known = Object.entries(data.nodes[k].figures);
+  if (known.length) panel.append(make("h3", "Figures"));
+  figures(known);
+}
+function showEdge(k) {
+  const edge = data.edges[k];
+  panel.append(make("h3", isFree(k) ? "Edge, direction free" : "Edge"));
+  const line = make("p");
+  line.append(nameButton(edge.tail), isFree(k) ? " — " : " → ", nameButton(edge.head));
+  panel.append(line, make("p", edge.free
+    ? "It could point either way: graphs with either direction explain the data equally well."
+    : "It points this way in every graph that explains the data equally well.", "hint"));
+  if (edge.strength !== null) figures([["score gained by it", edge.strength]]);
+}
+function choose(what) {
+  chosen = what;
+  light(what);
+  nodes.forEach((node, k) => {
+    const pressed = what !== null && what.node === k;
+    node.setAttribute("aria-pressed", String(pressed));
+    if (pressed) rove(k);
+  });
+  for (const row of rows) {
+    const edge = data.edges[row.dataset.edge];
+    row.classList.toggle("chosen", what !== null &&
+      (what.node === undefined ? what.edge === Number(row.dataset.edge) : [edge.tail, edge.head].includes(what.node)));
+  }
+  if (what === null) { panel.replaceChildren(make("p", hint, "hint")); return; }
+  panel.replaceChildren();
+  if (what.node !== undefined) showNode(what.node); else showEdge(what.edge);
+}
+const hint = panel.textContent.trim();
+const under = (event) => {
+  const found = event.target.closest && event.target.closest(".node, .edge");
+  return !found ? null : found.dataset.node !== undefined
+    ? { node: Number(found.dataset.node) } : { edge: Number(found.dataset.edge) };
+};
+graph.addEventListener("click", (event) => { if (moved < 5) choose(under(event)); });
+graph.addEventListener("pointerover", (event) => {
+  if (event.pointerType === "mouse" && !fingers.size) light(under(event) || chosen);
+});
+graph.addEventListener("pointerleave", () => light(chosen));

@@ -1,0 +1,193 @@
+"""The sections of the report as HTML, each with all texts escaped."""
+
+from __future__ import annotations
+
+from html import escape
+
+import pandas as pd
+
+from dagopt.report.chart import convergence_svg, phases
+from dagopt.report.view import Edge, View
+from dagopt.report.words import found, headline, proven
+from dagopt.result import Result
+
+__all__ = ["caption", "course_section", "doctor_section", "edge_section", "header", "notes_section", "switch"]
+
+MOST_ROWS = 100  # of the trace
+
+
+def header(result: Result, view: View) -> str:
+    """Return the head of the page: what was found, what is proven, and the main figures."""
+    short, kind = headline(result)
+    sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in proven(result))
+    return (
+        "<header>\n<h1>What was learned</h1>\n"
+        f'<p class="badge {kind}">{escape(short)}</p>\n'
+        f'<p id="found">{escape(found(result, view))}</p>\n'
+        f'<h3>What is proven, and what is not</h3>\n<ul class="words" id="proven">{sentences}</ul>\n'
+        f'<dl class="tiles">{"".join(_tile(*tile) for tile in _tiles(result))}</dl>\n</header>'
+    )
+
+
+def _tiles(result: Result) -> list[tuple[str, str, str]]:
+    """Return the main figures: name, value and a remark."""
+    tiles = [("Columns", f"{len(result.names):,}", "")]
+    if result.n_samples:
+        tiles.append(("Rows", f"{result.n_samples:,}", ""))
+    tiles.append(("Edges", f"{result.graph.n_edges:,}", ""))
+    if result.score is not None:
+        tiles.append(("Score", f"{result.score:,.3f}", result.score_label or "higher is better"))
+    if result.bound is not None:
+        gap = "" if result.gap is None else f"gap {max(result.gap, 0.0):.3%}"
+        tiles.append(("Proven bound", f"{result.bound:,.3f}", f"{gap}, over {result.scope}" if result.scope else gap))
+    tiles.append(("Method", result.method, result.status.replace("_", " ")))
+    return [*tiles, ("Time", f"{result.seconds:,.2f} s", "")]
+
+
+def _tile(name: str, value: str, remark: str) -> str:
+    small = f"<small>{escape(remark)}</small>" if remark else ""
+    return f"<div><dt>{escape(name)}</dt><dd>{escape(value)}{small}</dd></div>"
+
+
+def switch(view: View) -> str:
+    """Return the switch between DAG and essential graph; nothing where the class has no DAG."""
+    if not view.has_dag:
+        return ""
+    options = [("dag", "DAG", view.starts_with_dag), ("essential", "Essential graph", not view.starts_with_dag)]
+    inputs = "".join(
+        f'<label><input type="radio" name="mode" value="{value}"{" checked" if on else ""}>{text}</label>'
+        for value, text, on in options
+    )
+    return f'<fieldset class="switch"><legend class="hidden">Which graph</legend>{inputs}</fieldset>'
+
+
+def caption(view: View) -> str:
+    """Return what colours, widths and missing heads mean."""
+    said = "Chosen column: parents blue, children green."
+    if any(edge.strength is not None for edge in view.edges):
+        said += " The wider a line, the more score its edge gains."
+    if any(edge.free for edge in view.edges):
+        said += (
+            " In the essential graph, a line without head could point either way (yellow for the chosen column)."
+            if view.has_dag
+            else " A line without head could point either way."
+        )
+    return said
+
+
+def course_section(result: Result) -> str:
+    """Return how the answer was found: chart, phases, trace; nothing where the run left no trace."""
+    trace = result.trace
+    chart = convergence_svg(trace)
+    spent = phases(trace, result.seconds)
+    if chart is None and not spent and trace.empty:
+        return ""
+    parts = ['<section aria-labelledby="course-title">\n<h2 id="course-title">How it was found</h2>']
+    if chart is not None:
+        bound = '<span class="key bound"></span>proven bound' if 'class="curve bound"' in chart else ""
+        parts.append(f'<p class="hint"><span class="key"></span>score, higher is better{bound}</p>\n{chart}')
+    if spent:
+        whole = max(sum(seconds for _, seconds in spent), 1e-9)
+        rows = "".join(
+            f'<tr><td>{escape(name)}</td><td class="figure">{seconds:,.2f} s</td><td>'
+            f'<span class="bar" style="width:{100 * seconds / whole:.1f}%"></span></td></tr>'
+            for name, seconds in spent
+        )
+        parts.append(
+            '<h3>Phases</h3>\n<table id="phases"><thead><tr><th>Phase</th><th class="figure">Time</th>'
+            f'<th style="width:45%">Share</th></tr></thead><tbody>{rows}</tbody></table>'
+        )
+    if not trace.empty:
+        parts.append(_trace_table(trace))
+    return "\n".join([*parts, "</section>"])
+
+
+def _trace_table(trace: pd.DataFrame) -> str:
+    """Return the last rows of the trace, folded away."""
+    last = trace.tail(MOST_ROWS)
+    figure = [trace[name].dtype.kind in "iuf" for name in trace.columns]
+    head = "".join(f"<th{_figure(f)}>{escape(str(n))}</th>" for n, f in zip(trace.columns, figure, strict=True))
+    rows = "".join(
+        "<tr>" + "".join(f"<td{_figure(f)}>{_cell(v)}</td>" for v, f in zip(row, figure, strict=True)) + "</tr>"
+        for row in last.itertuples(index=False, name=None)
+    )
+    what = "All" if len(last) == len(trace) else f"The last {len(last):,} of"
+    return (
+        f"<details><summary>{what} {len(trace):,} events of the run</summary>\n"
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></details>'
+    )
+
+
+def _figure(figure: bool) -> str:
+    return ' class="figure"' if figure else ""
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return "" if value != value else f"{value:,.6g}" if abs(value) < 1 else f"{value:,.4f}"
+    return escape("" if value is None else str(value))
+
+
+def doctor_section(result: Result) -> str:
+    """Return the doctor's findings on the data."""
+    found_any = "".join(
+        f'<div class="finding {escape(finding.severity)}"><p>{escape(finding.message)}</p>'
+        f'<p class="then">If nothing is done: {_sentence(finding.consequence)} Remedy: {_sentence(finding.remedy)}</p>'
+        "</div>"
+        for finding in result.findings
+    )
+    body = found_any or "<p>The doctor found nothing wrong with the data.</p>"
+    return (
+        f'<section id="doctor" aria-labelledby="doctor-title">\n<h2 id="doctor-title">The data</h2>\n{body}\n</section>'
+    )
+
+
+def _sentence(text: str) -> str:
+    return escape(text.rstrip(". ")) + "."
+
+
+def edge_section(view: View) -> str:
+    """Return the table of edges, with its filter."""
+    measured = any(edge.strength is not None for edge in view.edges)
+    heads = [("From", False), ("To", False), ("Direction", False)] + ([("Score gained", True)] if measured else [])
+    head = "".join(f'<th aria-sort="none"{_figure(f)}><button type="button">{text}</button></th>' for text, f in heads)
+    rows = "\n".join(_edge_row(k, edge, view, measured) for k, edge in enumerate(view.edges))
+    body = (
+        '<p><label><span class="hidden">Filter the edges</span><input id="filter" type="search"'
+        ' placeholder="Filter the edges" autocomplete="off"></label> '
+        f'<span class="hint" id="count" aria-live="polite">{len(view.edges)} of {len(view.edges)} shown</span></p>\n'
+        f'<div class="scroll" tabindex="0" role="group" aria-label="Table of edges"><table id="edge-table">'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>"
+        if view.edges
+        else "<p>There are no edges.</p>"
+    )
+    return (
+        '<section id="edges-section" aria-labelledby="edges-title">\n<h2 id="edges-title">The edges</h2>\n'
+        f"{body}\n</section>"
+    )
+
+
+def _edge_row(number: int, edge: Edge, view: View, measured: bool) -> str:
+    ends = "".join(
+        f'<td><button type="button" class="name" data-node="{k}">{escape(view.names[k])}</button></td>'
+        for k in (edge.tail, edge.head)
+    )
+    gained = "" if edge.strength is None else f"{edge.strength:,.3f}"
+    value = "" if edge.strength is None else f"{edge.strength!r}"
+    last = f'<td class="figure" data-value="{value}">{gained}</td>' if measured else ""
+    return f'<tr data-edge="{number}">{ends}<td>{"free" if edge.free else "fixed"}</td>{last}</tr>'
+
+
+def notes_section(result: Result) -> str:
+    """Return the method's notes and figures; nothing if there are none."""
+    plain = {key: value for key, value in result.details.items() if isinstance(value, int | float | str)}
+    if not result.notes and not plain:
+        return ""
+    notes = "".join(f"<li>{escape(note)}</li>" for note in result.notes)
+    rows = "".join(f"<tr><td>{escape(key.replace('_', ' '))}</td><td>{_cell(v)}</td></tr>" for key, v in plain.items())
+    return (
+        '<section aria-labelledby="notes-title">\n<h2 id="notes-title">What the method says</h2>\n'
+        + (f'<ul class="words">{notes}</ul>\n' if notes else "")
+        + (f'<table class="plain"><tbody>{rows}</tbody></table>\n' if rows else "")
+        + "</section>"
+    )

@@ -1,0 +1,64 @@
+"""Results made by hand, for the tests of the report."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from dagopt.data.findings import Finding
+from dagopt.graph.dag import as_graph
+from dagopt.result import Result
+
+ODD_NAMES = (
+    "<script>alert(1)</script>",
+    "say \"hi\" & 'bye'",
+    "größe 高さ",
+    "{{payload}}",
+    "back\\slash",
+    "</title>\u2028x",
+)
+
+
+def made(graph, names=None, *, status="optimal", **more):
+    """Return a result with everything that a report can show."""
+    drawn = as_graph(graph, names)
+    rng = np.random.default_rng(0)
+    seconds = np.linspace(0.1, 3, 20)
+    score = -900 - 200 * np.exp(-seconds)
+    trace = pd.DataFrame(
+        {
+            "seconds": seconds,
+            "phase": ["scores"] * 8 + ["orders"] * 12,
+            "score": score,
+            "bound": np.where(np.arange(20) < 5, np.nan, -890 + 100 * np.exp(-seconds)),
+        }
+    )
+    fields = {
+        "score": -900.5,
+        "bound": -900.5 if status == "optimal" else -890.25,
+        "scope": "all DAGs",
+        "score_label": "BIC <paper>",
+        "seconds": 3.0,
+        "n_samples": 2000,
+        "trace": trace,
+        "findings": (Finding("warning", "rare", ("x",), "column '<x>' is rare", "it is poorly known", "merge levels"),),
+        "notes": ("a note with <b>",),
+        "details": {
+            "edge_gain": {f"{a} -> {b}": float(rng.exponential(50)) for a, b in drawn.directed_edges},
+            "node_scores": {name: {"local_score": -10.0 * k, "gain": 1.0 * k} for k, name in enumerate(drawn.names)},
+            "parent_sets": 1234,
+        },
+    }
+    return Result(drawn.names, drawn.adjacency, status=status, method="exact", **{**fields, **more})
+
+
+def bare(graph, names=None, **more):
+    """Return a result with nothing but a graph."""
+    drawn = as_graph(graph, names)
+    fields = {"score": None, "status": "converged", "method": "pc"}
+    return Result(drawn.names, drawn.adjacency, **{**fields, **more})
+
+
+def odd():
+    """Return a result whose names try to break out of the page."""
+    return made([(a, b) for k, a in enumerate(ODD_NAMES) for b in ODD_NAMES[k + 1 : k + 3]], ODD_NAMES)

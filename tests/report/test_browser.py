@@ -1,0 +1,259 @@
+"""The report in a real browser: it opens, shows the graph, answers clicks, keys and wheel, and complains of nothing."""
+
+from __future__ import annotations
+
+import base64
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+from browser import Browser, chromium
+from made_results import ODD_NAMES, made, odd
+
+import dagopt
+from dagopt.graph.dag import as_graph
+from dagopt.graph.dot import parse_dot
+
+pytestmark = pytest.mark.skipif(chromium() is None, reason="needs chromium")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with Browser(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    out = tmp_path_factory.mktemp("reports")
+    made(dagopt.datasets.load_network("insurance").dag).report(out / "insurance.html")
+    made(dagopt.simulate(200, 10, 1.5, random_state=0).dag).report(out / "large.html")
+    odd().report(out / "odd.html")
+    return out
+
+
+@pytest.fixture
+def page(browser, folder):
+    """Return the browser with a fresh report of the insurance network, and check its console at the end."""
+    browser.resize(1280, 1100)
+    browser.open(folder / "insurance.html")
+    browser.run("document.querySelector('.canvas').scrollIntoView()")
+    yield browser
+    assert browser.problems == []
+
+
+def number_of(name):
+    return list(dagopt.datasets.load_network("insurance").dag).index(name)
+
+
+def panel(page):
+    return page.run("document.getElementById('panel').innerText")
+
+
+def scale(page):
+    return page.run("dagoptReport.at.k")
+
+
+def test_the_graph_is_in_sight(page):
+    """All nodes are drawn inside the frame, at a size one can read."""
+    box = "(b => [b.left, b.top, b.right, b.bottom])(%s.getBoundingClientRect())"
+    frame = page.run(box % "document.querySelector('.canvas')")
+    boxes = page.run(f"[...document.querySelectorAll('.node')].map(n => {box % 'n'})")
+    assert len(boxes) == 27
+    for left, top, right, bottom in boxes:
+        assert frame[0] <= left < right <= frame[2]
+        assert frame[1] <= top < bottom <= frame[3]
+        assert bottom - top > 10
+
+
+def test_a_click_on_a_node_tells_about_it(page):
+    """The panel shows name, parents, children and figures; a click beside it lets go."""
+    page.click(f".node[data-node='{number_of('MakeModel')}'] rect")
+    said = panel(page)
+    for word in ("MakeModel", "SocioEcon", "RiskAversion", "Airbag", "local score", "gains"):
+        assert word in said
+    assert page.run("document.querySelectorAll('.node.up').length") == 2
+    assert page.run("document.querySelector('.node.pick').getAttribute('aria-pressed')") == "true"
+    page.click("#panel button.name")
+    assert page.run("document.querySelector('.node.pick').getAttribute('aria-label')") == "SocioEcon"
+    x, y = page.run("(b => [b.left + 6, b.top + 6])(document.querySelector('.canvas').getBoundingClientRect())")
+    page.mouse("mousePressed", x, y, button="left", clickCount=1)
+    page.mouse("mouseReleased", x, y, button="left", clickCount=1)
+    page.settle()
+    assert page.run("document.querySelectorAll('.pick').length") == 0
+
+
+def test_hover_lights_the_neighbours(page):
+    """With the mouse over a node its neighbours are lit, and no longer when it leaves."""
+    page.mouse("mouseMoved", *page.centre(f".node[data-node='{number_of('Accident')}']"))
+    page.settle()
+    assert page.run("document.getElementById('graph').classList.contains('lit')")
+    page.mouse("mouseMoved", 5, 5)
+    page.settle()
+    assert not page.run("document.getElementById('graph').classList.contains('lit')")
+
+
+def test_the_switch_takes_heads_away(page):
+    """The essential graph has no heads on free edges, and the panel knows it."""
+    heads = "[...document.querySelectorAll('.edge .head')].filter(h => getComputedStyle(h).display !== 'none').length"
+    free = page.run("document.querySelectorAll('.edge.free').length")
+    before = page.run(heads)
+    page.run("document.querySelector('input[value=essential]').click()")
+    assert page.run(heads) == before - free
+    page.click(f".node[data-node='{number_of('Age')}'] rect")
+    assert "direction free" in panel(page)
+
+
+def test_wheel_buttons_and_drag_move_the_graph(page):
+    """The wheel and the buttons zoom, dragging moves, and a drag is not a click."""
+    x, y = page.centre(".canvas")
+    start = scale(page)
+    page.mouse("mouseWheel", x, y, deltaX=0, deltaY=-240)
+    page.settle()
+    wheeled = scale(page)
+    assert wheeled > start
+    page.click("#zoom-in")
+    assert scale(page) > wheeled
+    page.click("#fit")
+    assert scale(page) == pytest.approx(start)
+    before = page.run("dagoptReport.at.x")
+    x, y = page.centre(f".node[data-node='{number_of('Accident')}']")
+    page.mouse("mouseMoved", x, y)
+    page.mouse("mousePressed", x, y, button="left", clickCount=1)
+    for step in range(1, 6):
+        page.mouse("mouseMoved", x + 20 * step, y, button="left", buttons=1)
+    page.mouse("mouseReleased", x + 100, y, button="left", clickCount=1)
+    page.settle()
+    assert page.run("dagoptReport.at.x") == pytest.approx(before + 100, abs=2)
+    assert page.run("document.querySelectorAll('.node.pick[aria-pressed=true]').length") == 0
+
+
+def test_two_fingers_zoom(page):
+    """Pinching with two fingers zooms in."""
+    page.call("Emulation.setTouchEmulationEnabled", enabled=True)
+    x, y = page.centre(".canvas")
+    start = scale(page)
+    for kind, apart in [("touchStart", 40), ("touchMove", 60), ("touchMove", 100), ("touchMove", 140)]:
+        points = [{"x": x - apart, "y": y, "id": 1}, {"x": x + apart, "y": y, "id": 2}]
+        page.call("Input.dispatchTouchEvent", type=kind, touchPoints=points)
+    page.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+    page.settle()
+    page.call("Emulation.setTouchEmulationEnabled", enabled=False)
+    assert scale(page) > 1.5 * start
+
+
+def test_the_keyboard_does_it_all(page):
+    """Plus and arrows work on the graph; arrows go from node to node, Enter chooses and Escape lets go."""
+    page.run("document.getElementById('graph').focus()")
+    start, left = scale(page), page.run("dagoptReport.at.x")
+    page.key("+")
+    assert scale(page) > start
+    page.key("0")
+    page.key("ArrowLeft")
+    assert page.run("dagoptReport.at.x") == pytest.approx(left + 60)
+    page.run(f"document.querySelector('.node[data-node=\"{number_of('Age')}\"]').focus()")
+    page.key("ArrowDown")
+    below = page.run("document.activeElement.getAttribute('aria-label')")
+    assert below != "Age"
+    page.key("Enter", "\r")
+    assert below in panel(page)
+    assert page.run("document.querySelectorAll('.node[tabindex=\"0\"]').length") == 1
+    page.key("Escape")
+    assert page.run("document.querySelectorAll('.pick').length") == 0
+
+
+def test_search_finds_and_chooses(page):
+    """Typing marks the matches, Enter goes through them."""
+    page.click("#search")
+    page.type("driv")
+    marked = page.run("[...document.querySelectorAll('.node.match')].map(n => n.getAttribute('aria-label'))")
+    assert sorted(marked) == ["DrivHist", "DrivQuality", "DrivingSkill"]
+    page.key("Enter", "\r")
+    first = page.run("document.querySelector('.node.pick').getAttribute('aria-label')")
+    page.key("Enter", "\r")
+    assert page.run("document.querySelector('.node.pick').getAttribute('aria-label')") in set(marked) - {first}
+
+
+def test_the_table_sorts_and_filters(page):
+    """A click on a head sorts by it, the filter leaves matching rows, a row shows its edge."""
+    page.click("#edge-table th.figure button")
+    column = "[...document.querySelectorAll('#edge-table td.figure')].map(c => Number(c.dataset.value))"
+    assert page.run(column) == sorted(page.run(column))
+    page.click("#edge-table th.figure button")
+    assert page.run(column) == sorted(page.run(column), reverse=True)
+    page.click("#filter")
+    page.type("airbag")
+    rows = page.run(
+        "[...document.querySelectorAll('#edge-table tbody tr')].filter(r => !r.hidden).map(r => r.innerText)"
+    )
+    assert rows
+    assert all("Airbag" in row for row in rows)
+    assert page.run("document.getElementById('count').textContent") == f"{len(rows)} of 52 shown"
+    page.run("document.querySelector('#edge-table tbody tr:not([hidden]) td:last-child').click()")
+    assert page.run("document.querySelectorAll('.edge.pick').length") == 1
+
+
+@pytest.mark.parametrize("essential", [False, True])
+def test_downloads_hold_the_graph(page, essential):
+    """DOT reads back as the graph that is shown, the SVG is XML with all nodes, the PNG is a picture."""
+    dag = as_graph(dagopt.datasets.load_network("insurance").dag)
+    if essential:
+        page.run("document.querySelector('input[value=essential]').click()")
+    read = as_graph(parse_dot(page.run("dagoptReport.dot()")), dag.names)
+    assert read == (as_graph(made(dag).cpdag, dag.names) if essential else dag)
+    drawing = ET.fromstring(page.run("dagoptReport.drawing().text"))
+    assert len([e for e in drawing.iter() if e.get("class") == "node"]) == 27
+    start = "a => btoa(String.fromCharCode(...new Uint8Array(a.slice(0, 8))))"
+    picture = page.run(f"dagoptReport.png().then(b => b.arrayBuffer()).then({start})")
+    assert base64.b64decode(picture) == b"\x89PNG\r\n\x1a\n"
+    page.click("#save-dot")
+    page.click("#save-svg")
+
+
+@pytest.mark.parametrize("width", [360, 768])
+def test_narrow_screens_need_no_sideways_scrolling(page, width):
+    """On a phone the page is as wide as the screen and the panel is below the graph."""
+    page.resize(width, 800, phone=True)
+    page.settle()
+    assert page.run("document.documentElement.scrollWidth") <= width
+    top = page.run("document.getElementById('panel').getBoundingClientRect().top")
+    assert top >= page.run("document.querySelector('.canvas').getBoundingClientRect().bottom")
+
+
+def test_dark_and_light_have_their_colours(page):
+    """The page follows the colours that the reader prefers."""
+    colour = "getComputedStyle(document.body).backgroundColor"
+    page.theme("dark")
+    dark = page.run(colour)
+    page.theme("light")
+    assert dark != page.run(colour)
+
+
+def test_odd_names_do_no_harm(browser, folder):
+    """Names with markup are shown as they are and run nothing; their DOT reads back."""
+    browser.resize(1280, 1000)
+    browser.open(folder / "odd.html")
+    browser.click(".node[data-node='0'] rect")
+    assert ODD_NAMES[0] in browser.run("document.getElementById('panel').textContent")
+    assert set(parse_dot(browser.run("dagoptReport.dot()")).names) == set(ODD_NAMES)
+    assert ET.fromstring(browser.run("dagoptReport.drawing().text")) is not None
+    assert browser.problems == []
+
+
+def test_two_hundred_nodes_pan(browser, folder):
+    """A large graph opens and follows the mouse."""
+    browser.resize(1280, 1000)
+    browser.open(folder / "large.html")
+    assert browser.run("document.querySelectorAll('.node').length") == 200
+    for _ in range(4):
+        browser.click("#zoom-in")
+    moves = json.dumps([4 * (k % 20 < 10) - 2 for k in range(40)])
+    frames = browser.run(
+        "(async () => { const g = document.getElementById('scene'), times = []; let last = performance.now();"
+        f" for (const d of {moves}) {{ g.setAttribute('transform', `translate(${{d}} 0) scale(0.5)`);"
+        " await new Promise(requestAnimationFrame);"
+        " const now = performance.now(); times.push(now - last); last = now; }"
+        " return times.sort((a, b) => a - b); })()"
+    )
+    assert frames[len(frames) // 2] < 200  # milliseconds, without a graphics card and on a busy machine
+    assert browser.problems == []

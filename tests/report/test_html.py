@@ -1,0 +1,242 @@
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_results import ODD_NAMES, bare, made, odd
+
+import dagopt
+from dagopt.errors import InputError
+from dagopt.report.chart import convergence_svg, phases
+from dagopt.report.html import as_json, render_report, write_report
+from dagopt.report.view import view_of
+from dagopt.report.words import headline, proven
+
+VOID = {"meta", "link", "input", "br", "hr", "img"}
+
+
+class Page(HTMLParser):
+    """The elements of a page; complains where an end does not match its start or an id comes twice."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open = []
+        self.elements = []  # (tag, attributes, texts)
+        self.feed(text)
+        self.close()
+        assert self.open == []
+        ids = [a["id"] for _, a, _ in self.elements if "id" in a]
+        assert len(ids) == len(set(ids))
+
+    def handle_starttag(self, tag, attrs):
+        element = (tag, dict(attrs), [])
+        self.elements.append(element)
+        if tag not in VOID:
+            self.open.append(element)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs), []))
+
+    def handle_endtag(self, tag):
+        assert self.open, f"</{tag}> without a start"
+        assert self.open.pop()[0] == tag
+
+    def handle_data(self, data):
+        for _, _, texts in self.open:
+            texts.append(data)
+
+    def all(self, tag, **wanted):
+        return [
+            (a, "".join(t))
+            for name, a, t in self.elements
+            if name == tag and all(value in (a.get(key.rstrip("_")) or "").split() for key, value in wanted.items())
+        ]
+
+    def text(self, tag, **wanted):
+        return self.all(tag, **wanted)[0][1]
+
+    @property
+    def payload(self):
+        return json.loads(self.text("script", id="payload"))
+
+
+@pytest.fixture(scope="module")
+def insurance():
+    return made(dagopt.datasets.load_network("insurance").dag)
+
+
+@pytest.fixture(scope="module")
+def page(insurance):
+    return Page(render_report(insurance))
+
+
+def test_the_page_is_well_formed_and_has_every_part(page, insurance):
+    """Every node, edge and section is on the page."""
+    n, m = len(insurance.names), insurance.graph.n_edges
+    assert len(page.all("g", class_="node")) == n
+    assert len(page.all("g", class_="edge")) == m
+    assert len(page.all("tr", **{"data-edge": "0"})) == 1
+    assert len(page.all("button", class_="name")) == 2 * m
+    titles = [text for _, text in page.all("h2")]
+    assert titles == ["The graph", "How it was found", "The data", "The edges", "What the method says"]
+    assert {a["value"] for a, _ in page.all("input", name="mode")} == {"dag", "essential"}
+    for name in ("search", "zoom-in", "zoom-out", "fit", "save-svg", "save-png", "save-dot", "filter", "panel"):
+        assert any(a.get("id") == name for _, a, _ in page.elements), name
+
+
+def test_the_payload_has_nodes_and_edges(page, insurance):
+    """The data for the script are the graph, its places and its figures."""
+    payload = page.payload
+    assert payload["names"] == list(insurance.names)
+    assert len(payload["nodes"]) == len(insurance.names)
+    edges = {(payload["names"][e["tail"]], payload["names"][e["head"]]) for e in payload["edges"]}
+    assert edges == set(insurance.graph.directed_edges)
+    assert payload["nodes"][2]["figures"] == {"local score": -20.0, "gain": 2.0}
+    assert all(e["strength"] > 0 for e in payload["edges"])
+    free = sum(e["free"] for e in payload["edges"])
+    assert free == np.triu(insurance.cpdag_adjacency & insurance.cpdag_adjacency.T).sum()
+
+
+def test_nothing_is_loaded(page):
+    """No address but data: is named where a browser would load something, and the page forbids the rest."""
+    text = render_report(odd())
+    assert "http://" not in text
+    assert "https://" not in text
+    for _, attributes, _ in page.elements:
+        assert "src" not in attributes
+        assert (attributes.get("href") or "#").startswith(("#", "data:,"))
+    assert "url(" not in text
+    assert "@import" not in text
+    policy = [a["content"] for a, _ in page.all("meta") if a.get("http-equiv") == "Content-Security-Policy"]
+    assert policy[0].startswith("default-src 'none'")
+
+
+def test_odd_names_are_text_and_nothing_else():
+    """Names with markup, quotes, unicode or slots of the template come back as they are, and make no element."""
+    page = Page(render_report(odd()))
+    assert page.payload["names"] == list(ODD_NAMES)
+    assert [a["aria-label"] for a, _ in page.all("g", class_="node")] == list(ODD_NAMES)
+    assert len(page.all("script")) == 2
+    assert len(page.all("title")) == 1 + len(ODD_NAMES) + odd().graph.n_edges  # the page's, and tooltips
+    assert {text for _, text in page.all("button", class_="name")} <= set(ODD_NAMES)
+
+
+def test_json_cannot_end_its_element():
+    """No angle bracket and no ampersand is left in the JSON; numbers that JSON has not are refused."""
+    text = as_json({"a": "</script><!--&\u2028"})
+    assert not re.search("[<>&\u2028]", text)
+    assert json.loads(text) == {"a": "</script><!--&\u2028"}
+    with pytest.raises(ValueError):
+        as_json(float("nan"))
+
+
+def test_a_bare_result_gives_a_page_too():
+    """Without score, bound, trace, findings and details the page says less, but stands."""
+    page = Page(render_report(bare([[0, 1], [0, 0]])))
+    assert "Nothing is proven" in page.text("p", class_="badge")
+    assert "How it was found" not in [text for _, text in page.all("h2")]
+    assert page.payload["edges"] == [{"tail": 0, "head": 1, "free": True, "strength": None}]
+    assert page.payload["nodes"][0]["figures"] == {}
+
+
+def test_a_class_is_shown_first_as_a_class():
+    """A learned class starts with its essential graph and can show a member; without a member there is no switch."""
+    page = Page(render_report(bare([[0, 1, 0], [1, 0, 1], [0, 1, 0]])))
+    assert "essential" in page.all("svg", id="graph")[0][0]["class"]
+    assert [a["value"] for a, _ in page.all("input", name="mode") if "checked" in a] == ["essential"]
+    square = np.zeros((4, 4), dtype=int)
+    for a, b in [(0, 1), (1, 2), (2, 3), (3, 0)]:
+        square[a, b] = square[b, a] = 1
+    stuck = Page(render_report(bare(square)))
+    assert stuck.all("input", name="mode") == []
+    assert len(stuck.all("g", class_="free")) == 4
+
+
+def test_a_graph_without_edges_is_reported():
+    """No edges: the page says so and has no table."""
+    page = Page(render_report(bare(np.zeros((3, 3), dtype=int))))
+    assert "No edge was found" in page.text("p", id="found")
+    assert page.all("table", id="edge-table") == []
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "words"),
+    [
+        ("optimal", "proven", "No DAG has a higher score. This is proven."),
+        ("time_limit", "bounded", "10.2500"),
+        ("interrupted", "bounded", "stopped by hand"),
+    ],
+)
+def test_what_is_proven_is_told_in_words(status, kind, words):
+    """Each end of a run has its own sentences."""
+    result = made([("a", "b")], status=status)
+    assert headline(result)[1] == kind
+    assert words in " ".join(proven(result))
+
+
+def test_a_proof_within_a_scope_names_it():
+    """A bound over some parent sets only is not sold as one over all."""
+    said = " ".join(proven(made([("a", "b")], scope="parent sets of size <= 2")))
+    assert "No DAG over parent sets of size <= 2" in said
+    assert "may score higher" in said
+
+
+def test_node_scores_come_in_many_shapes():
+    """Mapping, nested mapping, series, frame and list all give figures; anything else gives none."""
+    shapes = [
+        {"a": -1.0, "b": -2.0},
+        {"a": {"local score": -1.0}, "b": {"local_score": -2.0, "why": "text", "nan": float("nan")}},
+        pd.Series({"a": -1.0, "b": -2.0}),
+        pd.DataFrame({"node": ["b", "a"], "local_score": [-2.0, -1.0]}),
+        pd.DataFrame({"local score": [-1.0, -2.0]}, index=["a", "b"]),
+        [-1.0, -2.0],
+    ]
+    for scores in shapes:
+        view = view_of(bare([("a", "b")], details={"node_scores": scores}))
+        assert view.figures == ({"local score": -1.0}, {"local score": -2.0}), scores
+    assert view_of(bare([("a", "b")], details={"node_scores": "none"})).figures == ({}, {})
+
+
+def test_edge_gains_may_be_partial():
+    """Edges without a gain have none, and pairs serve as keys too."""
+    view = view_of(bare([("a", "b"), ("b", "c")], details={"edge_gain": {("a", "b"): 3.5}}))
+    assert [edge.strength for edge in view.edges] == [3.5, None]
+    assert "The wider a line" in render_report(bare([("a", "b")], details={"edge_gain": {"a -> b": 1}}))
+
+
+def test_two_hundred_nodes_stay_small(tmp_path):
+    """A result of 200 nodes is well under 5 MB."""
+    result = made(dagopt.simulate(200, 10, 1.5, random_state=0).dag, status="time_limit")
+    path = write_report(result, tmp_path / "large.html")
+    assert path.stat().st_size < 1_000_000
+
+
+def test_a_report_is_written_whole_or_not_at_all(tmp_path):
+    """Writing returns the path; a folder that is not there is told and nothing is left."""
+    result = made([("a", "b")])
+    assert result.report(tmp_path / "report.html") == tmp_path / "report.html"
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    with pytest.raises(InputError, match="no folder"):
+        result.report(tmp_path / "none" / "report.html")
+
+
+def test_the_chart_needs_two_scores():
+    """Traces without a course give no chart; one without times is drawn over its steps."""
+    assert convergence_svg(pd.DataFrame()) is None
+    assert convergence_svg(pd.DataFrame({"seconds": [1.0], "score": [1.0]})) is None
+    assert convergence_svg(pd.DataFrame({"seconds": [1.0, 2.0], "score": [np.nan, 1.0]})) is None
+    assert ">steps<" in convergence_svg(pd.DataFrame({"score": [1.0, 2.0]}))
+    assert "NaN" not in convergence_svg(pd.DataFrame({"seconds": [0.0, 0.0], "score": [-5.0, -5.0]}))
+    many = pd.DataFrame({"seconds": np.arange(50_000.0), "score": np.arange(50_000.0)})
+    assert len(convergence_svg(many)) < 20_000
+
+
+def test_phases_add_up():
+    """Each phase has the time up to its last row, also when it comes back."""
+    trace = pd.DataFrame({"phase": ["a", "b", "a"], "seconds": [1.0, 1.5, 4.0]})
+    assert phases(trace, 4.0) == [("a", 3.5), ("b", 0.5)]
+    assert phases(pd.DataFrame({"phase": ["a"]}), 1.0) == []
