@@ -15,9 +15,10 @@ import networkx
 import numpy as np
 import pandas as pd
 
-from dagopt.data.bayesnet import DiscreteNetwork, GaussianNetwork
 from dagopt.data.bif import write_bif
+from dagopt.data.discrete_network import DiscreteNetwork
 from dagopt.data.gaussian_json import write_gaussian_json
+from dagopt.data.gaussian_network import GaussianNetwork
 
 BUNDLED = Path(__file__).parents[1] / "src" / "dagopt" / "data" / "networks"
 FITTED = (

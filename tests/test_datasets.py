@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from dagopt import datasets
-from dagopt.data.bayesnet import DiscreteNetwork, GaussianNetwork
+from dagopt.data.discrete_network import DiscreteNetwork
+from dagopt.data.gaussian_network import GaussianNetwork
 from dagopt.errors import InputError
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -266,8 +266,8 @@ def convert(
 
 def _write_fitted(graph: Any, data: str, target: Path) -> None:
     """Fit the tables of a DAG on discrete data and write them as BIF."""
-    from dagopt.data.bayesnet import DiscreteNetwork
     from dagopt.data.bif import write_bif
+    from dagopt.data.discrete_network import DiscreteNetwork
     from dagopt.data.table import as_frame
     from dagopt.graph.dag import as_graph, require_dag
 
@@ -290,8 +290,8 @@ def networks(
     **Examples:** `dagopt networks`, `dagopt networks alarm --out alarm.bif`
     """
     from dagopt import datasets
-    from dagopt.data.bayesnet import DiscreteNetwork
     from dagopt.data.bif import write_bif
+    from dagopt.data.discrete_network import DiscreteNetwork
     from dagopt.graph.formats import write_graph
 
     described = datasets.describe()

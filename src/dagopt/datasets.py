@@ -17,9 +17,11 @@ from typing import NamedTuple
 import networkx
 import pandas as pd
 
-from dagopt.data.bayesnet import DiscreteNetwork, GaussianNetwork, RandomState
 from dagopt.data.bif import parse_bif
+from dagopt.data.discrete_network import DiscreteNetwork
 from dagopt.data.gaussian_json import parse_gaussian_json
+from dagopt.data.gaussian_network import GaussianNetwork
+from dagopt.data.network_checks import RandomState
 from dagopt.errors import unknown_name
 
 __all__ = ["Dataset", "describe", "load", "load_network", "names"]

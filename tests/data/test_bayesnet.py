@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dagopt.data.bayesnet import DiscreteNetwork, GaussianNetwork
+from dagopt.data.discrete_network import DiscreteNetwork
+from dagopt.data.gaussian_network import GaussianNetwork
 from dagopt.data.simulate import random_discrete_network, random_gaussian_network
 from dagopt.errors import InputError
 

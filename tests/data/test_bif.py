@@ -5,14 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dagopt.data.bayesnet import DiscreteNetwork, GaussianNetwork
 from dagopt.data.bif import format_bif, parse_bif, read_bif, write_bif
+from dagopt.data.discrete_network import DiscreteNetwork
 from dagopt.data.gaussian_json import (
     format_gaussian_json,
     parse_gaussian_json,
     read_gaussian_json,
     write_gaussian_json,
 )
+from dagopt.data.gaussian_network import GaussianNetwork
 from dagopt.data.simulate import random_discrete_network, random_gaussian_network
 from dagopt.errors import InputError
 

@@ -14,7 +14,7 @@ from brute_force import (
 )
 
 from dagopt.errors import InputError
-from dagopt.graph import cpdag, extend_pdag, meek_closure, random_member, v_structures
+from dagopt.graph.cpdag import cpdag, extend_pdag, meek_closure, random_member, v_structures
 
 
 def arrows(n, *pairs):

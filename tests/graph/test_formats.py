@@ -17,7 +17,7 @@ from dagopt.graph import FORMATS, Graph, as_graph, read_graph, write_graph
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 MIXED = Graph.from_edges(["A", "B b", "C", "alone"], [("C", "A"), ("B b", "C"), ("C", "B b")])
-MIXED_EDGES = [("C", "A"), ("B b", "C"), ("C", "B b")]
+BIF_A, BIF_B = (f"variable {name} {{ type discrete [ 2 ] {{ x, y }}; }} " for name in "AB")
 
 xml_name = any_name.filter(lambda name: re.fullmatch("[\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]+", name))
 model_name = any_name.filter(lambda name: not re.search(r"[\[\]|:]", name) and name == name.strip())
@@ -146,8 +146,10 @@ def test_other_spellings(tmp_path, name, text):
         ("a.bnlearn", "[A|B][B|A]", "'A' - 'B' is undirected"),
         ("a.bnlearn", "[A|B][B|C][C|A]", "has the cycle"),
         ("a.bnlearn", "[A][A]", "'A' more than once"),
-        ("a.bif", "network x {}", "found none"),
-        ("a.bif", "variable A { } probability ( A | B ) { }", "unknown variable in a probability block 'B'"),
+        ("a.bif", "network x {}", "expected variable blocks, got none"),
+        ("a.bif", BIF_A + "probability ( A | B ) { }", "line 1: variable 'B' has no variable block"),
+        ("a.bif", BIF_A, "none for 'A'"),
+        ("a.bif", BIF_A + BIF_B + "probability(A|B){} probability(B|A){}", "'A' - 'B' is undirected"),
     ],
 )
 def test_malformed_files(tmp_path, name, text, message):
@@ -186,7 +188,10 @@ def test_paths_that_do_not_work(tmp_path, monkeypatch):
         (lambda: write_graph(MIXED, folder), "found a folder"),
         (lambda: write_graph(MIXED, tmp_path / "no" / "a.dot"), "there is no folder"),
         (lambda: write_graph(MIXED, tmp_path / "a.xyz"), "expected a graph file ending in"),
-        (lambda: write_graph(MIXED, tmp_path / "a.bif"), "needs probability tables"),
+        (
+            lambda: write_graph(MIXED, tmp_path / "a.bif"),
+            r"needs probability tables.*dagopt convert graph\.csv out\.bif --data data\.csv",
+        ),
         (lambda: write_graph(MIXED, tmp_path / "a.txt"), "'B b' - 'C' is undirected"),
         (lambda: write_graph([], tmp_path / "a.dot"), "expected a graph with nodes"),
         (lambda: write_graph(Graph([[0]], ["\ud800"]), tmp_path / "a.dot"), "has no UTF-8 form"),
@@ -229,7 +234,7 @@ def test_writing_replaces_and_follows_links(tmp_path):
 
 
 def test_structure_of_a_bif_file(tmp_path):
-    """The headers alone give the DAG: comments, quotes and states do not disturb."""
+    """The headers alone give the DAG: comments, quotes, states and incomplete tables do not disturb."""
     path = tmp_path / "a.bif"
     path.write_text(
         """network unknown { }

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from strategies import dags, pdags
 
 from dagopt.errors import InputError
-from dagopt.graph import Graph, compare, cpdag, random_member
+from dagopt.graph import Graph, compare, random_member
+from dagopt.graph.cpdag import cpdag
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 nodes = st.sampled_from("ABCDEF")

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
-import uuid
-from dataclasses import dataclass, field
 from itertools import product
 from math import prod
-from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.data.bayesnet import SUM_TOLERANCE, DiscreteNetwork, table_shape
+from dagopt.data.bif_blocks import Block, read_blocks
+from dagopt.data.bif_scanner import quote
+from dagopt.data.discrete_network import SUM_TOLERANCE, DiscreteNetwork, table_shape
+from dagopt.data.network_checks import Parents
 from dagopt.errors import InputError, quoted
+from dagopt.files import read_text, write_text
 
-__all__ = ["format_bif", "parse_bif", "read_bif", "write_bif"]
+__all__ = ["format_bif", "parse_bif", "parse_bif_structure", "read_bif", "write_bif"]
 
 PRINTED = 1e-3  # rows of a file may miss 1 by this much: published tables are rounded
-_BLANK = re.compile(r"\s+|//[^\n]*|/\*.*?\*/", re.DOTALL)
-_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
-_WORD = re.compile(r'(?:(?!//|/\*)[^\s{}()\[\]|,;"])+')
-_PROPERTY = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^";])*;', re.DOTALL)
-_KEYWORDS = {"network", "variable", "probability", "property", "type", "discrete", "table", "default"}
 
 
 def read_bif(path: str | os.PathLike[str]) -> DiscreteNetwork:
@@ -66,284 +59,55 @@ def write_bif(
     comment : str
         Lines for the head of the file.
     """
-    write_text(path, format_bif(network, name=name, comment=comment))
+    write_text(format_bif(network, name=name, comment=comment), path)
 
 
 def parse_bif(text: str, source: str = "BIF text") -> DiscreteNetwork:
     """Return the network a BIF text describes; ``source`` names the text in errors."""
-    scanner = _Scanner(text, source)
-    variables: dict[str, tuple[str, ...]] = {}
-    blocks: dict[str, _Block] = {}
-    while (keyword := scanner.next()) is not None:
-        if keyword == "network":
-            _parse_network(scanner)
-        elif keyword == "variable":
-            _parse_variable(scanner, variables)
-        elif keyword == "probability":
-            _parse_probability(scanner, blocks)
-        else:
-            scanner.fail(f"expected a network, variable or probability block, got {keyword!r}")
-    if not variables:
-        raise InputError(f"{source}: expected variable blocks, got none; is this a BIF file?")
-    return _assemble(source, variables, blocks)
-
-
-def format_bif(network: DiscreteNetwork, *, name: str = "unknown", comment: str = "") -> str:
-    """Return a discrete network as BIF text; every probability reads back as the same float."""
-    lines = [f"// {line}".rstrip() for line in comment.splitlines()]
-    lines += [f"network {_quote(name)} {{", "}"]
-    for variable, levels in zip(network.names, network.levels, strict=True):
-        listed = ", ".join(map(_quote, levels))
-        lines += [
-            f"variable {_quote(variable)} {{",
-            f"  type discrete [ {len(levels)} ] {{ {listed} }};",
-            "}",
-        ]
-    for j, variable in enumerate(network.names):
-        parents = network.parents[j]
-        given = " | " + ", ".join(_quote(network.names[i]) for i in parents) if parents else ""
-        lines.append(f"probability ( {_quote(variable)}{given} ) {{")
-        rows = network.tables[j].reshape(-1, len(network.levels[j])).tolist()
-        for labels, row in zip(product(*(network.levels[i] for i in parents)), rows, strict=True):
-            start = f"({', '.join(map(_quote, labels))})" if parents else "table"
-            lines.append(f"  {start} {', '.join(map(repr, row))};")
-        lines.append("}")
-    return "\n".join(lines) + "\n"
-
-
-def read_text(path: str | os.PathLike[str]) -> str:
-    """Return the text of a UTF-8 file, with every way this can fail as one sentence."""
-    try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"{path}: expected a file, found none; check the path") from None
-    except IsADirectoryError:
-        raise InputError(f"{path}: expected a file, got a folder; name a file in it") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: expected UTF-8 text, got byte {error.start} outside it; convert it") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{str(path)!r}: expected a readable file, got: {error}") from None
-    if not text.strip():
-        raise InputError(f"{path}: expected a network, got an empty file; write it again")
-    return text
-
-
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a UTF-8 file beside its place and then move it there, so that no half file is ever seen."""
-    place = Path(path)
-    if place.is_dir():
-        raise InputError(f"{path}: expected a file name, got a folder; name a file in it")
-    beside = place.with_name(f".{place.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        beside.write_bytes(text.encode("utf-8"))
-        os.replace(beside, place)
-    except UnicodeEncodeError:
-        raise InputError(f"{path}: expected names that UTF-8 can hold, got a lone surrogate; rename") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{str(path)!r}: expected a folder to write into, got: {error}") from None
-    finally:
-        with contextlib.suppress(OSError, ValueError):
-            beside.unlink()
-
-
-def _quote(name: str) -> str:
-    if _WORD.fullmatch(name) and name not in _KEYWORDS:
-        return name
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-@dataclass
-class _Scanner:
-    """Hands out the tokens of a text one by one and knows the line of the last."""
-
-    text: str
-    source: str
-    place: int = 0
-    start: int = 0
-    literal: bool = False  # whether the last token stood in quotes
-    counted: int = 0  # the lines up to this place have been counted
-    lines: int = 1
-
-    def next(self) -> str | None:
-        """Return the next token, unquoted, or None at the end."""
-        while blank := _BLANK.match(self.text, self.place):
-            self.place = blank.end()
-        self.start = self.place
-        if self.place == len(self.text):
-            return None
-        string = _QUOTED.match(self.text, self.place)
-        self.literal = string is not None
-        if string:
-            self.place = string.end()
-            return re.sub(r"\\(.)", r"\1", string[1], flags=re.DOTALL)
-        if word := _WORD.match(self.text, self.place):
-            self.place = word.end()
-            return word[0]
-        if self.text[self.place] in '"/':
-            self.fail("expected a closed string or comment, got one without an end; close it")
-        self.place += 1
-        return self.text[self.start]
-
-    def is_mark(self, token: str | None, marks: str) -> bool:
-        """Say whether the last token is one of these punctuation marks, and not a quoted name."""
-        return token is not None and len(token) == 1 and token in marks and not self.literal
-
-    def expect(self, wanted: str) -> None:
-        """Read the next token, which must be ``wanted``."""
-        token = self.next()
-        if token != wanted or self.literal:
-            self.fail(f"expected {wanted!r}, got {_shown(token)}")
-
-    def names(self, closing: str) -> list[str]:
-        """Read names up to a closing mark; commas and bars only separate."""
-        found: list[str] = []
-        while not self.is_mark(token := self.next(), closing):
-            if token is None or self.is_mark(token, "{}()[];"):
-                self.fail(f"expected a name or {closing!r}, got {_shown(token)}")
-            if not self.is_mark(token, ",|"):
-                found.append(token)
-        return found
-
-    def skip_property(self) -> None:
-        """Pass over the rest of a property, up to its semicolon."""
-        rest = _PROPERTY.match(self.text, self.place)
-        if rest is None:
-            self.fail("expected ';' after the property, got the end of the file; add it")
-        self.place = rest.end()
-
-    @property
-    def line(self) -> int:
-        """The line on which the last token starts."""
-        self.lines += self.text.count("\n", self.counted, self.start)
-        self.counted = self.start
-        return self.lines
-
-    def fail(self, message: str) -> NoReturn:
-        """Raise with the place of the last token."""
-        raise InputError(f"{self.source}, line {self.line}: {message}")
-
-
-@dataclass
-class _Block:
-    """A probability block as it was read: rows are (line, parents' levels or keyword, numbers)."""
-
-    line: int
-    parents: list[str]
-    rows: list[tuple[int, tuple[str, ...] | str, list[float]]] = field(default_factory=list)
-
-
-def _shown(token: str | None) -> str:
-    return "the end of the file" if token is None else repr(token)
-
-
-def _parse_network(scanner: _Scanner) -> None:
-    while not scanner.is_mark(token := scanner.next(), "{"):
-        if token is None:
-            scanner.fail("expected '{' after the name of the network, got the end of the file")
-    while not scanner.is_mark(token := scanner.next(), "}"):
-        if token != "property":
-            scanner.fail(f"expected a property or '}}' in the network block, got {_shown(token)}")
-        scanner.skip_property()
-
-
-def _parse_variable(scanner: _Scanner, variables: dict[str, tuple[str, ...]]) -> None:
-    name = scanner.next()
-    if name is None or scanner.is_mark(name, "{}()[]|,;"):
-        scanner.fail(f"expected the name of a variable, got {_shown(name)}")
-    if name in variables:
-        scanner.fail(f"expected each variable once, got {name!r} again; remove one of the blocks")
-    scanner.expect("{")
-    while not scanner.is_mark(token := scanner.next(), "}"):
-        if token == "property":
-            scanner.skip_property()
-        elif token == "type" and name not in variables:
-            variables[name] = _parse_levels(scanner, name)
-        else:
-            scanner.fail(f"expected one type, properties or '}}' for {name!r}, got {_shown(token)}")
-    if name not in variables:
-        scanner.fail(f"expected 'type discrete [ k ] {{ levels }};' for {name!r}, got no type")
-
-
-def _parse_levels(scanner: _Scanner, name: str) -> tuple[str, ...]:
-    kind = scanner.next()
-    if kind != "discrete":
-        scanner.fail(f"expected {name!r} to be discrete, got {_shown(kind)}; only discrete networks are read")
-    scanner.expect("[")
-    count = scanner.next()
-    scanner.expect("]")
-    scanner.expect("{")
-    levels = scanner.names("}")
-    if count != str(len(levels)):
-        scanner.fail(
-            f"expected {count} levels for {name!r}, got {len(levels)}: {quoted(levels)};"
-            " put levels with spaces or marks in quotes"
-        )
-    if not levels or len(set(levels)) < len(levels):
-        scanner.fail(f"expected different levels for {name!r}, got {quoted(levels) or 'none'}; rename")
-    scanner.expect(";")
-    return tuple(levels)
-
-
-def _parse_probability(scanner: _Scanner, blocks: dict[str, _Block]) -> None:
-    scanner.expect("(")
-    line = scanner.line
-    names = scanner.names(")")
-    if not names or names[0] in blocks:
-        scanner.fail(f"expected the name of a variable not met before, got {quoted(names[:1]) or 'none'}")
-    block = blocks[names[0]] = _Block(line, names[1:])
-    scanner.expect("{")
-    while not scanner.is_mark(token := scanner.next(), "}"):
-        line = scanner.line
-        if token == "property":
-            scanner.skip_property()
-        elif scanner.is_mark(token, "("):
-            labels = tuple(scanner.names(")"))
-            block.rows.append((line, labels, _parse_numbers(scanner)))
-        elif token in ("table", "default"):
-            block.rows.append((line, token, _parse_numbers(scanner)))
-        else:
-            scanner.fail(f"expected '(levels)', table, default or '}}', got {_shown(token)}")
-
-
-def _parse_numbers(scanner: _Scanner) -> list[float]:
-    numbers = []
-    for token in scanner.names(";"):
-        try:
-            number = float(token)
-        except ValueError:
-            scanner.fail(f"expected a probability, got {token!r}")
-        if not 0 <= number <= 1:
-            scanner.fail(f"expected a probability in [0, 1], got {token}")
-        numbers.append(number)
-    return numbers
-
-
-def _assemble(source: str, variables: dict[str, tuple[str, ...]], blocks: dict[str, _Block]) -> DiscreteNetwork:
-    """Turn the blocks into tables, now that every variable's levels are known."""
-    names = tuple(variables)
-    position = {name: k for k, name in enumerate(names)}
-    if missing := [name for name in names if name not in blocks]:
-        raise InputError(f"{source}: expected a probability block for every variable, none for {quoted(missing)}")
-    for name, block in blocks.items():
-        for other in (name, *block.parents):
-            if other not in position:
-                raise InputError(f"{source}, line {block.line}: variable {other!r} has no variable block; add it")
-        if len({name, *block.parents}) <= len(block.parents):
-            raise InputError(f"{source}, line {block.line}: expected different variables, got {name!r} twice")
-    parents = tuple(tuple(position[other] for other in blocks[name].parents) for name in names)
-    levels = tuple(variables.values())
+    read = read_blocks(text, source)
+    names, parents = read.names, read.parents
+    levels = tuple(read.variables.values())
     tables = []
     for j, name in enumerate(names):
         shape = table_shape(names, levels, parents, j)
-        tables.append(_fill(source, name, blocks[name], shape, [levels[i] for i in parents[j]]))
+        tables.append(_fill(source, name, read.probabilities[name], shape, [levels[i] for i in parents[j]]))
     try:
         return DiscreteNetwork(names, levels, parents, tuple(tables))
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
 
 
+def parse_bif_structure(text: str, source: str = "BIF text") -> tuple[tuple[str, ...], Parents]:
+    """Return the names and each one's parents, by position; the tables may be incomplete or too large to hold."""
+    read = read_blocks(text, source)
+    return read.names, read.parents
+
+
+def format_bif(network: DiscreteNetwork, *, name: str = "unknown", comment: str = "") -> str:
+    """Return a discrete network as BIF text; every probability reads back as the same float."""
+    lines = [f"// {line}".rstrip() for line in comment.splitlines()]
+    lines += [f"network {quote(name)} {{", "}"]
+    for variable, levels in zip(network.names, network.levels, strict=True):
+        listed = ", ".join(map(quote, levels))
+        lines += [
+            f"variable {quote(variable)} {{",
+            f"  type discrete [ {len(levels)} ] {{ {listed} }};",
+            "}",
+        ]
+    for j, variable in enumerate(network.names):
+        parents = network.parents[j]
+        given = " | " + ", ".join(quote(network.names[i]) for i in parents) if parents else ""
+        lines.append(f"probability ( {quote(variable)}{given} ) {{")
+        rows = network.tables[j].reshape(-1, len(network.levels[j])).tolist()
+        for labels, row in zip(product(*(network.levels[i] for i in parents)), rows, strict=True):
+            start = f"({', '.join(map(quote, labels))})" if parents else "table"
+            lines.append(f"  {start} {', '.join(map(repr, row))};")
+        lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
 def _fill(
-    source: str, name: str, block: _Block, shape: tuple[int, ...], levels: list[tuple[str, ...]]
+    source: str, name: str, block: Block, shape: tuple[int, ...], levels: list[tuple[str, ...]]
 ) -> NDArray[np.float64]:
     """Return the table of one block, complete and with rows that sum to 1."""
     table = np.full(shape, np.nan)

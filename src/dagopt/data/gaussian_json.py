@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dagopt.data.bayesnet import GaussianNetwork
-from dagopt.data.bif import read_text, write_text
+from dagopt.data.gaussian_network import GaussianNetwork
 from dagopt.errors import InputError
+from dagopt.files import read_text, write_text
 
 __all__ = ["format_gaussian_json", "parse_gaussian_json", "read_gaussian_json", "write_gaussian_json"]
 
@@ -39,7 +39,7 @@ def write_gaussian_json(network: GaussianNetwork, path: str | os.PathLike[str], 
     The file holds an object with ``format``, ``description`` and ``nodes``; each node has a ``name``, an
     ``intercept``, a ``variance`` and ``parents``, which maps the name of each parent to its coefficient.
     """
-    write_text(path, format_gaussian_json(network, description=description))
+    write_text(format_gaussian_json(network, description=description), path)
 
 
 def parse_gaussian_json(text: str, source: str = "JSON text") -> GaussianNetwork:

@@ -10,14 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.data.bayesnet import (
-    DiscreteNetwork,
-    GaussianNetwork,
-    RandomState,
-    as_generator,
-    checked_count,
-    table_shape,
-)
+from dagopt.data.discrete_network import DiscreteNetwork, table_shape
+from dagopt.data.gaussian_network import GaussianNetwork
+from dagopt.data.network_checks import RandomState, as_generator, checked_count
 from dagopt.errors import InputError, unknown_name
 
 __all__ = ["Simulation", "random_discrete_network", "random_gaussian_network", "simulate"]

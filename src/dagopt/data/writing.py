@@ -3,34 +3,44 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 
 from dagopt.errors import InputError
+from dagopt.files import replacing
 
 __all__ = ["write_frame"]
 
 
-def write_frame(frame: pd.DataFrame, path: str | Path) -> None:
-    """Write a frame as CSV, TSV or Parquet by the suffix of the path; nothing is left if it fails."""
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise InputError(f"could not write {target}: there is no folder {target.parent}; make it first")
-    kind = target.name.lower().removesuffix(".gz")
-    beside = target.with_name(f".{secrets.token_hex(8)}{''.join(target.suffixes[-2:])}")
-    try:
-        if kind.endswith((".csv", ".tsv", ".tab")):
-            frame.to_csv(beside, sep="," if kind.endswith(".csv") else "\t", index=False)
-        elif kind.endswith((".parquet", ".pq")):
-            frame.to_parquet(beside, index=False)
+def write_frame(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+    """Write a frame as CSV, TSV or Parquet by the suffix of the path; nothing is left if it fails.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The columns; its index is not written.
+    path : str or path
+        The file to write or replace: ``.csv``, ``.tsv`` or ``.tab``, also with ``.gz``, or ``.parquet``, ``.pq``.
+    """
+    name = Path(path).name.lower()
+    kind = name.removesuffix(".gz")
+    if not kind.endswith((".csv", ".tsv", ".tab", ".parquet", ".pq")):
+        raise InputError(f"expected a .csv, .tsv or .parquet file to write but got {str(path)!r}; rename it")
+    with replacing(path) as draft:
+        if kind.endswith((".parquet", ".pq")):
+            _write_parquet(frame, draft, path)
         else:
-            raise InputError(f"expected a .csv, .tsv or .parquet file to write but got {target}")
-        os.replace(beside, target)
+            compression: Literal["gzip"] | None = "gzip" if name.endswith(".gz") else None
+            separator = "," if kind.endswith(".csv") else "\t"
+            frame.to_csv(draft, sep=separator, index=False, compression=compression)
+
+
+def _write_parquet(frame: pd.DataFrame, draft: Path, path: str | os.PathLike[str]) -> None:
+    try:
+        frame.to_parquet(draft, index=False)
     except ImportError:
-        raise InputError(f"writing {target} needs pyarrow; install it with: pip install 'dagopt[parquet]'") from None
-    except OSError as error:
-        raise InputError(f"could not write {target}: {error.strerror or error}") from None
-    finally:
-        beside.unlink(missing_ok=True)
+        raise InputError(
+            f"writing {str(path)!r} needs pyarrow; install it with: pip install 'dagopt[parquet]'"
+        ) from None

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.constraints import Knowledge
 from dagopt.errors import InputError
+from dagopt.exact.answer import answer
 from dagopt.exact.candidates import candidate_pool, count_sets
+from dagopt.exact.gpu import gpu_run
 from dagopt.exact.pool import Pool
 from dagopt.exact.pool_dp import pool_bytes, pool_seconds, solve_pool
 from dagopt.exact.subset_dp import SubsetDP, plan_subset_dp
@@ -27,7 +27,7 @@ from dagopt.stop import Deadline
 __all__ = ["Estimate", "estimate_exact", "solve_exact", "solve_given_pool"]
 
 Device = Literal["auto", "cpu", "gpu"]
-Answer = tuple[NDArray[np.int8], float]
+Answer = tuple[NDArray[np.int8], float]  # a DAG, and how far off the scores may be that it was chosen by
 
 SHARE_OF_FREE_MEMORY = 0.85
 MOST_POOL_SETS = 3_000_000  # sets to score up to which candidates are listed rather than tabled
@@ -132,10 +132,10 @@ def solve_exact(
     progress.note(note)
     try:
         with workers:
-            adjacency, _ = way()
+            adjacency, error = way()
     except Stopped:
         return _stopped(problem, deadline, note)
-    return _optimal(problem, adjacency, note)
+    return answer(problem, adjacency, note, error)
 
 
 def solve_given_pool(
@@ -164,23 +164,15 @@ def solve_given_pool(
     return Result(pool.names, adjacency, score, "optimal", "exact", "given local scores", bound=score, scope=scope)
 
 
-def scope_of(knowledge: Knowledge) -> str:
-    """Return what a proof covers, in words."""
-    n = knowledge.n_nodes
-    most = int(knowledge.at_most.max())
-    scope = "all DAGs" if most >= n - 1 else f"parent sets of size <= {most}"
-    unrestricted = np.array_equal(knowledge.may, ~np.eye(n, dtype=bool)) and not knowledge.must.any()
-    return scope if unrestricted else f"{scope} that the constraints allow"
-
-
 def _way(problem: Problem, device: Device, limit: int, workers: Workers) -> tuple[Callable[[], Answer], str]:
-    """Return how to solve the problem, and a sentence about it; refuse what does not fit."""
-    if device != "cpu":
-        from dagopt.exact.gpu import gpu_way
+    """Return how to solve the problem, and a sentence about it; refuse what does not fit.
 
-        found = gpu_way(problem, device, workers)
+    The solution is a DAG and a bound on the error of the scores that it was chosen by.
+    """
+    if device != "cpu":
+        found = gpu_run(problem, device, workers)
         if found is not None:
-            return found
+            return found.solve, found.note
     estimate = estimate_exact(problem, limit, workers.count)
     if not estimate.fits:
         raise InputError(
@@ -192,28 +184,12 @@ def _way(problem: Problem, device: Device, limit: int, workers: Workers) -> tupl
     plan = plan_subset_dp(problem.n_nodes, limit, workers.count)
     assert plan is not None
     solver = SubsetDP(problem.score, problem.knowledge, plan, workers)
-    return solver.run, f"exact over all parent sets: {estimate}"
+    return (lambda: (solver.run()[0], 0.0)), f"exact over all parent sets: {estimate}"
 
 
 def _solve_by_pool(problem: Problem, workers: Workers) -> Answer:
-    return solve_pool(candidate_pool(problem.score, problem.knowledge, workers), workers)
-
-
-def _optimal(problem: Problem, adjacency: NDArray[np.int8], note: str, **details: Any) -> Result:
-    score = problem.score.total(adjacency)
-    return Result(
-        names=problem.names,
-        adjacency=adjacency,
-        score=score,
-        status="optimal",
-        method="exact",
-        score_label=problem.score.label,
-        bound=score,
-        scope=scope_of(problem.knowledge),
-        trace=pd.DataFrame(),
-        notes=(note,),
-        details=details,
-    )
+    pool = candidate_pool(problem.score, problem.knowledge, workers)
+    return solve_pool(pool, workers)[0], 0.0
 
 
 def _stopped(problem: Problem, deadline: Deadline, note: str) -> Result:

@@ -1,6 +1,6 @@
 """Graphs over named variables: DAGs, their equivalence classes, how close two are, and files of them."""
 
-from dagopt.graph.cpdag import cpdag, extend_pdag, meek_closure, random_member, v_structures
+from dagopt.graph.cpdag import extend_pdag, meek_closure, random_member, v_structures
 from dagopt.graph.dag import Graph, as_graph, find_cycle, require_dag, topological_order
 from dagopt.graph.formats import FORMATS, read_graph, write_graph
 from dagopt.graph.jkl import LocalScores, read_jkl, write_jkl
@@ -13,7 +13,6 @@ __all__ = [
     "LocalScores",
     "as_graph",
     "compare",
-    "cpdag",
     "extend_pdag",
     "find_cycle",
     "meek_closure",

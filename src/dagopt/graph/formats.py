@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dagopt.data.bif import parse_bif_structure
 from dagopt.errors import InputError, unknown_name
-from dagopt.graph.bif_structure import parse_bif_structure, refuse_bif
+from dagopt.files import read_text, write_text
 from dagopt.graph.bnlearn_string import format_model_string, parse_model_string
 from dagopt.graph.csv_tables import format_adjacency, format_edges, parse_adjacency, parse_csv, parse_edges
-from dagopt.graph.dag import Graph, as_graph
+from dagopt.graph.dag import Graph, as_graph, require_dag
 from dagopt.graph.dot import format_dot, parse_dot
-from dagopt.graph.files import read_text, write_text
 from dagopt.graph.graphml import format_graphml, parse_graphml
 from dagopt.graph.json_graph import format_json, parse_json
 
@@ -27,6 +27,22 @@ class _Format(NamedTuple):
     render: Callable[[Graph], str]
 
 
+def _parse_bif(text: str) -> Graph:
+    """Read the structure of a discrete network."""
+    names, parents = parse_bif_structure(text)
+    graph = Graph.from_edges(names, [(names[i], name) for name, own in zip(names, parents, strict=True) for i in own])
+    require_dag(graph)
+    return graph
+
+
+def _refuse_bif(graph: Graph) -> str:
+    """Raise the error for a graph that is to be written as BIF."""
+    raise InputError(
+        f"a BIF file needs probability tables, got a graph of {graph.n_nodes} nodes without any; fit them with"
+        " dagopt convert graph.csv out.bif --data data.csv, or write another format such as .dot"
+    )
+
+
 _FORMATS = {
     "edges": _Format(parse_edges, format_edges),
     "adjacency": _Format(parse_adjacency, format_adjacency),
@@ -34,7 +50,7 @@ _FORMATS = {
     "graphml": _Format(parse_graphml, format_graphml),
     "json": _Format(parse_json, format_json),
     "bnlearn": _Format(parse_model_string, format_model_string),
-    "bif": _Format(parse_bif_structure, refuse_bif),
+    "bif": _Format(_parse_bif, _refuse_bif),
 }
 _CSV = _Format(parse_csv, format_edges)  # read by content, written as edges
 _SUFFIXES = {

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dagopt.errors import InputError, unknown_name
+from dagopt.files import read_text, write_text
 from dagopt.graph.dag import checked_names
-from dagopt.graph.files import read_text, write_text
 
 __all__ = ["LocalScores", "ParentSet", "read_jkl", "write_jkl"]
 

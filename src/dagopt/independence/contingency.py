@@ -57,7 +57,9 @@ class ContingencyTest(IndependenceTest):
 
     def freedom(self, x: int, y: int | Ints, sets: Ints) -> Floats:
         """Return the degrees of freedom of x and y given each row of ``sets``."""
-        freedom: Floats = (self.arity[x] - 1.0) * (self.arity[y] - 1.0) * np.prod(self.arity[sets], axis=-1, dtype=float)
+        freedom: Floats = (
+            (self.arity[x] - 1.0) * (self.arity[y] - 1.0) * np.prod(self.arity[sets], axis=-1, dtype=float)
+        )
         return freedom
 
     def log_p_values(self, x: int, y: int, sets: Ints) -> Floats:

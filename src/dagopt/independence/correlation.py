@@ -72,9 +72,7 @@ class CorrelationTest(IndependenceTest):
         limit = self.critical(size, alpha)
         made = 0
         while state[0] < len(pairs) and not stop():
-            made += kernels.separate_pairs(
-                self.correlation, pairs, adjacent, size, limit, BUDGET, state, sets, found
-            )
+            made += kernels.separate_pairs(self.correlation, pairs, adjacent, size, limit, BUDGET, state, sets, found)
         return Separation(self.log_p_of(found, size), sets, made, complete=bool(state[0] == len(pairs)))
 
 
@@ -112,11 +110,7 @@ class StudentTest(CorrelationTest):
 def _log_beta_tail(a: float, x: Floats) -> Floats:
     """Return log of the incomplete beta function I_x(a, 1/2) for large a, by its first term and their ratio."""
     tail: Floats = (
-        a * np.log(x)
-        + 0.5 * np.log1p(-x)
-        - np.log(a)
-        - special.betaln(a, 0.5)
-        - np.log1p(-x * (a + 0.5) / (a + 1.0))
+        a * np.log(x) + 0.5 * np.log1p(-x) - np.log(a) - special.betaln(a, 0.5) - np.log1p(-x * (a + 0.5) / (a + 1.0))
     )
     return tail
 

@@ -2,8 +2,9 @@
 
 The max-min heuristic [1]_ grows the candidates of a target one by one: each time it takes the variable whose
 weakest association with the target, over all sets of the candidates so far, is strongest; variables that
-some set separates are out for good. Then candidates that a set of the others separates are dropped. At last
-two variables are candidates of each other, or neither is.
+some set separates are out for good. Then candidates that a set of the others separates are dropped, all judged
+against the candidates as they were grown, so that no order of dropping matters. At last two variables are
+candidates of each other, or neither is.
 
 Associations are compared by the logarithm of the p-value, which orders strong ones where p-values are all
 0, so the candidates do not depend on the order of the columns.
@@ -104,9 +105,7 @@ def learn_candidates(
     return Candidates(joined, tests, one_sided, complete)
 
 
-def candidates_of(
-    test: IndependenceTest, target: int, alpha: float, max_given: int | None = None
-) -> list[int]:
+def candidates_of(test: IndependenceTest, target: int, alpha: float, max_given: int | None = None) -> list[int]:
     """Return the candidate parents and children of one variable, before the symmetry correction."""
     grown = _Target(test, target, math.log(alpha), test.n_nodes if max_given is None else max_given, lambda: None)
     none = np.zeros(test.n_nodes, dtype=bool)
@@ -169,10 +168,10 @@ class _Target:
         self._others, self._weakest = self._others[stays], self._weakest[stays]
 
     def _shrink(self, required: NDArray[np.bool_]) -> None:
-        """Drop candidates that a set of the other candidates separates; the last needs no second look."""
-        for variable in self.chosen[:-1]:
-            if not required[variable] and not self.stopped and self._is_separated(variable):
-                self.chosen.remove(variable)
+        """Drop the candidates that a set of the other candidates separates; the last needs no second look."""
+        judged = [variable for variable in self.chosen[:-1] if not required[variable]]
+        dropped = {variable for variable in judged if not self.stopped and self._is_separated(variable)}
+        self.chosen = [variable for variable in self.chosen if variable not in dropped]
 
     def _is_separated(self, variable: int) -> bool:
         rest = [other for other in self.chosen if other != variable]

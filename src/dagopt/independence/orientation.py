@@ -29,9 +29,7 @@ __all__ = ["apply_v_structures", "direct_by_knowledge", "propagate", "v_structur
 VStructure = tuple[int, int, int]
 
 
-def direct_by_knowledge(
-    skeleton: Skeleton, must: NDArray[np.bool_], may: NDArray[np.bool_]
-) -> Marks:
+def direct_by_knowledge(skeleton: Skeleton, must: NDArray[np.bool_], may: NDArray[np.bool_]) -> Marks:
     """Return the edges of a skeleton, with those directed that are required or allowed one way only."""
     marks = Marks(skeleton.adjacent)
     for i, j in np.argwhere(np.triu(skeleton.adjacent)).tolist():

@@ -22,9 +22,7 @@ def checked_jobs(n_jobs: int | None) -> int:
     return checked_whole("n_jobs", n_jobs, 1)
 
 
-def ordered_map(
-    answer: Callable[[Question], Answer], questions: Iterable[Question], n_jobs: int
-) -> Iterator[Answer]:
+def ordered_map(answer: Callable[[Question], Answer], questions: Iterable[Question], n_jobs: int) -> Iterator[Answer]:
     """Yield the answers in the order of the questions, found by ``n_jobs`` threads."""
     if n_jobs == 1:
         yield from map(answer, questions)

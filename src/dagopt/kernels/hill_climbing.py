@@ -62,10 +62,10 @@ def extend_closure(reach, tail, head):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def has_detour(adjacency, reach, tail, head):  # type: ignore[no-untyped-def]
     """Say whether a path other than the edge itself leads from tail to head."""
-    for k in range(adjacency.shape[0]):
-        if adjacency[tail, k] and k != head and reach[k, head]:
-            return True
-    return False
+    k = 0
+    while k < adjacency.shape[0] and not (adjacency[tail, k] and k != head and reach[k, head]):
+        k += 1
+    return k < adjacency.shape[0]
 
 
 @njit(cache=True, nogil=True)
@@ -84,10 +84,10 @@ def is_legal(adjacency, reach, must, may, room, kind, tail, head):  # type: igno
 
 @njit(cache=True, nogil=True)
 def _is_banned(banned, kind, tail, head):  # type: ignore[no-untyped-def]
+    found = False
     for b in range(banned.shape[0]):
-        if banned[b, 0] == kind and banned[b, 1] == tail and banned[b, 2] == head:
-            return True
-    return False
+        found |= banned[b, 0] == kind and banned[b, 1] == tail and banned[b, 2] == head
+    return found
 
 
 @njit(cache=True, nogil=True)

@@ -2,7 +2,8 @@
 
 Partial correlations come from the correlation matrix R alone, by the Cholesky factor of R over the conditioning
 set S, so their cost does not depend on the number of rows: with l_x and l_y the rows of x and y beside the factor,
-the partial correlation is (R_xy - l_x·l_y) / √((1 - |l_x|²)(1 - |l_y|²)). A variable that S determines has partial correlation 0 with every other.
+the partial correlation is (R_xy - l_x·l_y) / √((1 - |l_x|²)(1 - |l_y|²)). A variable that S determines has
+partial correlation 0 with every other.
 
 For discrete variables the rows are split into cells by the conditioning set (``kernels.counting``), and
 each cell is a table of x against y, with counts c, margins c_x, c_y and total c_z:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dagopt import __version__
-from dagopt.graph.files import write_text
+from dagopt.files import write_text
 from dagopt.report.sections import caption, course_section, doctor_section, edge_section, header, notes_section, switch
 from dagopt.report.svg import graph_svg
 from dagopt.report.view import view_of

@@ -70,11 +70,19 @@ class LogDetScore(Score):
         """Return local scores, and infinity where no bound on supersets is known."""
         return self._local_many(nodes, flat, offsets), np.full(len(nodes), np.inf)
 
+    def logdet_form(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return (matrix, log_scale, constant, power) of the potential.
+
+        ``potential(S) = constant[|S|] - power[|S|] / 2 * (log det matrix_SS + sum of log_scale over S)``.
+        """
+        penalties = np.concatenate([[0.0], np.cumsum(np.minimum(self._cost, LARGEST_COST))])
+        return self._matrix, self._log_scale, self._constant - penalties, self._power
+
     def fill_potentials(self, high: int, low_bits: int, out: Floats) -> None:
         """Fill ``out`` with ``potential`` of the sets whose bits above ``low_bits`` are those of ``high``."""
-        kernels.logdet_slice(self._matrix, self._log_scale, high, low_bits, out)
-        penalties = np.concatenate([[0.0], np.cumsum(np.minimum(self._cost, LARGEST_COST))])
-        scale_by_size(out, self._constant - penalties, self._power, high.bit_count())
+        matrix, log_scale, constant, power = self.logdet_form()
+        kernels.logdet_slice(matrix, log_scale, high, low_bits, out)
+        scale_by_size(out, constant, power, high.bit_count())
 
     def _joint(self, size: NDArray[np.int_], logdet: Floats) -> Floats:
         joint: Floats = self._constant[size] - 0.5 * self._power[size] * logdet

@@ -17,7 +17,7 @@ from dagopt.result import Result
 from dagopt.search.hill_moves import KINDS, Move, MovingDag
 from dagopt.stop import Deadline, StopReason
 
-__all__ = ["SearchLog", "checked_whole", "climb", "solve_hc", "start_dag", "with_restarts"]
+__all__ = ["SearchLog", "checked_climb", "checked_whole", "climb", "solve_hc", "start_dag", "with_restarts"]
 
 SHOW_EVERY = 10  # moves between two reports of progress
 
@@ -116,12 +116,8 @@ def solve_hc(
     moves an addition goes before a deletion before a reversal, and then the names of tail and head
     decide, in alphabetical order with X2 before X10, so that the order of the columns does not matter.
     """
-    checked_whole("restarts", restarts, 0)
-    checked_whole("perturb", perturb, 1)
-    checked_whole("random_state", random_state, 0)
-    return with_restarts(
-        problem, climb, "hc", deadline, progress, start=start, restarts=restarts, perturb=perturb, seed=random_state
-    )
+    climbing = checked_climb(restarts, perturb, random_state)
+    return with_restarts(problem, climb, "hc", deadline, progress, start=start, **climbing)
 
 
 def climb(dag: MovingDag, deadline: Deadline, log: SearchLog) -> tuple[NDArray[np.int8], float]:
@@ -195,7 +191,10 @@ def start_dag(problem: Problem, start: Any) -> NDArray[np.int8]:
     graph = as_graph(start, problem.names)
     require_dag(graph)
     present = graph.adjacency != 0
-    for wrong, what in ((knowledge.must & ~present, "lacks the required"), (present & ~knowledge.may, "has the forbidden")):
+    for wrong, what in (
+        (knowledge.must & ~present, "lacks the required"),
+        (present & ~knowledge.may, "has the forbidden"),
+    ):
         if wrong.any():
             edges = [f"{problem.names[i]} -> {problem.names[j]}" for i, j in np.argwhere(wrong)]
             raise InputError(f"the start DAG {what} edge {quoted(edges)}; change the start or the constraints")
@@ -212,3 +211,12 @@ def checked_whole(option: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InputError(f"expected {option}= a whole number >= {least} but got {value!r}; change the option")
     return int(value)
+
+
+def checked_climb(restarts: int, perturb: int, random_state: int) -> dict[str, Any]:
+    """Return the options of the restarts by the names of ``with_restarts``, or raise the error that names one."""
+    return {
+        "restarts": checked_whole("restarts", restarts, 0),
+        "perturb": checked_whole("perturb", perturb, 1),
+        "seed": checked_whole("random_state", random_state, 0),
+    }

@@ -72,6 +72,7 @@ class MovingDag:
         self._score = problem.score
         self._must = np.ascontiguousarray(knowledge.must[grid])
         self._may = np.ascontiguousarray((knowledge.may if may is None else may)[grid])
+        self._allowed = np.flatnonzero(self._may)
         self._at_most = knowledge.at_most[self.order]
         self._rank = np.argsort(self.order)
         self.adjacency = np.zeros((n, n), dtype=np.int8)
@@ -130,10 +131,9 @@ class MovingDag:
         return None if kind < 0 else Move(kind, tail, head, gain)
 
     def random_move(self, rng: np.random.Generator) -> Move | None:
-        """Draw a legal move: two nodes at random, then what can be done between them; None if none was met."""
-        n = len(self.adjacency)
-        for _ in range(ATTEMPTS if n > 1 else 0):
-            tail, head = (int(k) for k in rng.choice(n, size=2, replace=False))
+        """Draw a legal move: an allowed edge at random, then what can be done with it; None if none was met."""
+        for _ in range(ATTEMPTS if len(self._allowed) else 0):
+            tail, head = divmod(int(self._allowed[rng.integers(len(self._allowed))]), len(self.adjacency))
             kind = int(rng.integers(DELETE, REVERSE + 1)) if self.adjacency[tail, head] else ADD
             if self.is_legal(kind, tail, head):
                 gain = self.gain[tail, head] + (self.gain[head, tail] if kind == REVERSE else 0.0)
@@ -142,9 +142,7 @@ class MovingDag:
 
     def is_legal(self, kind: int, tail: int, head: int) -> bool:
         """Say whether a move leads to a DAG within the knowledge."""
-        legal = kernels.is_legal(
-            self.adjacency, self._reach, self._must, self._may, self._room, kind, tail, head
-        )
+        legal = kernels.is_legal(self.adjacency, self._reach, self._must, self._may, self._room, kind, tail, head)
         return bool(legal)
 
     def apply(self, move: Move) -> None:
@@ -174,9 +172,7 @@ class MovingDag:
         if len(here):
             self.gain[here, node] = self._score.removals(column, parents)[parents] - self.local[node]
 
-    def _added(
-        self, column: int, parents: NDArray[np.int64], others: NDArray[np.int64]
-    ) -> NDArray[np.floating]:
+    def _added(self, column: int, parents: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.floating]:
         if FEW * len(others) >= len(self.order):
             return self._score.additions(column, parents)[others]
         return self._score.local_many([column] * len(others), [[*parents, other] for other in others])

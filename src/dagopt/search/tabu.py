@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
-from dagopt.search.hill_climbing import SearchLog, checked_whole, with_restarts
+from dagopt.search.hill_climbing import SearchLog, checked_climb, checked_whole, with_restarts
 from dagopt.search.hill_moves import ADD, DELETE, NO_MOVES, REVERSE, Move, MovingDag
 from dagopt.stop import Deadline
 
-__all__ = ["TabuList", "solve_tabu"]
+__all__ = ["TabuList", "checked_walk", "solve_tabu", "walk"]
 
 
 def solve_tabu(
@@ -59,24 +59,14 @@ def solve_tabu(
     The list holds DAGs, not moves: a move is forbidden when it leads to one of them. Ties are broken as in
     ``solve_hc``.
     """
-    checked_whole("tabu", tabu, 1)
-    checked_whole("max_worse", max_worse, 0)
-    checked_whole("restarts", restarts, 0)
-    checked_whole("perturb", perturb, 1)
-    checked_whole("random_state", random_state, 0)
-    return with_restarts(
-        problem,
-        walk,
-        "tabu",
-        deadline,
-        progress,
-        start=start,
-        restarts=restarts,
-        perturb=perturb,
-        seed=random_state,
-        length=tabu,
-        max_worse=max_worse,
-    )
+    climbing = checked_climb(restarts, perturb, random_state)
+    walking = checked_walk(tabu, max_worse)
+    return with_restarts(problem, walk, "tabu", deadline, progress, start=start, **climbing, **walking)
+
+
+def checked_walk(tabu: int, max_worse: int) -> dict[str, Any]:
+    """Return the options of ``walk``, or raise the error that names one."""
+    return {"length": checked_whole("tabu", tabu, 1), "max_worse": checked_whole("max_worse", max_worse, 0)}
 
 
 def walk(

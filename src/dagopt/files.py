@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dagopt.errors import InputError
 
-__all__ = ["read_text", "write_text"]
+__all__ = ["read_text", "replacing", "write_text"]
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
@@ -39,45 +41,69 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def write_text(text: str, path: str | os.PathLike[str]) -> None:
-    """Write a UTF-8 file whole or not at all: into a new file beside it, which then takes its place.
+    """Write a UTF-8 file whole or not at all.
 
     Raises
     ------
     InputError
         If the folder is missing or not writable, the path is a folder, or the text has no UTF-8 form.
     """
+    with replacing(path) as draft:
+        draft.write_bytes(text.encode("utf-8"))
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a new path beside ``path`` to write to, which takes the place of ``path`` when the block ends.
+
+    Parameters
+    ----------
+    path : str or path
+        The file to write or replace; a link stays and the file it leads to is replaced.
+
+    Yields
+    ------
+    Path
+        The draft. If the block raises, it is removed and what stood at ``path`` stays as it was. For a
+        ``path`` that is no plain file, such as a pipe, it is that path itself.
+
+    Raises
+    ------
+    InputError
+        If the folder is missing or not writable, the path is a folder, or a text has no UTF-8 form.
+    """
     path = Path(path)
+    draft = None
     try:
-        content = text.encode("utf-8")
+        target = _target(path)
+        if target.exists() and not target.is_file():
+            yield target
+            return
+        draft = target.parent / f".{secrets.token_hex(8)}.tmp"
+        yield draft
+        draft.replace(target)
     except UnicodeEncodeError as error:
+        part = error.object[error.start : error.end]
+        raise InputError(f"could not write {str(path)!r}: the part {part!r} has no UTF-8 form; rename it") from None
+    except OSError as error:
         raise InputError(
-            f"could not write {str(path)!r}: the name part {text[error.start : error.end]!r} has no UTF-8"
-            " form; rename the node"
+            f"could not write {str(path)!r}: {_reason(error)}; choose a folder that can be written"
         ) from None
+    finally:
+        if draft is not None:
+            with suppress(OSError):
+                draft.unlink()
+
+
+def _target(path: Path) -> Path:
+    """Return the file that ``path`` leads to, or say why none can be written there."""
+    if "\0" in str(path):
+        raise InputError(f"could not write {str(path)!r}: a path holds no null character; remove it")
     if path.is_dir():
         raise InputError(f"expected a file at {str(path)!r}, found a folder; name a file in it")
     if not path.parent.is_dir():
         raise InputError(f"could not write {str(path)!r}: there is no folder {str(path.parent)!r}; make it first")
-    try:
-        _replace(content, path)
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"could not write {str(path)!r}: {_reason(error)}; choose a folder that can be written"
-        ) from None
-
-
-def _replace(content: bytes, path: Path) -> None:
-    """Write beside the target and rename; a target that is no plain file, such as a pipe, is written to."""
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        target.write_bytes(content)
-        return
-    draft = target.parent / f".{secrets.token_hex(8)}.tmp"
-    try:
-        draft.write_bytes(content)
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+    return Path(os.path.realpath(path))
 
 
 def _reason(error: Exception) -> str:

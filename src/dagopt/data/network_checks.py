@@ -1,0 +1,133 @@
+"""What discrete and Gaussian networks share: names, parents and their order, columns of data, and seeds."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import networkx
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dagopt.errors import InputError, quoted
+
+__all__ = [
+    "Parents",
+    "RandomState",
+    "adjacency_of",
+    "as_generator",
+    "checked_count",
+    "checked_names",
+    "graph_of",
+    "named_columns",
+    "parents_of",
+    "topological_order",
+]
+
+RandomState = int | np.random.Generator | None
+Parents = tuple[tuple[int, ...], ...]
+
+
+def as_generator(random_state: RandomState) -> np.random.Generator:
+    """Return the generator itself, or a new one from a seed or from fresh entropy."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if random_state is None:
+        return np.random.default_rng()
+    return np.random.default_rng(checked_count("random_state", random_state, least=0))
+
+
+def checked_count(what: str, value: Any, least: int = 1) -> int:
+    """Return ``value`` as an int, or raise if it is no integer or too small."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise InputError(f"expected {what} to be an integer >= {least}, got {value!r}")
+    return int(value)
+
+
+def checked_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names as a tuple, or raise if there are none, one is no string or one comes twice."""
+    names = tuple(names)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise InputError(f"expected at least one node name, each a string, got {quoted(names) or 'none'}")
+    if len(set(names)) < len(names):
+        twice = [name for k, name in enumerate(names) if name in names[:k]]
+        raise InputError(f"expected different node names, got {quoted(twice)} more than once; rename")
+    return names
+
+
+def topological_order(names: Sequence[str], parents: Sequence[Sequence[int]]) -> list[int]:
+    """Return the positions with parents before children; raise if a parent is unknown or there is a cycle.
+
+    Notes
+    -----
+    First come, first served, and not the smallest first as in `dagopt.graph.order`: networks draw their nodes
+    in this order, so the data of a seed rest on it.
+    """
+    n = len(names)
+    children: list[list[int]] = [[] for _ in range(n)]
+    for j, own in enumerate(parents):
+        if len(set(own)) < len(own) or not all(0 <= i < n for i in own):
+            raise InputError(f"expected different parents among positions 0..{n - 1} for {names[j]!r}, got {own}")
+        for i in own:
+            children[i].append(j)
+    waiting = [len(own) for own in parents]
+    ready = deque(j for j in range(n) if not waiting[j])
+    order: list[int] = []
+    while ready:
+        order.append(ready.popleft())
+        for child in children[order[-1]]:
+            waiting[child] -= 1
+            if not waiting[child]:
+                ready.append(child)
+    if len(order) < n:
+        stuck = quoted(names[j] for j in range(n) if waiting[j])
+        raise InputError(f"expected an acyclic graph, got a cycle among or above {stuck}; remove one of its edges")
+    return order
+
+
+def adjacency_of(parents: Parents) -> NDArray[np.int64]:
+    """Return the array with ``[i, j] = 1`` where i is a parent of j."""
+    adjacency = np.zeros((len(parents), len(parents)), dtype=np.int64)
+    for j, own in enumerate(parents):
+        adjacency[list(own), j] = 1
+    return adjacency
+
+
+def graph_of(names: Sequence[str], adjacency: NDArray[np.int64]) -> networkx.DiGraph:
+    """Return a new networkx graph over the names."""
+    graph = networkx.DiGraph()
+    graph.add_nodes_from(names)
+    graph.add_edges_from((names[i], names[j]) for i, j in zip(*np.nonzero(adjacency), strict=True))
+    return graph
+
+
+def parents_of(dag: networkx.DiGraph, names: Sequence[str]) -> Parents:
+    """Return the parents of each column, in column order."""
+    if not isinstance(dag, networkx.DiGraph):
+        raise InputError(f"expected the DAG as a networkx.DiGraph over the columns, got {type(dag).__name__}")
+    position = {name: k for k, name in enumerate(names)}
+    nodes = {str(node) for node in dag}
+    if strange := [node for node in sorted(nodes) if node not in position]:
+        raise InputError(f"the DAG has nodes that are no columns: {quoted(strange)}; columns: {quoted(names)}")
+    if missing := [name for name in names if name not in nodes]:
+        raise InputError(f"the DAG has no node for the columns {quoted(missing)}; add them with dag.add_node")
+    parents: list[set[int]] = [set() for _ in names]
+    for i, j in dag.edges():
+        parents[position[str(j)]].add(position[str(i)])
+    return tuple(tuple(sorted(own)) for own in parents)
+
+
+def named_columns(data: pd.DataFrame, names: Sequence[str] | None = None) -> tuple[tuple[str, ...], pd.DataFrame]:
+    """Return names and frame with string column labels, cut to ``names`` if given."""
+    if not isinstance(data, pd.DataFrame):
+        raise InputError(f"expected the data as a pandas DataFrame, got {type(data).__name__}")
+    labels = checked_names([str(label) for label in data.columns])
+    data = data.set_axis(list(labels), axis=1)
+    if names is None:
+        return labels, data
+    if missing := [name for name in names if name not in labels]:
+        raise InputError(f"expected a column for every node, missing: {quoted(missing)}; got {quoted(labels)}")
+    return tuple(names), data[list(names)]

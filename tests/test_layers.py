@@ -1,0 +1,243 @@
+"""Layers import downwards only, and numba, the solvers, CuPy and print each stay in their place.
+
+The source is parsed, not imported, so imports inside functions and under TYPE_CHECKING count as well.
+"""
+
+import ast
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "src" / "dagopt"
+
+# Lowest first. A module imports from its own package and from rows above its own; the parts of a row do not know
+# each other. A new module or package gets a place here; "dagopt" is the front, dagopt/__init__.py.
+LAYERS = [
+    ["errors"],
+    ["files", "memory", "stop"],
+    ["kernels"],
+    ["data"],
+    ["graph", "datasets"],
+    ["constraints", "scores"],
+    ["problem", "progress"],
+    ["result", "trace"],
+    ["solvers", "submodular"],
+    ["search"],
+    ["exact", "independence"],
+    ["pricing", "master"],
+    ["column_generation"],
+    ["learning"],
+    ["estimators"],
+    ["report"],
+    ["demo"],
+    ["dagopt"],
+    ["cli"],
+]
+HEIGHT = {part: height for height, row in enumerate(LAYERS) for part in row}
+
+# The one way up, and only inside a function: `result.plot()` and `result.report()` are a front for the drawings,
+# which are loaded when they are asked for.
+LAZY_FRONTS = {("result", "report")}
+
+HOMES = {
+    "numba": "kernels/",
+    "highspy": "solvers/",
+    "pyscipopt": "solvers/",
+    "gurobipy": "solvers/",
+    "cupy": "exact/subset_dp_gpu.py",
+}
+PRINTERS = {"cli.py", "demo.py"}
+
+
+class Import(NamedTuple):
+    """One imported module: its full name, its line, and whether it waits for a function to be called."""
+
+    module: str
+    line: int
+    lazy: bool
+
+
+def imports_of(path: str, text: str) -> list[Import]:
+    """Return every import in the source of the module at ``path`` below the package."""
+    tree = ast.parse(text)
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    inside = {id(node) for function in functions for node in ast.walk(function)}
+    return [
+        Import(module, node.lineno, id(node) in inside)
+        for node in ast.walk(tree)
+        for module in _modules(node, ["dagopt", *Path(path).parts[:-1]])
+    ]
+
+
+def _modules(node: ast.AST, package: list[str]) -> list[str]:
+    """Return the names of the modules that a node of the tree imports."""
+    match node:
+        case ast.Import(names=names):
+            return [alias.name for alias in names]
+        case ast.ImportFrom(module=module, names=names, level=level):
+            base = package[: len(package) - level + 1] if level else []
+            source = ".".join([*base, *([module] if module else [])])
+            return [_member(source, alias.name) for alias in names]
+        case ast.Call(
+            func=ast.Name(id=called) | ast.Attribute(attr=called), args=[ast.Constant(value=str(module)), *_]
+        ):
+            return [module] if called in ("import_module", "__import__") else []
+    return []
+
+
+def _member(source: str, name: str) -> str:
+    """Return what ``from source import name`` imports, where it matters: a part of the front, or the front."""
+    if source == "dagopt" and (name in HEIGHT or name == "__version__"):
+        return f"dagopt.{name}"
+    return source
+
+
+def layer_violations(path: str, text: str) -> list[str]:
+    """Return the imports of a module that do not go down."""
+    own = "dagopt" if path == "__init__.py" else Path(path).parts[0].removesuffix(".py")
+    if own not in HEIGHT:
+        return [f"{path}: {own!r} has no place in LAYERS"]
+    found = []
+    for module, line, lazy in imports_of(path, text):
+        if module.split(".")[0] != "dagopt" or module == "dagopt.__version__":
+            continue
+        part = module.split(".")[1] if "." in module else "dagopt"
+        if part == own or (lazy and (own, part) in LAZY_FRONTS):
+            continue
+        if HEIGHT.get(part, len(LAYERS)) >= HEIGHT[own]:
+            found.append(f"{path}:{line}: {own} may not import {part}")
+    return found
+
+
+def wall_violations(path: str, text: str) -> list[str]:
+    """Return the imports of numba, a solver or CuPy outside their home."""
+    return [
+        f"{path}:{line}: {module.split('.')[0]} belongs in {home}"
+        for module, line, _ in imports_of(path, text)
+        if (home := HOMES.get(module.split(".")[0])) and not path.startswith(home)
+    ]
+
+
+def print_violations(path: str, text: str) -> list[str]:
+    """Return the calls of ``print`` in modules that are no command."""
+    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    printed = [call.lineno for call in calls if isinstance(call.func, ast.Name) and call.func.id == "print"]
+    return [f"{path}:{line}: print" for line in printed if path not in PRINTERS]
+
+
+def shadow_violations(path: str, text: str, siblings: set[str]) -> list[str]:
+    """Return the names that a package imports over a module of its own, which then cannot be reached."""
+    if not path.endswith("__init__.py"):
+        return []
+    package = ".".join(["dagopt", *Path(path).parts[:-1]])
+    found = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
+    return [
+        f"{path}:{node.lineno}: {alias.name} hides the module {package}.{alias.name}"
+        for node in found
+        for alias in node.names
+        if node.module != package and (alias.asname or alias.name) in siblings
+    ]
+
+
+def sources() -> dict[str, str]:
+    """Return the text of every module by its path below the package."""
+    files = sorted(PACKAGE.rglob("*.py"))
+    return {file.relative_to(PACKAGE).as_posix(): file.read_text(encoding="utf-8") for file in files}
+
+
+@pytest.mark.parametrize("violations", [layer_violations, wall_violations, print_violations])
+def test_every_module_keeps_its_place(violations):
+    """No module of the package breaks the rule."""
+    assert [found for path, text in sources().items() for found in violations(path, text)] == []
+
+
+def test_no_package_hides_a_module():
+    """What a package exports never takes the name of one of its modules."""
+    for path, text in sources().items():
+        siblings = {file.stem for file in (PACKAGE / path).parent.iterdir()}
+        assert shadow_violations(path, text, siblings) == []
+
+
+def test_the_whole_package_is_looked_at():
+    """The table is about this package: its parts are found, and each has one place."""
+    assert {"__init__.py", "cli.py", "graph/dag.py", "kernels/counting.py"} <= set(sources())
+    assert len(HEIGHT) == sum(map(len, LAYERS))
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "message"),
+    [
+        ("data/bif.py", "from dagopt.graph.dag import Graph", "data/bif.py:1: data may not import graph"),
+        ("data/bif.py", "import os\nimport dagopt.graph.dag as d", "data/bif.py:2: data may not import graph"),
+        ("data/bif.py", "def f():\n    from dagopt.scores import score", "data/bif.py:2: data may not import scores"),
+        ("data/bif.py", "if TYPE_CHECKING:\n    from dagopt import graph", "data/bif.py:2: data may not import graph"),
+        ("data/bif.py", "from dagopt import learn", "data/bif.py:1: data may not import dagopt"),
+        ("data/bif.py", "import dagopt", "data/bif.py:1: data may not import dagopt"),
+        ("data/bif.py", "from .. import graph", "data/bif.py:1: data may not import graph"),
+        ("data/bif.py", "from ..graph.dag import Graph", "data/bif.py:1: data may not import graph"),
+        ("data/bif.py", "from dagopt.strange import x", "data/bif.py:1: data may not import strange"),
+        ("data/bif.py", "import_module('dagopt.cli')", "data/bif.py:1: data may not import cli"),
+        ("data/deep/er.py", "from ...graph import dag", "data/deep/er.py:1: data may not import graph"),
+        ("errors.py", "from dagopt.files import read_text", "errors.py:1: errors may not import files"),
+        ("scores/base.py", "from dagopt.constraints import Constraints", "scores may not import constraints"),
+        ("report/html.py", "from dagopt.cli import app", "report/html.py:1: report may not import cli"),
+        ("result.py", "from dagopt.report.html import write_report", "result.py:1: result may not import report"),
+        ("result.py", "def f():\n    from dagopt.learning import learn", "result.py:2: result may not import learning"),
+        ("strange.py", "", "strange.py: 'strange' has no place in LAYERS"),
+    ],
+)
+def test_a_wrong_layer_is_found(path, text, message):
+    """Every way to write an import upwards or sideways is reported with its line."""
+    (found,) = layer_violations(path, text)
+    assert message in found
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("graph/dag.py", "from dagopt.data.bif import parse_bif\nfrom dagopt.graph.order import is_acyclic"),
+        ("graph/dag.py", "from . import order\nfrom .order import is_acyclic\nfrom ..errors import InputError"),
+        ("result.py", "def f():\n    from dagopt.report.html import write_report"),
+        ("report/html.py", "from dagopt import __version__"),
+        ("demo.py", "from dagopt import datasets\nimport numpy, networkx.algorithms"),
+        ("cli.py", "import dagopt\nfrom dagopt import demo\nimport_module(name)"),
+        ("__init__.py", "from dagopt.learning import learn\nimport_module('dagopt.datasets')"),
+    ],
+)
+def test_imports_downwards_are_free(path, text):
+    """What goes down, stays in its package or comes from elsewhere is no violation."""
+    assert layer_violations(path, text) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "n_found"),
+    [
+        ("scores/base.py", "import numba", 1),
+        ("scores/base.py", "def f():\n    from numba.core import types", 1),
+        ("kernels/counting.py", "from numba import njit", 0),
+        ("exact/solve.py", "import highspy, gurobipy\nimport_module('pyscipopt')", 3),
+        ("solvers/highs.py", "import highspy", 0),
+        ("exact/gpu.py", "import cupy as cp\nimport cupyx", 1),
+        ("exact/subset_dp_gpu.py", "import cupy as cp", 0),
+    ],
+)
+def test_a_breach_of_a_wall_is_found(path, text, n_found):
+    """A package with a home is reported elsewhere, however it is imported."""
+    assert len(wall_violations(path, text)) == n_found
+
+
+def test_a_print_is_found():
+    """A call of print is reported; the print of a console, or in the commands, is not."""
+    assert print_violations("data/table.py", "def f():\n    print('x')\nconsole.print('x')") == [
+        "data/table.py:2: print"
+    ]
+    assert print_violations("cli.py", "print('x')") == print_violations("demo.py", "print('x')") == []
+
+
+def test_a_hidden_module_is_found():
+    """A function exported under the name of its module is reported; the module itself is not."""
+    siblings = {"__init__", "cpdag", "dag"}
+    assert len(shadow_violations("graph/__init__.py", "from dagopt.graph.cpdag import cpdag, x", siblings)) == 1
+    assert shadow_violations("graph/__init__.py", "from dagopt.graph import cpdag", siblings) == []
+    assert shadow_violations("graph/dag.py", "from dagopt.graph.cpdag import cpdag", siblings) == []
