@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from importlib import import_module
+from inspect import Parameter, signature
+from pathlib import Path
 from typing import Any
 
 from dagopt.constraints import Constraints
 from dagopt.data.doctor import examine_table
 from dagopt.data.table import as_table
-from dagopt.errors import InputError, unknown_name
+from dagopt.errors import InputError, quoted, unknown_name
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
 from dagopt.result import Result
 from dagopt.scores.build import Convention, make_score
 from dagopt.stop import Deadline
 
-__all__ = ["METHODS", "Method", "learn"]
+__all__ = ["METHODS", "Method", "check_options", "learn", "method_name"]
 
 DATA_OPTIONS = ("columns", "kind", "discretize", "bins", "missing", "na_values")
+GIVEN_TO_ALL = ("problem", "deadline", "progress")  # what every method's function takes, besides its options
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,12 @@ class Method:
         """Import the function."""
         found: Callable[..., Result] = getattr(import_module(self.module), self.function)
         return found
+
+    def options(self) -> dict[str, Any]:
+        """Return the method's own options with their defaults."""
+        taken = signature(self.load()).parameters.values()
+        named = [one for one in taken if one.kind is not Parameter.VAR_KEYWORD and one.name not in GIVEN_TO_ALL]
+        return {one.name: one.default for one in named}
 
 
 METHODS = {
@@ -102,7 +113,9 @@ def learn(
     'optimal'
     """
     deadline = Deadline(time_limit)
-    chosen = _method(method)
+    method = method_name(method)
+    check_options(method, options)
+    compiled = _kernels_are_compiled()
     table = as_table(data, **{key: options.pop(key) for key in DATA_OPTIONS if key in options})
     diagnosis = examine_table(table, max_parents)
     diagnosis.raise_for_errors()
@@ -112,24 +125,42 @@ def learn(
         _with_limit(constraints or Constraints(), max_parents).resolve(table.names),
     )
     shown = make_progress(progress)
+    if not compiled:
+        shown.note("compiling kernels: first run only, some seconds")
     try:
         with deadline:
-            result = chosen.load()(problem, deadline=deadline, progress=shown, **options)
-    except TypeError as error:
-        if "unexpected keyword argument" in str(error) and error.__traceback__ is not None:
-            raise InputError(f"method {method!r}: {str(error).partition(') ')[2] or error}") from error
-        raise
+            result = METHODS[method].load()(problem, deadline=deadline, progress=shown, **options)
     finally:
         shown.close()
     return replace(result, findings=diagnosis.warnings, seconds=deadline.elapsed(), n_samples=table.n_samples)
 
 
-def _method(name: str) -> Method:
+def method_name(name: str) -> str:
+    """Return the method that a name stands for, or raise the error that lists the methods."""
     if name == "auto":
-        return METHODS["exact"]
+        return "exact"
     if name not in METHODS:
         raise unknown_name("method", name, ["auto", *METHODS])
-    return METHODS[name]
+    return name
+
+
+def check_options(method: str, options: Iterable[str]) -> None:
+    """Raise the error that names the first option which neither the method nor the data takes."""
+    taken = METHODS[method].options()
+    for option in options:
+        if option in taken or option in DATA_OPTIONS:
+            continue
+        near = get_close_matches(option, [*taken, *DATA_OPTIONS, *signature(learn).parameters], n=1)
+        hint = f"; did you mean {near[0]}=?" if near else ""
+        raise InputError(f"method {method!r} takes no option {option!r}, but it takes {quoted(taken, 20)}{hint}")
+
+
+def _kernels_are_compiled() -> bool:
+    """Say whether compiled kernels lie beside their sources; True where they would be kept elsewhere."""
+    folder = Path(__file__).parent / "kernels"
+    if os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("NUMBA_DISABLE_JIT") or not os.access(folder, os.W_OK):
+        return True
+    return any((folder / "__pycache__").glob("*.nbi"))
 
 
 def _with_limit(constraints: Constraints, max_parents: int | None) -> Constraints:

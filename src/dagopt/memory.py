@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from pathlib import Path
@@ -23,14 +24,14 @@ def available_bytes() -> int:
 
 def parse_bytes(size: int | float | str) -> int:
     """Return a number of bytes from a number or from text such as ``"8GB"``."""
+    number = float(size) if not isinstance(size, str) else math.nan
     if isinstance(size, str):
-        match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?)i?b?\s*", size, flags=re.IGNORECASE)
-        if match is None:
-            raise InputError(f"expected memory_limit= as bytes or text such as '8GB' but got {size!r}")
-        return int(float(match[1]) * _UNITS[match[2].lower()])
-    if not size > 0:
-        raise InputError(f"expected memory_limit > 0 but got {size}")
-    return int(size)
+        match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([kmgt]?)i?b?\s*", size, flags=re.IGNORECASE)
+        if match is not None:
+            number = float(match[1]) * _UNITS[match[2].lower()]
+    if not 1 <= number < math.inf:
+        raise InputError(f"expected memory_limit= as bytes > 0 or text such as '8GB' but got {size!r}")
+    return int(number)
 
 
 def readable(size: float) -> str:

@@ -6,6 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from dagopt.constraints import Constraints
+from dagopt.errors import InputError
+from dagopt.graph.metrics import compare
+from dagopt.independence.mmhc import solve_mmhc
+from dagopt.independence.mmpc import candidates_of, learn_candidates
+from dagopt.independence.tests import make_test
+from dagopt.problem import Problem
+from dagopt.scores.build import make_score
 from independence.oracle import Oracle
 from independence.test_stable_pc import true_dags
 from search.made_problems import (
@@ -19,15 +28,6 @@ from search.made_problems import (
     quiet,
     stopped_after,
 )
-
-from dagopt.constraints import Constraints
-from dagopt.errors import InputError
-from dagopt.graph.metrics import compare
-from dagopt.independence.mmhc import solve_mmhc
-from dagopt.independence.mmpc import candidates_of, learn_candidates
-from dagopt.independence.tests import make_test
-from dagopt.problem import Problem
-from dagopt.scores.build import make_score
 
 
 def candidates(test, **options):

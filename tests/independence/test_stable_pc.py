@@ -6,6 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from dagopt.constraints import Constraints
+from dagopt.errors import InputError
+from dagopt.graph.bitsets import Marks
+from dagopt.graph.cpdag import cpdag, extend_pdag, meek_closure, random_member
+from dagopt.independence.orientation import propagate
+from dagopt.independence.stable_pc import solve_pc
+from dagopt.independence.threads import checked_jobs, ordered_map
 from independence.oracle import Oracle
 from search.made_problems import (
     constraints_of,
@@ -17,14 +25,6 @@ from search.made_problems import (
     quiet,
     stopped_after,
 )
-
-from dagopt.constraints import Constraints
-from dagopt.errors import InputError
-from dagopt.graph.bitsets import Marks
-from dagopt.graph.cpdag import cpdag, extend_pdag, meek_closure, random_member
-from dagopt.independence.orientation import propagate
-from dagopt.independence.stable_pc import solve_pc
-from dagopt.independence.threads import checked_jobs, ordered_map
 
 
 @st.composite

@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 import pytest
-from naive import residuals
 from scipy import stats
-from search.made_problems import discrete_table, gaussian_table
 
 from dagopt.errors import InputError
 from dagopt.independence.base import IndependenceTest
 from dagopt.independence.contingency import _log_gamma_tail, log_chi_square_tail
 from dagopt.independence.correlation import _log_beta_tail
 from dagopt.independence.tests import TESTS, checked_alpha, make_test
+from naive import residuals
+from search.made_problems import discrete_table, gaussian_table
 
 GIVEN = [(), (2,), (4, 2), (2, 3, 4)]
 

@@ -6,6 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from dagopt.constraints import Constraints
+from dagopt.errors import InputError
+from dagopt.problem import Problem
+from dagopt.scores.build import make_score
+from dagopt.search.hill_climbing import solve_hc
+from dagopt.search.hill_moves import MovingDag
+from dagopt.search.hill_names import name_order
+from dagopt.stop import Deadline
 from search.made_problems import (
     assert_valid,
     constraints_of,
@@ -18,15 +27,6 @@ from search.made_problems import (
     quiet,
     stopped_after,
 )
-
-from dagopt.constraints import Constraints
-from dagopt.errors import InputError
-from dagopt.problem import Problem
-from dagopt.scores.build import make_score
-from dagopt.search.hill_climbing import solve_hc
-from dagopt.search.hill_moves import MovingDag
-from dagopt.search.hill_names import name_order
-from dagopt.stop import Deadline
 
 
 @settings(max_examples=60, deadline=None)

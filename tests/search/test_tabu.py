@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from search.made_problems import assert_valid, gaussian_table, neighbours, problem_of, problems, quiet, stopped_after
 
 from dagopt.errors import InputError
 from dagopt.search.hill_climbing import solve_hc
 from dagopt.search.hill_moves import ADD, DELETE, REVERSE, Move
 from dagopt.search.tabu import TabuList, solve_tabu
+from search.made_problems import assert_valid, gaussian_table, neighbours, problem_of, problems, quiet, stopped_after
 
 
 @settings(max_examples=30, deadline=None)
@@ -39,9 +39,7 @@ def test_remembered_dags_are_not_visited_again():
 def test_without_worse_moves_tabu_is_hill_climbing():
     """Where no worse move is allowed, the walk ends where the climb does."""
     problem = problem_of(gaussian_table(9, 7))
-    assert np.array_equal(
-        solve_tabu(problem, **quiet(), max_worse=0).adjacency, solve_hc(problem, **quiet()).adjacency
-    )
+    assert np.array_equal(solve_tabu(problem, **quiet(), max_worse=0).adjacency, solve_hc(problem, **quiet()).adjacency)
 
 
 def test_the_list_names_the_moves_that_lead_back():

@@ -96,7 +96,7 @@ def estimate_best_classes(problem: Problem, n_best: int, memory_limit: int, core
     """Return what the k best classes would take."""
     n = problem.n_nodes
     k, sets = _widths(n, n_best)
-    n_bytes = (8 << n) + (k * 33 << n) + (n * sets * 4 << (n - 1)) + cores * (sets * 8 << (n - 1))
+    n_bytes = (24 << n) + (k * 33 << n) + (n * sets * 4 << (n - 1)) + cores * (sets * 8 << (n - 1))
     work = SECONDS_PER_CLASS * k * 2.0**n + SECONDS_PER_MERGE * sets * n * (n - 1) * 2.0 ** (n - 2)
     work += 2.0**n * SECONDS_PER_TREE_ROW * _distinct_rows(problem)
     return Estimate("classes", n_bytes, work / cores, n_bytes <= memory_limit and n <= MOST_NODES)

@@ -71,8 +71,8 @@ def candidate_pool(score: Score, knowledge: Knowledge, workers: Workers) -> Pool
         level = 0
         while grown.level.size:
             pieces = grown.pieces()
-            share = (node / n, (node + min(level, 3) / 4) / n)
-            workers.each("scores of candidate parents", pieces, len(pieces), (share[0], (node + 1) / n))
+            share = ((node + min(level, 3) / 4) / n, (node + min(level + 1, 3) / 4) / n)
+            workers.each("scores of candidate parents", pieces, len(pieces), share)
             grown.next_level()
             level += 1
         kept_masks, kept_scores = grown.kept()

@@ -31,6 +31,7 @@ Answer = tuple[NDArray[np.int8], float]  # a DAG, and how far off the scores may
 
 SHARE_OF_FREE_MEMORY = 0.85
 MOST_POOL_SETS = 3_000_000  # sets to score up to which candidates are listed rather than tabled
+BYTES_PER_SET = 60
 SECONDS_PER_GAUSSIAN_SET = 1e-6
 SECONDS_PER_ROW = 3e-9  # of counting one distinct row for one set of a list
 SECONDS_PER_TREE_ROW = 6e-10  # the same for all sets at once, where most rows are merged
@@ -68,11 +69,12 @@ def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
     table = plan_subset_dp(n, memory_limit, cores)
     sets = count_sets(problem.knowledge)
     rows = _distinct_rows(problem)
+    pooled_bytes = pool_bytes(n) + BYTES_PER_SET * min(sets, MOST_POOL_SETS)
     pooled = Estimate(
         "pool",
-        pool_bytes(n) + 60 * min(sets, MOST_POOL_SETS),
+        pooled_bytes,
         pool_seconds(n, cores) + sets * (SECONDS_PER_GAUSSIAN_SET + SECONDS_PER_ROW * rows) / cores,
-        pool_bytes(n) <= memory_limit and sets <= MOST_POOL_SETS,
+        pooled_bytes <= memory_limit and sets <= MOST_POOL_SETS,
     )
     smallest = plan_subset_dp(n, 1 << 80, cores) if table is None else table
     assert smallest is not None

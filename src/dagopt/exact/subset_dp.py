@@ -58,7 +58,7 @@ class Plan:
 
 def plan_subset_dp(n_nodes: int, memory_limit: int, cores: int = 1) -> Plan | None:
     """Return the fastest plan that fits the memory, or None."""
-    for high in range(min(7, n_nodes - 1)):
+    for high in range(min(7, max(n_nodes - 1, 1))):
         low = n_nodes - high
         entries = low * 2 ** (low - 1) + high * 2**low
         n_bytes = BYTES * (2 * 2**n_nodes + entries)
@@ -131,8 +131,8 @@ class SubsetDP:
             tables += [(self.low + b, high_tables[b]) for b in outside]
             self._fill_tables(tables, shifted, where)
             self._sinks(low_tables, shifted, where)
-            for b in outside:
-                self._push(high_tables[b], shifted, b)
+            for k, b in enumerate(outside):
+                self._push(high_tables[b], shifted, b, where, (k / len(outside), (k + 1) / len(outside)))
 
     def _fill_tables(self, tables: list[tuple[int, Floats]], block: int, where: str) -> None:
         """Fill and close the tables of the nodes: chunk by chunk, then over the remaining bits."""
@@ -147,7 +147,7 @@ class SubsetDP:
         self._workers.each("best parents: scores" + where, pieces, len(pieces))
         for step in (0, 1):
             pieces = [piece for _, table in tables for piece in _closing(table, step)]
-            self._workers.each("best parents: subsets" + where, pieces, len(pieces))
+            self._workers.each("best parents: subsets" + where, pieces, len(pieces), (step / 2, (step + 1) / 2))
 
     def _sinks(self, tables: Floats, block: int, where: str) -> None:
         chunk_bits = min(CHUNK_BITS, self.low)
@@ -162,13 +162,13 @@ class SubsetDP:
             self._workers.each("best orders" + where, pieces, len(pieces), share)
             done += len(members)
 
-    def _push(self, table: Floats, block: int, b: int) -> None:
+    def _push(self, table: Floats, block: int, b: int, where: str, share: tuple[float, float]) -> None:
         bit = 1 << (self.low + b)
         pieces = [
             partial(kernels.push, table, block, bit, self.opt, first, last)
             for first, last in spans(1 << self.low, 1 << 20)
         ]
-        self._workers.each("best orders", pieces, len(pieces))
+        self._workers.each("best orders: later blocks" + where, pieces, len(pieces), share)
 
     def _read_off(self) -> NDArray[np.int8]:
         """Follow the best sinks from the full set down, then find each node's best parents."""

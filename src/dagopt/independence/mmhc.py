@@ -58,8 +58,8 @@ def solve_mmhc(
     progress : Progress
         Where to tell how far the search is.
     test, alpha, max_given, n_jobs
-        Of the tests, as in ``solve_pc``. Sets of at most three by default: with larger ones the cost grows fast,
-        and among ever more sets there is ever more often one that separates true neighbours by chance.
+        Of the tests, as in ``solve_pc``. Sets of at most three by default, which bounds the cost: without a limit
+        it doubles with every candidate.
     tabu, max_worse, restarts, random_state
         Of the climb, as in ``solve_tabu``; ``max_worse=0, restarts=0`` is plain hill climbing.
     perturb : int, optional

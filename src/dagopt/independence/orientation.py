@@ -40,13 +40,15 @@ def direct_by_knowledge(skeleton: Skeleton, must: NDArray[np.bool_], may: NDArra
     return marks
 
 
-def v_structures_of(skeleton: Skeleton) -> list[VStructure]:
+def v_structures_of(skeleton: Skeleton, stop: Callable[[], object]) -> list[VStructure]:
     """Return the triples (y, x, z), y < z, that ask for y → x ← z, in the order in which they are taken.
 
     That is, by the p-value of y and z given their separating set, smallest first; equal ones by x, y, z.
     """
     found = []
     for x, row in enumerate(skeleton.adjacent):
+        if stop():
+            return []
         for y, z in combinations(np.flatnonzero(row).tolist(), 2):
             if not skeleton.adjacent[y, z] and x not in skeleton.separators.get((y, z), {x}):
                 found.append((skeleton.log_p[y, z], x, y, z))

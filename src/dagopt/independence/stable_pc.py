@@ -19,7 +19,7 @@ from dagopt.progress import Progress
 from dagopt.result import Result
 from dagopt.search.hill_climbing import checked_whole
 from dagopt.search.hill_names import name_order
-from dagopt.stop import Deadline
+from dagopt.stop import Deadline, StopReason
 
 __all__ = ["checked_max_given", "solve_pc"]
 
@@ -89,25 +89,25 @@ def solve_pc(
         progress=progress,
     )
     marks = direct_by_knowledge(skeleton, must, may)
-    wanted = [] if skeleton.reason else v_structures_of(skeleton)
-    left_out = apply_v_structures(marks, wanted, at_most, lambda: deadline.reason)
-    if not skeleton.reason:
-        propagate(marks, at_most, lambda: deadline.reason)
+    watch = _Watch(deadline, skeleton.reason)
+    progress.update("directions", None, edges=int(np.triu(skeleton.adjacent).sum()), tests=skeleton.n_tests)
+    wanted = v_structures_of(skeleton, watch)
+    left_out = apply_v_structures(marks, wanted, at_most, watch)
+    propagate(marks, at_most, watch)
+    pdag, dag, dropped = _within_limits(problem, marks.to_adjacency(), order, stopped=watch.reason is not None)
     rank = np.argsort(order)
     back = np.ix_(rank, rank)
-    pdag, dag, dropped = _within_limits(problem, marks.to_adjacency(), order)
-    reason = skeleton.reason or deadline.reason
-    score = None if dag is None or (reason and _score_work(dag) > MOST_SCORE_WORK) else problem.score.total(dag[back])
+    costly = watch.reason and dag is not None and _score_work(dag) > MOST_SCORE_WORK
     names = [problem.names[j] for j in order]
     return Result(
         names=problem.names,
         adjacency=np.ascontiguousarray(pdag[back]),
-        score=score,
-        status=reason or "converged",
+        score=None if dag is None or costly else problem.score.total(dag[back]),
+        status=watch.reason or "converged",
         method="pc",
         score_label=problem.score.label,
         trace=skeleton.frame(),
-        notes=_notes(dag, len(left_out), dropped, stopped=reason is not None),
+        notes=_notes(dag, len(left_out), dropped, stopped=watch.reason is not None, costly=bool(costly)),
         details={
             "tests": skeleton.n_tests,
             "v_structures": len(wanted) - len(left_out),
@@ -129,10 +129,25 @@ def checked_max_given(max_given: Any) -> int | None:
         ) from None
 
 
-def _within_limits(problem: Problem, pdag: Pdag, order: NDArray[np.int64]) -> tuple[Pdag, Pdag | None, int]:
+class _Watch:
+    """Asked whether to stop, it answers and remembers the reason."""
+
+    def __init__(self, deadline: Deadline, reason: StopReason | None) -> None:
+        self._deadline = deadline
+        self.reason = reason
+
+    def __call__(self) -> bool:
+        self.reason = self.reason or self._deadline.reason
+        return self.reason is not None
+
+
+def _within_limits(
+    problem: Problem, pdag: Pdag, order: NDArray[np.int64], *, stopped: bool
+) -> tuple[Pdag, Pdag | None, int]:
     """Drop edges until no node has too many parents; return the PDAG, a DAG that extends it, and how many went.
 
-    The edge dropped is the one without which the score of its head is best; required edges stay.
+    Of the edges into a node those go without which, one at a time, its score is best (in a stopped run, which
+    has no time to score, the last by name); required edges stay.
     """
     limits = problem.knowledge.at_most[order]
     dropped = 0
@@ -142,29 +157,34 @@ def _within_limits(problem: Problem, pdag: Pdag, order: NDArray[np.int64]) -> tu
         crowded = np.flatnonzero(arrows.sum(axis=0, dtype=np.int64) > limits)
         if len(crowded) == 0:
             return pdag, dag, dropped
-        head = int(crowded[0])
-        parents = np.flatnonzero(arrows[:, head])
-        scores = problem.score.removals(int(order[head]), order[parents])[order[parents]]
-        scores[problem.knowledge.must[order[parents], order[head]]] = -np.inf
-        tail = int(parents[np.argmax(scores)])
-        pdag[tail, head] = pdag[head, tail] = 0
-        dropped += 1
+        for head in map(int, crowded):
+            parents = np.flatnonzero(arrows[:, head])
+            columns = order[parents]
+            without = problem.score.removals(int(order[head]), columns)[columns] if not stopped else parents * 1.0
+            without[problem.knowledge.must[columns, order[head]]] = -np.inf
+            gone = parents[np.argsort(-without, kind="stable")[: len(parents) - limits[head]]]
+            pdag[gone, head] = pdag[head, gone] = 0
+            dropped += len(gone)
 
 
 def _score_work(dag: Pdag) -> float:
     return float((dag.sum(axis=0, dtype=float) ** 3).sum())
 
 
-def _notes(dag: Pdag | None, left_out: int, dropped: int, *, stopped: bool) -> tuple[str, ...]:
+def _notes(dag: Pdag | None, left_out: int, dropped: int, *, stopped: bool, costly: bool) -> tuple[str, ...]:
     notes = []
     if stopped:
         notes.append("stopped before all tests were made: pairs not yet tested are joined, few edges are directed")
     if left_out:
-        notes.append(f"{left_out} v-structures were left out: they contradict others with smaller p-values")
+        notes.append(
+            f"{left_out} v-structures were left out: they contradict others with smaller p-values, or constraints"
+        )
     if dropped:
         notes.append(f"{dropped} edges were dropped to keep to the largest number of parents")
     if dag is None:
         notes.append("no DAG extends this graph: its directions contradict each other, so it has no score")
+    elif costly:
+        notes.append("not scored: the graph so far is too dense to be scored in time")
     return tuple(notes)
 
 

@@ -1,0 +1,127 @@
+"""Row and column generation for Bayesian network structure learning (Algorithm 2 of the paper), and nothing else.
+
+References
+----------
+.. [1] Yang, Chen (2025). Inexact column generation for Bayesian network structure learning via
+   difference-of-submodular optimization. NeurIPS. arXiv:2505.11089
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.master.integer import IntegerSolution
+from dagopt.master.pool import Column
+from dagopt.master.relaxation import MasterSolution, RestrictedMaster
+from dagopt.pricing.base import Priced
+
+__all__ = ["ColumnGeneration", "Observer"]
+
+Cluster = frozenset[int]
+Dag = NDArray[np.int8]
+
+
+class Observer(Protocol):
+    """What the loop tells while it runs; it knows no format."""
+
+    def columns(self, lp: MasterSolution, reduced_costs: NDArray[np.float64]) -> None:
+        """Tell that a round of pricing ended."""
+
+    def rows(self, lp: MasterSolution) -> None:
+        """Tell that a round of separation ended."""
+
+    def integers(self, solution: IntegerSolution, dag: Dag | None) -> None:
+        """Tell that an integer phase, and with it a pass, ended."""
+
+
+class ColumnGeneration:
+    """The loop; its parts come in by the constructor.
+
+    Parameters
+    ----------
+    master : RestrictedMaster
+        Columns, clusters and the LP over them; every node has a column at the start.
+    price : callable
+        ``price(node, lp)`` returns columns with negative reduced cost and the least one found.
+    separate : callable
+        ``separate(lp)`` returns violated clusters, none if none is left.
+    solve_ip : callable
+        ``solve_ip(incumbent)`` returns the best DAG over the pool.
+    stop : callable
+        ``stop()`` is true when the clock, the user or a limit says so.
+    observer : Observer
+        Told after every step.
+    tolerance : float
+        A reduced cost counts as negative below minus this: "until rc >= 0" of the paper never ends in floating point.
+    after_pass : callable, optional
+        Called at the end of every pass, as for checkpoints.
+    """
+
+    def __init__(
+        self,
+        master: RestrictedMaster,
+        price: Callable[[int, MasterSolution], Priced],
+        separate: Callable[[MasterSolution], list[Cluster]],
+        solve_ip: Callable[[Dag | None], IntegerSolution],
+        stop: Callable[[], bool],
+        observer: Observer,
+        tolerance: float,
+        after_pass: Callable[[Dag | None], None] = lambda dag: None,
+    ) -> None:
+        self.master = master
+        self.price = price
+        self.separate = separate
+        self.solve_ip = solve_ip
+        self.stop = stop
+        self.observer = observer
+        self.tolerance = tolerance
+        self.after_pass = after_pass
+
+    def run(self, dag: Dag | None = None) -> tuple[Dag | None, bool]:
+        """Run Algorithm 2 of [1]_; margin numbers are its lines.
+
+        Returns
+        -------
+        dag : int8 array or None
+            The last DAG; None if stopped before there was one.
+        converged : bool
+            Whether the DAG repeated, rather than ``stop`` having ended the loop.
+        """
+        while not self.stop():  # 3
+            previous = dag
+            reduced_costs = np.full(self.master.n_nodes, -np.inf)  # 4
+            while (reduced_costs < -self.tolerance).any() and not self.stop():  # 5-14: columns
+                lp = self.master.solve()  # 6
+                for i in np.flatnonzero(reduced_costs < -self.tolerance):  # 7-8
+                    columns, reduced_costs[i], _ = self.price(int(i), lp)  # 9-10
+                    if not self.master.add_columns(columns):  # 11
+                        reduced_costs[i] = 0.0  # nothing new: the node is priced out
+                    if self.stop():
+                        break
+                self.observer.columns(lp, reduced_costs)
+            while not self.stop():  # 15-21: rows
+                lp = self.master.solve()  # 16
+                if not self.master.add_clusters(self.separate(lp)):  # 17-20
+                    break
+                self.observer.rows(lp)
+            solution = self.solve_ip(dag)  # 22: integers
+            self.master.add_clusters(list(solution.clusters))
+            dag = dag if solution.adjacency is None else solution.adjacency
+            self.observer.integers(solution, dag)
+            self.after_pass(dag)
+            if previous is not None and dag is not None and np.array_equal(dag, previous):  # 23
+                return dag, True
+        return dag, False
+
+
+def first_columns(score_of: Callable[[int, list[int]], float], must: NDArray[np.bool_]) -> list[Column]:
+    """Return line 2: the empty set of each node, or the parents that it must have."""
+    columns = []
+    for node in range(len(must)):
+        parents = [int(j) for j in np.flatnonzero(must[:, node])]
+        columns.append(Column(node, sum(1 << j for j in parents), score_of(node, parents)))
+    return columns

@@ -1,0 +1,120 @@
+"""The restricted master IP: the best DAG over the columns of the pool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.errors import unknown_name
+from dagopt.exact.pool_dp import pool_bytes, solve_pool
+from dagopt.exact.threads import Stopped, Workers
+from dagopt.master.pool import ColumnPool
+from dagopt.memory import available_bytes
+from dagopt.progress import NoProgress
+from dagopt.stop import Deadline
+
+__all__ = ["INTEGER_SOLVERS", "IntegerSolution", "IntegerSolver", "SubsetRecursion", "make_integer_solver"]
+
+Cluster = frozenset[int]
+
+MOST_RECURSION_NODES = 25  # up to here the subset recursion is the default: a second or two, 270 MB
+SHARE_OF_FREE_MEMORY = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerSolution:
+    """What an integer solver found.
+
+    Attributes
+    ----------
+    adjacency : int8 array or None
+        The best DAG found over the pool; None where there is none yet.
+    score : float
+        Its score by the pool's columns; minus infinity where there is none.
+    bound : float
+        No DAG over the pool scores higher.
+    clusters : tuple of frozenset of int
+        Cluster constraints that were violated on the way: rows for the LP.
+    status : {"optimal", "time_limit", "interrupted"}
+        ``optimal`` only if proven over the pool.
+    """
+
+    adjacency: NDArray[np.int8] | None
+    score: float
+    bound: float
+    clusters: tuple[Cluster, ...]
+    status: Literal["optimal", "time_limit", "interrupted"]
+
+
+class IntegerSolver(Protocol):
+    """Solves the restricted master IP."""
+
+    name: str
+
+    def solve(
+        self,
+        pool: ColumnPool,
+        clusters: list[Cluster],
+        incumbent: NDArray[np.int8] | None,
+        deadline: Deadline,
+    ) -> IntegerSolution:
+        """Return the best DAG over the pool, given clusters known to cut and a DAG to start from."""
+
+
+class SubsetRecursion:
+    """The subset recursion over the pool: no branching, no LP, 8 * 2^n bytes."""
+
+    name = "dp"
+
+    def solve(
+        self,
+        pool: ColumnPool,
+        clusters: list[Cluster],
+        incumbent: NDArray[np.int8] | None,
+        deadline: Deadline,
+    ) -> IntegerSolution:
+        """Return the best DAG over the pool; clusters and incumbent are not needed."""
+        try:
+            with Workers(deadline, NoProgress()) as workers:
+                adjacency, score = solve_pool(pool.to_pool().without_dominated(), workers)
+        except Stopped:
+            assert deadline.reason is not None
+            score = -np.inf if incumbent is None else _score_over(pool, incumbent)
+            return IntegerSolution(incumbent, score, np.inf, (), deadline.reason)
+        return IntegerSolution(adjacency, score, score, (), "optimal")
+
+
+def _score_over(pool: ColumnPool, adjacency: NDArray[np.int8]) -> float:
+    """Return the score of a DAG by the columns of the pool, minus infinity where one is not there."""
+    total = 0.0
+    for node in range(pool.n_nodes):
+        mask = sum(1 << int(j) for j in np.flatnonzero(adjacency[:, node]))
+        place = pool.index(node, mask)
+        if place is None:
+            return -np.inf
+        total += pool.columns[place].score
+    return total
+
+
+INTEGER_SOLVERS = ("auto", "dp", "scip", "gurobi")
+
+
+def make_integer_solver(name: str, n_nodes: int) -> IntegerSolver:
+    """Return an integer solver by name; ``auto`` takes the subset recursion while it fits, then SCIP."""
+    if name == "auto":
+        fits = pool_bytes(n_nodes) <= SHARE_OF_FREE_MEMORY * available_bytes()
+        name = "dp" if n_nodes <= MOST_RECURSION_NODES and fits else "scip"
+    if name == "dp":
+        return SubsetRecursion()
+    if name == "scip":
+        from dagopt.solvers.scip import ScipBranchAndCut
+
+        return ScipBranchAndCut()
+    if name == "gurobi":
+        from dagopt.solvers.gurobi import GurobiBranchAndCut
+
+        return GurobiBranchAndCut()
+    raise unknown_name("integer solver", name, INTEGER_SOLVERS)

@@ -1,0 +1,95 @@
+"""The columns of the restricted master: candidate parent sets P̂_i with their local scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.exact.pool import Pool
+
+__all__ = ["Column", "ColumnPool", "mask_of", "members"]
+
+
+class Column(NamedTuple):
+    """The variable x_{i ← J}: a node, a parent set as the bits of an integer, and its local score."""
+
+    node: int
+    mask: int
+    score: float
+
+
+class ColumnPool:
+    """Columns in the order in which they came, each once.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Number of nodes n.
+    """
+
+    def __init__(self, n_nodes: int) -> None:
+        self.n_nodes = n_nodes
+        self.columns: list[Column] = []
+        self._of: list[dict[int, int]] = [{} for _ in range(n_nodes)]
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    def add(self, column: Column) -> bool:
+        """Add a column; return False if it was there."""
+        if column.mask in self._of[column.node]:
+            return False
+        self._of[column.node][column.mask] = len(self.columns)
+        self.columns.append(column)
+        return True
+
+    def count(self, node: int) -> int:
+        """Return how many columns a node has, |P̂_i|."""
+        return len(self._of[node])
+
+    def index(self, node: int, mask: int) -> int | None:
+        """Return the place of a column, or None."""
+        return self._of[node].get(mask)
+
+    def places(self, node: int) -> list[int]:
+        """Return the places of a node's columns."""
+        return list(self._of[node].values())
+
+    def to_pool(self) -> Pool:
+        """Return the columns as the pool that the subset recursion takes (at most 62 nodes)."""
+        names = [str(node) for node in range(self.n_nodes)]
+        masks = [list(own) for own in self._of]
+        scores = [[self.columns[k].score for k in own.values()] for own in self._of]
+        return Pool.of(names, masks, scores)
+
+    def adjacency(self, places: Iterable[int]) -> NDArray[np.int8]:
+        """Return the graph that takes these columns."""
+        adjacency = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int8)
+        for k in places:
+            column = self.columns[k]
+            adjacency[members(column.mask), column.node] = 1
+        return adjacency
+
+
+def members(mask: int) -> list[int]:
+    """Return the places of the ones of an integer."""
+    found = []
+    while mask:
+        lowest = mask & -mask
+        found.append(lowest.bit_length() - 1)
+        mask ^= lowest
+    return found
+
+
+def mask_of(parents: Iterable[int]) -> int:
+    """Return the integer whose ones are at these places."""
+    mask = 0
+    for j in parents:
+        mask |= 1 << int(j)
+    return mask

@@ -1,0 +1,1 @@
+"""Pricing: parent sets with negative reduced cost."""

@@ -1,0 +1,39 @@
+"""What a pricer is."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.master.pool import Column
+from dagopt.master.relaxation import MasterSolution, RestrictedMaster
+from dagopt.stop import Deadline
+
+__all__ = ["Priced", "Pricer"]
+
+
+class Priced(NamedTuple):
+    """The outcome of pricing a node: columns with negative reduced cost, the least one found, and whether it is the least."""
+
+    columns: list[Column]
+    reduced_cost: float
+    exact: bool
+
+
+class Pricer(Protocol):
+    """Finds parent sets with negative reduced cost."""
+
+    def candidates(self, node: int) -> NDArray[np.int64]:
+        """Return the nodes that may but need not be parents; start points are over them."""
+
+    def price(
+        self,
+        node: int,
+        master: RestrictedMaster,
+        lp: MasterSolution,
+        start: NDArray[np.float64],
+        deadline: Deadline,
+    ) -> Priced:
+        """Price one node."""

@@ -1,0 +1,100 @@
+"""DCA pricing: local minimisation of the reduced cost, inexact but fast (section 3 of the paper)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.errors import unknown_name
+from dagopt.master.pool import Column, mask_of
+from dagopt.master.relaxation import MasterSolution, RestrictedMaster
+from dagopt.pricing.base import Priced
+from dagopt.problem import Problem
+from dagopt.stop import Deadline
+from dagopt.submodular.dca import CONVEX_STEPS, dca
+from dagopt.submodular.decomposition import ChainMemory, ReducedCost, check_score
+
+__all__ = ["DcaPricer"]
+
+
+class DcaPricer:
+    """Prices a node by Algorithm 1; all sets on the way with negative reduced cost are columns.
+
+    Parameters
+    ----------
+    problem : Problem
+        Score and knowledge.
+    convex_step : {"kelley", "min-norm"}
+        How the convex programs are solved.
+    epsilon : float
+        DCA's threshold ε.
+    tolerance : float
+        A reduced cost counts as negative below minus this.
+    """
+
+    def __init__(
+        self, problem: Problem, convex_step: str = "kelley", epsilon: float = 1e-6, tolerance: float = 1e-6
+    ) -> None:
+        if convex_step not in CONVEX_STEPS:
+            raise unknown_name("convex step", convex_step, list(CONVEX_STEPS))
+        check_score(problem.score)
+        self._step = CONVEX_STEPS[convex_step]
+        self._epsilon = epsilon
+        self._tolerance = tolerance
+        self._score = problem.score
+        self._memory = ChainMemory(problem.score)
+        self._knowledge = problem.knowledge
+
+    def candidates(self, node: int) -> NDArray[np.int64]:
+        """Return the nodes that may but need not be parents."""
+        return np.flatnonzero(self._knowledge.may[:, node] & ~self._knowledge.must[:, node])
+
+    def reduced_cost(self, node: int, master: RestrictedMaster, lp: MasterSolution) -> ReducedCost:
+        """Return z_i under the duals of an LP solution."""
+        with_node = [
+            k for k, cluster in enumerate(master.clusters) if node in cluster and lp.cluster_duals[k] > self._tolerance
+        ]
+        clusters = np.zeros((len(with_node), master.n_nodes), dtype=bool)
+        for row, k in enumerate(with_node):
+            clusters[row, list(master.clusters[k] - {node})] = True
+        return ReducedCost(
+            self._memory,
+            node,
+            self.candidates(node),
+            np.flatnonzero(self._knowledge.must[:, node]),
+            float(lp.node_duals[node]),
+            clusters,
+            lp.cluster_duals[with_node],
+        )
+
+    def price(
+        self,
+        node: int,
+        master: RestrictedMaster,
+        lp: MasterSolution,
+        start: NDArray[np.float64],
+        deadline: Deadline,
+    ) -> Priced:
+        """Return the sets of negative reduced cost that DCA came through from a start point."""
+        cost = self.reduced_cost(node, master, lp)
+        if not cost.size:
+            return Priced([], 0.0, True)
+        visited, _ = dca(cost, start, self._step, self._epsilon)
+        most = int(self._knowledge.at_most[node]) - len(cost.base)
+        columns, least = [], 0.0
+        for positions, value in visited:
+            if len(positions) > most:
+                positions, value = _shortened(cost, positions, most)
+            if value < -self._tolerance:
+                parents = np.sort(np.concatenate([cost.base, cost.candidates[positions]]))
+                columns.append(Column(node, mask_of(parents), self._score.local(node, parents)))
+                least = min(least, value)
+        return Priced(columns, least, False)
+
+
+def _shortened(cost: ReducedCost, positions: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], float]:
+    """Return a subset of at most so many, taking away what costs least, one at a time."""
+    while len(positions) > most:
+        values = [cost.value(np.delete(positions, k)) for k in range(len(positions))]
+        positions = np.delete(positions, int(np.argmin(values)))
+    return positions, cost.value(positions)

@@ -1,0 +1,124 @@
+"""Linear programs on HiGHS: one live model to which columns and rows are added.
+
+The signs of duals are turned here and nowhere else. For a maximisation with rows ``a x <= b`` the multipliers
+are λ >= 0 and the reduced cost of a column is ``cost - Σ λ_r a_r``, which is at most 0 for every column at its
+lower bound when the point is optimal. A minimisation is the maximisation of the negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.errors import DagoptError
+
+__all__ = ["LinearProgram", "LinearSolution", "SolverError"]
+
+
+class SolverError(DagoptError, RuntimeError):
+    """An LP ended in a way that cannot happen for the programs of this library."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearSolution:
+    """An optimal point of a linear program.
+
+    Attributes
+    ----------
+    value : float
+        The objective, in the sense of the program.
+    point : array
+        The values of the columns.
+    multipliers : array
+        One a row; see the module for the sign.
+    """
+
+    value: float
+    point: NDArray[np.float64]
+    multipliers: NDArray[np.float64]
+
+
+class LinearProgram:
+    """A linear program that grows.
+
+    Parameters
+    ----------
+    maximise : bool
+        The sense of the objective.
+    """
+
+    def __init__(self, maximise: bool) -> None:
+        self._highs = highspy.Highs()
+        self._highs.setOptionValue("output_flag", False)
+        self._highs.setOptionValue("threads", 1)
+        self._highs.setOptionValue("random_seed", 0)
+        self._highs.setOptionValue("presolve", "off")  # solves start from the last basis
+        sense = highspy.ObjSense.kMaximize if maximise else highspy.ObjSense.kMinimize
+        self._highs.changeObjectiveSense(sense)
+        self._maximise = maximise
+        self.n_columns = 0
+        self.n_rows = 0
+
+    def add_column(
+        self,
+        cost: float,
+        lower: float,
+        upper: float,
+        rows: Sequence[int] = (),
+        values: Sequence[float] = (),
+    ) -> int:
+        """Add a column with its entries in rows that exist; return its place."""
+        self._highs.addCol(
+            cost,
+            lower,
+            upper,
+            len(rows),
+            np.asarray(rows, dtype=np.int32),
+            np.asarray(values, dtype=np.float64),
+        )
+        self.n_columns += 1
+        return self.n_columns - 1
+
+    def add_row(self, lower: float, upper: float, columns: Sequence[int], values: Sequence[float]) -> int:
+        """Add a row over columns that exist; return its place."""
+        self._highs.addRow(
+            lower,
+            upper,
+            len(columns),
+            np.asarray(columns, dtype=np.int32),
+            np.asarray(values, dtype=np.float64),
+        )
+        self.n_rows += 1
+        return self.n_rows - 1
+
+    def set_costs(self, first: int, costs: Sequence[float] | NDArray[np.float64]) -> None:
+        """Change the costs of the columns from ``first`` on."""
+        for k, cost in enumerate(costs):
+            self._highs.changeColCost(first + k, float(cost))
+
+    def remove_rows(self, first: int) -> None:
+        """Remove the rows from ``first`` on."""
+        if first < self.n_rows:
+            self._highs.deleteRows(self.n_rows - first, np.arange(first, self.n_rows, dtype=np.int32))
+            self.n_rows = first
+
+    def solve(self) -> LinearSolution:
+        """Return an optimal point, from the last basis on."""
+        self._highs.run()
+        if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            self._highs.clearSolver()
+            self._highs.run()
+        status = self._highs.getModelStatus()
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise SolverError(f"expected an optimal LP but HiGHS says {self._highs.modelStatusToString(status)}")
+        solution = self._highs.getSolution()
+        duals = np.array(solution.row_dual, dtype=np.float64)
+        return LinearSolution(
+            float(self._highs.getInfo().objective_function_value),
+            np.array(solution.col_value, dtype=np.float64),
+            duals if self._maximise else -duals,
+        )

@@ -1,0 +1,45 @@
+"""The Lovász extension: the piecewise linear function on the unit cube that agrees with a set function on sets.
+
+With σ an order of decreasing coordinates and S_k its first k elements (appendix A.2 of the paper)
+
+    h^L(x) = Σ_{k=0..d} (x_σ(k) - x_σ(k+1)) h(S_k),      x_σ(0) = 1, x_σ(d+1) = 0,
+
+and the steps h(S_k) - h(S_{k-1}) along σ are a subgradient at x where h is submodular.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["best_prefix", "decreasing_order", "extension", "subgradient"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def decreasing_order(point: Floats) -> Ints:
+    """Return the positions by decreasing coordinate, equals in their own order."""
+    return np.argsort(-point, kind="stable")
+
+
+def extension(point: Floats, order: Ints, chain: Floats) -> float:
+    """Return h^L at a point, from the values of h along its decreasing order."""
+    sorted_point = np.concatenate([[1.0], point[order], [0.0]])
+    return float(-np.diff(sorted_point) @ chain)
+
+
+def subgradient(order: Ints, chain: Floats) -> Floats:
+    """Return the steps of h along an order, each at its element's place."""
+    steps = np.empty(len(order))
+    steps[order] = np.diff(chain)
+    return steps
+
+
+def best_prefix(chain: Floats) -> int:
+    """Return how many elements the best prefix of a chain has, the shortest of equals.
+
+    The least value of h among the prefixes of the decreasing order of x is at most h^L(x), which is how a point
+    is rounded to a set without loss.
+    """
+    return int(np.argmin(chain))

@@ -1,0 +1,113 @@
+"""Tests of candidate parent sets: all that are undominated, and only those."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from every_dag import consistent_constraints, make_problem, members, problems
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dagopt
+from dagopt.constraints import Constraints
+from dagopt.data.table import ContinuousTable
+from dagopt.exact.candidates import candidate_pool, count_sets
+from dagopt.exact.threads import Workers
+from dagopt.progress import NoProgress
+from dagopt.scores.build import make_score
+from dagopt.stop import Deadline
+
+
+def listed(problem, n_jobs=1):
+    """Return the candidates of each node with their scores."""
+    with Workers(Deadline(), NoProgress(), n_jobs) as workers:
+        pool = candidate_pool(problem.score, problem.knowledge, workers)
+    return [dict(zip(m.tolist(), s.tolist(), strict=True)) for m, s in zip(pool.masks, pool.scores, strict=True)]
+
+
+def undominated(problem):
+    """Return the allowed sets of each node that score more than each of their allowed proper subsets."""
+    n = problem.n_nodes
+    found = []
+    for i in range(n):
+        fits = [m for m in range(1 << n) if not m >> i & 1 and problem.knowledge.allows(i, members(m))]
+        scores = dict(zip(fits, problem.score.local_many([i] * len(fits), [members(m) for m in fits]), strict=True))
+        kept = {}
+        for mask in sorted(fits, key=int.bit_count):
+            if all(scores[mask] > value for other, value in kept.items() if other & ~mask == 0):
+                kept[mask] = scores[mask]
+        found.append(kept)
+    return found
+
+
+def assert_same(found, expected):
+    """Assert that the same sets have the same scores."""
+    for one, other in zip(found, expected, strict=True):
+        assert one.keys() == other.keys()
+        np.testing.assert_allclose([one[m] for m in other], list(other.values()), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "gaussian aic", "bnlearn", "bge", "multinomial", "multinomial aic", "bdeu"])
+@pytest.mark.parametrize("limit", [None, 0, 2, 4])
+@pytest.mark.parametrize("n_samples", [25, 300])
+def test_pool_has_exactly_the_undominated_sets(kind, limit, n_samples):
+    """Bounds never lose a set that beats its subsets, and no other set is kept."""
+    problem = make_problem(kind, 8, 1, Constraints(max_parents=limit), n_samples)
+    assert_same(listed(problem), undominated(problem))
+
+
+@settings(max_examples=60, deadline=None)
+@given(problem=problems(max_nodes=6))
+def test_pool_has_exactly_the_undominated_allowed_sets(problem):
+    """With knowledge the same holds among the allowed sets."""
+    assert_same(listed(problem), undominated(problem))
+
+
+@settings(max_examples=40, deadline=None)
+@given(constraints=consistent_constraints(5))
+def test_number_of_allowed_sets(constraints):
+    """The count of allowed parent sets is what listing them gives."""
+    knowledge = make_problem("gaussian", 5, 0, constraints).knowledge
+    fits = [knowledge.allows(i, members(m)) for i in range(5) for m in range(32)]
+    assert count_sets(knowledge) == sum(fits)
+
+
+@settings(max_examples=30, deadline=None)
+@given(kind=st.sampled_from(["gaussian", "bnlearn", "multinomial", "bdeu"]), seed=st.integers(0, 1000))
+def test_bounds_are_above_all_supersets(kind, seed):
+    """The bound of a set is at least the score of the set and of each of its supersets."""
+    score = make_problem(kind, 6, seed, n_samples=40).score
+    sets = [m for m in range(64) if not m & 1]
+    flat = np.array([j for m in sets for j in members(m)], dtype=np.int64)
+    offsets = np.cumsum([0] + [m.bit_count() for m in sets])
+    values, bounds = score.local_and_bounds(np.zeros(len(sets), dtype=np.int64), flat, offsets)
+    for mask, bound in zip(sets, bounds, strict=True):
+        for other, value in zip(sets, values, strict=True):
+            if mask & ~other == 0:
+                assert value <= bound + 1e-9 * abs(bound)
+
+
+def test_bounds_spare_work():
+    """With few rows and a penalty most of the sets are never scored."""
+    problem = make_problem("multinomial", 12, 0, n_samples=100)
+    scored = 0
+    original = problem.score.local_and_bounds
+
+    def counting(nodes, flat, offsets):
+        nonlocal scored
+        scored += len(nodes)
+        return original(nodes, flat, offsets)
+
+    problem.score.local_and_bounds = counting
+    listed(problem)
+    assert scored < 0.3 * count_sets(problem.knowledge)
+
+
+def test_too_many_columns_are_refused(rng):
+    """More columns than bits in a set are refused with the number that came."""
+    table = ContinuousTable(tuple(f"x{k}" for k in range(63)), rng.normal(size=(10, 63)))
+    with (
+        Workers(Deadline(), NoProgress(), 1) as workers,
+        pytest.raises(dagopt.InputError, match="expected at most 62 columns .* got 63"),
+    ):
+        candidate_pool(make_score(table), Constraints(max_parents=1).resolve(table.names), workers)
