@@ -186,14 +186,23 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         if isinstance(X, (ContinuousTable, DiscreteTable)):
             validate_data(self, pd.DataFrame(columns=list(X.names)), reset=reset, skip_check_array=True)
             return X
-        if isinstance(X, dict):
+        if type(X) is dict:  # and not a sparse array that is one, too
             X = pd.DataFrame(X)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if not hasattr(X, "columns"):
-            X = check_array(
-                X, dtype=None, ensure_all_finite=False, ensure_min_samples=2, ensure_min_features=2, estimator=self
-            )
-        return as_table(X, kind=self.kind)
+            X = check_array(X, dtype=None, ensure_min_samples=2, ensure_min_features=2, estimator=self, input_name="X")
+        try:
+            return as_table(X, kind=self.kind)
+        except TypeError as error:
+            raise InputError(
+                f"expected numbers, text or other single values in the cells of X but got {error}"
+            ) from error
+
+    def __sklearn_tags__(self) -> Any:
+        """Say that cells may hold text."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        return tags
 
 
 @estimator

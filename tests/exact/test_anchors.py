@@ -42,7 +42,7 @@ def test_optimum_of_a_paper_instance_with_25_columns(paper_instances):
 
 def test_optimum_of_lucas(shared_set):
     """The best BIC of LUCAS over all DAGs is -12241.0397, that of its true DAG."""
-    result = dagopt.learn(shared_set("lucas0")[0], "exact")
+    result = dagopt.learn(shared_set("lucas")[0], "exact")
     assert (result.status, result.scope) == ("optimal", "all DAGs")
     assert result.score == pytest.approx(-12241.0397, abs=1e-4)
 

@@ -28,6 +28,7 @@ from dagopt.exact.best_classes import estimate_best_classes, solve_best_classes
 from dagopt.exact.solve import solve_exact
 from dagopt.exact.threads import Workers
 from dagopt.graph.cpdag import cpdag
+from dagopt.kernels import best_classes as kernels
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score
@@ -98,6 +99,28 @@ def test_all_classes_of_five_nodes():
         rtol=1e-10,
     )
     assert len(result.details["best_classes"]) == NUMBER_OF_CLASSES[5]
+
+
+@settings(max_examples=50, deadline=None)
+@given(data=st.data(), n=st.integers(1, 6), width=st.integers(1, 12), seed=st.integers(0, 100))
+def test_lists_of_parent_sets_are_the_best(data, n, width, seed):
+    """Every list has the best allowed sets inside it, each once, from the best down."""
+    node = data.draw(st.integers(0, n - 1))
+    may = data.draw(st.integers(0, (1 << n) - 1)) & ~(1 << node)
+    must = may & data.draw(st.integers(0, (1 << n) - 1))
+    at_most = data.draw(st.integers(0, n))
+    table = np.random.default_rng(seed).integers(0, 9, 1 << n).astype(float)  # with ties
+    masks = np.empty((1 << (n - 1), width), dtype=np.int32)
+    values = np.empty(masks.shape)
+    kernels.best_sets(table, node, must, may, at_most, masks, values)
+    rows = [x for x in range(1 << n) if not x >> node & 1]
+    for x, own, scores in zip(rows, masks.tolist(), values, strict=True):
+        fits = [J for J in range(x + 1) if J & ~(x & may) == 0 and J & must == must and J.bit_count() <= at_most]
+        kept = [J for J in own if J >= 0]
+        expected = sorted((table[J | 1 << node] - table[J] for J in fits), reverse=True)[:width]
+        assert set(kept) <= set(fits)
+        assert len(set(kept)) == len(expected)
+        assert scores[: len(kept)].tolist() == [table[J | 1 << node] - table[J] for J in kept] == expected
 
 
 # --- ties -----------------------------------------------------------------------------------------------------

@@ -47,7 +47,9 @@ def assert_same(found, expected):
         np.testing.assert_allclose([one[m] for m in other], list(other.values()), rtol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["gaussian", "gaussian aic", "bnlearn", "bge", "multinomial", "multinomial aic", "bdeu"])
+@pytest.mark.parametrize(
+    "kind", ["gaussian", "gaussian aic", "bnlearn", "bge", "multinomial", "multinomial aic", "bdeu"]
+)
 @pytest.mark.parametrize("limit", [None, 0, 2, 4])
 @pytest.mark.parametrize("n_samples", [25, 300])
 def test_pool_has_exactly_the_undominated_sets(kind, limit, n_samples):

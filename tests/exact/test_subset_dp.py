@@ -118,9 +118,7 @@ def test_order_and_scale_of_continuous_columns_do_not_matter(score, rng):
     table = continuous_table(9, 2, n_samples=200)
     order, scale = rng.permutation(9), rng.uniform(0.01, 100, 9)
     other = ContinuousTable(tuple(table.names[k] for k in order), (table.values * scale + 5)[:, order])
-    results = [
-        exact(Problem(one, make_score(one, score), Constraints().resolve(one.names))) for one in (table, other)
-    ]
+    results = [exact(Problem(one, make_score(one, score), Constraints().resolve(one.names))) for one in (table, other)]
     shift = 200 * np.log(scale).sum()
     assert results[1].score + shift == pytest.approx(results[0].score, rel=1e-9)
     np.testing.assert_array_equal(results[1].cpdag_adjacency, results[0].cpdag_adjacency[np.ix_(order, order)])
@@ -134,9 +132,7 @@ def test_order_and_labels_of_discrete_columns_do_not_matter(score, rng):
     order = rng.permutation(8)
     renamed = np.array([rng.permutation(int(table.arity[k]))[rows[k]] for k in order])
     other = DiscreteTable.from_codes(table.names, tuple(table.levels[k] for k in order), renamed)
-    results = [
-        exact(Problem(one, make_score(one, score), Constraints().resolve(one.names))) for one in (table, other)
-    ]
+    results = [exact(Problem(one, make_score(one, score), Constraints().resolve(one.names))) for one in (table, other)]
     assert results[0].score == pytest.approx(results[1].score, rel=1e-10)
 
 

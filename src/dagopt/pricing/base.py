@@ -15,7 +15,7 @@ __all__ = ["Priced", "Pricer"]
 
 
 class Priced(NamedTuple):
-    """The outcome of pricing a node: columns with negative reduced cost, the least one found, and whether it is the least."""
+    """Columns with negative reduced cost, the least reduced cost found, and whether it is the least there is."""
 
     columns: list[Column]
     reduced_cost: float

@@ -72,4 +72,5 @@ def make_start_point(name: str, switch_at: int = SWITCH_AT) -> StartPoint:
     """Return a start strategy by name."""
     if name not in START_POINTS:
         raise unknown_name("start strategy", name, START_POINTS)
-    return {"random": RandomStart(), "warm": WarmStart(), "hybrid": Hybrid(switch_at)}[name]
+    strategies: dict[str, StartPoint] = {"random": RandomStart(), "warm": WarmStart(), "hybrid": Hybrid(switch_at)}
+    return strategies[name]

@@ -17,9 +17,11 @@ they are kept, as the propositions need them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,6 +144,28 @@ class ReducedCost:
         first = float(np.prod(score.arity[self.base], dtype=np.float64))
         product = first * np.concatenate([[1.0], np.cumprod(score.arity[chosen], dtype=np.float64)])
         return np.asarray(-joint - score.parameter_cost * (score.arity[self.node] - 1) * product, dtype=np.float64)
+
+    @cached_property
+    def gaussian_form(self) -> tuple[Any, ...] | None:
+        """What the compiled minimum-norm point takes, for a Gaussian score; None for discrete data."""
+        score = self.memory.score
+        if not isinstance(score, GaussianScore):
+            return None
+        matrix, log_scale, _, _ = score.logdet_form()
+        half = 0.5 * score.n_samples
+        steps = np.diff(self._modular) + half * (1 + math.log(2 * math.pi))
+        clusters = np.ascontiguousarray(self.clusters[:, self.candidates])
+        free = ~self.clusters[:, self.base].any(axis=1)
+        return (
+            matrix,
+            log_scale,
+            half,
+            self._with_node,
+            self.candidates,
+            steps,
+            clusters[free],
+            self.cluster_duals[free],
+        )
 
     @cached_property
     def _with_node(self) -> Ints:

@@ -17,18 +17,33 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.kernels import min_norm as kernels
 from dagopt.submodular.lovasz import subgradient
 
-__all__ = ["min_norm"]
+__all__ = ["min_norm", "min_norm_of_chains"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+SetFunction = Callable[[Ints], Floats]
+
 MOST_VERTICES = 2000
 TINY_WEIGHT = 1e-12
 
 
-def min_norm(chain: Callable[[Ints], Floats], linear: Floats, start: Floats, tolerance: float) -> Ints:
-    """Return a set that minimises g(J) - Σ_{j in J} linear_j; parameters as in ``kelley``."""
+def min_norm(g: SetFunction, linear: Floats, start: Floats, tolerance: float) -> Ints:
+    """Return a set that minimises g(J) - Σ_{j in J} linear_j; parameters as in ``kelley``.
+
+    For the g of a Gaussian reduced cost the whole algorithm is one compiled kernel.
+    """
+    form = getattr(getattr(g, "__self__", None), "gaussian_form", None)
+    if form is not None:
+        order = np.argsort(-start, kind="stable")
+        return np.asarray(kernels.min_norm_gaussian(*form, linear, order, tolerance), dtype=np.int64)
+    return min_norm_of_chains(g, linear, start, tolerance)
+
+
+def min_norm_of_chains(chain: SetFunction, linear: Floats, start: Floats, tolerance: float) -> Ints:
+    """Return the same for any submodular function that is given by its values along orders."""
     order = np.argsort(-start, kind="stable")
     best_value, best_set = np.inf, np.empty(0, dtype=np.int64)
 

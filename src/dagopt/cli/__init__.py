@@ -1,0 +1,94 @@
+"""The command ``dagopt``.
+
+Exit codes: 0, all is well; 1, a finding or a difference; 2, bad input, told in one line.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+import dagopt
+from dagopt.cli.graphs import compare, convert, networks
+from dagopt.cli.learning import learn
+from dagopt.cli.show import complain
+from dagopt.cli.tables import doctor, score, simulate
+from dagopt.errors import DagoptError
+
+__all__ = ["app", "main", "run"]
+
+STOPPED_BY_SIGNAL = 128
+
+app = typer.Typer(
+    name="dagopt",
+    help="Learn the structure of a Bayesian network by optimisation, and know how good the answer is.",
+    add_completion=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (learn, doctor, score, compare, simulate, convert, networks):
+    app.command()(command)
+
+
+def _version(shown: bool) -> None:
+    if shown:
+        typer.echo(f"dagopt {dagopt.__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Learn the structure of a Bayesian network by optimisation, and know how good the answer is.
+
+    **Example:** `dagopt learn data.csv --out results`
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command; every expected failure is one line on standard error and exit code 2."""
+    code = run(arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has gone, as in `dagopt ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    try:
+        code = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except DagoptError as error:
+        return complain(str(error))
+    except KeyboardInterrupt:
+        return complain("interrupted") + STOPPED_BY_SIGNAL
+    except BrokenPipeError:
+        return 0
+    except OSError as error:
+        return complain(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "))
+    except MemoryError:
+        return complain("there is not enough memory; use fewer columns= or a smaller max_parents=")
+    except typer.Abort:
+        return complain("aborted")
+    except Exception as error:
+        if hasattr(error, "format_message"):  # a usage error of the command line parser
+            return complain(f"{error.format_message()} (see {_command_of(error)} --help)")
+        raise
+
+
+def _command_of(error: Exception) -> str:
+    """Return the command that a usage error is about."""
+    path = getattr(getattr(error, "ctx", None), "command_path", "")
+    return f"dagopt {path.partition(' ')[2]}".strip()

@@ -1,0 +1,5 @@
+"""``python -m dagopt.cli``."""
+
+from dagopt.cli import main
+
+main()

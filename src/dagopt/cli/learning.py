@@ -1,0 +1,241 @@
+"""The command ``dagopt learn``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dagopt.cli import options as shared
+from dagopt.cli.knowledge import constraints_from
+from dagopt.cli.output import FORMATS, OutputFolder
+from dagopt.cli.show import in_flags, print_json, print_table
+from dagopt.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dagopt.data.table import Table
+    from dagopt.result import Result
+
+__all__ = ["learn"]
+
+MOST_EDGES_SHOWN = 60
+# Options of some methods that have a flag of their own; others are given by --option.
+FLAGS = {
+    "start": "--start",
+    "random_state": "--seed",
+    "n_jobs": "--jobs",
+    "device": "--device",
+    "memory_limit": "--memory-limit",
+    "n_best": "--n-best",
+}
+
+
+def learn(
+    data: shared.Data,
+    method: Annotated[str, typer.Option(help="auto, exact, hc, tabu, pc, mmhc; see below.")] = "auto",
+    score: shared.ScoreName = "bic",
+    convention: shared.Convention = "paper",
+    ess: shared.Ess = 1.0,
+    max_parents: Annotated[int | None, typer.Option(help="The most parents of a column.", show_default="any")] = None,
+    required: Annotated[list[str] | None, typer.Option(help="Edges that must be there: 'A->B,C->D'.")] = None,
+    forbidden: Annotated[list[str] | None, typer.Option(help="Edges that must not be there: 'B->A'.")] = None,
+    tiers: Annotated[str | None, typer.Option(help="Groups in the order of time: 'A,B;C'.")] = None,
+    knowledge: Annotated[Path | None, typer.Option(help="TOML: required, forbidden, tiers, max_parents.")] = None,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds; the best so far is the answer.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of methods that draw random numbers.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
+    start: Annotated[Path | None, typer.Option(help="Graph file to start from (hc, tabu).")] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu or gpu (exact).")] = None,
+    memory_limit: Annotated[str | None, typer.Option(help="Such as 8GB (exact).", show_default="what is free")] = None,
+    n_best: Annotated[int | None, typer.Option(help="How many best equivalence classes to list (exact).")] = None,
+    option: Annotated[list[str] | None, typer.Option(help="Any option of the method, such as alpha=0.01.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for graph files, result.json and report.html.")] = None,
+    formats: Annotated[
+        list[str] | None,
+        typer.Option("--format", help=f"Graph files: {', '.join(FORMATS)}.", show_default="dot,csv"),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No warnings and no progress while it runs.")] = False,
+    columns: shared.Columns = None,
+    kind: shared.Kind = "auto",
+    discretize: shared.Discretize = None,
+    bins: shared.Bins = 3,
+    missing: shared.Missing = "error",
+    na: shared.Na = None,
+    as_json: shared.Json = False,
+) -> None:
+    """Learn the graph of a table, say what is proven about it, and write it down.
+
+    **Examples:**
+
+    `dagopt learn data.csv`
+
+    `dagopt learn data.csv --out results --format dot,graphml --time-limit 60`
+
+    `dagopt learn data.csv --score bdeu --ess 10 --max-parents 3 --required 'smoke->lung' --tiers 'age;smoke,lung'`
+
+    `dagopt learn data.csv --method pc --option alpha=0.01`
+
+    Methods: exact, the proven best DAG (auto takes it); hc, hill climbing; tabu, hill climbing that goes past local
+    optima; pc, a class of DAGs from tests of independence; mmhc, hill climbing among neighbours found by tests.
+
+    Exit code 0, also when the time limit ended the run, which is then said; 2 if the input is bad.
+    """
+    from dagopt.data.table import as_table
+    from dagopt.learning import learn as learned
+
+    folder = OutputFolder.asked(out, formats or [])
+    given = {
+        "start": start,
+        "random_state": seed,
+        "n_jobs": jobs,
+        "device": device,
+        "memory_limit": memory_limit,
+        "n_best": n_best,
+    }
+    name, own = _method_options(method, {key: value for key, value in given.items() if value is not None}, option or [])
+    known = constraints_from(required or [], forbidden or [], tiers, knowledge)
+    reading = shared.data_options(columns, kind, discretize, bins, missing, na)
+    table = as_table(data, **reading)
+    if folder is not None:
+        folder.check(name, table.kind)
+    if not quiet:
+        _warn(data, table, max_parents, reading)
+    result = learned(
+        table,
+        method,
+        score=score,
+        convention=convention,  # type: ignore[arg-type]
+        equivalent_sample_size=ess,
+        constraints=known,
+        max_parents=max_parents,
+        time_limit=time_limit,
+        progress=not quiet,
+        **own,
+    )
+    files = [] if folder is None else folder.write(result, table)
+    if as_json:
+        print_json(result.to_dict() | _classes_for_json(result) | {"files": [str(file) for file in files]})
+    else:
+        _tell(result, files)
+
+
+def _method_options(method: str, given: dict[str, Any], pairs: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """Return the name of the method and its options, or say which of them it does not take."""
+    from dagopt.learning import METHODS, method_name
+
+    name = method_name(method)
+    taken = METHODS[name].options()
+    asked = {key: FLAGS[key] for key in given}
+    for pair in pairs:
+        key, equals, text = (part.strip() for part in pair.partition("="))
+        if not equals or not key:
+            raise InputError(f"expected --option NAME=VALUE but got {pair!r}; for instance --option alpha=0.01")
+        given[key] = _value(text)
+        asked[key] = f"--option {key}"
+    for key, flag in asked.items():
+        if key not in taken:
+            flags = [FLAGS[one] for one in taken if one in FLAGS]
+            others = [f"--option {one}=..." for one in taken if one not in FLAGS]
+            raise InputError(f"method {name!r} takes no {flag}, but it takes {', '.join(flags + others)}")
+    return name, given
+
+
+def _value(text: str) -> Any:
+    """Return a number, None or text, as it is written."""
+    if text.lower() == "none":
+        return None
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _warn(data: str, table: Table, max_parents: int | None, reading: dict[str, Any]) -> None:
+    """Print the doctor's warnings; dropped rows are only told where the file can be read again."""
+    from dagopt.data.doctor import examine, examine_table
+
+    again = reading["missing"] == "drop" and data != "-"
+    found = examine(data, max_parents=max_parents, **reading) if again else examine_table(table, max_parents)
+    for finding in found.warnings:
+        typer.echo(f"warning: {in_flags(finding.line)}", err=True)
+
+
+def _tell(result: Result, files: Sequence[Path]) -> None:
+    typer.echo(result.summary())
+    edges = _edge_frame(result)
+    if len(edges):
+        typer.echo("")
+        more = len(edges) - MOST_EDGES_SHOWN
+        print_table(edges.head(MOST_EDGES_SHOWN), "Edges")
+        if more > 0:
+            typer.echo(f"... and {more} more edges; --out or --json has them all")
+    classes = result.details.get("best_classes", [])
+    if len(classes) > 1:
+        typer.echo("")
+        print_table(_class_frame(classes), "Best equivalence classes")
+    if files:
+        typer.echo("")
+        for file in files:
+            typer.echo(f"wrote {file}")
+
+
+def _edge_frame(result: Result) -> pd.DataFrame:
+    """Return the edges, the most valuable first where the method told what each is worth."""
+    import pandas as pd
+
+    from dagopt.report.view import view_of
+
+    view = view_of(result)
+    rows = [
+        (
+            result.names[edge.tail],
+            "->" if view.starts_with_dag or not edge.free else "--",
+            result.names[edge.head],
+            "either way" if edge.free else "fixed",
+            edge.strength,
+        )
+        for edge in view.edges
+    ]
+    frame = pd.DataFrame(rows, columns=["from", "", "to", "direction", "score gained"])
+    if frame["score gained"].isna().any() or frame.empty:
+        return frame.drop(columns="score gained")
+    return frame.astype({"score gained": float}).sort_values("score gained", ascending=False, kind="stable")
+
+
+def _class_frame(classes: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    import numpy as np
+    import pandas as pd
+
+    rows = [
+        (
+            rank,
+            float(one["score"]),
+            float(classes[0]["score"] - one["score"]),
+            int(np.triu(one["cpdag"] | one["cpdag"].T).sum()),
+        )
+        for rank, one in enumerate(classes, start=1)
+    ]
+    return pd.DataFrame(rows, columns=["rank", "score", "worse by", "edges"])
+
+
+def _classes_for_json(result: Result) -> dict[str, Any]:
+    """Return the best classes, a member of each, as plain values."""
+    from dagopt.graph.dag import Graph
+
+    if "best_classes" not in result.details:
+        return {}
+    return {
+        "best_classes": [
+            {
+                "score": float(one["score"]),
+                "edges": [list(edge) for edge in Graph(one["adjacency"], result.names).directed_edges],
+            }
+            for one in result.details["best_classes"]
+        ]
+    }

@@ -1,0 +1,160 @@
+"""The folder that ``dagopt learn --out`` writes: graph files, the result as JSON, the report."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dagopt.cli.options import listed
+from dagopt.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from dagopt.data.table import Table
+    from dagopt.result import Result
+
+__all__ = ["FORMATS", "OutputFolder", "require_place"]
+
+FORMATS = {
+    "dot": "graph.dot",
+    "csv": "graph.csv",
+    "adjacency": "graph.adj.csv",
+    "graphml": "graph.graphml",
+    "json": "graph.json",
+    "bnlearn": "graph.bnlearn",
+    "bif": "graph.bif",
+    "png": "graph.png",
+    "svg": "graph.svg",
+}
+USUAL = ("dot", "csv")
+NEED_A_DAG = ("bnlearn", "bif")
+PICTURES = ("png", "svg")
+
+
+@dataclass(frozen=True)
+class OutputFolder:
+    """A folder and the graph formats to write into it.
+
+    Parameters
+    ----------
+    path : path
+        The folder; made when something is written, if it is absent.
+    formats : tuple of str
+        Some of ``FORMATS``.
+    """
+
+    path: Path
+    formats: tuple[str, ...]
+
+    @classmethod
+    def asked(cls, path: Path | None, formats: Sequence[str]) -> OutputFolder | None:
+        """Return the folder that the options ask for, after a look whether it can be written."""
+        names = tuple(dict.fromkeys(name.lower() for text in formats for name in listed(text)))
+        for name in names:
+            if name not in FORMATS:
+                raise unknown_name("graph format", name, list(FORMATS))
+        if path is None:
+            if names:
+                raise InputError(f"--format {','.join(names)} needs a folder to write into; add --out FOLDER")
+            return None
+        require_place(path)
+        return cls(path, names or USUAL)
+
+    def check(self, method: str, kind: str) -> None:
+        """Refuse formats that cannot hold what the method will learn."""
+        for name in NEED_A_DAG:
+            if name in self.formats and method == "pc":
+                raise InputError(
+                    f"--format {name} holds only DAGs, but method 'pc' learns a class of them; choose dot, csv or "
+                    f"another format"
+                )
+        if "bif" in self.formats and kind != "discrete":
+            raise InputError(
+                f"--format bif holds tables of discrete columns, but the table is {kind}; choose dot, csv or another "
+                f"format"
+            )
+
+    def write(self, result: Result, table: Table) -> list[Path]:
+        """Write everything, each file whole or not at all, and return the files."""
+        from dagopt.files import write_text
+
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _unwritable(self.path, error) from None
+        files = []
+        for name in self.formats:
+            files.append(self.path / FORMATS[name])
+            _write_graph(result, table, name, files[-1])
+        files.append(self.path / "result.json")
+        write_text(json.dumps(result.to_dict(), indent=2, ensure_ascii=False) + "\n", files[-1])
+        files.append(result.report(self.path / "report.html"))
+        return files
+
+
+def require_place(folder: Path) -> None:
+    """Raise an error unless files can be written into a folder, or it can be made; nothing is left behind."""
+    place = folder
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            pass
+    except OSError as error:
+        raise _unwritable(folder, error) from None
+
+
+def _unwritable(folder: Path, error: OSError) -> InputError:
+    reason = os.strerror(error.errno).lower() if error.errno else str(error)
+    return InputError(f"could not write into {str(folder)!r}: {reason}; choose another folder")
+
+
+def _write_graph(result: Result, table: Table, name: str, path: Path) -> None:
+    from dagopt.graph.formats import write_graph
+
+    if name in PICTURES:
+        _write_picture(result, path)
+    elif name == "bif":
+        _write_tables(result, table, path)
+    else:
+        write_graph(result.graph, path)
+
+
+def _write_picture(result: Result, path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from dagopt.files import replacing
+
+    picture = io.BytesIO()
+    figure = result.plot().get_figure(root=True)
+    assert figure is not None
+    figure.savefig(picture, format=path.suffix[1:])
+    plt.close(figure)
+    with replacing(path) as draft:
+        draft.write_bytes(picture.getvalue())
+
+
+def _write_tables(result: Result, table: Table, path: Path) -> None:
+    """Write the DAG with its tables of probabilities, fitted by maximum likelihood."""
+    import numpy as np
+    import pandas as pd
+
+    from dagopt.data.bif import write_bif
+    from dagopt.data.discrete_network import DiscreteNetwork
+    from dagopt.data.table import DiscreteTable
+
+    assert isinstance(table, DiscreteTable)
+    levels = dict(zip(table.names, table.levels, strict=True))
+    rows = np.repeat(table.codes, table.weights, axis=1)
+    frame = pd.DataFrame(
+        {name: np.array(own, dtype=object)[codes] for (name, own), codes in zip(levels.items(), rows, strict=True)}
+    )
+    write_bif(DiscreteNetwork.fit(frame, result.dag, levels), path)

@@ -1,0 +1,143 @@
+"""Commands about tables: ``dagopt doctor``, ``score`` and ``simulate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dagopt.cli.options import (
+    Bins,
+    Columns,
+    Convention,
+    Data,
+    Discretize,
+    Ess,
+    Json,
+    Kind,
+    Missing,
+    Na,
+    ScoreName,
+    data_options,
+)
+from dagopt.cli.show import FOUND_SOMETHING, in_flags, print_json, print_table
+from dagopt.errors import DagoptError, InputError
+
+__all__ = ["doctor", "score", "simulate"]
+
+
+def doctor(
+    data: Data,
+    columns: Columns = None,
+    kind: Kind = "auto",
+    discretize: Discretize = None,
+    bins: Bins = 3,
+    missing: Missing = "error",
+    na: Na = None,
+    max_parents: Annotated[int | None, typer.Option(help="Parents allowed, to check that rows suffice.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Look at a table before learning from it: what is wrong, what follows, what to do.
+
+    **Example:** `dagopt doctor survey.csv --max-parents 3`
+
+    Exit code 0 if there is nothing to remark, 1 if there is a finding, 2 if the file cannot be read.
+    """
+    from dagopt.data.doctor import examine
+
+    options = data_options(columns, kind, discretize, bins, missing, na)
+    diagnosis = examine(data, max_parents=max_parents, **options)
+    if as_json:
+        print_json(diagnosis.to_dict())
+    else:
+        typer.echo(in_flags(str(diagnosis)))
+    if diagnosis.findings:
+        raise typer.Exit(FOUND_SOMETHING)
+
+
+def score(
+    data: Data,
+    graph: Annotated[str, typer.Argument(help="File with a DAG (see convert), or a model string such as '[A][B|A]'.")],
+    name: ScoreName = "bic",
+    convention: Convention = "paper",
+    ess: Ess = 1.0,
+    per_node: Annotated[bool, typer.Option("--per-node", help="Show every node's parents, score and gain.")] = False,
+    columns: Columns = None,
+    kind: Kind = "auto",
+    discretize: Discretize = None,
+    bins: Bins = 3,
+    missing: Missing = "error",
+    na: Na = None,
+    as_json: Json = False,
+) -> None:
+    """Score a DAG on data; higher is better.
+
+    **Examples:** `dagopt score data.csv graph.dot`, `dagopt score data.csv graph.csv --score bdeu --per-node`
+    """
+    from dagopt.data.table import as_table
+    from dagopt.graph.dag import as_graph, require_dag
+    from dagopt.scores.build import make_score
+
+    table = as_table(data, **data_options(columns, kind, discretize, bins, missing, na))
+    dag = as_graph(graph, table.names)
+    require_dag(dag)
+    scorer = make_score(table, name, convention=convention, equivalent_sample_size=ess)  # type: ignore[arg-type]
+    nodes = scorer.table(dag.adjacency)
+    total = float(nodes["score"].sum())
+    if as_json:
+        shown = {"score": total, "label": scorer.label, "n_samples": scorer.n_samples, "n_edges": dag.n_edges}
+        if per_node:
+            shown["nodes"] = nodes.reset_index().to_dict(orient="records")
+        print_json(shown)
+        return
+    if per_node:
+        print_table(nodes.reset_index(), scorer.label)
+        typer.echo("")
+    typer.echo(f"{total:.4f}  {scorer.label}; {dag.n_edges} edges, {scorer.n_samples} rows")
+
+
+def simulate(
+    out: Annotated[Path, typer.Option(help="Where to write the data (.csv, .tsv, .parquet).")],
+    nodes: Annotated[int, typer.Option(help="Number of columns.")] = 20,
+    samples: Annotated[int, typer.Option(help="Number of rows.")] = 1000,
+    degree: Annotated[float, typer.Option(help="Average number of parents.")] = 1.0,
+    kind: Annotated[str, typer.Option(help="gaussian or discrete.")] = "gaussian",
+    network: Annotated[str | None, typer.Option(help="Sample a bundled network or a .bif file instead.")] = None,
+    graph: Annotated[Path | None, typer.Option(help="Where to write the true graph (.csv, .dot, ...).")] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same data.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Draw data from a random network (section 5.2 of the paper) or from a given one.
+
+    **Examples:** `dagopt simulate --nodes 25 --degree 2 --samples 5000 --out data.csv --graph true.dot`,
+    `dagopt simulate --network alarm --samples 20000 --out alarm.csv`
+    """
+    from dagopt import datasets
+    from dagopt.data.bif import read_bif
+    from dagopt.data.simulate import simulate as drawn
+    from dagopt.data.writing import write_frame
+    from dagopt.graph.formats import write_graph
+
+    if out == graph:
+        raise InputError(f"--out and --graph name the same file {str(out)!r}; give two names")
+    if network is None:
+        data, dag = drawn(nodes, samples, degree, seed, kind=kind)
+    elif network.endswith(".bif"):
+        model = read_bif(network)
+        data, dag = model.sample(samples, seed), model.dag
+    else:
+        data, dag = datasets.load(network, n_samples=samples, random_state=seed)
+    new = graph is not None and not graph.exists()
+    if graph is not None:
+        write_graph(dag, graph)
+    try:
+        write_frame(data, out)
+    except DagoptError:
+        if graph is not None and new:
+            graph.unlink()
+        raise
+    if as_json:
+        print_json({"data": str(out), "rows": len(data), "columns": data.shape[1], "edges": dag.number_of_edges()})
+    else:
+        typer.echo(f"{out}: {len(data)} rows, {data.shape[1]} columns, from a DAG with {dag.number_of_edges()} edges")

@@ -1,0 +1,260 @@
+"""Row generation (appendix B): cluster constraints that a point of the restricted master violates.
+
+A cluster C is violated by x when
+
+    Σ_{i ∈ C} Σ_{J ∩ C ≠ ∅} x_{i←J}  >  |C| - 1.
+
+Integer points have cycles; fractional points are searched by growing clusters greedily from many seeds, and the
+separation problem, which is NP-hard, is solved exactly only to prove that no violated cluster is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.graph.bitsets import members, to_bitsets
+from dagopt.kernels import separation as kernels
+from dagopt.master.pool import ColumnPool
+from dagopt.stop import Deadline
+
+__all__ = ["CUT_TOLERANCE", "PROOF_TOLERANCE", "ColumnArrays", "FractionalSeparator", "Separated", "integer_clusters"]
+
+Cluster = frozenset[int]
+Floats = NDArray[np.float64]
+
+CUT_TOLERANCE = 1e-4  # a cluster violated by less is not worth a row
+PROOF_TOLERANCE = 1e-6  # an LP point that violates no cluster by more satisfies them all
+SUPPORT_TOLERANCE = 1e-9  # LP values up to this are zeros
+STEPS_A_SLICE = 200_000  # of the exact search between two looks at the clock: about 0.1 s
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnArrays:
+    """A pool as arrays: node by node, each node's columns from the best score down, equals by smaller sets.
+
+    Attributes
+    ----------
+    n_nodes : int
+        Number of nodes n.
+    place : int array
+        Where each column is in the pool.
+    node : int array
+        Its node i.
+    words : uint64 array of shape (n_columns, n_words)
+        Its parent set J, 64 nodes a word.
+    score : array
+        Its local score.
+    offsets : int array of length n_nodes + 1
+        Columns ``offsets[i]`` to ``offsets[i + 1]`` are those of node i.
+    """
+
+    n_nodes: int
+    place: NDArray[np.int64]
+    node: NDArray[np.int64]
+    words: NDArray[np.uint64]
+    score: Floats
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, pool: ColumnPool) -> ColumnArrays:
+        """Return the columns of a pool."""
+        node = np.array([column.node for column in pool], dtype=np.int64)
+        score = np.array([column.score for column in pool], dtype=np.float64)
+        size = np.array([column.mask.bit_count() for column in pool], dtype=np.int64)
+        words = _words([column.mask for column in pool], pool.n_nodes)
+        place = np.lexsort((size, -score, node)).astype(np.int64)
+        offsets = np.searchsorted(node[place], np.arange(pool.n_nodes + 1)).astype(np.int64)
+        return cls(pool.n_nodes, place, node[place], words[place], score[place], offsets)
+
+    def without_dominated(self) -> ColumnArrays:
+        """Return the columns that have no subset with at least their score: some best DAG takes only these."""
+        gone = np.empty(len(self.node), dtype=np.bool_)
+        kernels.dominated(self.words, self.offsets, gone)
+        keep = np.flatnonzero(~gone)
+        offsets = np.searchsorted(self.node[keep], np.arange(self.n_nodes + 1)).astype(np.int64)
+        return ColumnArrays(
+            self.n_nodes, self.place[keep], self.node[keep], self.words[keep], self.score[keep], offsets
+        )
+
+    def in_row(self, cluster: Cluster) -> NDArray[np.intp]:
+        """Return the columns that stand in the row of a cluster: node in it, and a parent in it."""
+        row = _words([sum(1 << i for i in cluster)], self.n_nodes)[0]
+        inside = np.isin(self.node, list(cluster))
+        return np.flatnonzero(inside & (self.words & row).any(axis=1))
+
+    def adjacency(self, chosen: NDArray[np.integer]) -> NDArray[np.int8]:
+        """Return the graph that takes these columns, one a node."""
+        graph = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int8)
+        bits = np.unpackbits(self.words[chosen].view(np.uint8), axis=1, bitorder="little")
+        graph[:, self.node[chosen]] = bits[:, : self.n_nodes].T
+        return graph
+
+    def columns_inside(self, adjacency: NDArray[np.int8]) -> NDArray[np.int64] | None:
+        """Return for each node the best column whose parents are among those in a graph; None if a node has none."""
+        parents = _words(to_bitsets(adjacency.T), self.n_nodes)
+        fits = ~(self.words & ~parents[self.node]).any(axis=1)
+        places = np.flatnonzero(fits)
+        nodes, first = np.unique(self.node[places], return_index=True)
+        return places[first] if len(nodes) == self.n_nodes else None
+
+    def near(self, values: Floats) -> NDArray[np.int64] | None:
+        """Return the columns, one a node, of a good DAG near an LP point: an order from it, improved by moves."""
+        some = np.flatnonzero(values > SUPPORT_TOLERANCE)
+        order = np.empty(self.n_nodes, dtype=np.int64)
+        kernels.sink_order(self.node[some], self.words[some], values[some], self.n_nodes, order)
+        nothing = 2.0 * self.n_nodes * (self.score.min() - self.score.max()) - 1.0
+        kernels.improve_order(self.words, self.score, self.offsets, nothing + self.score.min(), order)
+        chosen = np.empty(self.n_nodes, dtype=np.int64)
+        kernels.columns_of_order(self.words, self.offsets, order, chosen)
+        return chosen if (chosen >= 0).all() else None
+
+
+class Separated(NamedTuple):
+    """The answer of the separation problem: the most violated cluster, by how much, and whether that is proven."""
+
+    cluster: Cluster | None
+    violation: float
+    proven: bool
+
+
+def integer_clusters(adjacency: NDArray[np.int8]) -> list[Cluster]:
+    """Return violated clusters of a graph with cycles: each strongly connected component, and short cycles in it.
+
+    The rows of all of them are violated, since every node of a component or cycle has a parent in it. Through each
+    node of a component goes a shortest cycle; each of these is given once, the shorter ones first.
+    """
+    children = to_bitsets(adjacency)
+    found: dict[Cluster, None] = {}
+    for component in _components(children):
+        inside = sum(1 << i for i in component)
+        cycles = {frozenset(_shortest_cycle(children, start, inside)) for start in component}
+        found.update(dict.fromkeys(sorted(cycles, key=lambda cycle: (len(cycle), sorted(cycle)))))
+        found[frozenset(component)] = None
+    return list(found)
+
+
+class FractionalSeparator:
+    """Finds clusters that a fractional LP point violates.
+
+    Parameters
+    ----------
+    most : int
+        How many clusters to return at once, the most violated first.
+    """
+
+    def __init__(self, most: int = 50) -> None:
+        self.most = most
+
+    def separate(self, pool: ColumnPool, values: Floats, deadline: Deadline) -> list[Cluster]:
+        """Return violated clusters, most violated first, by heuristics; by the exact search if they find none."""
+        columns = ColumnArrays.of(pool)
+        own = np.asarray(values, dtype=np.float64)[columns.place]
+        found = self.heuristic(columns, own)
+        if found or deadline.reason is not None:
+            return found
+        cluster = self.most_violated(pool, values, deadline).cluster
+        return [] if cluster is None else [cluster]
+
+    def heuristic(self, columns: ColumnArrays, values: Floats) -> list[Cluster]:
+        """Return clusters violated by more than `CUT_TOLERANCE` that greedy growth finds; values as the columns."""
+        some = np.flatnonzero(values > SUPPORT_TOLERANCE)
+        node, words, mass = columns.node[some], columns.words[some], values[some]
+        seeds = _seeds(node, words, columns.n_nodes)
+        clusters = np.empty((2 * len(seeds), words.shape[1]), dtype=np.uint64)
+        escapes = np.empty(2 * len(seeds))
+        count = kernels.grow_clusters(
+            node, words, mass, columns.n_nodes, seeds, 1.0 - CUT_TOLERANCE, clusters, escapes
+        )
+        if not count:
+            return []
+        distinct, first = np.unique(clusters[:count], axis=0, return_index=True)
+        ranked = np.argsort(escapes[first], kind="stable")[: self.most]
+        return [_cluster_of(distinct[k]) for k in ranked]
+
+    def most_violated(self, pool: ColumnPool, values: Floats, deadline: Deadline) -> Separated:
+        """Return the solution of the separation problem of appendix B.
+
+        The cluster is None where none is violated by more than `PROOF_TOLERANCE`, or none was found in time. When
+        ``proven`` is True no cluster is violated by more than ``violation``.
+        """
+        columns = ColumnArrays.of(pool)
+        own = np.asarray(values, dtype=np.float64)[columns.place]
+        some = np.flatnonzero(own > SUPPORT_TOLERANCE)
+        node, words, mass = columns.node[some], columns.words[some], own[some]
+        best = np.zeros(words.shape[1], dtype=np.uint64)
+        start = 1.0 - PROOF_TOLERANCE
+        least, proven = kernels.least_escape(node, words, mass, columns.n_nodes, start, 1 << 40, best)
+        if least >= start:
+            return Separated(None, PROOF_TOLERANCE, proven)
+        return Separated(_cluster_of(best), 1.0 - least, proven)
+
+
+def _words(masks: list[int], n_nodes: int) -> NDArray[np.uint64]:
+    """Return sets given as integers as rows of 64-bit words."""
+    n_words = max((n_nodes + 63) // 64, 1)
+    raw = b"".join(mask.to_bytes(8 * n_words, "little") for mask in masks)
+    return np.frombuffer(raw, dtype="<u8").reshape(len(masks), n_words).astype(np.uint64)
+
+
+def _cluster_of(row: NDArray[np.uint64]) -> Cluster:
+    return frozenset(members(int.from_bytes(row.astype("<u8").tobytes(), "little")))
+
+
+def _seeds(node: NDArray[np.int64], words: NDArray[np.uint64], n_nodes: int) -> NDArray[np.uint64]:
+    """Return where clusters grow from: each node, and the two ends of each arc that some column has."""
+    bits = np.unpackbits(words.astype("<u8").view(np.uint8), axis=1, bitorder="little")[:, :n_nodes]
+    column, parent = np.nonzero(bits)
+    ends = np.sort(np.column_stack([node[column], parent]), axis=1)
+    pairs = np.unique(ends, axis=0) if len(ends) else ends
+    masks = [1 << i for i in range(n_nodes)] + [(1 << int(a)) | (1 << int(b)) for a, b in pairs]
+    return _words(masks, n_nodes)
+
+
+def _components(children: list[int]) -> list[list[int]]:
+    """Return the strongly connected components of two nodes or more."""
+    parents = [0] * len(children)
+    for i, out in enumerate(children):
+        for j in members(out):
+            parents[j] |= 1 << i
+    found, left = [], (1 << len(children)) - 1
+    while left:
+        start = (left & -left).bit_length() - 1
+        both = _reached(children, start, left) & _reached(parents, start, left)
+        left &= ~(both | 1 << start)
+        if both.bit_count() > 1:
+            found.append(list(members(both)))
+    return found
+
+
+def _reached(children: list[int], start: int, inside: int) -> int:
+    """Return the nodes inside a set that a walk from ``start`` reaches, itself if it comes back."""
+    seen, new = 0, children[start] & inside
+    while new:
+        seen |= new
+        step = 0
+        for node in members(new):
+            step |= children[node]
+        new = step & inside & ~seen
+    return seen
+
+
+def _shortest_cycle(children: list[int], start: int, inside: int) -> list[int]:
+    """Return the nodes of a shortest cycle through a node of a strongly connected set."""
+    before: dict[int, int] = {}
+    layer = [start]
+    while start not in before:
+        following = []
+        for node in layer:
+            for child in members(children[node] & inside):
+                if child not in before:
+                    before[child] = node
+                    following.append(child)
+        layer = following
+    cycle = [start]
+    while (node := before[cycle[-1]]) != start:
+        cycle.append(node)
+    return cycle
