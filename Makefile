@@ -46,7 +46,12 @@ lint: $(VENV)/dev
 	@echo "ruff ..." && $(BIN)/ruff check src tests benchmarks && $(BIN)/ruff format --check src tests benchmarks
 	@echo "mypy ..." && $(BIN)/mypy
 
-bench: $(VENV)/test
+$(VENV)/bench: pyproject.toml | $(VENV)/test
+	@echo "installing the packages that are compared with ..."
+	@$(PIP) --editable '.[bench]'
+	@touch $@
+
+bench: $(VENV)/bench
 	@$(BIN)/python -m benchmarks
 
 clean:

@@ -32,7 +32,7 @@ def test_sizes_are_read(size, expected):
 @pytest.mark.parametrize("size", ["", "lots", "8 XB", "1.2.3GB", ".", "-1GB", "0MB", 0, -5, float("nan"), float("inf")])
 def test_sizes_that_are_none_are_refused(size):
     """What is no positive number of bytes is refused with what came."""
-    with pytest.raises(dagopt.InputError, match="expected memory_limit= .* but got "):
+    with pytest.raises(dagopt.InputError, match=r"expected memory_limit= .* but got "):
         parse_bytes(size)
 
 
@@ -66,16 +66,17 @@ def test_smaller_of_what_is_free_and_what_is_left_to_the_container(monkeypatch, 
 @pytest.mark.parametrize(
     "files, expected",
     [
-        ({"memory.max": "1000\n", "memory.current": "400\n"}, 600),
-        ({"memory.max": "1000\n", "memory.current": "1400\n"}, 0),
-        ({"memory.max": "max\n", "memory.current": "400\n"}, None),
+        ({"max": "1000\n", "current": "400\n", "stat": "anon 9\n"}, 600),
+        ({"max": "1000\n", "current": "400\n", "stat": "anon 9\ninactive_file 300\nactive_file 7\n"}, 900),
+        ({"max": "1000\n", "current": "1400\n", "stat": ""}, 0),
+        ({"max": "max\n", "current": "400\n", "stat": ""}, None),
         ({}, None),
     ],
 )
 def test_limit_of_a_container(monkeypatch, tmp_path, files, expected):
-    """The container's files give what is left, None without a limit or without the files."""
+    """The container's files give what is left, cached files not counted; None without a limit or without them."""
     for name, content in files.items():
-        (tmp_path / name).write_text(content)
+        (tmp_path / f"memory.{name}").write_text(content)
     monkeypatch.setattr(memory, "Path", lambda path: tmp_path / str(path).rpartition("/")[2])
     assert memory._from_cgroup() == expected
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dagopt.data.simulate import simulate
     from dagopt.data.table import as_table
     from dagopt.errors import DagoptError, InputError
+    from dagopt.estimators import MMHC, ExactDP, HillClimbing, StablePC, Tabu
     from dagopt.graph.dag import Graph
     from dagopt.graph.formats import read_graph, write_graph
     from dagopt.graph.metrics import compare
@@ -22,11 +23,16 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "MMHC",
     "Constraints",
     "DagoptError",
+    "ExactDP",
     "Graph",
+    "HillClimbing",
     "InputError",
     "Result",
+    "StablePC",
+    "Tabu",
     "as_table",
     "compare",
     "datasets",
@@ -44,8 +50,13 @@ __all__ = [
 _HOMES = {
     "Constraints": "dagopt.constraints",
     "DagoptError": "dagopt.errors",
+    "ExactDP": "dagopt.estimators",
     "Graph": "dagopt.graph.dag",
+    "HillClimbing": "dagopt.estimators",
     "InputError": "dagopt.errors",
+    "MMHC": "dagopt.estimators",
+    "StablePC": "dagopt.estimators",
+    "Tabu": "dagopt.estimators",
     "as_table": "dagopt.data.table",
     "compare": "dagopt.graph.metrics",
     "examine": "dagopt.data.doctor",

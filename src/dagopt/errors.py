@@ -27,5 +27,5 @@ def quoted(names: Iterable[object], most: int = 6) -> str:
 def unknown_name(what: str, name: object, known: Sequence[str]) -> InputError:
     """Return the error for a name that is not among the known ones, with the nearest spelling."""
     near = get_close_matches(str(name), known, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else f"; there are: {quoted(known)}"
+    hint = f"; did you mean {near[0]!r}?" if near else f"; there are: {quoted(known, 12)}"
     return InputError(f"unknown {what} {str(name)!r}{hint}")

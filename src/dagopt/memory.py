@@ -18,7 +18,7 @@ def available_bytes() -> int:
     """Return the bytes that can be taken without swapping, and 2 GiB where that cannot be found out."""
     free = _from_meminfo() or _from_windows() or _from_sysconf()
     limit = _from_cgroup()
-    known = [value for value in (free, limit) if value]
+    known = [value for value in (free, limit) if value is not None]
     return min(known) if known else 2 * 2**30
 
 
@@ -56,9 +56,11 @@ def _from_cgroup() -> int | None:
     try:
         limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
         used = int(Path("/sys/fs/cgroup/memory.current").read_text())
+        cached = re.search(r"^inactive_file (\d+)", Path("/sys/fs/cgroup/memory.stat").read_text(), re.MULTILINE)
     except (OSError, ValueError):
         return None
-    return None if limit == "max" else max(int(limit) - used, 0)
+    kept = used - (int(cached[1]) if cached else 0)  # files in the cache make room when memory is wanted
+    return None if limit == "max" else max(int(limit) - kept, 0)
 
 
 def _from_sysconf() -> int | None:

@@ -110,6 +110,6 @@ def test_too_many_columns_are_refused(rng):
     table = ContinuousTable(tuple(f"x{k}" for k in range(63)), rng.normal(size=(10, 63)))
     with (
         Workers(Deadline(), NoProgress(), 1) as workers,
-        pytest.raises(dagopt.InputError, match="expected at most 62 columns .* got 63"),
+        pytest.raises(dagopt.InputError, match=r"expected at most 62 columns .* got 63"),
     ):
         candidate_pool(make_score(table), Constraints(max_parents=1).resolve(table.names), workers)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import naive
 import numpy as np
 import pytest
 from every_dag import NUMBER_OF_CLASSES, NUMBER_OF_DAGS, classes, make_problem, masks_of, parent_sets, totals
+
+import naive
 
 
 @pytest.mark.parametrize("n", NUMBER_OF_DAGS)

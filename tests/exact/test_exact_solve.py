@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -182,7 +183,7 @@ def test_progress_is_a_true_fraction(options):
     progress = Recorded()
     dagopt.learn(continuous_table(16, 0).values, "exact", progress=progress, **options)
     assert progress.closed == 1
-    assert len(progress.notes) == 1
+    assert "about" in progress.notes[-1]
     assert all(0 <= fraction <= 1 for _, fraction in progress.updates)
     for (phase, fraction), (later, after) in zip(progress.updates, progress.updates[1:], strict=False):
         assert phase != later or fraction <= after
@@ -214,9 +215,9 @@ def test_options_are_checked(options, message):
 def test_workers_run_every_piece_once():
     """All pieces run, on any number of threads."""
     for n_jobs in (1, 2, 5):
-        done = []
+        done: list[int] = []
         with Workers(Deadline(), NoProgress(), n_jobs) as workers:
-            workers.each("phase", [lambda k=k: done.append(k) for k in range(30)], 30)
+            workers.each("phase", [partial(done.append, k) for k in range(30)], 30)
             workers.each("nothing", [], 0)
         assert sorted(done) == list(range(30))
 

@@ -70,7 +70,7 @@ def test_pool_refuses_a_node_as_its_own_parent():
 def test_pool_refuses_too_many_nodes():
     """More nodes than bits in a set are refused."""
     names = [f"x{k}" for k in range(63)]
-    with pytest.raises(dagopt.InputError, match="at most 62 nodes .* got 63"):
+    with pytest.raises(dagopt.InputError, match=r"at most 62 nodes .* got 63"):
         Pool.of(names, [[0]] * 63, [[0.0]] * 63)
 
 

@@ -14,7 +14,7 @@ import typer
 
 import dagopt
 from dagopt.cli.graphs import compare, convert, networks
-from dagopt.cli.learning import learn
+from dagopt.cli.learning import LearnCommand, learn
 from dagopt.cli.show import complain
 from dagopt.cli.tables import doctor, score, simulate
 from dagopt.errors import DagoptError
@@ -25,12 +25,12 @@ STOPPED_BY_SIGNAL = 128
 
 app = typer.Typer(
     name="dagopt",
-    help="Learn the structure of a Bayesian network by optimisation, and know how good the answer is.",
     add_completion=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (learn, doctor, score, compare, simulate, convert, networks):
+app.command(cls=LearnCommand)(learn)
+for command in (doctor, score, compare, simulate, convert, networks):
     app.command()(command)
 
 

@@ -88,7 +88,9 @@ def _write_fitted(graph: Any, data: str, target: Path) -> None:
 
     if target.suffix != ".bif":
         raise InputError(f"expected a .bif target to fit tables from --data but got {target}; name it *.bif")
-    frame = as_frame(data, kind="discrete")
+    frame = as_frame(data)
+    if frame.dtypes.iloc[0].kind == "f":
+        raise InputError(f"expected discrete columns in {data} to fit tables but they are continuous; cut them first")
     dag = as_graph(graph, list(frame.columns))
     require_dag(dag)
     write_bif(DiscreteNetwork.fit(frame, dag.to_networkx()), target)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from dagopt.cli import options as shared
 from dagopt.cli.knowledge import constraints_from
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from dagopt.data.table import Table
     from dagopt.result import Result
 
-__all__ = ["learn"]
+__all__ = ["LearnCommand", "learn"]
 
 MOST_EDGES_SHOWN = 60
 # Options of some methods that have a flag of their own; others are given by --option.
@@ -34,13 +35,27 @@ FLAGS = {
 }
 
 
+class LearnCommand(TyperCommand):
+    """The command, which looks the methods up only when its help is asked for."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help, with the methods below it."""
+        from dagopt.learning import METHODS, method_name
+
+        listed = [f"- **{name}**: {method.about}" for name, method in METHODS.items()]
+        self.epilog = "\n".join(["Methods:", "", *listed, f"- **auto**: {method_name('auto')}, the default"])
+        super().format_help(ctx, formatter)
+
+
 def learn(
     data: shared.Data,
-    method: Annotated[str, typer.Option(help="auto, exact, hc, tabu, pc, mmhc; see below.")] = "auto",
+    method: Annotated[str, typer.Option(help="How to learn; the methods are listed below.")] = "auto",
     score: shared.ScoreName = "bic",
     convention: shared.Convention = "paper",
     ess: shared.Ess = 1.0,
-    max_parents: Annotated[int | None, typer.Option(help="The most parents of a column.", show_default="any")] = None,
+    max_parents: Annotated[
+        int | None, typer.Option(min=0, help="The most parents of a column.", show_default="any")
+    ] = None,
     required: Annotated[list[str] | None, typer.Option(help="Edges that must be there: 'A->B,C->D'.")] = None,
     forbidden: Annotated[list[str] | None, typer.Option(help="Edges that must not be there: 'B->A'.")] = None,
     tiers: Annotated[str | None, typer.Option(help="Groups in the order of time: 'A,B;C'.")] = None,
@@ -78,9 +93,6 @@ def learn(
     `dagopt learn data.csv --score bdeu --ess 10 --max-parents 3 --required 'smoke->lung' --tiers 'age;smoke,lung'`
 
     `dagopt learn data.csv --method pc --option alpha=0.01`
-
-    Methods: exact, the proven best DAG (auto takes it); hc, hill climbing; tabu, hill climbing that goes past local
-    optima; pc, a class of DAGs from tests of independence; mmhc, hill climbing among neighbours found by tests.
 
     Exit code 0, also when the time limit ended the run, which is then said; 2 if the input is bad.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -28,6 +28,7 @@ _FLAGS = {
     "score": "--score",
     "convention": "--convention",
     "equivalent_sample_size": "--ess",
+    "mean_weight": "--ess",
     "max_parents": "--max-parents",
     "time_limit": "--time-limit",
     "random_state": "--seed",
@@ -39,7 +40,11 @@ _FLAGS = {
     "n_nodes": "--nodes",
     "n_samples": "--samples",
 }
-_OPTION = re.compile(rf"(?<![\w-])({'|'.join(_FLAGS)})=(?:'([\w.-]+)'|(?=(\w?)))")
+# Followed by = and perhaps a value; without = only names that are no words of English.
+_OPTION = re.compile(
+    rf"(?<![\w'-])(?:(?P<set>{'|'.join(_FLAGS)})=(?:'(?P<text>[\w.-]+)'|(?=(?P<value>\w?)))"
+    rf"|(?P<named>{'|'.join(name for name in _FLAGS if '_' in name)})(?![\w']))"
+)
 
 
 def in_flags(message: str) -> str:
@@ -49,11 +54,13 @@ def in_flags(message: str) -> str:
     --------
     >>> in_flags("use kind='discrete', or leave it out with columns=; max_parents=3 is usual")
     'use --kind discrete, or leave it out with --columns; --max-parents 3 is usual'
+    >>> in_flags("expected n_best to be >= 1")
+    'expected --n-best to be >= 1'
     """
 
     def flag(found: re.Match[str]) -> str:
-        value = found[2] or ""
-        return _FLAGS[found[1]] + (" " if value or found[3] else "") + value
+        text = found["text"] or ""
+        return _FLAGS[found["set"] or found["named"]] + (" " if text or found["value"] else "") + text
 
     return _OPTION.sub(flag, message)
 

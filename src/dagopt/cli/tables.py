@@ -35,7 +35,7 @@ def doctor(
     bins: Bins = 3,
     missing: Missing = "error",
     na: Na = None,
-    max_parents: Annotated[int | None, typer.Option(help="Parents allowed, to check that rows suffice.")] = None,
+    max_parents: Annotated[int | None, typer.Option(min=0, help="Parents allowed, to check that rows suffice.")] = None,
     as_json: Json = False,
 ) -> None:
     """Look at a table before learning from it: what is wrong, what follows, what to do.
@@ -75,6 +75,7 @@ def score(
 
     **Examples:** `dagopt score data.csv graph.dot`, `dagopt score data.csv graph.csv --score bdeu --per-node`
     """
+    from dagopt.data.doctor import examine_table
     from dagopt.data.table import as_table
     from dagopt.graph.dag import as_graph, require_dag
     from dagopt.scores.build import make_score
@@ -84,6 +85,8 @@ def score(
     require_dag(dag)
     scorer = make_score(table, name, convention=convention, equivalent_sample_size=ess)  # type: ignore[arg-type]
     nodes = scorer.table(dag.adjacency)
+    for finding in examine_table(table, int(dag.adjacency.sum(axis=0).max())).errors:
+        typer.echo(f"warning: {in_flags(finding.line)}", err=True)
     total = float(nodes["score"].sum())
     if as_json:
         shown = {"score": total, "label": scorer.label, "n_samples": scorer.n_samples, "n_edges": dag.n_edges}

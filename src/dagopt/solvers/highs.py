@@ -83,7 +83,9 @@ class LinearProgram:
         self.n_columns += 1
         return self.n_columns - 1
 
-    def add_row(self, lower: float, upper: float, columns: Sequence[int], values: Sequence[float]) -> int:
+    def add_row(
+        self, lower: float, upper: float, columns: Sequence[int], values: Sequence[float] | NDArray[np.float64]
+    ) -> int:
         """Add a row over columns that exist; return its place."""
         self._highs.addRow(
             lower,
@@ -97,8 +99,8 @@ class LinearProgram:
 
     def set_costs(self, first: int, costs: Sequence[float] | NDArray[np.float64]) -> None:
         """Change the costs of the columns from ``first`` on."""
-        for k, cost in enumerate(costs):
-            self._highs.changeColCost(first + k, float(cost))
+        places = np.arange(first, first + len(costs), dtype=np.int32)
+        self._highs.changeColsCost(len(costs), places, np.asarray(costs, dtype=np.float64))
 
     def remove_rows(self, first: int) -> None:
         """Remove the rows from ``first`` on."""

@@ -122,7 +122,7 @@ class Acyclic(Conshdlr):
             self.model.cacheRowExtensions(row)
             for k in ks: self.model.addVarToRow(row, tx[k], 1.0)
             self.model.flushRowExtensions(row)
-            cut |= bool(self.model.addCut(row, forcecut=force))
+            cut |= bool(self.model.addCut(row, forcecut=force or bool(E("FORCE"))))
             self.model.releaseRow(row)
             added=True
         self.t["row"]+=time.perf_counter()-t; self.t["ncut"]+=len(clusters)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.submodular.decomposition import ReducedCost
-from dagopt.submodular.kelley import kelley
+from dagopt.submodular.kelley import CuttingPlanes
 from dagopt.submodular.lovasz import decreasing_order, extension, subgradient
 from dagopt.submodular.min_norm import min_norm
 
@@ -18,7 +19,9 @@ __all__ = ["CONVEX_STEPS", "ConvexStep", "Visited", "dca"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-ConvexStep = Callable[[Callable[[Ints], Floats], Floats, Floats, float], Ints]
+SetFunction = Callable[[Ints], Floats]
+ConvexStep = Callable[[SetFunction, int], Callable[[Floats, Floats, float], Ints]]
+"""Takes g and its number of elements, returns what minimises g^L(x) - <y, x> for y, a first point and a tolerance."""
 
 MOST_STEPS = 100
 
@@ -40,7 +43,7 @@ def dca(cost: ReducedCost, start: Floats, convex_step: ConvexStep, epsilon: floa
     start : array
         x^0.
     convex_step : callable
-        Minimises g^L(x) - <y, x>; see ``kelley``.
+        Makes what minimises g^L(x) - <y, x>; see ``CONVEX_STEPS``.
     epsilon : float
         Stop when z changes by less.
 
@@ -55,10 +58,11 @@ def dca(cost: ReducedCost, start: Floats, convex_step: ConvexStep, epsilon: floa
     order = decreasing_order(point)
     f = cost.f(order)
     values = [extension(point, order, cost.g(order) - f)]
+    minimise = convex_step(cost.g, cost.size)
     visited: list[Visited] = []
     for _ in range(MOST_STEPS):  # 3
         slope = subgradient(order, f)  # 4
-        chosen = convex_step(cost.g, slope, point, 0.1 * epsilon)  # 5
+        chosen = minimise(slope, point, 0.1 * epsilon)  # 5
         point = np.zeros(cost.size)
         point[chosen] = 1.0
         order = decreasing_order(point)
@@ -70,4 +74,8 @@ def dca(cost: ReducedCost, start: Floats, convex_step: ConvexStep, epsilon: floa
     return visited, values
 
 
-CONVEX_STEPS: dict[str, ConvexStep] = {"kelley": kelley, "min-norm": min_norm}
+def _min_norm_step(g: SetFunction, size: int) -> Callable[[Floats, Floats, float], Ints]:
+    return partial(min_norm, g)
+
+
+CONVEX_STEPS: dict[str, ConvexStep] = {"kelley": CuttingPlanes, "min-norm": _min_norm_step}

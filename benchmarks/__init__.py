@@ -1,0 +1,1 @@
+"""Speed and quality, as ratios within one run: ``make bench``."""
