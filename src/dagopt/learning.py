@@ -52,6 +52,7 @@ class Method:
 
 METHODS = {
     "exact": Method("dagopt.exact.solve", "solve_exact", "the proven best DAG, by dynamic programming over subsets"),
+    "order": Method("dagopt.order_search", "solve_order", "local search over orders of the columns, from many starts"),
     "cg-dca": Method("dagopt.cg_dca", "solve_cg_dca", "row and column generation with DCA pricing"),
     "cg-dca-paper": Method("dagopt.cg_dca", "solve_cg_dca_paper", "exactly the paper's CG-DCA"),
     "hc": Method("dagopt.search.hill_climbing", "solve_hc", "hill climbing over additions, deletions and reversals"),

@@ -21,7 +21,7 @@ from dagopt.errors import DagoptError
 
 __all__ = ["app", "main", "run"]
 
-STOPPED_BY_SIGNAL = 128
+INTERRUPTED = 130  # as shells have it
 
 app = typer.Typer(
     name="dagopt",
@@ -68,27 +68,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     try:
-        code = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+        code = app(args=None if arguments is None else list(arguments), prog_name="dagopt", standalone_mode=False)
+        if code == INTERRUPTED:
+            complain("interrupted")
         return code if isinstance(code, int) else 0
     except DagoptError as error:
         return complain(str(error))
-    except KeyboardInterrupt:
-        return complain("interrupted") + STOPPED_BY_SIGNAL
+    except (KeyboardInterrupt, typer.Abort):
+        complain("interrupted")
+        return INTERRUPTED
     except BrokenPipeError:
         return 0
     except OSError as error:
         return complain(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "))
     except MemoryError:
         return complain("there is not enough memory; use fewer columns= or a smaller max_parents=")
-    except typer.Abort:
-        return complain("aborted")
     except Exception as error:
         if hasattr(error, "format_message"):  # a usage error of the command line parser
-            return complain(f"{error.format_message()} (see {_command_of(error)} --help)")
+            command = getattr(getattr(error, "ctx", None), "command_path", "dagopt")
+            return complain(f"{error.format_message()} (see {command} --help)")
         raise
-
-
-def _command_of(error: Exception) -> str:
-    """Return the command that a usage error is about."""
-    path = getattr(getattr(error, "ctx", None), "command_path", "")
-    return f"dagopt {path.partition(' ')[2]}".strip()

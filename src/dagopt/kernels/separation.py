@@ -15,7 +15,6 @@ import numpy as np
 from numba import njit
 
 ONE = np.uint64(1)
-LOW6 = np.uint64(63)
 
 
 @njit(cache=True, nogil=True)
@@ -155,64 +154,58 @@ def grow_clusters(node, words, mass, n_nodes, seeds, most_escape, clusters, esca
 
 
 @njit(cache=True, nogil=True)
-def least_escape(node, words, mass, n_nodes, start, most_steps, best):  # type: ignore[no-untyped-def]
-    """Search all clusters for the least escape below ``start``; the cluster is written to ``best``.
+def _weigh(node, words, mass, inside, open_, weight):  # type: ignore[no-untyped-def]
+    """Return the escape that is certain and the one still undecided; ``weight`` gets the latter's part a node."""
+    certain = 0.0
+    undecided = 0.0
+    weight[:] = 0.0
+    for k in range(node.shape[0]):
+        if not _has(inside, node[k]) or _meets(words[k], inside):
+            continue
+        if not _meets(words[k], open_):
+            certain += mass[k]
+            continue
+        undecided += mass[k]
+        for j in range(weight.shape[0]):
+            if _has(words[k], j) and _has(open_, j):
+                weight[j] += mass[k]
+    return certain, undecided
 
-    Depth-first over nodes that are in, out or open. The mass of columns of nodes that are in and whose parents are
-    all out can only grow, which is the bound. The smallest node of the cluster is fixed first, then nodes are
-    decided that take most undecided mass of the nodes that are in. Returns the least escape, ``start`` if there is
-    none below, and whether the search was finished within ``most_steps``.
+
+@njit(cache=True, nogil=True)
+def least_escape(node, words, mass, n_nodes, smallest, start, most_steps, best):  # type: ignore[no-untyped-def]
+    """Search all clusters with a given smallest node for the least escape below ``start``, into ``best``.
+
+    Depth-first over nodes that are in, out or open, those first that decide most. The mass of columns whose node is
+    in and whose parents are all out can only grow, which is the bound. Returns the least escape, ``start`` if there
+    is none below, and the steps taken, more than ``most_steps`` if the search was given up.
     """
-    n_words = words.shape[1]
-    inside = np.zeros((2 * n_nodes + 2, n_words), dtype=np.uint64)
-    open_ = np.zeros((2 * n_nodes + 2, n_words), dtype=np.uint64)
+    inside = np.zeros((n_nodes + 1, words.shape[1]), dtype=np.uint64)
+    open_ = np.zeros((n_nodes + 1, words.shape[1]), dtype=np.uint64)
     weight = np.empty(n_nodes)
+    _flip(inside[0], smallest)
+    for j in range(smallest + 1, n_nodes):
+        _flip(open_[0], j)
     least = start
     steps = 0
-    for smallest in range(n_nodes):
-        depth = 0
-        inside[0] = 0
-        open_[0] = 0
-        _flip(inside[0], smallest)
-        for j in range(smallest + 1, n_nodes):
-            _flip(open_[0], j)
-        while depth >= 0:
-            steps += 1
-            if steps > most_steps:
-                return least, False
-            bound = 0.0
-            undecided = 0.0
-            weight[:] = 0.0
-            for k in range(node.shape[0]):
-                if not _has(inside[depth], node[k]) or _meets(words[k], inside[depth]):
-                    continue
-                if not _meets(words[k], open_[depth]):
-                    bound += mass[k]
-                    continue
-                undecided += mass[k]
-                for j in range(smallest + 1, n_nodes):
-                    if _has(words[k], j) and _has(open_[depth], j):
-                        weight[j] += mass[k]
-            if bound >= least:
-                depth -= 1
-                continue
-            if bound + undecided < least:
-                least = bound + undecided
-                best[:] = inside[depth]
-            chosen = -1
-            for j in range(smallest + 1, n_nodes):
-                if weight[j] > 0 and (chosen < 0 or weight[j] > weight[chosen]):
-                    chosen = j
-            if chosen < 0:
-                depth -= 1
-                continue
-            inside[depth + 1] = inside[depth]
-            open_[depth + 1] = open_[depth]
-            _flip(open_[depth], chosen)  # out, for later
-            _flip(inside[depth + 1], chosen)
-            _flip(open_[depth + 1], chosen)
-            depth += 1
-    return least, True
+    depth = 0
+    while depth >= 0 and steps <= most_steps:
+        steps += 1
+        certain, undecided = _weigh(node, words, mass, inside[depth], open_[depth], weight)
+        if certain + undecided < least:
+            least = certain + undecided
+            best[:] = inside[depth]
+        chosen = np.argmax(weight)
+        if certain >= least or weight[chosen] == 0.0:
+            depth -= 1
+            continue
+        inside[depth + 1] = inside[depth]
+        open_[depth + 1] = open_[depth]
+        _flip(open_[depth], chosen)  # out, when the search comes back
+        _flip(inside[depth + 1], chosen)
+        _flip(open_[depth + 1], chosen)
+        depth += 1
+    return least, steps
 
 
 @njit(cache=True, nogil=True)
@@ -264,62 +257,67 @@ def _best(words, scores, first, last, before, nothing):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
+def _values(words, scores, offsets, nothing, order, value):  # type: ignore[no-untyped-def]
+    """Fill ``value`` with each node's best score along an order."""
+    before = np.zeros(words.shape[1], dtype=np.uint64)
+    for i in order:
+        value[i] = _best(words, scores, offsets[i], offsets[i + 1], before, nothing)
+        _flip(before, i)
+
+
+@njit(cache=True, nogil=True)
+def _best_move(words, scores, offsets, nothing, order, value, at):  # type: ignore[no-untyped-def]
+    """Return the best place for the node at place ``at``, which stays unless the gain is above 1e-9."""
+    v = order[at]
+    before_v = np.zeros(words.shape[1], dtype=np.uint64)
+    before_u = np.zeros(words.shape[1], dtype=np.uint64)
+    gain, target = 1e-9, at
+    for step in (1, -1):
+        before_v[:] = 0
+        for p in range(at):
+            _flip(before_v, order[p])
+        change = 0.0
+        p = at + step
+        while 0 <= p < order.shape[0]:
+            u = order[p]
+            before_u[:] = before_v
+            if step == -1:  # v comes before u, and u no longer before v
+                _flip(before_u, u)
+                _flip(before_u, v)
+            change += _best(words, scores, offsets[u], offsets[u + 1], before_u, nothing) - value[u]
+            _flip(before_v, u)
+            here = change + _best(words, scores, offsets[v], offsets[v + 1], before_v, nothing) - value[v]
+            if here > gain:
+                gain, target = here, p
+            p += step
+    return target
+
+
+@njit(cache=True, nogil=True)
 def improve_order(words, scores, offsets, nothing, order):  # type: ignore[no-untyped-def]
     """Move one node at a time to its best place in the order until nothing moves.
 
     Columns ``offsets[i]`` to ``offsets[i + 1]`` are those of node ``i``, from the best score down; ``nothing`` counts
     for a node none of whose columns fits.
     """
-    n = order.shape[0]
-    n_words = words.shape[1]
-    value = np.empty(n)
-    before = np.zeros(n_words, dtype=np.uint64)
-    own = np.zeros(n_words, dtype=np.uint64)
-    for p in range(n):
-        i = order[p]
-        value[i] = _best(words, scores, offsets[i], offsets[i + 1], before, nothing)
-        _flip(before, i)
+    value = np.empty(order.shape[0])
+    _values(words, scores, offsets, nothing, order, value)
     moved = True
     while moved:
         moved = False
-        for v in range(n):
+        for v in range(order.shape[0]):
             at = 0
             while order[at] != v:
                 at += 1
-            gain, target = 1e-9, at
-            for step in (1, -1):
-                own[:] = 0
-                for p in range(at):
-                    _flip(own, order[p])
-                change = 0.0
-                p = at + step
-                while 0 <= p < n:
-                    u = order[p]
-                    # the nodes before v and u together, without both
-                    if step == 1:
-                        before[:] = own
-                    else:
-                        before[:] = own
-                        _flip(before, u)
-                        _flip(before, v)
-                    change += _best(words, scores, offsets[u], offsets[u + 1], before, nothing) - value[u]
-                    _flip(own, u)
-                    here = change + _best(words, scores, offsets[v], offsets[v + 1], own, nothing) - value[v]
-                    if here > gain:
-                        gain, target = here, p
-                    p += step
+            target = _best_move(words, scores, offsets, nothing, order, value, at)
             if target == at:
                 continue
-            moved = True
             step = 1 if target > at else -1
             for p in range(at, target, step):
                 order[p] = order[p + step]
             order[target] = v
-            before[:] = 0
-            for p in range(n):
-                i = order[p]
-                value[i] = _best(words, scores, offsets[i], offsets[i + 1], before, nothing)
-                _flip(before, i)
+            _values(words, scores, offsets, nothing, order, value)
+            moved = True
 
 
 @njit(cache=True, nogil=True)

@@ -18,6 +18,8 @@ from dagopt.errors import DagoptError
 
 __all__ = ["LinearProgram", "LinearSolution", "SolverError"]
 
+DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4  # HiGHS's "simplex_strategy"; the dual one is its own choice
+
 
 class SolverError(DagoptError, RuntimeError):
     """An LP ended in a way that cannot happen for the programs of this library."""
@@ -109,14 +111,17 @@ class LinearProgram:
             self.n_rows = first
 
     def solve(self) -> LinearSolution:
-        """Return an optimal point, from the last basis on."""
-        self._highs.run()
-        if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        """Return an optimal point, from the last basis on; where that fails, from scratch by either simplex."""
+        if not self._run():
             self._highs.clearSolver()
-            self._highs.run()
-        status = self._highs.getModelStatus()
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise SolverError(f"expected an optimal LP but HiGHS says {self._highs.modelStatusToString(status)}")
+            if not self._run():
+                self._highs.clearSolver()
+                self._highs.setOptionValue("simplex_strategy", PRIMAL_SIMPLEX)
+                optimal = self._run()
+                self._highs.setOptionValue("simplex_strategy", DUAL_SIMPLEX)
+                if not optimal:
+                    status = self._highs.modelStatusToString(self._highs.getModelStatus())
+                    raise SolverError(f"expected an optimal LP but HiGHS says {status}")
         solution = self._highs.getSolution()
         duals = np.array(solution.row_dual, dtype=np.float64)
         return LinearSolution(
@@ -124,3 +129,8 @@ class LinearProgram:
             np.array(solution.col_value, dtype=np.float64),
             duals if self._maximise else -duals,
         )
+
+    def _run(self) -> bool:
+        """Run HiGHS and say whether the point is optimal."""
+        self._highs.run()
+        return bool(self._highs.getModelStatus() == highspy.HighsModelStatus.kOptimal)

@@ -9,6 +9,9 @@ With ``joint(S)`` = -N/2 log det Σ̂_SS + const, or Σ c log c = -N H(S) + cons
 * Gaussian:  g(J) = -joint(J + i) + Λ|J| + clusters + λ_i,   f(J) = -joint(J);
 * discrete:  g(J) = -joint(J + i) + clusters + λ_i,          f(J) = -joint(J) - Λ (a_i - 1) Π a_j.
 
+The convention of bnlearn adds to a Gaussian penalty a convex function of |J|, which f takes with a minus: a convex
+function of the size is supermodular.
+
 Notes
 -----
 The subgradients printed in section 3.2 of the paper leave out the factors N/2 and N of the propositions; here
@@ -35,6 +38,7 @@ __all__ = ["ChainMemory", "ReducedCost", "check_score"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+LARGE_PENALTY = 1e9  # stands for an infinite one
 
 
 def check_score(score: Score) -> None:
@@ -128,9 +132,9 @@ class ReducedCost:
         joint = self.memory.chain(np.concatenate([self._with_node, chosen]))[len(self.base) + 1 :]
         g = self.node_dual - joint + self._modular[: len(joint)]
         if len(self.cluster_duals):
-            steps = np.zeros(len(joint))
+            steps = np.zeros(len(joint) + 1)  # the last one is for clusters that are never met
             np.add.at(steps, self._first_meeting(chosen), self.cluster_duals)
-            g = g + np.cumsum(steps)
+            g = g + np.cumsum(steps[:-1])
         return g
 
     def f(self, order: Ints) -> Floats:
@@ -139,7 +143,7 @@ class ReducedCost:
         joint = self.memory.chain(np.concatenate([self.base, chosen]))[len(self.base) :]
         score = self.memory.score
         if isinstance(score, GaussianScore):
-            return -joint
+            return np.asarray(-joint - self._excess[: len(joint)], dtype=np.float64)
         assert isinstance(score, MultinomialScore)
         first = float(np.prod(score.arity[self.base], dtype=np.float64))
         product = first * np.concatenate([[1.0], np.cumprod(score.arity[chosen], dtype=np.float64)])
@@ -173,17 +177,27 @@ class ReducedCost:
 
     @cached_property
     def _modular(self) -> Floats:
-        """The penalty of a Gaussian score by the number of candidates taken; nothing for discrete data."""
+        """Λ|J| of a Gaussian score by the number of candidates taken; nothing for discrete data."""
         score = self.memory.score
+        sizes = np.arange(len(self.base), len(self.base) + self.size + 1)
+        rate = score.parameter_cost if isinstance(score, GaussianScore) else 0.0
+        return np.asarray(rate * sizes, dtype=np.float64)
+
+    @cached_property
+    def _excess(self) -> Floats:
+        """What the penalty of a Gaussian score is above Λ|J|: nothing, or convex in the number of parents.
+
+        Where it is infinite a steep parabola stands for it, which is convex too.
+        """
         sizes = range(len(self.base), len(self.base) + self.size + 1)
-        if not isinstance(score, GaussianScore):
-            return np.zeros(len(sizes))
-        return np.array([score.penalty(self.node, range(size)) for size in sizes])
+        penalty = np.array([self.memory.score.penalty(self.node, range(size)) for size in sizes])
+        beyond = np.cumsum(np.isinf(penalty)).astype(np.float64)
+        return np.where(beyond > 0, LARGE_PENALTY * beyond**2, penalty - self._modular)
 
     def _first_meeting(self, chosen: Ints) -> Ints:
-        """Return after how many candidates each cluster is met; the length of the chain where it never is."""
+        """Return after how many candidates each cluster is met; one more than there are where it never is."""
         hit = np.concatenate([self.clusters[:, self.base].any(axis=1)[:, None], self.clusters[:, chosen]], axis=1)
-        return np.where(hit.any(axis=1), hit.argmax(axis=1), len(chosen))
+        return np.where(hit.any(axis=1), hit.argmax(axis=1), len(chosen) + 1)
 
     def value(self, chosen: Sequence[int] | Ints) -> float:
         """Return z of one set of positions, by a chain through it."""
