@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dagopt.data.simulate import simulate
     from dagopt.data.table import as_table
     from dagopt.errors import DagoptError, InputError
-    from dagopt.estimators import MMHC, ExactDP, HillClimbing, StablePC, Tabu
+    from dagopt.estimators import CGDCA, MMHC, ExactDP, HillClimbing, OrderSearch, StablePC, Tabu
     from dagopt.graph.dag import Graph
     from dagopt.graph.formats import read_graph, write_graph
     from dagopt.graph.metrics import compare
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "CGDCA",
     "MMHC",
     "Constraints",
     "DagoptError",
@@ -30,6 +31,7 @@ __all__ = [
     "Graph",
     "HillClimbing",
     "InputError",
+    "OrderSearch",
     "Result",
     "StablePC",
     "Tabu",
@@ -50,11 +52,13 @@ __all__ = [
 _HOMES = {
     "Constraints": "dagopt.constraints",
     "DagoptError": "dagopt.errors",
+    "CGDCA": "dagopt.estimators",
     "ExactDP": "dagopt.estimators",
     "Graph": "dagopt.graph.dag",
     "HillClimbing": "dagopt.estimators",
     "InputError": "dagopt.errors",
     "MMHC": "dagopt.estimators",
+    "OrderSearch": "dagopt.estimators",
     "StablePC": "dagopt.estimators",
     "Tabu": "dagopt.estimators",
     "as_table": "dagopt.data.table",

@@ -36,6 +36,7 @@ from dagopt.trace import Trace
 __all__ = ["Options", "solve_cg_dca", "solve_cg_dca_paper"]
 
 MOST_BOUND_CANDIDATES = 15  # free candidates a node up to which all parent sets are priced at the end
+ROUNDING = 1e-10  # of a score, as a share of it
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,6 @@ def solve_cg_dca(
     random_state: int = 0,
     checkpoint: str | Path | None = None,
     resume: bool = False,
-    method: str = "cg-dca",
 ) -> Result:
     """Run CG-DCA; see ``Options`` for the options.
 
@@ -127,8 +127,6 @@ def solve_cg_dca(
         Where pool, clusters and incumbent are saved after every pass.
     resume : bool
         Continue from the checkpoint if it is there; the answer is that of a run never stopped.
-    method : str
-        The name that the result carries.
 
     Returns
     -------
@@ -138,10 +136,7 @@ def solve_cg_dca(
     options = Options(
         init, switch_at, convex_step, pricing, integer_solver, epsilon, tolerance, max_passes, max_columns, random_state
     )
-    run = _Run(problem, options, deadline, progress, checkpoint)
-    if resume and checkpoint is not None and Path(checkpoint).exists():
-        run.restore(load_checkpoint(checkpoint, run.identity(), problem.n_nodes))
-    return run.result(method)
+    return _solve(problem, options, deadline, progress, checkpoint, resume, "cg-dca")
 
 
 def solve_cg_dca_paper(
@@ -159,17 +154,26 @@ def solve_cg_dca_paper(
 
     The integer master is solved to optimality, so which solver does it changes nothing but the time.
     """
-    return solve_cg_dca(
-        problem,
-        deadline=deadline,
-        progress=progress,
-        integer_solver=integer_solver,
-        random_state=random_state,
-        max_passes=max_passes,
-        checkpoint=checkpoint,
-        resume=resume,
-        method="cg-dca-paper",
-    )
+    options = Options(integer_solver=integer_solver, random_state=random_state, max_passes=max_passes)
+    return _solve(problem, options, deadline, progress, checkpoint, resume, "cg-dca-paper")
+
+
+def _solve(
+    problem: Problem,
+    options: Options,
+    deadline: Deadline,
+    progress: Progress,
+    checkpoint: str | Path | None,
+    resume: bool,
+    method: str,
+) -> Result:
+    """Run, from a checkpoint if there is one to resume."""
+    if resume and checkpoint is None:
+        raise InputError("expected checkpoint= with resume=True but got none; name the file of the run to continue")
+    run = _Run(problem, options, deadline, progress, checkpoint)
+    if resume and checkpoint is not None and Path(checkpoint).exists():
+        run.restore(load_checkpoint(checkpoint, run.identity(), problem.n_nodes))
+    return run.result(method)
 
 
 class _Run:
@@ -223,8 +227,7 @@ class _Run:
         self.master.add_clusters(saved.clusters)
         self.master.rebuild()
         self.incumbent = saved.incumbent
-        self.trace.rows = saved.trace
-        self.trace.passes = saved.passes + 1
+        self.trace.resume(saved.trace, saved.passes)
         self.rng.bit_generator.state = saved.random_state
         if self.incumbent is not None:
             self.trace.best = self.problem.score.total(self.incumbent)
@@ -257,6 +260,7 @@ class _Run:
             state = Checkpoint.of(self.identity(), self.master, dag, passes, self.rng, self.trace.rows)
             save_checkpoint(state, self.checkpoint)
             self.master.rebuild()  # as a resumed run will, so that both go the same way
+            self.pricer.forget()
 
     # --- what the loop tells ---
 
@@ -291,7 +295,8 @@ class _Run:
         dag = greedy_dag(self.master.pool) if self.incumbent is None else self.incumbent
         score = self.problem.score.total(dag)
         bound = self.bound() if converged else None
-        proven = bound is not None and bound - score <= self.options.tolerance * max(abs(score), 1.0)
+        slack = self.options.tolerance * self.problem.n_nodes + ROUNDING * abs(score)
+        proven = bound is not None and bound - score <= slack
         notes = [f"integer master: {self.integer_solver.name}"]
         if not converged and self.deadline.reason is None:
             notes.append("stopped by a limit on passes or columns")
@@ -318,7 +323,7 @@ class _Run:
     def bound(self) -> float | None:
         """Return a bound on all DAGs where every parent set can be priced, else None.
 
-        For any duals, no DAG scores more than the LP's value plus what the best column of each node could gain.
+        For any duals, no DAG scores more than their value plus what the best column of each node could gain.
         """
         free = max(len(self.pricer.candidates(i)) for i in range(self.problem.n_nodes))
         if free > MOST_BOUND_CANDIDATES:
@@ -329,4 +334,6 @@ class _Run:
         gains = [
             pricer.price(i, self.master, lp, nothing, self.deadline).reduced_cost for i in range(self.problem.n_nodes)
         ]
-        return lp.value - float(np.sum(np.minimum(gains, 0.0)))
+        most = np.array([len(cluster) - 1.0 for cluster in self.master.clusters])
+        value = float(lp.node_duals.sum() + lp.cluster_duals @ most)
+        return value - float(np.sum(np.minimum(gains, 0.0)))

@@ -74,23 +74,34 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path) -> None:
         "random_state": checkpoint.random_state,
         "trace": checkpoint.trace,
     }
-    write_text(json.dumps(content), path)
+    write_text(json.dumps(content, default=lambda number: number.item()), path)  # numpy's own numbers, too
 
 
 def load_checkpoint(path: str | Path, problem: dict[str, Any], n_nodes: int) -> Checkpoint:
     """Read a checkpoint of the same problem, or raise an error that names what differs."""
+    text = read_text(path)
+    damaged = InputError(f"{path} is no checkpoint of a run, or a damaged one; start anew without resume=")
     try:
-        content = json.loads(read_text(path))
-        if content["dagopt_checkpoint"] != 1:
-            raise KeyError
-    except (json.JSONDecodeError, KeyError, TypeError):
-        raise InputError(f"{path} is no checkpoint of a run; start anew without resume=") from None
+        content = json.loads(text)
+        saved = dict(content["problem"]) if content["dagopt_checkpoint"] == 1 else None
+    except (KeyError, TypeError, ValueError):
+        raise damaged from None
+    if saved is None:
+        raise damaged
     for key, value in problem.items():
-        if content["problem"].get(key) != value:
+        if saved.get(key) != value:
             raise InputError(
-                f"{path} belongs to another run: {key} was {content['problem'].get(key)!r} and is now {value!r}; "
+                f"{path} belongs to another run: {key} was {saved.get(key)!r} and is now {value!r}; "
                 f"give the same data and options, or start anew without resume="
             )
+    try:
+        return _checkpoint_of(content, n_nodes)
+    except (IndexError, KeyError, TypeError, ValueError):
+        raise damaged from None
+
+
+def _checkpoint_of(content: dict[str, Any], n_nodes: int) -> Checkpoint:
+    """Return the checkpoint that the content of a file describes."""
     dag = None
     if content["incumbent"] is not None:
         dag = np.zeros((n_nodes, n_nodes), dtype=np.int8)

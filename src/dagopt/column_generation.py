@@ -58,7 +58,8 @@ class ColumnGeneration:
     tolerance : float
         A reduced cost counts as negative below minus this: "until rc >= 0" of the paper never ends in floating point.
     after_pass : callable, optional
-        Called at the end of every pass, as for checkpoints.
+        Called at the end of every pass but the one that ends the loop, as for checkpoints: from the last one the
+        end is reached again.
     """
 
     def __init__(
@@ -112,9 +113,9 @@ class ColumnGeneration:
             self.master.add_clusters(list(solution.clusters))
             dag = dag if solution.adjacency is None else solution.adjacency
             self.observer.integers(solution, dag)
-            self.after_pass(dag)
             if previous is not None and dag is not None and np.array_equal(dag, previous):  # 23
                 return dag, True
+            self.after_pass(dag)
         return dag, False
 
 

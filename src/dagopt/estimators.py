@@ -27,7 +27,7 @@ from dagopt.progress import Progress
 from dagopt.result import Result
 from dagopt.scores.build import Convention, make_score
 
-__all__ = ["MMHC", "ExactDP", "HillClimbing", "StablePC", "StructureLearner", "Tabu"]
+__all__ = ["CGDCA", "MMHC", "ExactDP", "HillClimbing", "OrderSearch", "StablePC", "StructureLearner", "Tabu"]
 
 LARGEST_SEED = 2**31 - 1
 
@@ -239,6 +239,101 @@ class ExactDP(StructureLearner):
     memory_limit: int | float | str | None = None
     n_jobs: int | None = None
     n_best: int = 1
+
+
+@estimator
+class CGDCA(StructureLearner):
+    """CG-DCA: row and column generation whose pricing is a difference of submodular functions.
+
+    Parameters
+    ----------
+    init : {"hybrid", "random", "warm"}
+        Start points of pricing (section 4.1 of the paper).
+    switch_at : int
+        Columns of a node from which ``hybrid`` starts warm.
+    convex_step : {"kelley", "min-norm"}
+        How the convex programs of DCA are solved; both exactly.
+    pricing : {"dca", "exhaustive"}
+        ``exhaustive`` looks at all parent sets, while they are few.
+    integer_solver : {"auto", "dp", "scip", "gurobi"}
+        How the best DAG over the columns is found.
+    epsilon, tolerance : float
+        Thresholds of DCA and of reduced costs.
+    max_passes, max_columns : int, optional
+        Limits beside the time.
+    random_state : int, RandomState, Generator or None
+        Of the random start points.
+    checkpoint : path, optional
+        Where the run is saved after every pass.
+    resume : bool
+        Continue from the checkpoint if it is there.
+
+    Notes
+    -----
+    The other parameters and the attributes are those of ``StructureLearner``; ``penalty`` must be a penalised
+    likelihood.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=6, n_samples=500, random_state=1)
+    >>> dagopt.CGDCA(convex_step="min-norm").fit(data).result_.method
+    'cg-dca'
+    """
+
+    method: ClassVar[str] = "cg-dca"
+
+    init: str = "hybrid"
+    switch_at: int = 50
+    convex_step: str = "kelley"
+    pricing: str = "dca"
+    integer_solver: str = "auto"
+    epsilon: float = 1e-6
+    tolerance: float = 1e-6
+    max_passes: int | None = None
+    max_columns: int | None = None
+    random_state: Any = 0
+    checkpoint: Any = None
+    resume: bool = False
+
+    @classmethod
+    def paper(cls, **parameters: Any) -> CGDCA:
+        """Return exactly the paper's method: hybrid start, switch at 50, Kelley, no other heuristic."""
+        return cls(**{"init": "hybrid", "switch_at": 50, "convex_step": "kelley", "pricing": "dca", **parameters})
+
+
+@estimator
+class OrderSearch(StructureLearner):
+    """Local search over orders of the columns, from many starts.
+
+    Parameters
+    ----------
+    restarts : int, optional
+        Independent searches.
+    kicks : int, optional
+        How often each is disturbed and continued.
+    candidates : int, optional
+        Gaussian data: candidate parents kept for each column.
+    random_state : int, RandomState, Generator or None
+        Of starts and disturbances.
+    n_jobs : int, optional
+        Threads; all cores unless given.
+    start : graph, optional
+        A DAG to begin at.
+
+    Notes
+    -----
+    The other parameters and the attributes are those of ``StructureLearner``.
+    """
+
+    method: ClassVar[str] = "order"
+
+    restarts: int | None = None
+    kicks: int | None = None
+    candidates: int | None = None
+    random_state: Any = 0
+    n_jobs: int | None = None
+    start: Any = None
 
 
 @estimator

@@ -51,9 +51,10 @@ class Method:
 
 
 METHODS = {
+    "auto": Method("dagopt.auto", "solve_auto", "exact while it fits memory and patience, else order search"),
     "exact": Method("dagopt.exact.solve", "solve_exact", "the proven best DAG, by dynamic programming over subsets"),
     "order": Method("dagopt.order_search", "solve_order", "local search over orders of the columns, from many starts"),
-    "cg-dca": Method("dagopt.cg_dca", "solve_cg_dca", "row and column generation with DCA pricing"),
+    "cg-dca": Method("dagopt.cg_dca", "solve_cg_dca", "row and column generation with DCA pricing (CG-DCA)"),
     "cg-dca-paper": Method("dagopt.cg_dca", "solve_cg_dca_paper", "exactly the paper's CG-DCA"),
     "hc": Method("dagopt.search.hill_climbing", "solve_hc", "hill climbing over additions, deletions and reversals"),
     "tabu": Method("dagopt.search.tabu", "solve_tabu", "hill climbing that walks on past local optima, but never back"),
@@ -140,10 +141,8 @@ def learn(
 
 def method_name(name: str) -> str:
     """Return the method that a name stands for, or raise the error that lists the methods."""
-    if name == "auto":
-        return "exact"
     if name not in METHODS:
-        raise unknown_name("method", name, ["auto", *METHODS])
+        raise unknown_name("method", name, list(METHODS))
     return name
 
 

@@ -130,7 +130,7 @@ class Result:
         elif self.status == "optimal":
             lines.append(f"bound   {self.bound:.4f}  proven optimal over {self.scope}")
         else:
-            lines.append(f"bound   {self.bound:.4f}  no DAG over {self.scope} is better by more than {self.gap:.4%}")
+            lines.append(f"bound   {self.bound:.4f}  no DAG is better by more than {self.gap:.4%} (over {self.scope})")
         lines.append(f"status  {self.status}: {_PLAIN_STATUS[self.status]}, {self.method}, {self.seconds:.2f} s")
         lines += [f"note    {note}" for note in self.notes]
         lines += [f"warning {finding.message}" for finding in self.findings]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,9 @@ from numpy.typing import NDArray
 from dagopt.progress import Progress
 from dagopt.stop import Deadline
 
-__all__ = ["Trace"]
+__all__ = ["COLUMNS", "Trace"]
+
+COLUMNS = ["seconds", "pass", "phase", "lp", "score", "columns", "rows", "reduced_cost"]
 
 
 class Trace:
@@ -25,17 +28,22 @@ class Trace:
         Whose clock is used.
     progress : Progress
         Told at every row.
-    rows : list of dict, optional
-        Rows of an earlier run that is resumed.
     """
 
-    def __init__(self, deadline: Deadline, progress: Progress, rows: list[dict[str, object]] | None = None) -> None:
-        self.rows = list(rows or [])
+    def __init__(self, deadline: Deadline, progress: Progress) -> None:
+        self.rows: list[dict[str, object]] = []
         self.passes = 1
         self.best = -np.inf
         self.parts: dict[str, float] = {}
         self._deadline = deadline
         self._progress = progress
+        self._before = 0.0  # seconds of the run that is resumed
+
+    def resume(self, rows: list[dict[str, Any]], passes: int) -> None:
+        """Go on after the rows and passes of an earlier run; its seconds count."""
+        self.rows = list(rows)
+        self.passes = passes + 1
+        self._before = float(rows[-1]["seconds"]) if rows else 0.0
 
     def add(
         self, phase: str, lp: float, columns: int, rows: int, reduced_costs: NDArray[np.float64] | None = None
@@ -44,7 +52,7 @@ class Trace:
         worst = None if reduced_costs is None else float(np.min(reduced_costs))
         finite = worst is not None and np.isfinite(worst)
         row: dict[str, object] = {
-            "seconds": self._deadline.elapsed(),
+            "seconds": self._before + self._deadline.elapsed(),
             "pass": self.passes,
             "phase": phase,
             "lp": lp,
@@ -74,5 +82,5 @@ class Trace:
             self.parts[part] = self.parts.get(part, 0.0) + time.perf_counter() - start
 
     def frame(self) -> pd.DataFrame:
-        """Return the rows as a table."""
-        return pd.DataFrame(self.rows)
+        """Return the rows as a table, which has its columns even where nothing happened."""
+        return pd.DataFrame(self.rows) if self.rows else pd.DataFrame(columns=COLUMNS)

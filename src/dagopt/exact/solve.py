@@ -24,7 +24,7 @@ from dagopt.result import Result
 from dagopt.scores.multinomial import CountingScore
 from dagopt.stop import Deadline
 
-__all__ = ["Estimate", "estimate_exact", "solve_exact", "solve_given_pool"]
+__all__ = ["Device", "Estimate", "estimate_exact", "memory_in_bytes", "solve_exact", "solve_given_pool"]
 
 Device = Literal["auto", "cpu", "gpu"]
 Answer = tuple[NDArray[np.int8], float]  # a DAG, and how far off the scores may be that it was chosen by
@@ -88,6 +88,11 @@ def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
     return min(pooled, tabled, key=lambda way: (not way.fits, way.seconds))
 
 
+def memory_in_bytes(memory_limit: int | float | str | None) -> int:
+    """Return a memory limit in bytes: as given, or most of what is free."""
+    return int(SHARE_OF_FREE_MEMORY * available_bytes()) if memory_limit is None else parse_bytes(memory_limit)
+
+
 def solve_exact(
     problem: Problem,
     *,
@@ -124,7 +129,7 @@ def solve_exact(
     """
     if device not in ("auto", "cpu", "gpu"):
         raise InputError(f"expected device= 'auto', 'cpu' or 'gpu' but got {device!r}")
-    limit = int(SHARE_OF_FREE_MEMORY * available_bytes()) if memory_limit is None else parse_bytes(memory_limit)
+    limit = memory_in_bytes(memory_limit)
     workers = Workers(deadline, progress, n_jobs)
     if n_best != 1:
         from dagopt.exact.best_classes import solve_best_classes
@@ -149,7 +154,7 @@ def solve_given_pool(
     n_jobs: int | None = None,
 ) -> Result:
     """Return the proven best DAG over given candidate parent sets, such as those of a ``.jkl`` file."""
-    limit = int(SHARE_OF_FREE_MEMORY * available_bytes()) if memory_limit is None else parse_bytes(memory_limit)
+    limit = memory_in_bytes(memory_limit)
     if pool_bytes(pool.n_nodes) > limit:
         raise InputError(
             f"the best DAG over a pool of {pool.n_nodes} nodes needs {readable(pool_bytes(pool.n_nodes))} but the "

@@ -32,7 +32,7 @@ def _flip(row, j):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _meets(row, other):  # type: ignore[no-untyped-def]
     """Say whether two sets have a node in common."""
-    for w in range(row.shape[0]):
+    for w in range(row.shape[0]):  # noqa: SIM110
         if row[w] & other[w]:
             return True
     return False
@@ -41,7 +41,7 @@ def _meets(row, other):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _inside(row, other):  # type: ignore[no-untyped-def]
     """Say whether the first set is a subset of the second."""
-    for w in range(row.shape[0]):
+    for w in range(row.shape[0]):  # noqa: SIM110
         if row[w] & ~other[w]:
             return False
     return True
@@ -94,11 +94,7 @@ def _shrink(node, words, mass, n_nodes, cluster, value):  # type: ignore[no-unty
                 continue
             _flip(trial, j)
             other = escape(node, words, mass, trial)
-            empty = True
-            for w in range(trial.shape[0]):
-                if trial[w]:
-                    empty = False
-            if not empty and other <= value:
+            if _meets(trial, trial) and other <= value:  # not empty
                 _flip(cluster, j)
                 value = other
                 again = True

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.errors import InputError
 from dagopt.graph.bitsets import members, to_bitsets
 from dagopt.kernels import separation as kernels
 from dagopt.master.pool import ColumnPool
@@ -29,7 +30,9 @@ Floats = NDArray[np.float64]
 CUT_TOLERANCE = 1e-4  # a cluster violated by less is not worth a row
 PROOF_TOLERANCE = 1e-6  # an LP point that violates no cluster by more satisfies them all
 SUPPORT_TOLERANCE = 1e-9  # LP values up to this are zeros
-STEPS_A_SLICE = 200_000  # of the exact search between two looks at the clock: about 0.1 s
+STEPS_A_NODE = 100_000  # of the exact search, for one smallest node; after that the separation IP takes over
+
+NO_DAG = "no DAG can be made of the candidate parent sets; add the empty set of some nodes to the pool"
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,28 +96,64 @@ class ColumnArrays:
         graph[:, self.node[chosen]] = bits[:, : self.n_nodes].T
         return graph
 
-    def columns_inside(self, adjacency: NDArray[np.int8]) -> NDArray[np.int64] | None:
-        """Return for each node the best column whose parents are among those in a graph; None if a node has none."""
+    def taken(self, values: Floats) -> NDArray[np.int64]:
+        """Return for each node the column with the largest value."""
+        own = zip(self.offsets[:-1], self.offsets[1:], strict=True)
+        return np.array([first + np.argmax(values[first:last]) for first, last in own], dtype=np.int64)
+
+    def inside(self, adjacency: NDArray[np.int8]) -> NDArray[np.int64] | None:
+        """Return for each node its best column whose parents are among those in a graph; None if a node has none."""
         parents = _words(to_bitsets(adjacency.T), self.n_nodes)
-        fits = ~(self.words & ~parents[self.node]).any(axis=1)
-        places = np.flatnonzero(fits)
+        places = np.flatnonzero(~(self.words & ~parents[self.node]).any(axis=1))
         nodes, first = np.unique(self.node[places], return_index=True)
-        return places[first] if len(nodes) == self.n_nodes else None
+        return places[first].astype(np.int64) if len(nodes) == self.n_nodes else None
 
     def near(self, values: Floats) -> NDArray[np.int64] | None:
-        """Return the columns, one a node, of a good DAG near an LP point: an order from it, improved by moves."""
+        """Return the columns of a good DAG near an LP point, one a node; None if the order found allows none.
+
+        The last node is the one that the columns of the others need least, and so on; then nodes move in the order
+        while that helps.
+        """
         some = np.flatnonzero(values > SUPPORT_TOLERANCE)
         order = np.empty(self.n_nodes, dtype=np.int64)
         kernels.sink_order(self.node[some], self.words[some], values[some], self.n_nodes, order)
-        nothing = 2.0 * self.n_nodes * (self.score.min() - self.score.max()) - 1.0
-        kernels.improve_order(self.words, self.score, self.offsets, nothing + self.score.min(), order)
+        low, high = self.score.min(), self.score.max()
+        nothing = low - 2.0 * self.n_nodes * (high - low) - 1.0
+        kernels.improve_order(self.words, self.score, self.offsets, nothing, order)
         chosen = np.empty(self.n_nodes, dtype=np.int64)
         kernels.columns_of_order(self.words, self.offsets, order, chosen)
         return chosen if (chosen >= 0).all() else None
 
+    def start(self, incumbent: NDArray[np.int8] | None) -> NDArray[np.int64] | None:
+        """Return the columns of a DAG to start from: the incumbent's or those of a first order, whichever is better.
+
+        Parents of the incumbent that are no column are replaced by the best column inside them.
+        """
+        if (np.diff(self.offsets) == 0).any():
+            raise InputError(NO_DAG)
+        best = self.offsets[:-1]  # each node's best column, as if there were no cycles
+        taken = np.zeros(len(self.node))
+        taken[best] = 1.0
+        found = [self.near(taken), None if incumbent is None else self.inside(incumbent)]
+        return max((own for own in found if own is not None), key=lambda own: self.score[own].sum(), default=None)
+
+    def ceiling(self) -> float:
+        """Return the sum of the best scores, which no DAG exceeds."""
+        return float(self.score[self.offsets[:-1]].sum())
+
 
 class Separated(NamedTuple):
-    """The answer of the separation problem: the most violated cluster, by how much, and whether that is proven."""
+    """The answer of the separation problem.
+
+    Attributes
+    ----------
+    cluster : frozenset of int or None
+        The most violated cluster found; None if none is violated by more than `PROOF_TOLERANCE`.
+    violation : float
+        By how much it is violated.
+    proven : bool
+        Whether no cluster is violated by more.
+    """
 
     cluster: Cluster | None
     violation: float
@@ -144,10 +183,13 @@ class FractionalSeparator:
     ----------
     most : int
         How many clusters to return at once, the most violated first.
+    most_steps : int
+        After how many steps for one node the exact search leaves the work to the separation IP.
     """
 
-    def __init__(self, most: int = 50) -> None:
+    def __init__(self, most: int = 50, most_steps: int = STEPS_A_NODE) -> None:
         self.most = most
+        self.most_steps = most_steps
 
     def separate(self, pool: ColumnPool, values: Floats, deadline: Deadline) -> list[Cluster]:
         """Return violated clusters, most violated first, by heuristics; by the exact search if they find none."""
@@ -166,9 +208,7 @@ class FractionalSeparator:
         seeds = _seeds(node, words, columns.n_nodes)
         clusters = np.empty((2 * len(seeds), words.shape[1]), dtype=np.uint64)
         escapes = np.empty(2 * len(seeds))
-        count = kernels.grow_clusters(
-            node, words, mass, columns.n_nodes, seeds, 1.0 - CUT_TOLERANCE, clusters, escapes
-        )
+        count = kernels.grow_clusters(node, words, mass, columns.n_nodes, seeds, 1.0 - CUT_TOLERANCE, clusters, escapes)
         if not count:
             return []
         distinct, first = np.unique(clusters[:count], axis=0, return_index=True)
@@ -178,19 +218,43 @@ class FractionalSeparator:
     def most_violated(self, pool: ColumnPool, values: Floats, deadline: Deadline) -> Separated:
         """Return the solution of the separation problem of appendix B.
 
-        The cluster is None where none is violated by more than `PROOF_TOLERANCE`, or none was found in time. When
-        ``proven`` is True no cluster is violated by more than ``violation``.
+        A depth-first search solves it as a rule; where that takes too many steps, the separation IP does.
         """
         columns = ColumnArrays.of(pool)
         own = np.asarray(values, dtype=np.float64)[columns.place]
         some = np.flatnonzero(own > SUPPORT_TOLERANCE)
         node, words, mass = columns.node[some], columns.words[some], own[some]
         best = np.zeros(words.shape[1], dtype=np.uint64)
-        start = 1.0 - PROOF_TOLERANCE
-        least, proven = kernels.least_escape(node, words, mass, columns.n_nodes, start, 1 << 40, best)
-        if least >= start:
-            return Separated(None, PROOF_TOLERANCE, proven)
-        return Separated(_cluster_of(best), 1.0 - least, proven)
+        least = 1.0 - PROOF_TOLERANCE
+        finished = True
+        for smallest in range(columns.n_nodes):
+            if deadline.reason is not None:
+                finished = False
+                break
+            least, steps = kernels.least_escape(
+                node, words, mass, columns.n_nodes, smallest, least, self.most_steps, best
+            )
+            if steps > self.most_steps:
+                return _by_ip(node, words, mass, columns.n_nodes, deadline)
+        return Separated(_cluster_of(best) if best.any() else None, 1.0 - least, finished)
+
+
+def _by_ip(
+    node: NDArray[np.int64], words: NDArray[np.uint64], mass: Floats, n_nodes: int, deadline: Deadline
+) -> Separated:
+    """Solve the separation problem as an integer program."""
+    from dagopt.solvers.scip import separation_ip
+
+    parents = [sorted(_cluster_of(row)) for row in words]
+    cluster, bound, proven = separation_ip(node, parents, mass, n_nodes, deadline)
+    if proven and bound + 1.0 <= PROOF_TOLERANCE:
+        return Separated(None, PROOF_TOLERANCE, True)
+    if cluster is not None:
+        row = _words([sum(1 << i for i in cluster)], n_nodes)[0]
+        violation = 1.0 - float(kernels.escape(node, words, mass, row))
+        if violation > PROOF_TOLERANCE:
+            return Separated(cluster, violation, proven)
+    return Separated(None, bound + 1.0, False)
 
 
 def _words(masks: list[int], n_nodes: int) -> NDArray[np.uint64]:

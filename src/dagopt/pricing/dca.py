@@ -45,6 +45,10 @@ class DcaPricer:
         self._memory = ChainMemory(problem.score)
         self._knowledge = problem.knowledge
 
+    def forget(self) -> None:
+        """Begin again without remembered values, which differ in their last digits by the chains that led to them."""
+        self._memory = ChainMemory(self._score)
+
     def candidates(self, node: int) -> NDArray[np.int64]:
         """Return the nodes that may but need not be parents."""
         return np.flatnonzero(self._knowledge.may[:, node] & ~self._knowledge.must[:, node])

@@ -42,6 +42,9 @@ class ExhaustivePricer:
             )
         self._tables: dict[int, NDArray[np.float64]] = {}
 
+    def forget(self) -> None:
+        """Do nothing: the tables are the same however they are asked for."""
+
     def candidates(self, node: int) -> NDArray[np.int64]:
         """Return the nodes that may but need not be parents."""
         return np.flatnonzero(self._knowledge.may[:, node] & ~self._knowledge.must[:, node])

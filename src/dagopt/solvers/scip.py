@@ -1,184 +1,330 @@
-"""Branch and cut on SCIP for the restricted master IP, with cluster constraints added when they are violated."""
+"""Integer programs on SCIP: the restricted master IP by branch and cut, and the separation IP.
+
+The restricted master starts from the rows of given clusters; the others are added when a point violates them
+(section 4 of the paper). Around this stand a propagation of certain ancestors and a primal heuristic that turns
+every LP point into a good DAG. Scores are measured from each node's best, so that numbers stay small.
+
+Every callback is guarded: SCIP ignores exceptions in them, so the first one is kept, the solve is interrupted, and
+it is raised afterwards.
+"""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, Literal
 
 import numpy as np
-from pyscipopt import SCIP_HEURTIMING, SCIP_PARAMSETTING, SCIP_RESULT, Conshdlr, Heur, Model
+from numpy.typing import NDArray
+from pyscipopt import Conshdlr, Heur, Model, quicksum
+from pyscipopt.scip import PY_SCIP_HEURTIMING as SCIP_HEURTIMING
+from pyscipopt.scip import PY_SCIP_PARAMSETTING as SCIP_PARAMSETTING
+from pyscipopt.scip import PY_SCIP_RESULT as SCIP_RESULT
 
+from dagopt.errors import DagoptError, InputError
 from dagopt.kernels import separation as kernels
 from dagopt.master.integer import IntegerSolution
-from dagopt.master.separation import ColumnArrays, FractionalSeparator, integer_clusters
+from dagopt.master.pool import ColumnPool
+from dagopt.master.separation import NO_DAG, ColumnArrays, FractionalSeparator, integer_clusters
+from dagopt.stop import Deadline
 
-E = os.environ.get
-STATS = {}
+__all__ = ["ScipBranchAndCut", "separation_ip"]
+
+Cluster = frozenset[int]
+Answer = dict[str, Any]
+
+TOLERANCE = 1e-9  # of rows and reduced costs: with costs of 1e4 the LP's bound is then right to about 1e-5
+CLUSTERS_A_ROUND = 20  # measured: 50 fill the LP with rows that do not bind
+NO_LIMIT = 1e15  # seconds; SCIP takes no infinity
+
+STATUS: dict[str, Literal["optimal", "time_limit", "interrupted"]] = {
+    "optimal": "optimal",
+    "timelimit": "time_limit",
+    "userinterrupt": "interrupted",
+}
+
 
 class ScipBranchAndCut:
+    """Branch and cut on SCIP with lazy cluster constraints: any number of nodes, one thread, no chance."""
+
     name = "scip"
 
-    def solve(self, pool, clusters, incumbent, deadline):
+    def solve(
+        self,
+        pool: ColumnPool,
+        clusters: list[Cluster],
+        incumbent: NDArray[np.int8] | None,
+        deadline: Deadline,
+    ) -> IntegerSolution:
+        """Return the best DAG over the pool, given clusters known to cut and a DAG to start from.
+
+        Parents of the incumbent that are no column of the pool are replaced by the best column inside them.
+        """
         columns = ColumnArrays.of(pool).without_dominated()
+        start = columns.start(incumbent)
+        ceiling = columns.ceiling()
+        if deadline.reason is not None and start is not None:
+            score = float(columns.score[start].sum())
+            return IntegerSolution(columns.adjacency(start), score, ceiling, (), deadline.reason)
         model = Model()
         try:
-            return _solve(model, columns, clusters, incumbent, deadline)
+            return _Master(model, columns, clusters, start, deadline).solve()
         finally:
-            model.free()
-
-def _solve(model, columns, clusters, incumbent, deadline):
-    model.hideOutput(not E("V"))
-    best = columns.score[columns.offsets[:-1]]
-    cost = columns.score - best[columns.node]
-    x = [model.addVar(vtype="B", obj=float(c)) for c in cost]
-    model.setMaximize()
-    n = columns.n_nodes
-    bits = np.unpackbits(columns.words.view(np.uint8), axis=1, bitorder="little")[:, :n]
-    for i in range(n):
-        own = x[columns.offsets[i]:columns.offsets[i+1]]
-        c = model.addConsKnapsack if False else None
-        model.addCons(sum(own[1:], own[0]) == 1) if False else model.addConsCoeffs if False else None
-        from pyscipopt import quicksum
-        model.addCons(quicksum(own) == 1)
-    arrow = E("ARROW", "")
-    if arrow:
-        for i in range(n):
-            for j in range(n):
-                if i == j: continue
-                ks = [k for k in range(columns.offsets[i], columns.offsets[i+1]) if bits[k, j]]
-                if len(ks) > 1:
-                    a = model.addVar(vtype="B")
-                    model.addCons(quicksum(x[k] for k in ks) == a)
-                    model.chgVarBranchPriority(a, int(arrow))
-    h = Acyclic(columns, deadline, x)
-    model.includeConshdlr(h, "acyclic", "", sepapriority=10, enfopriority=-10, chckpriority=-10, sepafreq=1,
-        propfreq=int(E("PROP", "1")), needscons=False, eagerfreq=-1)
-    model.includeHeur(Near(h), "near", "", "N", priority=1000000, freq=int(E("HF","1")), timingmask=SCIP_HEURTIMING.DURINGLPLOOP | SCIP_HEURTIMING.AFTERLPNODE)
-    for c in clusters:
-        ks = columns.in_row(c)
-        if len(ks) >= len(c):
-            model.addConsKnapsack([x[k] for k in ks], [1]*len(ks), len(c)-1, initial=True)
-    model.setHeuristics(SCIP_PARAMSETTING.OFF)
-    model.setParam("heuristics/near/freq", int(E("HF","1")))
-    model.setPresolve(SCIP_PARAMSETTING.OFF)
-    if E("SEPAOFF"):
-        model.setSeparating(SCIP_PARAMSETTING.OFF)
-    if E("SEPAFAST"):
-        model.setSeparating(SCIP_PARAMSETTING.FAST)
-    model.setParam("constraints/acyclic/sepafreq", 1)
-    model.setParam("timing/clocktype", 2)
-    model.setParam("misc/usesymmetry", 0)
-    if deadline.remaining() < 1e15: model.setParam("limits/time", deadline.remaining())
-    model.setParam("numerics/feastol", 1e-9)
-    model.setParam("numerics/dualfeastol", 1e-9)
-    model.setParam("separating/maxroundsroot", -1)
-    if E("MAXR"): model.setParam("separating/maxrounds", int(E("MAXR")))
-    if E("CUTS"): model.setParam("separating/maxcuts", int(E("CUTS"))); model.setParam("separating/maxcutsroot", 2000)
-    if incumbent is not None:
-        ch = columns.columns_inside(incumbent)
-        if ch is not None:
-            s = model.createSol()
-            for k in ch: model.setSolVal(s, x[k], 1.0)
-            model.addSol(s)
-    if E("SET"):
-        for kv in E("SET").split(","):
-            k, v = kv.split("="); model.setParam(k, eval(v))
-    model.optimize()
-    STATS.update(nodes=model.getNNodes(), nclusters=len(h.found), **h.t)
-    st = model.getStatus()
-    sols = model.getSols()
-    score = -np.inf; adj = None
-    if sols:
-        ch = np.array([k for k in range(len(x)) if model.getSolVal(sols[0], x[k]) > 0.5])
-        score = columns.score[ch].sum(); adj = columns.adjacency(ch)
-    return IntegerSolution(adj, score, best.sum() + model.getDualbound(), tuple(h.found), st)
-
-import time
+            _free(model)
 
 
-class Acyclic(Conshdlr):
-    def __init__(self, columns, deadline, x):
-        self.columns=columns; self.deadline=deadline; self.x=x
-        self.sep = FractionalSeparator(int(E("MOST","20")))
-        self.found = {}
-        self.t = dict(sepa=0.0, nsepa=0, prop=0.0, nprop=0, row=0.0, enfo=0, heur=0.0, nheur=0, ncut=0, fixed=0)
-        self.tx = None
-    def tvars(self):
-        if self.tx is None:
-            self.tx = [self.model.getTransformedVar(v) for v in self.x]
-        return self.tx
-    def lp(self):
-        return np.array([v.getLPSol() for v in self.tvars()])
-    def rows(self, clusters, force):
-        t=time.perf_counter()
-        tx = self.tvars(); cut=False; added=False
-        for c in clusters:
-            self.found[c]=None
-            ks = self.columns.in_row(c)
-            if E("CONS"):
-                self.model.addConsKnapsack([tx[k] for k in ks], [1]*len(ks), len(c)-1, dynamic=True, removable=True, initial=True)
-                added=True
-                continue
-            row = self.model.createEmptyRowUnspec("c", None, len(c)-1, removable=True)
-            self.model.cacheRowExtensions(row)
-            for k in ks: self.model.addVarToRow(row, tx[k], 1.0)
-            self.model.flushRowExtensions(row)
-            cut |= bool(self.model.addCut(row, forcecut=force or bool(E("FORCE"))))
-            self.model.releaseRow(row)
-            added=True
-        self.t["row"]+=time.perf_counter()-t; self.t["ncut"]+=len(clusters)
-        if cut: return {"result": SCIP_RESULT.CUTOFF}
-        return {"result": SCIP_RESULT.CONSADDED if E("CONS") else SCIP_RESULT.SEPARATED} if added else None
-    def conssepalp(self, constraints, nuseful):
-        t=time.perf_counter()
-        v = self.lp()
-        cl = self.sep.heuristic(self.columns, v)
-        self.t["sepa"]+=time.perf_counter()-t; self.t["nsepa"]+=1
-        return self.rows(cl, False) or {"result": SCIP_RESULT.DIDNOTFIND}
-    def enforce(self, sol):
-        vals = np.array([self.model.getSolVal(sol, v) for v in self.x])
-        return integer_clusters(self.columns.adjacency(self.pick(vals)))
-    def pick(self, v):
-        o = self.columns.offsets
-        return np.array([o[i]+np.argmax(v[o[i]:o[i+1]]) for i in range(self.columns.n_nodes)])
-    def consenfolp(self, constraints, nuseful, solinfeasible):
-        self.t["enfo"]+=1
-        cl = integer_clusters(self.columns.adjacency(self.pick(self.lp())))
-        return self.rows(cl, True) or {"result": SCIP_RESULT.FEASIBLE}
-    def consenfops(self, constraints, nuseful, solinfeasible, objinfeasible):
-        return {"result": SCIP_RESULT.INFEASIBLE if self.enforce(None) else SCIP_RESULT.FEASIBLE}
-    def conscheck(self, constraints, solution, *a):
-        return {"result": SCIP_RESULT.INFEASIBLE if self.enforce(solution) else SCIP_RESULT.FEASIBLE}
-    def consprop(self, constraints, a, b, timing):
-        t=time.perf_counter()
-        tx = self.tvars()
-        alive = np.array([v.getUbLocal() for v in tx]) > 0.5
-        drop = np.zeros(len(alive), dtype=bool)
-        c = self.columns
-        ok = kernels.impossible(c.words, c.offsets, alive, drop)
-        r = SCIP_RESULT.DIDNOTFIND
-        if not ok: r = SCIP_RESULT.CUTOFF
-        else:
-            for k in np.flatnonzero(drop):
-                inf, tight = self.model.tightenVarUb(tx[k], 0.0)
-                if inf: r = SCIP_RESULT.CUTOFF; break
-                if tight: r = SCIP_RESULT.REDUCEDDOM; self.t["fixed"]+=1
-        self.t["prop"]+=time.perf_counter()-t; self.t["nprop"]+=1
-        return {"result": r}
-    def conslock(self, constraint, locktype, nlockspos, nlocksneg):
-        for v in self.tvars(): self.model.addVarLocksType(v, locktype, nlockspos+nlocksneg, nlockspos+nlocksneg)
+class _Master:
+    """The model of the restricted master IP."""
 
-class Near(Heur):
-    def __init__(self, h): self.h=h; self.seen=-np.inf
-    def heurexec(self, timing, inf):
-        t=time.perf_counter()
-        h=self.h
-        ch = h.columns.near(h.lp())
-        h.t["heur"]+=time.perf_counter()-t; h.t["nheur"]+=1
-        if ch is None: return {"result": SCIP_RESULT.DIDNOTFIND}
-        sc = h.columns.score[ch].sum()
-        if sc <= self.seen + 1e-9: return {"result": SCIP_RESULT.DIDNOTFIND}
-        self.seen = sc
-        s = self.model.createSol(self)
-        for k in ch: self.model.setSolVal(s, h.x[k], 1.0)
-        ok = self.model.trySol(s, printreason=False, completely=False)
-        return {"result": SCIP_RESULT.FOUNDSOL if ok else SCIP_RESULT.DIDNOTFIND}
+    def __init__(
+        self,
+        model: Model,
+        columns: ColumnArrays,
+        clusters: Iterable[Cluster],
+        start: NDArray[np.int64] | None,
+        deadline: Deadline,
+    ) -> None:
+        self._model = model
+        self._columns = columns
+        self._deadline = deadline
+        costs = columns.score - columns.score[columns.offsets[:-1]][columns.node]
+        self._x = [model.addVar(vtype="B", obj=float(cost)) for cost in costs]
+        model.setMaximize()
+        for first, last in zip(columns.offsets[:-1], columns.offsets[1:], strict=True):
+            model.addCons(quicksum(self._x[first:last]) == 1)
+        for cluster in clusters:
+            _add_cluster(model, self._x, columns, cluster, kept=True)
+        self._handler = _Acyclic(columns, self._x, deadline)
+        model.includeConshdlr(
+            self._handler,
+            "acyclic",
+            "no directed cycle",
+            sepapriority=10,
+            enfopriority=-10,  # after integrality
+            chckpriority=-10,
+            sepafreq=1,
+            propfreq=1,
+            eagerfreq=-1,
+            needscons=False,
+        )
+        self._set_parameters()
+        timing = SCIP_HEURTIMING.DURINGLPLOOP | SCIP_HEURTIMING.AFTERLPNODE
+        self._heuristic = _Near(self._handler, -np.inf if start is None else float(columns.score[start].sum()))
+        model.includeHeur(self._heuristic, "near", "DAG near the LP point", "N", freq=1, timingmask=timing)
+        if start is not None:
+            solution = model.createSol()
+            for k in start:
+                model.setSolVal(solution, self._x[k], 1.0)
+            model.addSol(solution)
+
+    def _set_parameters(self) -> None:
+        model = self._model
+        model.hideOutput()
+        model.setHeuristics(SCIP_PARAMSETTING.OFF)  # they know nothing of cycles
+        model.setPresolve(SCIP_PARAMSETTING.OFF)  # variables stay what they are
+        model.setParam("misc/usesymmetry", 0)
+        model.setParam("misc/catchctrlc", False)  # the deadline does
+        model.setParam("numerics/feastol", TOLERANCE)
+        model.setParam("numerics/dualfeastol", TOLERANCE)
+        model.setParam("timing/clocktype", 2)  # the clock on the wall
+        model.setParam("limits/time", min(self._deadline.remaining(), NO_LIMIT))
+
+    def solve(self) -> IntegerSolution:
+        """Run SCIP and say what came out."""
+        model, columns = self._model, self._columns
+        model.optimize()
+        for plugin in (self._handler, self._heuristic):
+            if plugin.error is not None:
+                raise plugin.error
+        status = model.getStatus()
+        if status == "infeasible":
+            raise InputError(NO_DAG)
+        if status not in STATUS:
+            raise DagoptError(f"expected SCIP to end with an optimum or at a limit but it says {status!r}")
+        outcome = self._deadline.reason or STATUS[status] if STATUS[status] == "interrupted" else STATUS[status]
+        adjacency, score = None, -np.inf
+        if model.getNSols():
+            solution = model.getBestSol()
+            chosen = columns.taken(np.array([model.getSolVal(solution, x) for x in self._x]))
+            adjacency, score = columns.adjacency(chosen), float(columns.score[chosen].sum())
+        bound = score
+        if outcome != "optimal":
+            ceiling = columns.ceiling()
+            bound = max(min(ceiling, ceiling + model.getDualbound()), score)
+        return IntegerSolution(adjacency, score, bound, tuple(self._handler.found), outcome)
+
+
+def _guarded(nothing: Any, failed: Any) -> Callable[[Callable[..., Answer | None]], Callable[..., Answer]]:
+    """Return a decorator for callbacks, which stops the solve at the deadline or at the first exception.
+
+    ``nothing`` is what SCIP is told where a callback returns None, ``failed`` where it raises.
+    """
+
+    def decorate(callback: Callable[..., Answer | None]) -> Callable[..., Answer]:
+        @wraps(callback)
+        def guarded(self: Any, *args: Any, **kwargs: Any) -> Answer:
+            try:
+                if self.deadline.reason is not None:
+                    self.model.interruptSolve()
+                return callback(self, *args, **kwargs) or {"result": nothing}
+            except BaseException as error:  # raised again by _Master.solve
+                self.error = self.error or error
+                self.model.interruptSolve()
+                return {"result": failed}
+
+        return guarded
+
+    return decorate
+
+
+class _Acyclic(Conshdlr):
+    """The constraint that the chosen columns make a DAG."""
+
+    def __init__(self, columns: ColumnArrays, x: list[Any], deadline: Deadline) -> None:
+        self.columns = columns
+        self.deadline = deadline
+        self.error: BaseException | None = None
+        self.found: dict[Cluster, None] = {}
+        self._original = x
+        self._transformed: list[Any] = []
+        self._separator = FractionalSeparator(CLUSTERS_A_ROUND)
+
+    @property
+    def x(self) -> list[Any]:
+        """The variables of the problem that SCIP works on."""
+        if not self._transformed:
+            self._transformed = [self.model.getTransformedVar(x) for x in self._original]
+        return self._transformed
+
+    def lp_values(self) -> NDArray[np.float64]:
+        """Return the values of the columns at the LP point."""
+        return np.array([x.getLPSol() for x in self.x])
+
+    def _cycles(self, values: NDArray[np.float64]) -> list[Cluster]:
+        return integer_clusters(self.columns.adjacency(self.columns.taken(values)))
+
+    def _add(self, clusters: list[Cluster]) -> Answer | None:
+        for cluster in clusters:
+            self.found[cluster] = None
+            _add_cluster(self.model, self.x, self.columns, cluster, kept=False)
+        return {"result": SCIP_RESULT.CONSADDED} if clusters else None
+
+    @_guarded(nothing=SCIP_RESULT.DIDNOTFIND, failed=SCIP_RESULT.DIDNOTFIND)
+    def conssepalp(self, constraints: list[Any], n_useful: int) -> Answer | None:
+        """Cut a fractional LP point off."""
+        return self._add(self._separator.heuristic(self.columns, self.lp_values()))
+
+    @_guarded(nothing=SCIP_RESULT.FEASIBLE, failed=SCIP_RESULT.INFEASIBLE)
+    def consenfolp(self, constraints: list[Any], n_useful: int, infeasible: bool) -> Answer | None:
+        """Cut an integer LP point with cycles off."""
+        return self._add(self._cycles(self.lp_values()))
+
+    @_guarded(nothing=SCIP_RESULT.FEASIBLE, failed=SCIP_RESULT.INFEASIBLE)
+    def consenfops(
+        self, constraints: list[Any], n_useful: int, infeasible: bool, objective_infeasible: bool
+    ) -> Answer | None:
+        """Cut an integer point with cycles off where there is no LP."""
+        return self._add(self._cycles(self._values(None)))
+
+    @_guarded(nothing=SCIP_RESULT.FEASIBLE, failed=SCIP_RESULT.INFEASIBLE)
+    def conscheck(self, constraints: list[Any], solution: Any, *_: Any) -> Answer | None:
+        """Say whether a candidate solution is a DAG."""
+        return {"result": SCIP_RESULT.INFEASIBLE} if self._cycles(self._values(solution)) else None
+
+    def _values(self, solution: Any) -> NDArray[np.float64]:
+        return np.array([self.model.getSolVal(solution, x) for x in self._original])
+
+    @_guarded(nothing=SCIP_RESULT.DIDNOTFIND, failed=SCIP_RESULT.DIDNOTFIND)
+    def consprop(self, constraints: list[Any], n_useful: int, n_marked: int, timing: int) -> Answer | None:
+        """Exclude columns that would make a node an ancestor of its certain ancestors."""
+        alive = np.array([x.getUbLocal() for x in self.x]) > 0.5
+        drop = np.zeros(len(alive), dtype=np.bool_)
+        if not kernels.impossible(self.columns.words, self.columns.offsets, alive, drop):
+            return {"result": SCIP_RESULT.CUTOFF}
+        for k in np.flatnonzero(drop):
+            infeasible, _ = self.model.tightenVarUb(self.x[k], 0.0)
+            if infeasible:
+                return {"result": SCIP_RESULT.CUTOFF}
+        return {"result": SCIP_RESULT.REDUCEDDOM} if drop.any() else None
+
+    def conslock(self, constraint: Any, lock_type: int, n_positive: int, n_negative: int) -> None:
+        """Lock every variable both ways: a column in or out can close a cycle, as another takes its place."""
+        both = n_positive + n_negative
+        for x in self.x:
+            self.model.addVarLocksType(x, lock_type, both, both)
+
+
+class _Near(Heur):
+    """The primal heuristic: an order of the nodes from the LP point, improved, and its best columns."""
+
+    def __init__(self, handler: _Acyclic, best: float) -> None:
+        self.deadline = handler.deadline
+        self.error: BaseException | None = None
+        self._handler = handler
+        self._best = best
+
+    @_guarded(nothing=SCIP_RESULT.DIDNOTFIND, failed=SCIP_RESULT.DIDNOTFIND)
+    def heurexec(self, timing: int, infeasible: bool) -> Answer | None:
+        """Try a DAG near the LP point, if it is better than all before."""
+        columns = self._handler.columns
+        chosen = columns.near(self._handler.lp_values())
+        if chosen is None or (score := float(columns.score[chosen].sum())) <= self._best:
+            return None
+        self._best = score
+        solution = self.model.createSol(self)
+        for k in chosen:
+            self.model.setSolVal(solution, self._handler.x[k], 1.0)
+        accepted = self.model.trySol(solution, printreason=False, completely=False)
+        return {"result": SCIP_RESULT.FOUNDSOL} if accepted else None
+
+
+def _add_cluster(model: Model, x: list[Any], columns: ColumnArrays, cluster: Cluster, kept: bool) -> None:
+    """Add the row of a cluster, unless no choice of columns can violate it; SCIP may drop it if not ``kept``."""
+    row = columns.in_row(cluster)
+    if len(np.unique(columns.node[row])) < len(cluster):
+        return
+    model.addConsKnapsack([x[k] for k in row], [1] * len(row), len(cluster) - 1, dynamic=not kept, removable=True)
+
+
+def _free(model: Model) -> None:
+    """Free a model now: left to the end of the interpreter, it would call a handler that is gone."""
+    if hasattr(model, "free"):
+        model.free()
+    else:  # before PySCIPOpt 6.1
+        model.freeProb()
+
+
+def separation_ip(
+    node: NDArray[np.int64],
+    parents: list[list[int]],
+    mass: NDArray[np.float64],
+    n_nodes: int,
+    deadline: Deadline,
+) -> tuple[Cluster | None, float, bool]:
+    """Solve the separation IP of appendix B over the columns with positive LP value.
+
+    Returns the cluster found, an upper bound on Σ_{i ∈ C} Σ_{J ∩ C ≠ ∅} x_{i←J} - |C| over all C, and whether the
+    cluster attains it.
+    """
+    model = Model()
+    try:
+        model.hideOutput()
+        model.setParam("misc/catchctrlc", False)
+        model.setParam("timing/clocktype", 2)
+        model.setParam("limits/time", min(deadline.remaining(), NO_LIMIT))
+        z = [model.addVar(vtype="B", obj=-1.0) for _ in range(n_nodes)]
+        model.setMaximize()
+        model.addCons(quicksum(z) >= 1)
+        for i, own, value in zip(node, parents, mass, strict=True):
+            if own:  # y is 0 or 1 by itself once z is
+                y = model.addVar(vtype="C", lb=0.0, ub=1.0, obj=float(value))
+                model.addCons(y <= z[i])
+                model.addCons(y <= quicksum(z[j] for j in own))
+        model.optimize()
+        cluster = None
+        if model.getNSols():
+            solution = model.getBestSol()
+            cluster = frozenset(i for i in range(n_nodes) if model.getSolVal(solution, z[i]) > 0.5)
+        return cluster, min(model.getDualbound(), float(n_nodes)), model.getStatus() == "optimal"
+    finally:
+        _free(model)

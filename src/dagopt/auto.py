@@ -1,0 +1,80 @@
+"""``method="auto"``: the proven optimum while it fits, else the best search there is for the problem.
+
+The rule, in this order:
+
+1. exact, if its estimate fits the memory and ``PATIENCE`` seconds (or the time limit, if that is shorter);
+2. order search, for scores made of log-determinants and for up to 62 discrete columns;
+3. tabu search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dagopt.exact.gpu import gpu_run
+from dagopt.exact.pool import MOST_NODES
+from dagopt.exact.solve import Device, Estimate, estimate_exact, memory_in_bytes, solve_exact
+from dagopt.exact.threads import Workers
+from dagopt.order_search import solve_order
+from dagopt.problem import Problem
+from dagopt.progress import Progress
+from dagopt.result import Result
+from dagopt.scores.gaussian import LogDetScore
+from dagopt.search.tabu import solve_tabu
+from dagopt.stop import Deadline
+
+__all__ = ["PATIENCE", "choose", "solve_auto"]
+
+PATIENCE = 60.0
+SAFETY = 3.0  # estimates of time are rough
+
+
+def solve_auto(
+    problem: Problem,
+    *,
+    deadline: Deadline,
+    progress: Progress,
+    device: Device = "auto",
+    memory_limit: int | float | str | None = None,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+) -> Result:
+    """Choose a method by the size of the problem, say why, and run it.
+
+    Parameters
+    ----------
+    problem : Problem
+        Score and knowledge.
+    deadline, progress
+        The clock, and where to tell what happens.
+    device, memory_limit, n_jobs
+        As in ``solve_exact``.
+    random_state : int
+        Seed, where the method chosen is random.
+    """
+    workers = Workers(deadline, progress, n_jobs)
+    limit = memory_in_bytes(memory_limit)
+    on_gpu = device != "cpu" and gpu_run(problem, device, workers) is not None
+    estimate = estimate_exact(problem, limit, workers.count)
+    method, why = ("exact", "a GPU has room for it") if on_gpu else choose(problem, estimate, deadline.remaining())
+    progress.note(f"method {method}: {why}")
+    if method == "exact":
+        result = solve_exact(
+            problem, deadline=deadline, progress=progress, device=device, memory_limit=memory_limit, n_jobs=n_jobs
+        )
+    elif method == "order":
+        result = solve_order(problem, deadline=deadline, progress=progress, random_state=random_state, n_jobs=n_jobs)
+    else:
+        result = solve_tabu(problem, deadline=deadline, progress=progress, restarts=5, random_state=random_state)
+    return replace(result, notes=(f"auto chose {method}: {why}", *result.notes))
+
+
+def choose(problem: Problem, estimate: Estimate, seconds: float) -> tuple[str, str]:
+    """Return the method for a problem and the reason, given what exact would take and the time there is."""
+    patience = min(PATIENCE, seconds)
+    if estimate.fits and SAFETY * estimate.seconds <= patience:
+        return "exact", f"the proven optimum takes {estimate}"
+    lack = f"the proven optimum would take {estimate}, more than {'the time' if estimate.fits else 'the memory'} allows"
+    if isinstance(problem.score, LogDetScore) or problem.n_nodes <= MOST_NODES:
+        return "order", lack
+    return "tabu", f"{lack}, and {problem.n_nodes} discrete columns are too many for order search"

@@ -1,0 +1,182 @@
+"""Branch and cut on Gurobi for the restricted master IP, as the paper does (section 4).
+
+Integer points with cycles are cut off by lazy constraints, fractional points by user cuts; every LP point is turned
+into a good DAG. Gurobi is loaded when it is asked for, so that it may be missing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.errors import DagoptError, InputError
+from dagopt.master.integer import IntegerSolution
+from dagopt.master.pool import ColumnPool
+from dagopt.master.separation import NO_DAG, ColumnArrays, FractionalSeparator, integer_clusters
+from dagopt.stop import Deadline
+
+__all__ = ["GurobiBranchAndCut"]
+
+Cluster = frozenset[int]
+
+TOLERANCE = 1e-9  # of rows, reduced costs and integers, the smallest that Gurobi takes
+ABSOLUTE_GAP = 1e-7  # of scores, below which a bound counts as reached
+CLUSTERS_A_ROUND = 20
+NO_LIMIT = 1e15  # seconds
+REMEDY = "use integer_solver='scip', which needs no licence"
+
+
+class GurobiBranchAndCut:
+    """Branch and cut on Gurobi with lazy cluster constraints; needs ``gurobipy`` and a licence for large pools."""
+
+    name = "gurobi"
+
+    def solve(
+        self,
+        pool: ColumnPool,
+        clusters: list[Cluster],
+        incumbent: NDArray[np.int8] | None,
+        deadline: Deadline,
+    ) -> IntegerSolution:
+        """Return the best DAG over the pool, given clusters known to cut and a DAG to start from.
+
+        Parents of the incumbent that are no column of the pool are replaced by the best column inside them.
+        """
+        try:
+            import gurobipy
+        except ImportError:
+            raise InputError(
+                f"integer_solver='gurobi' needs gurobipy, which is not installed; pip install 'dagopt[gurobi]', or {REMEDY}"
+            ) from None
+        columns = ColumnArrays.of(pool).without_dominated()
+        start = columns.start(incumbent)
+        if deadline.reason is not None and start is not None:
+            score = float(columns.score[start].sum())
+            return IntegerSolution(columns.adjacency(start), score, columns.ceiling(), (), deadline.reason)
+        try:
+            with gurobipy.Env(params={"OutputFlag": 0}) as environment, gurobipy.Model(env=environment) as model:
+                return _Master(model, columns, clusters, start, deadline).solve()
+        except gurobipy.GurobiError as error:
+            if error.errno in _licence_errors(gurobipy.GRB):
+                raise InputError(f"Gurobi refused its licence: {error}; install one that fits, or {REMEDY}") from error
+            raise DagoptError(f"Gurobi failed: {error}; {REMEDY}") from error
+
+
+def _licence_errors(grb: Any) -> tuple[int, ...]:
+    """Return the numbers of the errors of a missing licence, a small one, or one that cannot be reached."""
+    return (grb.Error.NO_LICENSE, grb.Error.SIZE_LIMIT_EXCEEDED, grb.Error.NETWORK)
+
+
+class _Master:
+    """The model of the restricted master IP and its callback."""
+
+    def __init__(
+        self,
+        model: Any,
+        columns: ColumnArrays,
+        clusters: list[Cluster],
+        start: NDArray[np.int64] | None,
+        deadline: Deadline,
+    ) -> None:
+        self._model = model
+        self._columns = columns
+        self._deadline = deadline
+        self._separator = FractionalSeparator(CLUSTERS_A_ROUND)
+        self._found: dict[Cluster, None] = {}
+        self._best = -np.inf if start is None else float(columns.score[start].sum())
+        self._error: BaseException | None = None
+        self._set_parameters()
+        costs = columns.score - columns.score[columns.offsets[:-1]][columns.node]
+        self._x = model.addMVar(len(costs), vtype="B", obj=costs)
+        model.ModelSense = -1
+        for first, last in zip(columns.offsets[:-1], columns.offsets[1:], strict=True):
+            model.addConstr(self._x[first:last].sum() == 1)
+        for cluster in clusters:
+            row = columns.in_row(cluster)
+            if len(row):
+                model.addConstr(self._x[row].sum() <= len(cluster) - 1)
+        if start is not None:
+            taken = np.zeros(len(costs))
+            taken[start] = 1.0
+            self._x.Start = taken
+
+    def _set_parameters(self) -> None:
+        parameters = self._model.Params
+        parameters.LazyConstraints = 1
+        parameters.PreCrush = 1  # cuts are over all columns
+        parameters.Threads = 1
+        parameters.Seed = 0
+        parameters.MIPGap = 0.0
+        parameters.MIPGapAbs = ABSOLUTE_GAP
+        parameters.FeasibilityTol = TOLERANCE
+        parameters.OptimalityTol = TOLERANCE
+        parameters.IntFeasTol = TOLERANCE
+        parameters.TimeLimit = min(self._deadline.remaining(), NO_LIMIT)
+
+    def solve(self) -> IntegerSolution:
+        """Run Gurobi and say what came out."""
+        model, columns = self._model, self._columns
+        model.optimize(self._callback)
+        if self._error is not None:
+            raise self._error
+        outcome = self._outcome(model.Status)
+        adjacency, score = None, -np.inf
+        if model.SolCount:
+            chosen = columns.taken(np.asarray(self._x.X))
+            adjacency, score = columns.adjacency(chosen), float(columns.score[chosen].sum())
+        bound = score
+        if outcome != "optimal":
+            ceiling = columns.ceiling()
+            bound = max(min(ceiling, ceiling + float(model.ObjBound)), score)
+        return IntegerSolution(adjacency, score, bound, tuple(self._found), outcome)
+
+    def _outcome(self, status: int) -> Literal["optimal", "time_limit", "interrupted"]:
+        """Return what a status of Gurobi means."""
+        from gurobipy import GRB
+
+        if status in (GRB.INFEASIBLE, GRB.INF_OR_UNBD):
+            raise InputError(NO_DAG)
+        if status == GRB.INTERRUPTED:
+            return self._deadline.reason or "interrupted"
+        outcomes: dict[int, Literal["optimal", "time_limit"]] = {
+            GRB.OPTIMAL: "optimal",
+            GRB.TIME_LIMIT: "time_limit",
+        }
+        if status not in outcomes:
+            raise DagoptError(f"expected Gurobi to end with an optimum or at a limit but its status is {status}")
+        return outcomes[status]
+
+    def _callback(self, model: Any, where: int) -> None:
+        """Stop at the deadline; cut points off; keep the first exception, which Gurobi would only print."""
+        from gurobipy import GRB
+
+        try:
+            if self._deadline.reason is not None:
+                model.terminate()
+            if where == GRB.Callback.MIPSOL:
+                self._at_integer(np.asarray(model.cbGetSolution(self._x)))
+            elif where == GRB.Callback.MIPNODE and model.cbGet(GRB.Callback.MIPNODE_STATUS) == GRB.OPTIMAL:
+                self._at_fractional(np.asarray(model.cbGetNodeRel(self._x)))
+        except BaseException as error:
+            self._error = self._error or error
+            model.terminate()
+
+    def _at_integer(self, values: NDArray[np.float64]) -> None:
+        columns = self._columns
+        for cluster in integer_clusters(columns.adjacency(columns.taken(values))):
+            self._found[cluster] = None
+            self._model.cbLazy(self._x[columns.in_row(cluster)].sum() <= len(cluster) - 1)
+
+    def _at_fractional(self, values: NDArray[np.float64]) -> None:
+        columns = self._columns
+        for cluster in self._separator.heuristic(columns, values):
+            self._found[cluster] = None
+            self._model.cbCut(self._x[columns.in_row(cluster)].sum() <= len(cluster) - 1)
+        chosen = columns.near(values)
+        if chosen is not None and (score := float(columns.score[chosen].sum())) > self._best:
+            self._best = score
+            taken = np.zeros(len(values))
+            taken[chosen] = 1.0
+            self._model.cbSetSolution(self._x, taken)

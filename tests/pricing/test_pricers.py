@@ -1,0 +1,163 @@
+"""Pricing: what DCA returns is negative, allowed and scored right; what exhaustive pricing returns is the least."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dagopt.column_generation import first_columns
+from dagopt.constraints import Constraints
+from dagopt.errors import InputError
+from dagopt.master.pool import Column, mask_of, members
+from dagopt.master.relaxation import RestrictedMaster
+from dagopt.pricing.dca import DcaPricer
+from dagopt.pricing.exhaustive import COLUMNS_A_CALL, ExhaustivePricer
+from dagopt.stop import Deadline
+from made_masters import direct_local, problem_of, subsets, table_of
+
+SEEDS = st.integers(0, 2**16)
+KINDS = st.sampled_from(["gaussian", "discrete"])
+STEPS = st.sampled_from(["kelley", "min-norm"])
+TOLERANCE = 1e-6
+
+
+def made_problem(kind, seed, n, known):
+    """Return a problem with required and forbidden edges and a limit on parents, or without any."""
+    table, rng = table_of(kind, seed, n, 80), np.random.default_rng(seed)
+    if not known:
+        return problem_of(table)
+    order = [table.names[j] for j in rng.permutation(n)]
+    pairs = [(a, b) for k, b in enumerate(order) for a in order[:k]]
+    required = [pair for pair in pairs if rng.random() < 0.15]
+    limit = max([2, *(sum(b == name for _, b in required) for name in order)])
+    forbidden = [(b, a) for a, b in pairs if rng.random() < 0.3]
+    return problem_of(table, Constraints(required=required, forbidden=forbidden, max_parents=limit))
+
+
+def made_master(problem, seed):
+    """Return a master with the first columns, some allowed ones and clusters, and its solution."""
+    rng = np.random.default_rng(seed)
+    master = RestrictedMaster(problem.n_nodes)
+    master.add_columns(first_columns(problem.score.local, problem.knowledge.must))
+    for _ in range(2 * problem.n_nodes):
+        node = int(rng.integers(problem.n_nodes))
+        parents = rng.choice(allowed_sets(problem, node), shuffle=False)
+        master.add_columns([Column(node, mask_of(parents), problem.score.local(node, parents))])
+    clusters = [rng.permutation(problem.n_nodes)[: rng.integers(2, problem.n_nodes + 1)] for _ in range(6)]
+    master.add_clusters([frozenset(cluster.tolist()) for cluster in clusters])
+    return master, master.solve()
+
+
+def allowed_sets(problem, node):
+    """Return all allowed parent sets of a node, in an array of tuples."""
+    others = [j for j in range(problem.n_nodes) if j != node]
+    found = [parents for parents in subsets(others) if problem.knowledge.allows(node, parents)]
+    array = np.empty(len(found), dtype=object)
+    array[:] = found
+    return array
+
+
+@settings(deadline=None, max_examples=40)
+@given(KINDS, STEPS, SEEDS, st.integers(2, 7), st.booleans())
+def test_columns_of_dca_are_negative_and_allowed(kind, step, seed, n, known):
+    """Each has the negative reduced cost that the master gives it, the score of the rows, and allowed parents."""
+    problem = made_problem(kind, seed, n, known)
+    master, lp = made_master(problem, seed)
+    pricer, rng = DcaPricer(problem, step), np.random.default_rng(seed)
+    for node in range(n):
+        start = rng.random(len(pricer.candidates(node)))
+        columns, least, _ = pricer.price(node, master, lp, start, Deadline())
+        costs = [master.reduced_cost(column, lp) for column in columns]
+        assert (np.array(costs) < 0).all()
+        assert least == pytest.approx(min(costs, default=0.0), abs=1e-5)
+        for column in columns:
+            parents = members(column.mask)
+            assert column.node == node
+            assert problem.knowledge.allows(node, parents)
+            assert column.score == pytest.approx(direct_local(problem, node, parents), abs=1e-6)
+
+
+@settings(deadline=None, max_examples=40)
+@given(KINDS, SEEDS, st.integers(2, 6), st.booleans())
+def test_exhaustive_pricing_finds_the_least(kind, seed, n, known):
+    """Its reduced cost is the least over all allowed sets, its columns the negative ones from the least up."""
+    problem = made_problem(kind, seed, n, known)
+    master, lp = made_master(problem, seed)
+    pricer = ExhaustivePricer(problem)
+    for node in range(n):
+        every = [
+            master.reduced_cost(Column(node, mask_of(parents), direct_local(problem, node, parents)), lp)
+            for parents in allowed_sets(problem, node)
+        ]
+        columns, least, exact = pricer.price(node, master, lp, np.zeros(0), Deadline())
+        assert exact
+        assert least == pytest.approx(min(*every, 0.0), abs=1e-6)
+        found = [master.reduced_cost(column, lp) for column in columns]
+        negative = sorted(cost for cost in every if cost < -2 * TOLERANCE)[:COLUMNS_A_CALL]
+        np.testing.assert_allclose(found[: len(negative)], negative, atol=1e-6)
+        for column in columns:
+            assert problem.knowledge.allows(node, members(column.mask))
+            assert column.score == pytest.approx(direct_local(problem, node, members(column.mask)), abs=1e-6)
+
+
+@settings(deadline=None, max_examples=25)
+@given(KINDS, STEPS, SEEDS, st.integers(2, 6), st.booleans())
+def test_dca_never_finds_less_than_the_least(kind, step, seed, n, known):
+    """The exhaustive pricer's reduced cost bounds what DCA finds from anywhere, and DCA does not call it exact."""
+    problem = made_problem(kind, seed, n, known)
+    master, lp = made_master(problem, seed)
+    dca, exhaustive, rng = DcaPricer(problem, step), ExhaustivePricer(problem), np.random.default_rng(seed)
+    for node in range(n):
+        size = len(dca.candidates(node))
+        np.testing.assert_array_equal(dca.candidates(node), exhaustive.candidates(node))
+        _, least, _ = exhaustive.price(node, master, lp, np.zeros(0), Deadline())
+        _, found, exact = dca.price(node, master, lp, rng.integers(0, 2, size).astype(float), Deadline())
+        assert found >= least - 1e-5
+        assert exact == (size == 0)
+
+
+@settings(deadline=None, max_examples=20)
+@given(KINDS, SEEDS, st.integers(3, 6))
+def test_the_reduced_cost_of_dca_is_the_masters(kind, seed, n):
+    """Z = g - f under the LP's duals equals the master's reduced cost for every set of candidates."""
+    problem = made_problem(kind, seed, n, True)
+    master, lp = made_master(problem, seed)
+    pricer = DcaPricer(problem)
+    for node in range(n):
+        cost = pricer.reduced_cost(node, master, lp)
+        for chosen in subsets(range(cost.size)):
+            parents = [*cost.base, *cost.candidates[list(chosen)]]
+            column = Column(node, mask_of(parents), problem.score.local(node, parents))
+            assert cost.value(chosen) == pytest.approx(master.reduced_cost(column, lp), abs=1e-5)
+
+
+def test_all_sets_on_the_way_are_columns():
+    """Where DCA takes several steps, the sets before the last are returned too."""
+    problem = made_problem("gaussian", 3, 7, False)
+    master = RestrictedMaster(7)
+    master.add_columns(first_columns(problem.score.local, problem.knowledge.must))
+    lp = master.solve()
+    pricer, rng = DcaPricer(problem), np.random.default_rng(0)
+    most = 0
+    for _ in range(20):
+        for node in range(7):
+            columns = pricer.price(node, master, lp, rng.random(6), Deadline()).columns
+            most = max(most, len({column.mask for column in columns}))
+    assert most >= 2
+
+
+def test_a_node_without_candidates_has_nothing_to_price():
+    """A node whose parents are all settled is priced exactly, and nothing is found."""
+    table = table_of("gaussian", 0, 3)
+    problem = problem_of(table, Constraints(forbidden=[("V1", "V0"), ("V2", "V0")]))
+    master, lp = made_master(problem, 0)
+    assert DcaPricer(problem).price(0, master, lp, np.zeros(0), Deadline()) == ([], 0.0, True)
+
+
+def test_wrong_parts_are_refused():
+    """An unknown convex step is named; too many candidates for exhaustive pricing are counted."""
+    problem = problem_of(table_of("gaussian", 0, 3))
+    with pytest.raises(InputError, match=r"'kelley'.*'min-norm'"):
+        DcaPricer(problem, "newton")
+    with pytest.raises(InputError, match=r"2\^21 parent sets.*pricing='dca'"):
+        ExhaustivePricer(problem_of(table_of("gaussian", 0, 22)))
