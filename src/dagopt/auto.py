@@ -37,6 +37,7 @@ def solve_auto(
     device: Device = "auto",
     memory_limit: int | float | str | None = None,
     n_jobs: int | None = None,
+    n_best: int = 1,
     random_state: int = 0,
 ) -> Result:
     """Choose a method by the size of the problem, say why, and run it.
@@ -49,9 +50,15 @@ def solve_auto(
         The clock, and where to tell what happens.
     device, memory_limit, n_jobs
         As in ``solve_exact``.
+    n_best : int
+        As in ``solve_exact``; more than 1 asks for the exact method.
     random_state : int
         Seed, where the method chosen is random.
     """
+    if n_best != 1:
+        return solve_exact(
+            problem, deadline=deadline, progress=progress, memory_limit=memory_limit, n_jobs=n_jobs, n_best=n_best
+        )
     workers = Workers(deadline, progress, n_jobs)
     limit = memory_in_bytes(memory_limit)
     on_gpu = device != "cpu" and gpu_run(problem, device, workers) is not None

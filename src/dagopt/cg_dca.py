@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dagopt.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from dagopt.column_generation import ColumnGeneration, first_columns
 from dagopt.data.table import ContinuousTable
-from dagopt.errors import InputError
+from dagopt.errors import InputError, checked_number, checked_whole
 from dagopt.exact.answer import scope_of, worth
 from dagopt.master.integer import INTEGER_SOLVERS, IntegerSolution, make_integer_solver
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
@@ -87,12 +87,10 @@ class Options:
                 listed = ", ".join(repr(choice) for choice in allowed)
                 raise InputError(f"expected {name}= one of {listed} but got {getattr(self, name)!r}")
         for name in ("epsilon", "tolerance"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"expected {name} > 0 but got {getattr(self, name)}")
-        for name in ("max_passes", "max_columns"):
-            limit = getattr(self, name)
-            if limit is not None and limit < 1:
-                raise InputError(f"expected {name} >= 1 but got {limit}")
+            checked_number(name, getattr(self, name))
+        for name, least in (("switch_at", 0), ("random_state", 0), ("max_passes", 1), ("max_columns", 1)):
+            if getattr(self, name) is not None:
+                checked_whole(name, getattr(self, name), least)
 
 
 def solve_cg_dca(
@@ -152,7 +150,8 @@ def solve_cg_dca_paper(
 ) -> Result:
     """Run exactly the paper's method: hybrid start, switch at 50, Kelley, no other heuristic.
 
-    The integer master is solved to optimality, so which solver does it changes nothing but the time.
+    Every integer solver proves its DAG the best over the columns. They may still lead to different ends: branch and
+    cut also finds cluster rows on the way, which the LP then has.
     """
     options = Options(integer_solver=integer_solver, random_state=random_state, max_passes=max_passes)
     return _solve(problem, options, deadline, progress, checkpoint, resume, "cg-dca-paper")
@@ -325,8 +324,8 @@ class _Run:
 
         For any duals, no DAG scores more than their value plus what the best column of each node could gain.
         """
-        free = max(len(self.pricer.candidates(i)) for i in range(self.problem.n_nodes))
-        if free > MOST_BOUND_CANDIDATES:
+        candidates = self.problem.knowledge.may.sum(axis=0)  # required parents included
+        if candidates.max() > MOST_BOUND_CANDIDATES:
             return None
         pricer = ExhaustivePricer(self.problem, self.options.tolerance)
         lp = self.master.solve()

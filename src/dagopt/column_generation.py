@@ -109,11 +109,13 @@ class ColumnGeneration:
                 if not self.master.add_clusters(self.separate(lp)):  # 17-20
                     break
                 self.observer.rows(lp)
+            whole = not self.stop()
             solution = self.solve_ip(dag)  # 22: integers
             self.master.add_clusters(list(solution.clusters))
             dag = dag if solution.adjacency is None else solution.adjacency
             self.observer.integers(solution, dag)
-            if previous is not None and dag is not None and np.array_equal(dag, previous):  # 23
+            whole = whole and solution.status == "optimal"  # else the DAG may repeat because the pass was cut short
+            if whole and previous is not None and dag is not None and np.array_equal(dag, previous):  # 23
                 return dag, True
             self.after_pass(dag)
         return dag, False

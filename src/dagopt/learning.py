@@ -121,13 +121,11 @@ def learn(
     check_options(method, options)
     compiled = _kernels_are_compiled()
     table = as_table(data, **{key: options.pop(key) for key in DATA_OPTIONS if key in options})
-    diagnosis = examine_table(table, max_parents)
+    knowledge = _with_limit(constraints or Constraints(), max_parents).resolve(table.names)
+    diagnosis = examine_table(table, int(knowledge.at_most.max()))
     diagnosis.raise_for_errors()
-    problem = Problem(
-        table,
-        make_score(table, score, convention=convention, equivalent_sample_size=equivalent_sample_size),
-        _with_limit(constraints or Constraints(), max_parents).resolve(table.names),
-    )
+    scorer = make_score(table, score, convention=convention, equivalent_sample_size=equivalent_sample_size)
+    problem = Problem(table, scorer, knowledge)
     shown = make_progress(progress)
     if not compiled:
         shown.note("compiling kernels: first run only, some seconds")

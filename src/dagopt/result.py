@@ -162,6 +162,12 @@ class Result:
 
         return plot_graph(Graph(self.cpdag_adjacency, self.names) if essential else self.graph, ax)
 
+    def plot_convergence(self, ax: Axes | None = None) -> Axes:
+        """Draw the score, and the bound if there is one, against time, from the trace."""
+        from dagopt.report.plots import plot_convergence
+
+        return plot_convergence(self.trace, ax)
+
     def report(self, path: str | Path) -> Path:
         """Write one self-contained HTML page about the result and return its path."""
         from dagopt.report.html import write_report

@@ -40,10 +40,10 @@ class LearnCommand(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help, with the methods below it."""
-        from dagopt.learning import METHODS, method_name
+        from dagopt.learning import METHODS
 
         listed = [f"- **{name}**: {method.about}" for name, method in METHODS.items()]
-        self.epilog = "\n".join(["Methods:", "", *listed, f"- **auto**: {method_name('auto')}, the default"])
+        self.epilog = "\n".join(["Methods:", "", *listed])
         super().format_help(ctx, formatter)
 
 
@@ -157,9 +157,10 @@ def _method_options(method: str, given: dict[str, Any], pairs: Sequence[str]) ->
 
 
 def _value(text: str) -> Any:
-    """Return a number, None or text, as it is written."""
-    if text.lower() == "none":
-        return None
+    """Return a number, a truth value, None or text, as it is written."""
+    words = {"none": None, "true": True, "false": False}
+    if text.lower() in words:
+        return words[text.lower()]
     for number in (int, float):
         try:
             return number(text)

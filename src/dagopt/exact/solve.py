@@ -184,7 +184,7 @@ def _way(problem: Problem, device: Device, limit: int, workers: Workers) -> tupl
     if not estimate.fits:
         raise InputError(
             f"the exact method for {problem.n_nodes} columns needs {estimate} but the memory limit is "
-            f"{readable(limit)}; set max_parents= (3 or 4), use fewer columns=, a GPU (device='gpu') or another method"
+            f"{readable(limit)}; {_advice(problem, limit)}use fewer columns=, a GPU (device='gpu') or another method"
         )
     if estimate.way == "pool":
         return (lambda: _solve_by_pool(problem, workers)), f"exact over listed parent sets: {estimate}"
@@ -192,6 +192,12 @@ def _way(problem: Problem, device: Device, limit: int, workers: Workers) -> tupl
     assert plan is not None
     solver = SubsetDP(problem.score, problem.knowledge, plan, workers)
     return (lambda: (solver.run()[0], 0.0)), f"exact over all parent sets: {estimate}"
+
+
+def _advice(problem: Problem, limit: int) -> str:
+    """Return the advice to limit the number of parents, where that would fit the memory."""
+    helps = pool_bytes(problem.n_nodes) <= limit and int(problem.knowledge.at_most.max()) > 3
+    return "set max_parents= (3 or 4), " if helps else ""
 
 
 def _solve_by_pool(problem: Problem, workers: Workers) -> Answer:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.errors import InputError
+from dagopt.errors import InputError, checked_whole
 from dagopt.graph.cpdag import extend_pdag
 from dagopt.independence.base import IndependenceTest
 from dagopt.independence.orientation import apply_v_structures, direct_by_knowledge, propagate, v_structures_of
@@ -17,7 +17,6 @@ from dagopt.independence.threads import checked_jobs
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
-from dagopt.search.hill_climbing import checked_whole
 from dagopt.search.hill_names import name_order
 from dagopt.stop import Deadline, StopReason
 

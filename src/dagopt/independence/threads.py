@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from dagopt.search.hill_climbing import checked_whole
+from dagopt.errors import checked_whole
 
 __all__ = ["checked_jobs", "ordered_map"]
 

@@ -134,8 +134,15 @@ class ColumnArrays:
         best = self.offsets[:-1]  # each node's best column, as if there were no cycles
         taken = np.zeros(len(self.node))
         taken[best] = 1.0
-        found = [self.near(taken), None if incumbent is None else self.inside(incumbent)]
-        return max((own for own in found if own is not None), key=lambda own: self.score[own].sum(), default=None)
+        return self.better(self.near(taken), None if incumbent is None else self.inside(incumbent))
+
+    def total(self, chosen: NDArray[np.int64] | None) -> float:
+        """Return the score of the graph that takes these columns, minus infinity for None."""
+        return -np.inf if chosen is None else float(self.score[chosen].sum())
+
+    def better(self, *found: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+        """Return the columns with the best score, the first of equals."""
+        return max(found, key=self.total)
 
     def ceiling(self) -> float:
         """Return the sum of the best scores, which no DAG exceeds."""

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.errors import InputError, quoted
+from dagopt.errors import InputError, checked_whole, quoted
 from dagopt.graph.dag import as_graph, require_dag
 from dagopt.problem import Problem
 from dagopt.progress import Progress
@@ -17,7 +17,7 @@ from dagopt.result import Result
 from dagopt.search.hill_moves import KINDS, Move, MovingDag
 from dagopt.stop import Deadline, StopReason
 
-__all__ = ["SearchLog", "checked_climb", "checked_whole", "climb", "solve_hc", "start_dag", "with_restarts"]
+__all__ = ["SearchLog", "checked_climb", "climb", "solve_hc", "start_dag", "with_restarts"]
 
 SHOW_EVERY = 10  # moves between two reports of progress
 
@@ -204,13 +204,6 @@ def start_dag(problem: Problem, start: Any) -> NDArray[np.int8]:
             f"{knowledge.at_most[i]}; remove some or raise max_parents"
         )
     return graph.adjacency.copy()
-
-
-def checked_whole(option: str, value: Any, least: int) -> int:
-    """Return a whole number, or raise the error that names the option."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"expected {option}= a whole number >= {least} but got {value!r}; change the option")
-    return int(value)
 
 
 def checked_climb(restarts: int, perturb: int, random_state: int) -> dict[str, Any]:

@@ -8,6 +8,7 @@ search goes on from there, keeping the better order.
 
 from __future__ import annotations
 
+import heapq
 import os
 from typing import Any, Protocol
 
@@ -16,11 +17,11 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from dagopt.errors import InputError
-from dagopt.graph.dag import as_graph, require_dag
 from dagopt.graph.order import topological_order
 from dagopt.kernels import order_search as kernels
 from dagopt.problem import Problem
 from dagopt.scores.gaussian import LogDetScore
+from dagopt.search.hill_climbing import start_dag
 from dagopt.search.hill_names import name_order
 from dagopt.stop import Deadline
 
@@ -29,8 +30,10 @@ __all__ = ["ListedOrders", "LogDetOrders", "Orders", "search_orders"]
 Ints = NDArray[np.int64]
 Dag = NDArray[np.int8]
 
-VARIABLES_A_CALL = 16  # between two looks at the clock
-ENOUGH = 1e-7
+PLACES_A_CALL = 2000  # places tried between two looks at the clock, about
+MOST_REMEMBERED = 1 << 17  # scores that one search remembers, 16 bytes each
+ENOUGH = kernels.ENOUGH
+NEVER = -1e300
 
 
 class Orders(Protocol):
@@ -38,11 +41,15 @@ class Orders(Protocol):
 
     n_nodes: int
 
-    def start(self, order: Ints) -> Any:
-        """Return the state of a search that begins at an order."""
+    def start(self, order: Ints, dag: Dag | None = None, after: Any = None) -> Any:
+        """Return the state of a search that begins at an order.
 
-    def improve(self, state: Any, variables: Ints) -> float:
-        """Put each of these variables at its best place; return the gain."""
+        ``dag``, if given, has this order, and its parent sets are used where they are better than those found.
+        ``after`` is the state of an earlier search, which is over and whose memory is used again.
+        """
+
+    def improve(self, state: Any, variables: Ints) -> int:
+        """Put each of these variables at its best place; return how many at the end did not move."""
 
     def score(self, state: Any) -> float:
         """Return the score of the present order."""
@@ -62,7 +69,8 @@ class LogDetOrders:
     problem : Problem
         A Gaussian or BGe score, and knowledge.
     candidates : int, optional
-        Keep for each column only so many candidate parents (see ``screened``); all unless given. Faster for many columns, and possibly worse.
+        Keep for each column only so many candidate parents (see ``screened``); all unless given. Faster for many
+        columns, and possibly worse.
     """
 
     def __init__(self, problem: Problem, candidates: int | None = None) -> None:
@@ -71,44 +79,54 @@ class LogDetOrders:
             raise InputError(f"expected a Gaussian score for growing and shrinking but got {score.label}")
         if candidates is not None and candidates < 1:
             raise InputError(f"expected candidates >= 1 but got {candidates}")
-        self.n_nodes = problem.n_nodes
+        n = self.n_nodes = problem.n_nodes
         matrix, log_scale, constant, power = score.logdet_form()
-        self._matrix = np.ascontiguousarray(matrix)
-        self._log_scale = log_scale
-        self._form = np.stack([np.diff(constant), 0.5 * power[1:], 0.5 * np.diff(power)])
-        self._must = np.ascontiguousarray(problem.knowledge.must.T)
-        self._most = np.ascontiguousarray(problem.knowledge.at_most)
+        form = np.stack([np.diff(constant), 0.5 * power[1:], 0.5 * np.diff(power)])
+        form = np.concatenate([form, form[:, -1:]], axis=1)
+        form[0, -1] = NEVER  # there is no set of n parents
+        must = np.ascontiguousarray(problem.knowledge.must.T)
+        most = np.minimum(problem.knowledge.at_most, max(n - 1, 0)).astype(np.int64)
         may = problem.knowledge.may.T
-        if candidates is not None and candidates < self.n_nodes - 1:
-            may = may & (screened(self._matrix, candidates) | self._must)
-        self._is_own = np.ascontiguousarray(may)
-        self._counts = may.sum(axis=1).astype(np.int64)
-        self._own = np.zeros((self.n_nodes, max(int(self._counts.max()), 1)), dtype=np.int64)
-        for v in range(self.n_nodes):
-            self._own[v, : self._counts[v]] = np.flatnonzero(may[v])
-        self._room = int(min(self._counts.max(), self._most.max())) + 1
-
-    def start(self, order: Ints) -> tuple[NDArray[Any], ...]:
-        """Return (order, rank, parents, sizes, scores)."""
-        order = np.array(order, dtype=np.int64)
-        rank = np.zeros(self.n_nodes, dtype=np.int64)
-        parents = np.zeros((self.n_nodes, self._room), dtype=np.int64)
-        sizes = np.zeros(self.n_nodes, dtype=np.int64)
-        scores = np.zeros(self.n_nodes)
-        kernels.score_order(
-            self._matrix, self._log_scale, self._form, self._own, self._counts, order, rank, self._must, self._most,
-            parents, sizes, scores,
+        if candidates is not None and candidates < n - 1:
+            may = may & (screened(matrix, candidates) | must)
+        counts = may.sum(axis=1).astype(np.int64)
+        own = np.zeros((n, max(int(counts.max()), 1)), dtype=np.int64)
+        for v in range(n):
+            own[v, : counts[v]] = np.flatnonzero(may[v])
+        self._given = (
+            np.ascontiguousarray(matrix), log_scale, form, own, counts, np.ascontiguousarray(may), must, most
         )  # fmt: skip
-        return order, rank, parents, sizes, scores
+        self._room = int(min(counts.max(), most.max())) + 1
+        self._hashes = np.random.default_rng(0).integers(1 << 62, size=(n, 2))
+        self._remembered = min(1 << (32 * n * n).bit_length(), MOST_REMEMBERED)
 
-    def improve(self, state: Any, variables: Ints) -> float:
-        """Put each of these variables at its best place; return the gain."""
-        order, rank, parents, sizes, scores = state
-        gain: float = kernels.insert_best(
-            self._matrix, self._log_scale, self._form, self._own, self._counts, self._is_own, order, rank, self._must,
-            self._most, parents, sizes, scores, variables,
-        )  # fmt: skip
-        return gain
+    def start(self, order: Ints, dag: Dag | None = None, after: Any = None) -> tuple[NDArray[Any], ...]:
+        """Return the ``state`` of the kernels."""
+        n, room = self.n_nodes, self._room
+        if after is not None:
+            state: tuple[NDArray[Any], ...] = after
+            state[0][:] = order
+        else:
+            state = (
+                np.array(order, dtype=np.int64), np.zeros(n, dtype=np.int64),
+                np.zeros((n, room), dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros(n),
+                np.zeros((n, room), dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros((n, room + 1)),
+                np.zeros(n, dtype=bool), self._hashes,
+                np.zeros(self._remembered, dtype=np.int64), np.zeros(self._remembered),
+            )  # fmt: skip
+        kernels.score_order(self._given, state)
+        if dag is not None:
+            is_own = self._given[5]
+            for v in range(n):
+                parents = np.flatnonzero(dag[:, v])
+                if is_own[v, parents].all():
+                    kernels.use_parents(self._given, state, v, parents)
+        return state
+
+    def improve(self, state: Any, variables: Ints) -> int:
+        """Put each of these variables at its best place; return how many at the end did not move."""
+        _, idle = kernels.insert_best(self._given, state, variables)
+        return int(idle)
 
     def score(self, state: Any) -> float:
         """Return the score of the present order."""
@@ -141,14 +159,14 @@ class ListedOrders:
         self._masks = np.concatenate(masks)
         self._scores = np.concatenate(scores)
 
-    def start(self, order: Ints) -> tuple[Ints]:
+    def start(self, order: Ints, dag: Dag | None = None, after: Any = None) -> tuple[Ints]:
         """Return the order, which is all there is to know."""
         return (np.array(order, dtype=np.int64),)
 
-    def improve(self, state: Any, variables: Ints) -> float:
-        """Put each of these variables at its best place; return the gain."""
-        gain: float = kernels.insert_best_listed(self._masks, self._scores, self._offsets, state[0], variables)
-        return gain
+    def improve(self, state: Any, variables: Ints) -> int:
+        """Put each of these variables at its best place; return how many at the end did not move."""
+        _, idle = kernels.insert_best_listed(self._masks, self._scores, self._offsets, state[0], variables)
+        return int(idle)
 
     def score(self, state: Any) -> float:
         """Return the score of the present order."""
@@ -200,26 +218,20 @@ def search_orders(
     n_jobs : int, optional
         Threads (or workers of the joblib backend in force); all cores unless given.
     start : anything that ``as_graph`` takes, optional
-        A DAG whose order the first search begins at.
+        An allowed DAG that the first search begins at, with its order and its parent sets.
     """
-    begins: list[Ints | None] = [None] * max(restarts, 1)
-    if start is not None:
-        graph = as_graph(start, problem.names)
-        require_dag(graph)
-        begins[0] = np.asarray(topological_order(graph.adjacency | problem.knowledge.must), dtype=np.int64)
+    if restarts < 1 or kicks < 0:
+        raise InputError(f"expected restarts >= 1 and kicks >= 0 but got {restarts} and {kicks}")
+    first = None if start is None else start_dag(problem, start)
+    begins = [first, *[None] * (restarts - 1)]
     by_name = name_order(problem.names)
-    seeds = np.random.SeedSequence(random_state).spawn(len(begins))
-    jobs = min((os.cpu_count() or 1) if n_jobs in (None, -1) else int(n_jobs or 1), len(begins))
+    seeds = np.random.SeedSequence(random_state).spawn(restarts)
+    jobs = min((os.cpu_count() or 1) if n_jobs in (None, -1) else int(n_jobs or 1), restarts)
+    chains = [(orders, problem, deadline, seed, begin, by_name, kicks) for seed, begin in zip(seeds, begins, strict=True)]
     if jobs == 1:
-        found = [
-            _chain(orders, problem, deadline, seed, begin, by_name, kicks)
-            for seed, begin in zip(seeds, begins, strict=True)
-        ]
+        found = [_chain(*chain) for chain in chains]
     else:
-        found = Parallel(n_jobs=jobs, prefer="threads")(
-            delayed(_chain)(orders, problem, deadline, seed, begin, by_name, kicks)
-            for seed, begin in zip(seeds, begins, strict=True)
-        )
+        found = Parallel(n_jobs=jobs, prefer="threads")(delayed(_chain)(*chain) for chain in chains)
     best = max(range(len(found)), key=lambda k: (found[k][1], -k))
     return found[best]
 
@@ -229,20 +241,24 @@ def _chain(
     problem: Problem,
     deadline: Deadline,
     seed: np.random.SeedSequence,
-    begin: Ints | None,
+    begin: Dag | None,
     by_name: Ints,
     kicks: int,
 ) -> tuple[Dag, float]:
     """Run one search: to a local optimum, then disturbed again and again."""
     rng = np.random.default_rng(seed)
-    order = by_name[rng.permutation(orders.n_nodes)] if begin is None else begin
-    state = orders.start(_feasible(order, problem.knowledge.must))
+    must = problem.knowledge.must
+    if begin is None:
+        order = _feasible(by_name[rng.permutation(orders.n_nodes)], must)
+    else:
+        order = np.asarray(topological_order(begin), dtype=np.int64)
+    state = orders.start(order, begin)
     _climb(orders, state, deadline, rng, by_name)
     best_dag, best_score, best_order = orders.dag(state), orders.score(state), orders.order(state)
     for _ in range(kicks):
         if deadline.reason is not None:
             break
-        state = orders.start(_feasible(_disturbed(best_order, rng), problem.knowledge.must))
+        state = orders.start(_feasible(_disturbed(best_order, rng), must), after=state)
         _climb(orders, state, deadline, rng, by_name)
         score = orders.score(state)
         if score > best_score + ENOUGH:
@@ -251,15 +267,16 @@ def _chain(
 
 
 def _climb(orders: Orders, state: Any, deadline: Deadline, rng: np.random.Generator, by_name: Ints) -> None:
-    """Insert every variable at its best place, in a random sequence, until none moves."""
-    gain = np.inf
-    while gain > ENOUGH:
-        gain = 0.0
-        sequence = by_name[rng.permutation(orders.n_nodes)]
-        for first in range(0, orders.n_nodes, VARIABLES_A_CALL):
-            gain += orders.improve(state, sequence[first : first + VARIABLES_A_CALL])
-            if deadline.reason is not None:
-                return
+    """Insert one variable after the other at its best place, in a random sequence, until all in a row stay."""
+    n = orders.n_nodes
+    at_once = max(min(PLACES_A_CALL // n, n), 1)
+    sequence = by_name[rng.permutation(n)]
+    at = idle = 0
+    while idle < n and deadline.reason is None:
+        variables = sequence[at : at + at_once]
+        unmoved = orders.improve(state, variables)
+        idle = idle + unmoved if unmoved == len(variables) else unmoved
+        at = (at + len(variables)) % n
 
 
 def _disturbed(order: Ints, rng: np.random.Generator) -> Ints:
@@ -273,22 +290,22 @@ def _disturbed(order: Ints, rng: np.random.Generator) -> Ints:
 
 
 def _feasible(order: Ints, must: NDArray[np.bool_]) -> Ints:
-    """Return the order changed as little as needed for required parents to come first."""
+    """Return the order with every variable moved back to behind its required parents, else as it was."""
     if not must.any():
         return order
-    placed: list[int] = []
-    done = np.zeros(len(order), dtype=bool)
-
-    def place(v: int) -> None:
-        if done[v]:
-            return
-        done[v] = True
-        for u in np.flatnonzero(must[:, v]):
-            place(int(u))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    missing = must.sum(axis=0)
+    ready = [int(place[v]) for v in np.flatnonzero(missing == 0)]
+    heapq.heapify(ready)
+    placed = []
+    while ready:
+        v = order[heapq.heappop(ready)]
         placed.append(v)
-
-    for v in order:
-        place(int(v))
+        for child in np.flatnonzero(must[v]):
+            missing[child] -= 1
+            if missing[child] == 0:
+                heapq.heappush(ready, int(place[child]))
     return np.array(placed, dtype=np.int64)
 
 

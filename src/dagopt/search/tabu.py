@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.errors import checked_whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
-from dagopt.search.hill_climbing import SearchLog, checked_climb, checked_whole, with_restarts
+from dagopt.search.hill_climbing import SearchLog, checked_climb, with_restarts
 from dagopt.search.hill_moves import ADD, DELETE, NO_MOVES, REVERSE, Move, MovingDag
 from dagopt.stop import Deadline
 

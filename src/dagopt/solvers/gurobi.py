@@ -48,13 +48,14 @@ class GurobiBranchAndCut:
             import gurobipy
         except ImportError:
             raise InputError(
-                f"integer_solver='gurobi' needs gurobipy, which is not installed; pip install 'dagopt[gurobi]', or {REMEDY}"
+                "integer_solver='gurobi' needs gurobipy, which is not installed; pip install 'dagopt[gurobi]',"
+                f" or {REMEDY}"
             ) from None
         columns = ColumnArrays.of(pool).without_dominated()
         start = columns.start(incumbent)
         if deadline.reason is not None and start is not None:
-            score = float(columns.score[start].sum())
-            return IntegerSolution(columns.adjacency(start), score, columns.ceiling(), (), deadline.reason)
+            score, ceiling = columns.total(start), columns.ceiling()
+            return IntegerSolution(columns.adjacency(start), score, ceiling, (), deadline.reason)
         try:
             with gurobipy.Env(params={"OutputFlag": 0}) as environment, gurobipy.Model(env=environment) as model:
                 return _Master(model, columns, clusters, start, deadline).solve()
@@ -85,7 +86,7 @@ class _Master:
         self._deadline = deadline
         self._separator = FractionalSeparator(CLUSTERS_A_ROUND)
         self._found: dict[Cluster, None] = {}
-        self._best = -np.inf if start is None else float(columns.score[start].sum())
+        self._best = start
         self._error: BaseException | None = None
         self._set_parameters()
         costs = columns.score - columns.score[columns.offsets[:-1]][columns.node]
@@ -122,11 +123,10 @@ class _Master:
         if self._error is not None:
             raise self._error
         outcome = self._outcome(model.Status)
-        adjacency, score = None, -np.inf
-        if model.SolCount:
-            chosen = columns.taken(np.asarray(self._x.X))
-            adjacency, score = columns.adjacency(chosen), float(columns.score[chosen].sum())
-        bound = score
+        found = columns.taken(np.asarray(self._x.X)) if model.SolCount else None
+        best = columns.better(self._best, found)
+        adjacency = None if best is None else columns.adjacency(best)
+        score = bound = columns.total(best)
         if outcome != "optimal":
             ceiling = columns.ceiling()
             bound = max(min(ceiling, ceiling + float(model.ObjBound)), score)
@@ -175,8 +175,8 @@ class _Master:
             self._found[cluster] = None
             self._model.cbCut(self._x[columns.in_row(cluster)].sum() <= len(cluster) - 1)
         chosen = columns.near(values)
-        if chosen is not None and (score := float(columns.score[chosen].sum())) > self._best:
-            self._best = score
+        if chosen is not None and columns.total(chosen) > columns.total(self._best):
+            self._best = chosen
             taken = np.zeros(len(values))
             taken[chosen] = 1.0
             self._model.cbSetSolution(self._x, taken)

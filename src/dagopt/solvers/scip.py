@@ -20,6 +20,7 @@ from pyscipopt import Conshdlr, Heur, Model, quicksum
 from pyscipopt.scip import PY_SCIP_HEURTIMING as SCIP_HEURTIMING
 from pyscipopt.scip import PY_SCIP_PARAMSETTING as SCIP_PARAMSETTING
 from pyscipopt.scip import PY_SCIP_RESULT as SCIP_RESULT
+from pyscipopt.scip import PY_SCIP_STAGE as SCIP_STAGE
 
 from dagopt.errors import DagoptError, InputError
 from dagopt.kernels import separation as kernels
@@ -64,8 +65,7 @@ class ScipBranchAndCut:
         start = columns.start(incumbent)
         ceiling = columns.ceiling()
         if deadline.reason is not None and start is not None:
-            score = float(columns.score[start].sum())
-            return IntegerSolution(columns.adjacency(start), score, ceiling, (), deadline.reason)
+            return IntegerSolution(columns.adjacency(start), columns.total(start), ceiling, (), deadline.reason)
         model = Model()
         try:
             return _Master(model, columns, clusters, start, deadline).solve()
@@ -109,7 +109,7 @@ class _Master:
         )
         self._set_parameters()
         timing = SCIP_HEURTIMING.DURINGLPLOOP | SCIP_HEURTIMING.AFTERLPNODE
-        self._heuristic = _Near(self._handler, -np.inf if start is None else float(columns.score[start].sum()))
+        self._heuristic = _Near(self._handler, start)
         model.includeHeur(self._heuristic, "near", "DAG near the LP point", "N", freq=1, timingmask=timing)
         if start is not None:
             solution = model.createSol()
@@ -142,12 +142,13 @@ class _Master:
         if status not in STATUS:
             raise DagoptError(f"expected SCIP to end with an optimum or at a limit but it says {status!r}")
         outcome = self._deadline.reason or STATUS[status] if STATUS[status] == "interrupted" else STATUS[status]
-        adjacency, score = None, -np.inf
+        found = [self._heuristic.best]
         if model.getNSols():
             solution = model.getBestSol()
-            chosen = columns.taken(np.array([model.getSolVal(solution, x) for x in self._x]))
-            adjacency, score = columns.adjacency(chosen), float(columns.score[chosen].sum())
-        bound = score
+            found.append(columns.taken(np.array([model.getSolVal(solution, x) for x in self._x])))
+        best = columns.better(*found)
+        adjacency = None if best is None else columns.adjacency(best)
+        score = bound = columns.total(best)
         if outcome != "optimal":
             ceiling = columns.ceiling()
             bound = max(min(ceiling, ceiling + model.getDualbound()), score)
@@ -163,14 +164,14 @@ def _guarded(nothing: Any, failed: Any) -> Callable[[Callable[..., Answer | None
     def decorate(callback: Callable[..., Answer | None]) -> Callable[..., Answer]:
         @wraps(callback)
         def guarded(self: Any, *args: Any, **kwargs: Any) -> Answer:
-            try:
-                if self.deadline.reason is not None:
-                    self.model.interruptSolve()
-                return callback(self, *args, **kwargs) or {"result": nothing}
-            except BaseException as error:  # raised again by _Master.solve
-                self.error = self.error or error
-                self.model.interruptSolve()
-                return {"result": failed}
+            if self.error is None:
+                try:
+                    answer = callback(self, *args, **kwargs) or {"result": nothing}
+                except BaseException as error:  # raised again by _Master.solve
+                    self.error = error
+            if self.error is not None or self.deadline.reason is not None:
+                _interrupt(self.model)
+            return answer if self.error is None else {"result": failed}
 
         return guarded
 
@@ -257,20 +258,20 @@ class _Acyclic(Conshdlr):
 class _Near(Heur):
     """The primal heuristic: an order of the nodes from the LP point, improved, and its best columns."""
 
-    def __init__(self, handler: _Acyclic, best: float) -> None:
+    def __init__(self, handler: _Acyclic, best: NDArray[np.int64] | None) -> None:
         self.deadline = handler.deadline
         self.error: BaseException | None = None
+        self.best = best
         self._handler = handler
-        self._best = best
 
     @_guarded(nothing=SCIP_RESULT.DIDNOTFIND, failed=SCIP_RESULT.DIDNOTFIND)
     def heurexec(self, timing: int, infeasible: bool) -> Answer | None:
         """Try a DAG near the LP point, if it is better than all before."""
         columns = self._handler.columns
         chosen = columns.near(self._handler.lp_values())
-        if chosen is None or (score := float(columns.score[chosen].sum())) <= self._best:
+        if chosen is None or columns.total(chosen) <= columns.total(self.best):
             return None
-        self._best = score
+        self.best = chosen
         solution = self.model.createSol(self)
         for k in chosen:
             self.model.setSolVal(solution, self._handler.x[k], 1.0)
@@ -284,6 +285,12 @@ def _add_cluster(model: Model, x: list[Any], columns: ColumnArrays, cluster: Clu
     if len(np.unique(columns.node[row])) < len(cluster):
         return
     model.addConsKnapsack([x[k] for k in row], [1] * len(row), len(cluster) - 1, dynamic=not kept, removable=True)
+
+
+def _interrupt(model: Model) -> None:
+    """Stop a solve, where SCIP takes this; where it does not, the next callback is soon."""
+    if model.getStage() in (SCIP_STAGE.PRESOLVING, SCIP_STAGE.PRESOLVED, SCIP_STAGE.SOLVING):
+        model.interruptSolve()
 
 
 def _free(model: Model) -> None:

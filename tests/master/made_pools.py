@@ -1,0 +1,64 @@
+"""Random pools and points of the restricted master, and slow twins of the separation."""
+
+import itertools
+
+import numpy as np
+
+from dagopt.master.pool import Column, ColumnPool
+
+SIZE = 1e5  # of a score, as with real data
+
+
+def random_pool(rng, n_nodes, n_columns, empty=True):
+    """Return a pool with up to ``n_columns`` columns a node, all empty sets among them unless told otherwise."""
+    pool = ColumnPool(n_nodes)
+    for node in range(n_nodes):
+        base = -SIZE * rng.uniform(0.5, 1.5)
+        if empty:
+            pool.add(Column(node, 0, base))
+        for _ in range(n_columns - empty):
+            others = [j for j in range(n_nodes) if j != node]
+            size = rng.integers(1, min(4, n_nodes))
+            parents = rng.choice(others, size=size, replace=False)
+            pool.add(Column(node, sum(1 << int(j) for j in parents), base + rng.gamma(2.0, 200.0) - 5.0 * size))
+    return pool
+
+
+def random_point(rng, pool, spread=3):
+    """Return values of the columns that give each node mass 1, on few columns."""
+    values = np.zeros(len(pool))
+    for node in range(pool.n_nodes):
+        places = pool.places(node)
+        chosen = rng.choice(places, size=min(spread, len(places)), replace=False)
+        values[chosen] = rng.dirichlet(np.ones(len(chosen)))
+    return values
+
+
+def violation(pool, values, cluster):
+    """Return by how much a point violates a cluster, by the definition."""
+    inside = sum(1 << i for i in cluster)
+    meeting = [value for column, value in zip(pool, values, strict=True) if _in_row(column, cluster, inside)]
+    return sum(meeting) - (len(cluster) - 1)
+
+
+def most_violated(pool, values):
+    """Return the largest violation over all clusters."""
+    nodes = range(pool.n_nodes)
+    clusters = itertools.chain.from_iterable(itertools.combinations(nodes, k) for k in range(1, pool.n_nodes + 1))
+    return max(violation(pool, values, cluster) for cluster in clusters)
+
+
+def can_be_violated(pool, cluster):
+    """Say whether each node of a cluster has a column with a parent in it."""
+    inside = sum(1 << i for i in cluster)
+    return {column.node for column in pool if _in_row(column, cluster, inside)} == set(cluster)
+
+
+def _in_row(column, cluster, inside):
+    return column.node in cluster and column.mask & inside != 0
+
+
+def score_of(pool, adjacency):
+    """Return the score of a graph by the columns of a pool, which must have them."""
+    masks = [sum(1 << int(j) for j in np.flatnonzero(own)) for own in adjacency.T]
+    return sum(pool.columns[pool.index(node, mask)].score for node, mask in enumerate(masks))

@@ -1,0 +1,311 @@
+"""CG-DCA end to end: the true graph of published data, exact optima as the judge, knowledge, limits and the trace."""
+
+import itertools
+import os
+import signal
+import threading
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import dagopt
+from dagopt.cg_dca import Options, solve_cg_dca
+from dagopt.constraints import Constraints
+from dagopt.errors import InputError
+from dagopt.graph.cpdag import cpdag
+from dagopt.graph.order import is_acyclic
+from dagopt.problem import Problem
+from dagopt.progress import NoProgress
+from dagopt.scores.build import make_score
+from dagopt.stop import Deadline
+from dagopt.trace import COLUMNS
+
+SOLVERS = ["dp", "scip", "gurobi"]
+NEEDS = {"scip": "pyscipopt", "gurobi": "gurobipy"}
+FAST = {"convex_step": "min-norm"}
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    """Return a function from a seed to a small simulated table and the optimum over all DAGs."""
+    known = {}
+
+    def load(seed):
+        if seed not in known:
+            data, _ = dagopt.simulate(8, 500, 1.0, seed)
+            known[seed] = data, dagopt.learn(data, "exact").score
+        return known[seed]
+
+    return load
+
+
+@pytest.fixture(scope="module")
+def asia():
+    """Return a discrete table and the optimum over all DAGs."""
+    data, _ = dagopt.datasets.load("asia", n_samples=1000, random_state=3)
+    return data, dagopt.learn(data, "exact").score
+
+
+def essential(names, edges):
+    """Return the essential graph of a DAG given by its edges."""
+    adjacency = np.zeros((len(names), len(names)), dtype=np.int8)
+    for tail, head in edges:
+        adjacency[names.index(tail), names.index(head)] = 1
+    return cpdag(adjacency)
+
+
+WARM_STOPS_SHORT = pytest.mark.xfail(
+    strict=True, reason="without random ties DCA stays at the LP's corners: one edge too many, 2.99 below the optimum"
+)
+
+
+@pytest.mark.parametrize("init", ["random", pytest.param("warm", marks=WARM_STOPS_SHORT), "hybrid"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_true_graph_of_gaussian_test(shared_set, init, solver):
+    """With each start strategy and each integer solver the essential graph is the true one."""
+    if solver in NEEDS:
+        pytest.importorskip(NEEDS[solver])
+    table, edges = shared_set("gaussian_test")
+    result = dagopt.learn(table, "cg-dca", init=init, integer_solver=solver, convex_step="min-norm")
+    np.testing.assert_array_equal(result.cpdag_adjacency, essential(table.names, edges))
+    assert result.notes[0] == f"integer master: {solver}"
+
+
+def test_the_paper_method_on_gaussian_test(shared_set):
+    """The method of the paper, by its name, finds the true graph as well, and carries its name."""
+    table, edges = shared_set("gaussian_test")
+    result = dagopt.learn(table, method="cg-dca-paper")
+    np.testing.assert_array_equal(result.cpdag_adjacency, essential(table.names, edges))
+    assert result.method == "cg-dca-paper"
+
+
+def test_the_paper_method_is_the_default_one(simulated):
+    """Every default is the paper's: hybrid start, switch at 50, Kelley; both names take the same way."""
+    assert (Options().init, Options().switch_at, Options().convex_step, Options().pricing) == (
+        "hybrid",
+        50,
+        "kelley",
+        "dca",
+    )
+    data, _ = simulated(1)
+    paper, own = dagopt.learn(data, "cg-dca-paper"), dagopt.learn(data, "cg-dca")
+    np.testing.assert_array_equal(paper.adjacency, own.adjacency)
+    assert paper.details["columns"] == own.details["columns"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("options", [{}, FAST, {"pricing": "exhaustive"}, {"init": "warm", **FAST}])
+def test_never_above_the_optimum_nor_the_bound_below(simulated, seed, options):
+    """The score is that of its DAG and at most the optimum over all DAGs, which the bound never undercuts."""
+    data, optimum = simulated(seed)
+    result = dagopt.learn(data, "cg-dca", **options)
+    assert is_acyclic(result.adjacency)
+    assert result.score == pytest.approx(dagopt.score(data, result.dag), abs=1e-6)
+    assert result.score <= optimum + 1e-6
+    assert result.bound >= optimum - 1e-6
+    assert result.scope == "all DAGs"
+    assert (result.status == "optimal") == (result.bound - result.score <= 1e-4)
+    assert result.status in ("optimal", "converged")
+
+
+def test_status_optimal_is_the_optimum():
+    """Where the LP closes the gap the result says optimal, and it is."""
+    data, _ = dagopt.simulate(4, 300, 0.5, 3)
+    results = [dagopt.learn(data, "cg-dca", pricing=pricing) for pricing in ("exhaustive", "dca")]
+    assert results[0].status == "optimal"
+    for result in results:
+        if result.status == "optimal":
+            assert result.score == pytest.approx(dagopt.learn(data, "exact").score, abs=1e-5)
+
+
+def test_no_bound_without_exact_pricing():
+    """With more candidates than can all be priced the result gives no bound."""
+    data, _ = dagopt.simulate(17, 200, 0.5, 0)
+    result = dagopt.learn(data, "cg-dca", max_passes=1, max_columns=60, **FAST)
+    assert result.bound is None
+    assert result.scope is None
+
+
+@pytest.mark.parametrize("options", [{}, FAST, {"pricing": "exhaustive"}, {"integer_solver": "scip"}])
+def test_discrete_data(asia, options):
+    """On discrete data the same holds."""
+    if options.get("integer_solver") == "scip":
+        pytest.importorskip("pyscipopt")
+    data, optimum = asia
+    result = dagopt.learn(data, "cg-dca", **options)
+    assert is_acyclic(result.adjacency)
+    assert result.score == pytest.approx(dagopt.score(data, result.dag), abs=1e-6)
+    assert result.score <= optimum + 1e-6
+    assert result.bound >= optimum - 1e-6
+
+
+def test_bnlearns_convention(simulated):
+    """With the other convention of counting parameters the answer is within that convention's optimum."""
+    data, _ = simulated(0)
+    optimum = dagopt.learn(data, "exact", convention="bnlearn").score
+    result = dagopt.learn(data, "cg-dca", convention="bnlearn", **FAST)
+    assert result.score <= optimum + 1e-6 <= result.bound + 2e-6
+
+
+@pytest.mark.parametrize("options", [{}, FAST, {"pricing": "exhaustive"}])
+@pytest.mark.parametrize("kind", ["gaussian", "discrete"])
+def test_knowledge_is_honoured(simulated, asia, kind, options):
+    """Required and forbidden edges, tiers and a limit on parents hold in the answer, and the bound is within them."""
+    data, _ = simulated(2) if kind == "gaussian" else asia
+    names = list(dagopt.as_table(data).names)
+    known = Constraints(
+        required=[(names[0], names[1]), (names[2], names[1])],
+        forbidden=[(names[3], names[4]), (names[4], names[3])],
+        tiers=[names[:5], names[5:]],
+        max_parents=2,
+    )
+    result = dagopt.learn(data, "cg-dca", constraints=known, **options)
+    exact = dagopt.learn(data, "exact", constraints=known)
+    assert known.resolve(names).allows_dag(result.adjacency)
+    assert result.score <= exact.score + 1e-6
+    assert result.bound >= exact.score - 1e-6
+    assert result.scope == exact.scope
+
+
+def test_the_seed_decides(simulated):
+    """Equal seeds give equal runs, step by step; other seeds explore other columns."""
+    data, _ = simulated(0)
+
+    def run(seed):
+        trace = dagopt.learn(data, "cg-dca", random_state=seed, init="random", **FAST).trace
+        return trace[["pass", "phase", "lp", "score", "columns", "rows", "reduced_cost"]]
+
+    one = run(1)
+    assert one.equals(run(1))
+    assert not one.equals(run(2))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_tiny_time_limit_still_gives_a_dag(simulated, solver):
+    """The best DAG so far comes back with the reason, without a bound."""
+    if solver in NEEDS:
+        pytest.importorskip(NEEDS[solver])
+    data, _ = simulated(0)
+    result = dagopt.learn(data, "cg-dca", time_limit=1e-9, integer_solver=solver)
+    assert result.status == "time_limit"
+    assert result.bound is None
+    assert is_acyclic(result.adjacency)
+    assert list(result.trace.columns[: len(COLUMNS)]) == COLUMNS
+
+
+class StopsAfter(NoProgress):
+    """A progress at whose n-th row something happens."""
+
+    def __init__(self, rows, act):
+        self.left, self.act = rows, act
+
+    def update(self, phase, fraction=None, **facts):
+        """Count, and act."""
+        self.left -= 1
+        if self.left == 0:
+            self.act()
+
+
+@pytest.mark.parametrize("rows", [1, 3, 8, 12])
+def test_an_interrupt_at_any_row_returns_the_best_so_far(simulated, rows):
+    """A Ctrl-C ends the run soon, with a DAG, its score and the reason."""
+    data, optimum = simulated(0)
+    assert threading.current_thread() is threading.main_thread()
+    told = StopsAfter(rows, lambda: os.kill(os.getpid(), signal.SIGINT))
+    result = dagopt.learn(data, "cg-dca", progress=told, **FAST)
+    assert result.status == "interrupted"
+    assert result.bound is None
+    assert is_acyclic(result.adjacency)
+    assert result.score == pytest.approx(dagopt.score(data, result.dag), abs=1e-6)
+    assert result.score <= optimum + 1e-6
+    assert -3 <= told.left <= 0
+
+
+def test_limits_on_passes_and_columns(simulated):
+    """One pass is one integer phase; columns stop coming at their limit, and the notes say so."""
+    data, _ = simulated(1)
+    once = dagopt.learn(data, "cg-dca", max_passes=1, **FAST)
+    assert once.details["passes"] == 1
+    assert (once.trace["phase"] == "integer").sum() == 1
+    few = dagopt.learn(data, "cg-dca", max_columns=15, **FAST)
+    assert 15 <= few.details["columns"] <= 15 + 10
+    for result in (once, few):
+        assert result.bound is None
+        assert "limit" in result.notes[1]
+
+
+@pytest.mark.parametrize(("name", "kind"), [("bge", "gaussian"), ("bdeu", "discrete")])
+def test_other_scores_are_refused_in_one_line(simulated, asia, name, kind):
+    """The error says what CG-DCA needs and what to choose instead."""
+    data, _ = simulated(0) if kind == "gaussian" else asia
+    with pytest.raises(InputError, match="CG-DCA needs a penalised likelihood") as caught:
+        dagopt.learn(data, "cg-dca", score=name)
+    assert "\n" not in str(caught.value)
+    assert "'exact'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"init": "cold"}, "init= one of 'random', 'warm', 'hybrid' but got 'cold'"),
+        ({"convex_step": "newton"}, "convex_step= one of 'kelley', 'min-norm'"),
+        ({"pricing": "none"}, "pricing= one of 'dca', 'exhaustive'"),
+        ({"integer_solver": "cplex"}, "integer_solver= one of"),
+        ({"epsilon": 0.0}, "epsilon > 0 but got 0"),
+        ({"tolerance": -1.0}, "tolerance > 0"),
+        ({"max_passes": 0}, "max_passes >= 1"),
+        ({"max_columns": 0}, "max_columns >= 1"),
+        ({"resume": True}, "checkpoint= with resume=True"),
+    ],
+)
+def test_wrong_options_are_refused(simulated, option, message):
+    """Each says what was expected and what came."""
+    data, _ = simulated(0)
+    with pytest.raises(InputError) as caught:
+        dagopt.learn(data, "cg-dca", **option)
+    assert message in str(caught.value)
+
+
+def test_the_trace_tells_the_run(simulated):
+    """Columns, seconds that never go back, phases in order, a score that never falls, pools that never shrink."""
+    data, _ = simulated(3)
+    result = dagopt.learn(data, "cg-dca", **FAST)
+    trace = result.trace
+    assert list(trace.columns[: len(COLUMNS)]) == COLUMNS
+    assert {"pricing_seconds", "separation_seconds", "integer_seconds"} <= set(trace.columns)
+    for name in ("seconds", "pass", "columns", "rows"):
+        assert (trace[name].diff().dropna() >= 0).all()
+    assert (trace["score"].dropna().diff().dropna() >= -1e-9).all()
+    assert set(trace["phase"]) <= {"columns", "rows", "integer"}
+    assert trace["phase"].iloc[-1] == "integer"
+    assert trace["score"].iloc[-1] == pytest.approx(result.score)
+    assert (trace["columns"].iloc[-1], trace["rows"].iloc[-1]) == (result.details["columns"], result.details["rows"])
+    assert (trace["reduced_cost"].dropna() <= 0).all()
+    per_pass = [[phase for phase, _ in itertools.groupby(rows)] for _, rows in trace.groupby("pass")["phase"]]
+    assert all(phases in (["columns", "integer"], ["columns", "rows", "integer"]) for phases in per_pass)
+
+
+def test_the_lp_of_a_round_of_columns_never_falls(simulated):
+    """Within the pricing of one pass rows stay, so that more columns can only raise the LP."""
+    data, _ = simulated(3)
+    trace = dagopt.learn(data, "cg-dca", **FAST).trace
+    for _, rounds in trace[trace["phase"] == "columns"].groupby("pass"):
+        assert (rounds["lp"].diff().dropna() >= -1e-6).all()
+
+
+def test_nothing_to_choose():
+    """Where no node may have a parent the empty graph is proven."""
+    table = dagopt.as_table(np.random.default_rng(0).normal(size=(20, 2)))
+    problem = Problem(table, make_score(table, "bic"), Constraints(max_parents=0).resolve(table.names))
+    result = solve_cg_dca(problem, deadline=Deadline(), progress=NoProgress())
+    assert result.status == "optimal"
+    assert not result.adjacency.any()
+
+
+def test_the_graph_has_the_names_of_the_columns(simulated):
+    """The DAG is a networkx graph over the columns."""
+    data, _ = simulated(0)
+    result = dagopt.learn(data, "cg-dca", max_passes=1, **FAST)
+    assert isinstance(result.dag, nx.DiGraph)
+    assert list(result.dag) == list(dagopt.as_table(data).names)

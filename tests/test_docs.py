@@ -1,0 +1,152 @@
+"""The pages in docs/: their code runs, their links lead somewhere, and every public name is in them."""
+
+import ast
+import inspect
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+import typer
+
+import dagopt
+from dagopt import cli
+from dagopt.cli.output import FORMATS as WRITTEN
+from dagopt.estimators import StructureLearner
+from dagopt.graph import FORMATS
+from dagopt.independence.tests import TESTS
+from dagopt.learning import METHODS
+from dagopt.scores import SCORES
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PACKAGE = ROOT / "src" / "dagopt"
+PAGES = {page.name: page.read_text(encoding="utf-8") for page in sorted(DOCS.glob("*.md"))}
+
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
+BAD_INPUT = 2
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    """Return (language, text) of the fenced blocks of a page."""
+    return BLOCK.findall(PAGES[page])
+
+
+def prose(page: str) -> str:
+    """Return a page without its fenced blocks."""
+    return BLOCK.sub("", PAGES[page])
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors that the headings of a page have on GitHub."""
+    headings = re.findall(r"^#+ +(.+)$", BLOCK.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def section(page: str, title: str) -> str:
+    """Return the text of a page under a heading, to the next one."""
+    found = re.search(rf"^### `{re.escape(title)}`\n(.*?)(?=^##|\Z)", PAGES[page], re.MULTILINE | re.DOTALL)
+    assert found, f"docs/{page} has no heading ### `{title}`"
+    return found[1]
+
+
+def finding_codes() -> set[str]:
+    """Return the codes of all findings that the source can make."""
+    codes = set()
+    for file in (PACKAGE / "data").glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding":
+                code = node.args[1]
+                parts = [code.body, code.orelse] if isinstance(code, ast.IfExp) else [code]
+                codes |= {part.value for part in parts if isinstance(part, ast.Constant)}
+    return codes
+
+
+def lacking(page: str, names) -> list[str]:
+    """Return the names that a page does not have in code type."""
+    spelled = set(re.findall(r"[\w.-]+", " ".join(re.findall(r"`([^`\n]+)`", prose(page)))))
+    return sorted(name for name in names if name not in spelled)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
+    """Python blocks run in order in one namespace; each ``dagopt`` line of a shell block finds good input."""
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "page"}
+    for language, text in blocks(page):
+        if language == "python":
+            exec(compile(text, f"docs/{page}", "exec"), namespace)
+        elif language == "sh":
+            for line in text.splitlines():
+                if line.startswith("dagopt "):
+                    assert cli.run(shlex.split(line)[1:]) != BAD_INPUT, (line, capsys.readouterr().err)
+        elif language == "toml":
+            dagopt.Constraints(**tomllib.loads(text))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_somewhere(page):
+    """Relative links name a file that exists, and a heading in it."""
+    for target in LINK.findall(prose(page)):
+        if target.startswith(("http:", "https:", "mailto:")):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (DOCS / path).resolve() if path else DOCS / page
+        assert file.exists(), f"{page}: {target}"
+        if anchor:
+            assert anchor in anchors(file.read_text(encoding="utf-8")), f"{page}: {target}"
+
+
+def test_every_public_name_is_in_the_index():
+    """Each name of ``dagopt.__all__`` has its heading in api.md, with all its own parameters."""
+    shared = set(inspect.signature(StructureLearner).parameters)
+    for name in dagopt.__all__:
+        text = section("api.md", name)
+        thing = getattr(dagopt, name)
+        if inspect.ismodule(thing) or (inspect.isclass(thing) and issubclass(thing, Exception)):
+            continue
+        own = set(inspect.signature(thing).parameters)
+        if inspect.isclass(thing) and issubclass(thing, StructureLearner):
+            own -= shared
+        assert not [word for word in own if not re.search(rf"\b{word}\b", text)], name
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_is_described_with_its_options(name):
+    """api.md has every option of the method with its default, and the guide says when to use it."""
+    text = section("api.md", name)
+    for option, default in METHODS[name].options().items():
+        spelled = re.search(rf"`{option}=([^`]+)`", text)
+        assert spelled, f"{name}: {option}"
+        assert ast.literal_eval(spelled[1]) == default, f"{name}: {option}"
+    assert not lacking("user_guide.md", [name])
+
+
+@pytest.mark.parametrize("page", ["api.md", "user_guide.md"])
+def test_names_that_users_type_are_on_the_pages(page):
+    """Commands, findings, graph formats, scores, tests and bundled networks."""
+    commands = typer.main.get_command(cli.app).commands
+    assert len(finding_codes()) >= 10
+    for names in (commands, finding_codes(), FORMATS, SCORES, dagopt.datasets.names()):
+        assert lacking(page, names) == []
+    assert lacking("api.md", [*TESTS, *WRITTEN]) == []
+    assert lacking("algorithms.md", TESTS) == []
+
+
+def test_every_option_of_a_command_is_in_the_index():
+    """The options that ``--help`` shows are listed in api.md."""
+    listed = set(re.findall(r"--[a-z-]+", PAGES["api.md"]))
+    for command in typer.main.get_command(cli.app).commands.values():
+        longest = {max(parameter.opts, key=len) for parameter in command.params if parameter.opts[0].startswith("-")}
+        names = {name for name in longest if name not in ("--help", "--penalty")}
+        assert names <= listed, command.name
+
+
+def test_the_map_has_every_part():
+    """architecture.md names each module and package directly below dagopt."""
+    parts = [path for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
+    (chart,) = [text for language, text in blocks("architecture.md") if language == "text"]
+    for part in parts:
+        assert re.search(rf"^  {re.escape(part.name)}/?\s", chart, re.MULTILINE), part.name
