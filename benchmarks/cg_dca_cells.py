@@ -51,8 +51,8 @@ def run(arguments: argparse.Namespace) -> None:
     done = {tuple(row["instance"]) for row in _rows(out)}
     nodes = {int(n) for n in arguments.nodes.split(",")}
     options = {"init": arguments.init, "convex_step": arguments.step} if arguments.method == "cg-dca" else {}
-    for n, n_samples, degree in PAPER:
-        for seed in SEEDS:
+    for seed in SEEDS:
+        for n, n_samples, degree in PAPER:
             instance = (n, n_samples, degree, seed)
             if n not in nodes or instance in done:
                 continue
@@ -115,7 +115,7 @@ def main() -> None:
     parser.add_argument("--method", default="cg-dca-paper")
     parser.add_argument("--nodes", default="15,20,25")
     parser.add_argument("--init", default="hybrid")
-    parser.add_argument("--step", default="min-norm")
+    parser.add_argument("--step", default="kelley")
     parser.add_argument("--time-limit", type=float, default=3600.0)
     arguments = parser.parse_args()
     (run if arguments.command == "run" else show)(arguments)

@@ -26,6 +26,7 @@ class Phases:
         self.ends: dict[str, float] = {}
 
     def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
+        """Note the phase."""
         self.ends[phase.partition(" (")[0]] = time.perf_counter() - self.start
 
     def note(self, message: str) -> None:

@@ -43,6 +43,6 @@ def checked_whole(option: str, value: Any, least: int) -> int:
 
 def checked_number(option: str, value: Any) -> float:
     """Return a number above zero, or raise the error that names the option."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
         raise InputError(f"expected {option}= a number > 0 but got {value!r}; change the option")
     return float(value)

@@ -150,6 +150,18 @@ def test_separate_finds_what_only_the_search_finds(monkeypatch):
     assert separator.separate(pool, np.ones(3), Deadline()) == [frozenset({0, 1, 2})]
 
 
+def test_a_pool_that_grows_is_read_again():
+    """Columns added between two calls are seen."""
+    pool = ColumnPool(2)
+    for node in range(2):
+        pool.add(Column(node, 0, 0.0))
+    separator = FractionalSeparator()
+    assert separator.separate(pool, np.ones(2), Deadline()) == []
+    for node in range(2):
+        pool.add(Column(node, 1 << (1 - node), 1.0))
+    assert separator.separate(pool, np.array([0.0, 0.0, 1.0, 1.0]), Deadline()) == [frozenset({0, 1})]
+
+
 def test_a_stopped_search_proves_nothing():
     """After an interrupt nothing is claimed."""
     rng, pool = seeded(1, 6, 6)

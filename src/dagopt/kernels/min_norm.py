@@ -120,7 +120,7 @@ def min_norm_gaussian(  # type: ignore[no-untyped-def]
             best = value
             chosen = order[:length].copy()
         norm = point @ point
-        if norm - point @ vertex <= 1e-12 * max(norm, 1.0) or count == room:
+        if norm - point @ vertex <= 1e-12 * (norm + 1.0) or count == room:
             break
         vertices[count] = vertex
         for a in range(count + 1):

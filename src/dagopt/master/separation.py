@@ -197,10 +197,17 @@ class FractionalSeparator:
     def __init__(self, most: int = 50, most_steps: int = STEPS_A_NODE) -> None:
         self.most = most
         self.most_steps = most_steps
+        self._known: tuple[ColumnPool, int, ColumnArrays] | None = None
+
+    def _arrays(self, pool: ColumnPool) -> ColumnArrays:
+        """Return the arrays of a pool, made again only when it has grown."""
+        if self._known is None or self._known[0] is not pool or self._known[1] != len(pool):
+            self._known = (pool, len(pool), ColumnArrays.of(pool))
+        return self._known[2]
 
     def separate(self, pool: ColumnPool, values: Floats, deadline: Deadline) -> list[Cluster]:
         """Return violated clusters, most violated first, by heuristics; by the exact search if they find none."""
-        columns = ColumnArrays.of(pool)
+        columns = self._arrays(pool)
         own = np.asarray(values, dtype=np.float64)[columns.place]
         found = self.heuristic(columns, own)
         if found or deadline.reason is not None:
@@ -227,7 +234,7 @@ class FractionalSeparator:
 
         A depth-first search solves it as a rule; where that takes too many steps, the separation IP does.
         """
-        columns = ColumnArrays.of(pool)
+        columns = self._arrays(pool)
         own = np.asarray(values, dtype=np.float64)[columns.place]
         some = np.flatnonzero(own > SUPPORT_TOLERANCE)
         node, words, mass = columns.node[some], columns.words[some], own[some]
@@ -243,7 +250,9 @@ class FractionalSeparator:
             )
             if steps > self.most_steps:
                 return _by_ip(node, words, mass, columns.n_nodes, deadline)
-        return Separated(_cluster_of(best) if best.any() else None, 1.0 - least, finished)
+        if not best.any():
+            return Separated(None, PROOF_TOLERANCE, finished)
+        return Separated(_cluster_of(best), 1.0 - least, finished)
 
 
 def _by_ip(

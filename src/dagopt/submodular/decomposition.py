@@ -196,7 +196,8 @@ class ReducedCost:
 
     def _first_meeting(self, chosen: Ints) -> Ints:
         """Return after how many candidates each cluster is met; one more than there are where it never is."""
-        hit = np.concatenate([self.clusters[:, self.base].any(axis=1)[:, None], self.clusters[:, chosen]], axis=1)
+        already = np.asarray(self.clusters[:, self.base].any(axis=1))
+        hit = np.concatenate([already[:, None], self.clusters[:, chosen]], axis=1)
         return np.where(hit.any(axis=1), hit.argmax(axis=1), len(chosen) + 1)
 
     def value(self, chosen: Sequence[int] | Ints) -> float:

@@ -13,6 +13,7 @@ Pacific Journal of Optimization 7.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,8 @@ def min_norm(g: SetFunction, linear: Floats, start: Floats, tolerance: float) ->
     form = getattr(getattr(g, "__self__", None), "gaussian_form", None)
     if form is not None:
         order = np.argsort(-start, kind="stable")
-        return np.asarray(kernels.min_norm_gaussian(*form, linear, order, tolerance), dtype=np.int64)
+        compiled: Any = kernels.min_norm_gaussian
+        return np.asarray(compiled(*form, linear, order, tolerance), dtype=np.int64)
     return min_norm_of_chains(g, linear, start, tolerance)
 
 
@@ -89,7 +91,7 @@ def _affine_steps(vertices: Floats, weights: Floats) -> tuple[Floats, Floats]:
         except np.linalg.LinAlgError:
             target = np.linalg.lstsq(system, right, rcond=None)[0][1:]
         if (target > TINY_WEIGHT).all():
-            return vertices, target
+            return vertices, np.asarray(target, dtype=np.float64)
         falling = target <= TINY_WEIGHT
         with np.errstate(divide="ignore", invalid="ignore"):
             steps = np.where(falling, weights / (weights - target), np.inf)
@@ -98,4 +100,4 @@ def _affine_steps(vertices: Floats, weights: Floats) -> tuple[Floats, Floats]:
         keep = weights > TINY_WEIGHT
         if keep.all():
             keep[int(np.argmin(weights))] = False
-        vertices, weights = vertices[keep], weights[keep] / weights[keep].sum()
+        vertices, weights = vertices[keep], np.asarray(weights[keep] / weights[keep].sum(), dtype=np.float64)
