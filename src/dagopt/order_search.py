@@ -19,7 +19,7 @@ from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
 from dagopt.result import Result
 from dagopt.scores.gaussian import LogDetScore
-from dagopt.search.hill_climbing import solve_hc
+from dagopt.search.hill_climbing import checked_whole, solve_hc, start_dag
 from dagopt.search.order import ListedOrders, LogDetOrders, Orders, search_orders
 from dagopt.stop import Deadline
 
@@ -27,8 +27,7 @@ __all__ = ["solve_order"]
 
 Dag = NDArray[np.int8]
 
-MANY_COLUMNS = 150  # from here candidate parents are screened and one search is made unless asked otherwise
-SCREENED = 40
+MANY_COLUMNS = 150  # from here all searches begin at the same DAG, and fewer are made unless asked otherwise
 MOST_LISTED = 300_000  # parent sets of discrete data that are listed without asking
 MOST_ROUNDS = 20
 
@@ -54,39 +53,49 @@ def solve_order(
     deadline, progress
         The clock, and where to tell what happens.
     restarts : int, optional
-        Independent searches: 10, or 2 for 150 columns or more.
+        Independent searches: 6, or 2 for 150 columns or more. The first begins at a DAG, ``start`` or else that of
+        hill climbing; the others at random orders, or for 150 columns or more at the same DAG.
     kicks : int, optional
-        How often each is disturbed and continued: 8, or 1 for 150 columns or more.
+        How often each is disturbed and continued: 10, or 3 for 150 columns or more.
     candidates : int, optional
-        Gaussian data: candidate parents kept for each column; all below 150 columns, else 40.
+        Gaussian data: keep only about so many candidate parents of each column, which is faster and loses some
+        score; all unless given.
     random_state : int
         Seed; the answer does not depend on ``n_jobs``.
     n_jobs : int, optional
-        Threads; all cores unless given.
+        Threads; all cores for None and -1.
     start : graph, optional
-        A DAG to begin at.
+        An allowed DAG to begin at; the answer is never worse.
     """
     many = problem.n_nodes >= MANY_COLUMNS
-    restarts = (2 if many else 10) if restarts is None else restarts
-    kicks = (1 if many else 8) if kicks is None else kicks
-    for name, value, least in (("restarts", restarts, 1), ("kicks", kicks, 0)):
-        if value < least:
-            raise InputError(f"expected {name} >= {least} but got {value}")
+    restarts = checked_whole("restarts", (2 if many else 6) if restarts is None else restarts, 1)
+    kicks = checked_whole("kicks", (3 if many else 10) if kicks is None else kicks, 0)
+    random_state = checked_whole("random_state", random_state, 0)
+    if candidates is not None:
+        candidates = checked_whole("candidates", candidates, 1)
+    if n_jobs is not None and n_jobs != -1:
+        n_jobs = checked_whole("n_jobs", n_jobs, 1)
     notes: list[str] = []
-    begin = start
+    rows: list[tuple[float, str, float]] = []
+    if start is None:
+        dag = solve_hc(problem, deadline=deadline, progress=progress).adjacency
+        rows.append(_row(problem, dag, deadline, "hill climbing"))
+    else:
+        dag = start_dag(problem, start)
+        rows.append(_row(problem, dag, deadline, "start"))
     try:
         orders = _orders(problem, candidates, deadline, progress, n_jobs, notes)
     except Stopped:
         orders = None
-    dag: Dag = problem.knowledge.must.astype(np.int8)
-    rows = []
-    if orders is not None:
+    if orders is not None and deadline.reason is None:
         progress.update("order search", None)
-        dag, _ = search_orders(
+        found, _ = search_orders(
             orders, problem, deadline, restarts=restarts, kicks=kicks, random_state=random_state, n_jobs=n_jobs,
-            start=begin,
+            start=dag, all_from_start=many,
         )  # fmt: skip
-        rows.append(_row(problem, dag, deadline, "orders"))
+        rows.append(_row(problem, found, deadline, "orders"))
+        if rows[-1][2] > rows[0][2]:
+            dag = found
         dag = _alternate(problem, orders, dag, deadline, rows, progress)
     return Result(
         names=problem.names,
@@ -112,8 +121,6 @@ def _orders(
     """Return how orders are scored: by growing and shrinking, or over listed parent sets."""
     n = problem.n_nodes
     if isinstance(problem.score, LogDetScore):
-        if candidates is None and n >= MANY_COLUMNS:
-            candidates = SCREENED
         if candidates is not None and candidates < n - 1:
             notes.append(f"candidate parents screened: about {candidates} a column (candidates=)")
         return LogDetOrders(problem, candidates)

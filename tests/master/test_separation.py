@@ -125,6 +125,26 @@ def test_the_integer_program_takes_over_from_a_long_search():
     assert short.violation == pytest.approx(full.violation, abs=1e-6)
 
 
+def test_the_integer_program_stops_when_asked():
+    """An interrupt that comes while the separation IP runs ends it without a claim."""
+
+    class Later(Deadline):
+        """Stops at the second look."""
+
+        looks = 0
+
+        @property
+        def reason(self):
+            self.looks += 1
+            return "interrupted" if self.looks > 1 else None
+
+    rng, pool = seeded(3, 12, 30)
+    values = random_point(rng, pool, 12)
+    found = FractionalSeparator(most_steps=2).most_violated(pool, values, Later())
+    assert not found.proven
+    assert found.cluster is None or violation(pool, values, found.cluster) > 0
+
+
 def test_a_mixture_of_dags_violates_nothing():
     """A convex combination of DAGs satisfies all clusters, and this is proven."""
     rng, pool = seeded(7, 10, 15)

@@ -262,15 +262,13 @@ def _by_ip(
     from dagopt.solvers.scip import separation_ip
 
     parents = [sorted(_cluster_of(row)) for row in words]
-    cluster, bound, proven = separation_ip(node, parents, mass, n_nodes, deadline)
-    if proven and bound + 1.0 <= PROOF_TOLERANCE:
-        return Separated(None, PROOF_TOLERANCE, True)
+    cluster, proven = separation_ip(node, parents, mass, n_nodes, deadline)
     if cluster is not None:
         row = _words([sum(1 << i for i in cluster)], n_nodes)[0]
         violation = 1.0 - float(kernels.escape(node, words, mass, row))
         if violation > PROOF_TOLERANCE:
             return Separated(cluster, violation, proven)
-    return Separated(None, bound + 1.0, False)
+    return Separated(None, PROOF_TOLERANCE, proven)
 
 
 def _words(masks: list[int], n_nodes: int) -> NDArray[np.uint64]:

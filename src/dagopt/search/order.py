@@ -198,6 +198,7 @@ def search_orders(
     random_state: int = 0,
     n_jobs: int | None = None,
     start: object = None,
+    all_from_start: bool = False,
 ) -> tuple[Dag, float]:
     """Return the best DAG over independent searches, and its score.
 
@@ -219,11 +220,13 @@ def search_orders(
         Threads (or workers of the joblib backend in force); all cores unless given.
     start : anything that ``as_graph`` takes, optional
         An allowed DAG that the first search begins at, with its order and its parent sets.
+    all_from_start : bool
+        Whether the other searches begin there too, and not at random orders.
     """
     if restarts < 1 or kicks < 0:
         raise InputError(f"expected restarts >= 1 and kicks >= 0 but got {restarts} and {kicks}")
     first = None if start is None else start_dag(problem, start)
-    begins = [first, *[None] * (restarts - 1)]
+    begins = [first, *[first if all_from_start else None] * (restarts - 1)]
     by_name = name_order(problem.names)
     seeds = np.random.SeedSequence(random_state).spawn(restarts)
     jobs = min((os.cpu_count() or 1) if n_jobs in (None, -1) else int(n_jobs or 1), restarts)
@@ -280,9 +283,9 @@ def _climb(orders: Orders, state: Any, deadline: Deadline, rng: np.random.Genera
 
 
 def _disturbed(order: Ints, rng: np.random.Generator) -> Ints:
-    """Return the order with a tenth of the variables, and at least three, at random places."""
+    """Return the order with a tenth of the variables, but three to ten, at random places."""
     n = len(order)
-    moved = rng.choice(n, size=min(max(3, n // 10), n), replace=False)
+    moved = rng.choice(n, size=min(max(3, min(n // 10, 10)), n), replace=False)
     rest = np.delete(order, moved)
     for v in order[moved]:
         rest = np.insert(rest, int(rng.integers(0, len(rest) + 1)), v)

@@ -16,7 +16,8 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pyscipopt import Conshdlr, Heur, Model, quicksum
+from pyscipopt import Conshdlr, Eventhdlr, Heur, Model, quicksum
+from pyscipopt.scip import PY_SCIP_EVENTTYPE as SCIP_EVENTTYPE
 from pyscipopt.scip import PY_SCIP_HEURTIMING as SCIP_HEURTIMING
 from pyscipopt.scip import PY_SCIP_PARAMSETTING as SCIP_PARAMSETTING
 from pyscipopt.scip import PY_SCIP_RESULT as SCIP_RESULT
@@ -34,8 +35,8 @@ __all__ = ["ScipBranchAndCut", "separation_ip"]
 Cluster = frozenset[int]
 Answer = dict[str, Any]
 
-TOLERANCE = 1e-9  # of rows and reduced costs: with costs of 1e4 the LP's bound is then right to about 1e-5
-CLUSTERS_A_ROUND = 20  # measured: 50 fill the LP with rows that do not bind
+TOLERANCE = 1e-9  # of rows and reduced costs: an error of 1e-5 in the LP's bound at worst, a row, for costs of 1e4
+CLUSTERS_A_ROUND = 20  # 50 were not faster where tried
 NO_LIMIT = 1e15  # seconds; SCIP takes no infinity
 
 STATUS: dict[str, Literal["optimal", "time_limit", "interrupted"]] = {
@@ -107,7 +108,10 @@ class _Master:
             eagerfreq=-1,
             needscons=False,
         )
-        self._set_parameters()
+        _set_parameters(model, deadline)
+        model.setHeuristics(SCIP_PARAMSETTING.OFF)  # they know nothing of cycles
+        model.setPresolve(SCIP_PARAMSETTING.OFF)  # variables stay what they are
+        model.setParam("misc/usesymmetry", 0)
         timing = SCIP_HEURTIMING.DURINGLPLOOP | SCIP_HEURTIMING.AFTERLPNODE
         self._heuristic = _Near(self._handler, start)
         model.includeHeur(self._heuristic, "near", "DAG near the LP point", "N", freq=1, timingmask=timing)
@@ -116,18 +120,6 @@ class _Master:
             for k in start:
                 model.setSolVal(solution, self._x[k], 1.0)
             model.addSol(solution)
-
-    def _set_parameters(self) -> None:
-        model = self._model
-        model.hideOutput()
-        model.setHeuristics(SCIP_PARAMSETTING.OFF)  # they know nothing of cycles
-        model.setPresolve(SCIP_PARAMSETTING.OFF)  # variables stay what they are
-        model.setParam("misc/usesymmetry", 0)
-        model.setParam("misc/catchctrlc", False)  # the deadline does
-        model.setParam("numerics/feastol", TOLERANCE)
-        model.setParam("numerics/dualfeastol", TOLERANCE)
-        model.setParam("timing/clocktype", 2)  # the clock on the wall
-        model.setParam("limits/time", min(self._deadline.remaining(), NO_LIMIT))
 
     def solve(self) -> IntegerSolution:
         """Run SCIP and say what came out."""
@@ -279,12 +271,42 @@ class _Near(Heur):
         return {"result": SCIP_RESULT.FOUNDSOL} if accepted else None
 
 
+class _Poll(Eventhdlr):
+    """Looks at the deadline after every LP."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        self._deadline = deadline
+
+    def eventinit(self) -> None:
+        """Ask to be called."""
+        self.model.catchEvent(SCIP_EVENTTYPE.LPSOLVED, self)
+
+    def eventexit(self) -> None:
+        """Ask to be left alone."""
+        self.model.dropEvent(SCIP_EVENTTYPE.LPSOLVED, self)
+
+    def eventexec(self, event: Any) -> None:
+        """Stop the solve if it is time."""
+        if self._deadline.reason is not None:
+            _interrupt(self.model)
+
+
 def _add_cluster(model: Model, x: list[Any], columns: ColumnArrays, cluster: Cluster, kept: bool) -> None:
     """Add the row of a cluster, unless no choice of columns can violate it; SCIP may drop it if not ``kept``."""
     row = columns.in_row(cluster)
     if len(np.unique(columns.node[row])) < len(cluster):
         return
     model.addConsKnapsack([x[k] for k in row], [1] * len(row), len(cluster) - 1, dynamic=not kept, removable=True)
+
+
+def _set_parameters(model: Model, deadline: Deadline) -> None:
+    """Set what every model needs: silence, small tolerances, the deadline's clock."""
+    model.hideOutput()
+    model.setParam("misc/catchctrlc", False)  # the deadline does
+    model.setParam("numerics/feastol", TOLERANCE)
+    model.setParam("numerics/dualfeastol", TOLERANCE)
+    model.setParam("timing/clocktype", 2)  # the clock on the wall
+    model.setParam("limits/time", min(deadline.remaining(), NO_LIMIT))
 
 
 def _interrupt(model: Model) -> None:
@@ -297,7 +319,7 @@ def _free(model: Model) -> None:
     """Free a model now: left to the end of the interpreter, it would call a handler that is gone."""
     if hasattr(model, "free"):
         model.free()
-    else:  # before PySCIPOpt 6.1
+    else:  # PySCIPOpt 6.0
         model.freeProb()
 
 
@@ -307,18 +329,15 @@ def separation_ip(
     mass: NDArray[np.float64],
     n_nodes: int,
     deadline: Deadline,
-) -> tuple[Cluster | None, float, bool]:
+) -> tuple[Cluster | None, bool]:
     """Solve the separation IP of appendix B over the columns with positive LP value.
 
-    Returns the cluster found, an upper bound on Σ_{i ∈ C} Σ_{J ∩ C ≠ ∅} x_{i←J} - |C| over all C, and whether the
-    cluster attains it.
+    Returns the best cluster found, and whether no other is violated more.
     """
     model = Model()
     try:
-        model.hideOutput()
-        model.setParam("misc/catchctrlc", False)
-        model.setParam("timing/clocktype", 2)
-        model.setParam("limits/time", min(deadline.remaining(), NO_LIMIT))
+        _set_parameters(model, deadline)
+        model.includeEventhdlr(_Poll(deadline), "poll", "stops at the deadline")
         z = [model.addVar(vtype="B", obj=-1.0) for _ in range(n_nodes)]
         model.setMaximize()
         model.addCons(quicksum(z) >= 1)
@@ -332,6 +351,6 @@ def separation_ip(
         if model.getNSols():
             solution = model.getBestSol()
             cluster = frozenset(i for i in range(n_nodes) if model.getSolVal(solution, z[i]) > 0.5)
-        return cluster, min(model.getDualbound(), float(n_nodes)), model.getStatus() == "optimal"
+        return cluster, model.getStatus() == "optimal"
     finally:
         _free(model)
