@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dagopt
+from dagopt import cg_dca
 from dagopt.cg_dca import Options, solve_cg_dca
 from dagopt.constraints import Constraints
 from dagopt.errors import InputError
@@ -61,13 +62,13 @@ WARM_STOPS_SHORT = pytest.mark.xfail(
 
 
 @pytest.mark.parametrize("init", ["random", pytest.param("warm", marks=WARM_STOPS_SHORT), "hybrid"])
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_the_true_graph_of_gaussian_test(shared_set, init, solver):
-    """With each start strategy and each integer solver the essential graph is the true one."""
+@pytest.mark.parametrize(("solver", "step"), [("dp", "kelley"), *((solver, "min-norm") for solver in SOLVERS)])
+def test_the_true_graph_of_gaussian_test(shared_set, init, solver, step):
+    """With each start strategy, convex step and integer solver the essential graph is the true one."""
     if solver in NEEDS:
         pytest.importorskip(NEEDS[solver])
     table, edges = shared_set("gaussian_test")
-    result = dagopt.learn(table, "cg-dca", init=init, integer_solver=solver, convex_step="min-norm")
+    result = dagopt.learn(table, "cg-dca", init=init, integer_solver=solver, convex_step=step)
     np.testing.assert_array_equal(result.cpdag_adjacency, essential(table.names, edges))
     assert result.notes[0] == f"integer master: {solver}"
 
@@ -109,14 +110,42 @@ def test_never_above_the_optimum_nor_the_bound_below(simulated, seed, options):
     assert result.status in ("optimal", "converged")
 
 
-def test_status_optimal_is_the_optimum():
-    """Where the LP closes the gap the result says optimal, and it is."""
-    data, _ = dagopt.simulate(4, 300, 0.5, 3)
+@pytest.mark.parametrize("kind", ["gaussian", "discrete"])
+@pytest.mark.parametrize("passes", [0, 1])
+def test_the_bound_holds_for_any_pool(simulated, asia, kind, passes):
+    """Even with the empty sets alone, whose LP is far below the optimum, the bound is not: all sets are priced."""
+    data, optimum = simulated(0) if kind == "gaussian" else asia
+    table = dagopt.as_table(data)
+    problem = Problem(table, make_score(table, "bic"), Constraints().resolve(table.names))
+    run = cg_dca._Run(problem, Options(max_passes=max(passes, 1), **FAST), Deadline(), NoProgress(), None)
+    if passes:
+        run.result("cg-dca")
+    else:
+        assert run.master.solve().value < optimum - 1
+    assert run.bound() >= optimum - 1e-6
+
+
+@pytest.mark.parametrize(("seed", "status"), [(3, "optimal"), (8, "converged")])
+def test_status_optimal_is_the_optimum(seed, status):
+    """Where the LP closes the gap the result says optimal, and it is; where it leaves 25 it does not say so."""
+    data, _ = dagopt.simulate(4, 300, 0.5, seed)
     results = [dagopt.learn(data, "cg-dca", pricing=pricing) for pricing in ("exhaustive", "dca")]
-    assert results[0].status == "optimal"
+    assert results[0].status == status
     for result in results:
         if result.status == "optimal":
             assert result.score == pytest.approx(dagopt.learn(data, "exact").score, abs=1e-5)
+
+
+@pytest.mark.parametrize("step", ["kelley", "min-norm"])
+def test_fewer_rows_than_columns(step):
+    """With a limit on parents five rows of six columns are enough, also where larger sets cost infinitely much."""
+    data = np.random.default_rng(0).normal(size=(5, 6))
+    for convention in ("paper", "bnlearn"):
+        options = {"convention": convention, "max_parents": 2}
+        result = dagopt.learn(data, "cg-dca", convex_step=step, **options)
+        assert np.isfinite(result.score)
+        assert result.adjacency.sum(axis=0).max() <= 2
+        assert result.score <= dagopt.learn(data, "exact", **options).score + 1e-6
 
 
 def test_no_bound_without_exact_pricing():
@@ -252,10 +281,11 @@ def test_other_scores_are_refused_in_one_line(simulated, asia, name, kind):
         ({"convex_step": "newton"}, "convex_step= one of 'kelley', 'min-norm'"),
         ({"pricing": "none"}, "pricing= one of 'dca', 'exhaustive'"),
         ({"integer_solver": "cplex"}, "integer_solver= one of"),
-        ({"epsilon": 0.0}, "epsilon > 0 but got 0"),
-        ({"tolerance": -1.0}, "tolerance > 0"),
-        ({"max_passes": 0}, "max_passes >= 1"),
-        ({"max_columns": 0}, "max_columns >= 1"),
+        ({"epsilon": 0.0}, "expected epsilon= a number > 0 but got 0"),
+        ({"tolerance": -1.0}, "expected tolerance= a number > 0 but got -1"),
+        ({"max_passes": 0}, "expected max_passes= a whole number >= 1 but got 0"),
+        ({"max_columns": 2.5}, "expected max_columns= a whole number >= 1 but got 2.5"),
+        ({"switch_at": -1}, "expected switch_at= a whole number >= 0 but got -1"),
         ({"resume": True}, "checkpoint= with resume=True"),
     ],
 )

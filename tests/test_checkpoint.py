@@ -17,6 +17,7 @@ from dagopt.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from dagopt.constraints import Constraints
 from dagopt.errors import InputError
 from dagopt.master.pool import Column
+from dagopt.pricing.dca import DcaPricer
 
 OPTIONS = {"convex_step": "min-norm"}
 
@@ -167,9 +168,12 @@ def test_a_run_continued_from_any_pass_ends_the_same(tmp_path, monkeypatch, kind
         saved.append(tmp_path / f"{len(saved)}.json")
         shutil.copy(where, saved[-1])
 
+    forgotten = []
+    forget = DcaPricer.forget
+    monkeypatch.setattr(DcaPricer, "forget", lambda pricer: forgotten.append(forget(pricer)))
     monkeypatch.setattr(cg_dca, "save_checkpoint", save_and_keep)
     alone = dagopt.learn(data, "cg-dca", checkpoint=path, **OPTIONS)
-    assert len(saved) == alone.details["passes"] - 1 >= 2
+    assert len(saved) == len(forgotten) == alone.details["passes"] - 1 >= 2
     monkeypatch.setattr(cg_dca, "save_checkpoint", save_checkpoint)
     for one in list(saved):
         resumed = dagopt.learn(data, "cg-dca", checkpoint=one, resume=True, **OPTIONS)

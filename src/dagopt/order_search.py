@@ -139,11 +139,9 @@ def _orders(
 def _listable(knowledge: Knowledge) -> tuple[Knowledge, int | None]:
     """Return knowledge whose parent sets are few enough to be listed, and the limit that made them so."""
     n = knowledge.n_nodes
-    for limit in range(n - 1, 1, -1):
-        if n * sum(comb(n - 1, k) for k in range(limit + 1)) <= MOST_LISTED:
-            break
-    needed = int(knowledge.must.sum(axis=0).max(initial=0))
-    limit = max(limit, needed)
+    sizes = range(n - 1, 2, -1)
+    limit = next((k for k in sizes if n * sum(comb(n - 1, b) for b in range(k + 1)) <= MOST_LISTED), 2)
+    limit = max(limit, int(knowledge.must.sum(axis=0).max(initial=0)))
     if (knowledge.at_most <= limit).all():
         return knowledge, None
     return replace(knowledge, at_most=np.minimum(knowledge.at_most, limit)), limit

@@ -146,6 +146,20 @@ def test_all_sets_on_the_way_are_columns():
     assert most >= 2
 
 
+def test_what_is_forgotten_is_computed_again():
+    """After forgetting, the pricer goes the way of a new one to the last digit."""
+    problem = made_problem("discrete", 3, 6, False)
+    master, lp = made_master(problem, 3)
+    rng = np.random.default_rng(0)
+    used, fresh = DcaPricer(problem), DcaPricer(problem)
+    for node in range(6):
+        used.price(node, master, lp, rng.random(5), Deadline())
+    used.forget()
+    start = rng.random(5)
+    assert used.price(0, master, lp, start, Deadline()) == fresh.price(0, master, lp, start, Deadline())
+    assert (used._memory.hits, used._memory.misses) == (fresh._memory.hits, fresh._memory.misses)
+
+
 def test_a_node_without_candidates_has_nothing_to_price():
     """A node whose parents are all settled is priced exactly, and nothing is found."""
     table = table_of("gaussian", 0, 3)
