@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import io
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 
@@ -42,7 +43,7 @@ def causal_learn() -> Iterator[tuple[str, Callable[[pd.DataFrame], np.ndarray]]]
 
     def seeded(search: Callable[..., object]) -> Callable[[pd.DataFrame], np.ndarray]:
         def run(data: pd.DataFrame) -> np.ndarray:
-            np.random.seed(0)  # noqa: NPY002: it draws from the global generator
+            np.random.seed(0)  # noqa: NPY002 (it draws from the global generator)
             found = search(data.to_numpy(), score_func="local_score_BIC_from_cov")
             return from_causal_learn(found.graph)  # type: ignore[attr-defined]
 
@@ -87,7 +88,8 @@ def compare(n: int, only: list[str]) -> None:
     for name, search in [*ours(n), *causal_learn(), *pgmpy()]:
         if only and not any(part.lower() in name.lower() for part in only):
             continue
-        with contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             search(small)  # imports and compiles
             start = time.perf_counter()
             try:

@@ -200,7 +200,7 @@ class _Run:
         if options.pricing == "exhaustive":
             self.pricer: DcaPricer | ExhaustivePricer = ExhaustivePricer(problem, options.tolerance)
         else:
-            self.pricer = DcaPricer(problem, options.convex_step, options.epsilon, options.tolerance)
+            self.pricer = DcaPricer(problem, options.convex_step, options.epsilon, options.tolerance, self.rng)
         self.master.add_columns(first_columns(problem.score.local, problem.knowledge.must))  # line 2
 
     def identity(self) -> dict[str, Any]:

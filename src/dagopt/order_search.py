@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dagopt.constraints import Knowledge
-from dagopt.errors import InputError
+from dagopt.errors import InputError, checked_whole
 from dagopt.exact.answer import worth
 from dagopt.exact.candidates import candidate_pool
 from dagopt.exact.pool import MOST_NODES
@@ -19,7 +19,7 @@ from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
 from dagopt.result import Result
 from dagopt.scores.gaussian import LogDetScore
-from dagopt.search.hill_climbing import checked_whole, solve_hc, start_dag
+from dagopt.search.hill_climbing import solve_hc, start_dag
 from dagopt.search.order import ListedOrders, LogDetOrders, Orders, search_orders
 from dagopt.stop import Deadline
 
@@ -53,7 +53,7 @@ def solve_order(
     deadline, progress
         The clock, and where to tell what happens.
     restarts : int, optional
-        Independent searches: 6, or 2 for 150 columns or more. The first begins at a DAG, ``start`` or else that of
+        Independent searches: 10, or 2 for 150 columns or more. The first begins at a DAG, ``start`` or else that of
         hill climbing; the others at random orders, or for 150 columns or more at the same DAG.
     kicks : int, optional
         How often each is disturbed and continued: 10, or 3 for 150 columns or more.
@@ -68,7 +68,7 @@ def solve_order(
         An allowed DAG to begin at; the answer is never worse.
     """
     many = problem.n_nodes >= MANY_COLUMNS
-    restarts = checked_whole("restarts", (2 if many else 6) if restarts is None else restarts, 1)
+    restarts = checked_whole("restarts", (2 if many else 10) if restarts is None else restarts, 1)
     kicks = checked_whole("kicks", (3 if many else 10) if kicks is None else kicks, 0)
     random_state = checked_whole("random_state", random_state, 0)
     if candidates is not None:

@@ -30,16 +30,24 @@ class DcaPricer:
         DCA's threshold ε.
     tolerance : float
         A reduced cost counts as negative below minus this.
+    rng : Generator, optional
+        Draws the order of equal coordinates of DCA's points; by position without it.
     """
 
     def __init__(
-        self, problem: Problem, convex_step: str = "kelley", epsilon: float = 1e-6, tolerance: float = 1e-6
+        self,
+        problem: Problem,
+        convex_step: str = "kelley",
+        epsilon: float = 1e-6,
+        tolerance: float = 1e-6,
+        rng: np.random.Generator | None = None,
     ) -> None:
         if convex_step not in CONVEX_STEPS:
             raise unknown_name("convex step", convex_step, list(CONVEX_STEPS))
         check_score(problem.score)
         self._step = CONVEX_STEPS[convex_step]
         self._epsilon = epsilon
+        self._rng = rng
         self._tolerance = tolerance
         self._score = problem.score
         self._memory = ChainMemory(problem.score)
@@ -83,7 +91,7 @@ class DcaPricer:
         cost = self.reduced_cost(node, master, lp)
         if not cost.size:
             return Priced([], 0.0, True)
-        visited, _ = dca(cost, start, self._step, self._epsilon)
+        visited, _ = dca(cost, start, self._step, self._epsilon, self._rng)
         most = int(self._knowledge.at_most[node]) - len(cost.base)
         columns, least = [], 0.0
         for positions, value in visited:

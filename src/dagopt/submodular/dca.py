@@ -33,7 +33,13 @@ class Visited(NamedTuple):
     value: float
 
 
-def dca(cost: ReducedCost, start: Floats, convex_step: ConvexStep, epsilon: float) -> tuple[list[Visited], list[float]]:
+def dca(
+    cost: ReducedCost,
+    start: Floats,
+    convex_step: ConvexStep,
+    epsilon: float,
+    rng: np.random.Generator | None = None,
+) -> tuple[list[Visited], list[float]]:
     """Run Algorithm 1 from a point of the unit cube; margin numbers are its lines.
 
     Parameters
@@ -46,6 +52,10 @@ def dca(cost: ReducedCost, start: Floats, convex_step: ConvexStep, epsilon: floa
         Makes what minimises g^L(x) - <y, x>; see ``CONVEX_STEPS``.
     epsilon : float
         Stop when z changes by less.
+    rng : Generator, optional
+        Draws the order of equal coordinates anew at every step; by position without it. At a 0/1 point almost all
+        coordinates tie, and the paper is silent on them, but their order decides which sets the next step can
+        see: with one fixed order a warm start goes nowhere new.
 
     Returns
     -------
@@ -55,7 +65,7 @@ def dca(cost: ReducedCost, start: Floats, convex_step: ConvexStep, epsilon: floa
         z^L(x^0), z^L(x^1), ...: never rising (inequality (4) of the paper), up to the convex step's tolerance.
     """
     point = np.asarray(start, dtype=np.float64)
-    order = decreasing_order(point)
+    order = decreasing_order(point, _ties(rng, cost.size))
     f = cost.f(order)
     values = [extension(point, order, cost.g(order) - f)]
     minimise = convex_step(cost.g, cost.size)
@@ -65,13 +75,17 @@ def dca(cost: ReducedCost, start: Floats, convex_step: ConvexStep, epsilon: floa
         chosen = minimise(slope, point, 0.1 * epsilon)  # 5
         point = np.zeros(cost.size)
         point[chosen] = 1.0
-        order = decreasing_order(point)
+        order = decreasing_order(point, _ties(rng, cost.size))
         f = cost.f(order)
         values.append(float(cost.g(order)[len(chosen)] - f[len(chosen)]))
         visited.append(Visited(np.sort(chosen), values[-1]))
         if abs(values[-1] - values[-2]) < epsilon:  # 7
             break
     return visited, values
+
+
+def _ties(rng: np.random.Generator | None, size: int) -> Ints | None:
+    return None if rng is None else rng.permutation(size)
 
 
 def _min_norm_step(g: SetFunction, size: int) -> Callable[[Floats, Floats, float], Ints]:

@@ -18,9 +18,11 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def decreasing_order(point: Floats) -> Ints:
-    """Return the positions by decreasing coordinate, equals in their own order."""
-    return np.argsort(-point, kind="stable")
+def decreasing_order(point: Floats, ties: Ints | None = None) -> Ints:
+    """Return the positions by decreasing coordinate, equals in the order of ``ties``, or in their own."""
+    if ties is None:
+        return np.argsort(-point, kind="stable")
+    return ties[np.argsort(-point[ties], kind="stable")]
 
 
 def extension(point: Floats, order: Ints, chain: Floats) -> float:
