@@ -56,12 +56,7 @@ def essential(names, edges):
     return cpdag(adjacency)
 
 
-WARM_STOPS_SHORT = pytest.mark.xfail(
-    strict=True, reason="without random ties DCA stays at the LP's corners: one edge too many, 2.99 below the optimum"
-)
-
-
-@pytest.mark.parametrize("init", ["random", pytest.param("warm", marks=WARM_STOPS_SHORT), "hybrid"])
+@pytest.mark.parametrize("init", ["random", "warm", "hybrid"])
 @pytest.mark.parametrize(("solver", "step"), [("dp", "kelley"), *((solver, "min-norm") for solver in SOLVERS)])
 def test_the_true_graph_of_gaussian_test(shared_set, init, solver, step):
     """With each start strategy, convex step and integer solver the essential graph is the true one."""
