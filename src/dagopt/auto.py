@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from dagopt.exact.gpu import gpu_run
 from dagopt.exact.pool import MOST_NODES
-from dagopt.exact.solve import Device, Estimate, estimate_exact, memory_in_bytes, solve_exact
+from dagopt.exact.solve import Device, Estimate, check_device, estimate_exact, memory_in_bytes, solve_exact
 from dagopt.exact.threads import Workers
 from dagopt.order_search import solve_order
 from dagopt.problem import Problem
@@ -55,6 +55,7 @@ def solve_auto(
     random_state : int
         Seed, where the method chosen is random.
     """
+    check_device(device)
     if n_best != 1:
         return solve_exact(
             problem, deadline=deadline, progress=progress, memory_limit=memory_limit, n_jobs=n_jobs, n_best=n_best

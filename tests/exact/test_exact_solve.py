@@ -96,7 +96,7 @@ def test_too_large_problem_is_refused_before_anything_is_allocated(kind, n):
     problem = make_problem(kind, n, 0)
     tracemalloc.start()
     try:
-        with pytest.raises(dagopt.InputError, match=r"about .*B and .* memory limit is 1\.0 MB; .*max_parents=.*GPU"):
+        with pytest.raises(dagopt.InputError, match=r"about .*B and .* memory limit is 1\.0 MB; .*columns=.*GPU"):
             solve_exact(problem, deadline=Deadline(), progress=NoProgress(), memory_limit="1MB")
         assert tracemalloc.get_traced_memory()[1] < 10**6
     finally:

@@ -24,7 +24,7 @@ from dagopt.result import Result
 from dagopt.scores.multinomial import CountingScore
 from dagopt.stop import Deadline
 
-__all__ = ["Device", "Estimate", "estimate_exact", "memory_in_bytes", "solve_exact", "solve_given_pool"]
+__all__ = ["Device", "Estimate", "check_device", "estimate_exact", "memory_in_bytes", "solve_exact", "solve_given_pool"]
 
 Device = Literal["auto", "cpu", "gpu"]
 Answer = tuple[NDArray[np.int8], float]  # a DAG, and how far off the scores may be that it was chosen by
@@ -88,6 +88,12 @@ def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
     return min(pooled, tabled, key=lambda way: (not way.fits, way.seconds))
 
 
+def check_device(device: str) -> None:
+    """Raise for a device that there is no name for."""
+    if device not in ("auto", "cpu", "gpu"):
+        raise InputError(f"expected device= 'auto', 'cpu' or 'gpu' but got {device!r}")
+
+
 def memory_in_bytes(memory_limit: int | float | str | None) -> int:
     """Return a memory limit in bytes: as given, or most of what is free."""
     return int(SHARE_OF_FREE_MEMORY * available_bytes()) if memory_limit is None else parse_bytes(memory_limit)
@@ -127,8 +133,7 @@ def solve_exact(
     Result
         With ``status="optimal"`` and ``bound == score``.
     """
-    if device not in ("auto", "cpu", "gpu"):
-        raise InputError(f"expected device= 'auto', 'cpu' or 'gpu' but got {device!r}")
+    check_device(device)
     limit = memory_in_bytes(memory_limit)
     workers = Workers(deadline, progress, n_jobs)
     if n_best != 1:
