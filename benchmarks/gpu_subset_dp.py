@@ -1,6 +1,7 @@
 """Time the exact recursion on a GPU, and check it against a plain numpy recursion.
 
     python benchmarks/gpu_subset_dp.py 20 25 28 30      # sizes; needs numpy and CuPy alone
+    python benchmarks/gpu_subset_dp.py --cpu 20 22       # the same instances by dagopt on the CPU, to compare scores
 
 Prints a line a size: bytes, seconds (kernels compiled beforehand), score relative to the empty graph.
 """
@@ -12,20 +13,25 @@ import json
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-spec = importlib.util.spec_from_file_location(
-    "subset_dp_gpu", HERE.parent / "src" / "dagopt" / "exact" / "subset_dp_gpu.py"
-)
-gpu = importlib.util.module_from_spec(spec)
-sys.modules["subset_dp_gpu"] = gpu
-spec.loader.exec_module(gpu)
 
 
-def instance(n: int, n_samples: int = 5000, degree: float = 2.0, seed: int = 0) -> np.ndarray:
-    """Return the correlation matrix of data drawn from a random linear Gaussian network."""
+def load_gpu() -> ModuleType:
+    """Return the GPU module by its path, so that the rest of the package need not be installed."""
+    path = HERE.parent / "src" / "dagopt" / "exact" / "subset_dp_gpu.py"
+    spec = importlib.util.spec_from_file_location("subset_dp_gpu", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["subset_dp_gpu"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def drawn(n: int, n_samples: int = 5000, degree: float = 2.0, seed: int = 0) -> np.ndarray:
+    """Return data drawn from a random linear Gaussian network."""
     rng = np.random.default_rng([seed, n])
     order = rng.permutation(n)
     weights = np.triu(rng.random((n, n)) < min(1.0, 2 * degree / (n - 1)), 1) * rng.uniform(0.5, 2, (n, n))
@@ -33,7 +39,22 @@ def instance(n: int, n_samples: int = 5000, degree: float = 2.0, seed: int = 0) 
     data = np.zeros((n_samples, n))
     for b in range(n):
         data[:, b] = data @ weights[:, b] + rng.normal(0, np.sqrt(rng.uniform(0.7, 1.2)), n_samples)
-    return np.corrcoef(data[:, np.argsort(order)].T)
+    return data[:, np.argsort(order)]
+
+
+def instance(n: int) -> np.ndarray:
+    """Return the correlation matrix of the data."""
+    return np.corrcoef(drawn(n).T)
+
+
+def on_cpu(sizes: list[int]) -> None:
+    """Print the optimum relative to the empty graph, found on the CPU."""
+    import dagopt
+
+    for n in sizes:
+        data = drawn(n)
+        best = dagopt.learn(data, "exact", device="cpu", progress=False).score
+        print(json.dumps({"n": n, "score": best - dagopt.score(data, np.zeros((n, n), dtype=int))}), flush=True)
 
 
 def bic_tables(n: int, n_samples: int = 5000) -> tuple[np.ndarray, np.ndarray]:
@@ -83,9 +104,8 @@ def local_total(adjacency: np.ndarray, matrix: np.ndarray, n_samples: int = 5000
 
 
 def solve(n: int, **plan: object) -> dict[str, object]:
-    import cupy as cp
-
-    free = cp.cuda.Device().mem_info[0]
+    gpu = load_gpu() if "subset_dp_gpu" not in sys.modules else sys.modules["subset_dp_gpu"]
+    free = gpu.cp.cuda.Device().mem_info[0]
     found = gpu.plan_gpu(n, free) if not plan else gpu.GpuPlan(n, plan["high_bits"], plan["dtype"], 0)
     if found is None:
         return {"n": n, "fits": False, "free_bytes": free}
@@ -121,7 +141,10 @@ def solve(n: int, **plan: object) -> dict[str, object]:
 
 
 def main() -> None:
-    sizes = [int(size) for size in sys.argv[1:]] or [20, 25, 28]
+    sizes = [int(size) for size in sys.argv[1:] if size != "--cpu"] or [20, 25, 28]
+    if "--cpu" in sys.argv:
+        on_cpu(sizes)
+        return
     solve(18)  # compiles the kernels
     small = solve(18)
     matrix = instance(18)
