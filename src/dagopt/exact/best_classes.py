@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from dagopt.errors import InputError
 from dagopt.exact.answer import answer
 from dagopt.exact.solve import Estimate, _distinct_rows, _stopped
+from dagopt.exact.subset_dp import all_potentials
 from dagopt.exact.threads import Stopped, Workers
 from dagopt.graph.cpdag import cpdag
 from dagopt.kernels import best_classes as kernels
@@ -125,7 +126,7 @@ class BestClasses:
     def run(self) -> list[NDArray[np.int8]]:
         """Return a member of each of the k best classes, from the best down, or raise ``Stopped``."""
         self._allocate()
-        self._fill_potentials()
+        self._table = all_potentials(self._score, self._workers)
         self._list_parent_sets()
         self._recursion()
         found = int(np.isfinite(self._values[-1]).sum())
@@ -133,7 +134,6 @@ class BestClasses:
 
     def _allocate(self) -> None:
         n, k = self.n, self.k
-        self._table = np.empty(1 << n)
         self._best = np.empty((n, 1 << (n - 1), self._sets), dtype=np.int32)
         self._values = np.empty((1 << n, k))
         self._codes = np.empty((1 << n, k, 2), dtype=np.int64)
@@ -144,13 +144,6 @@ class BestClasses:
         self._values[0, 0] = 0.0
         self._codes[0] = 0
         self._edge_codes, self._collider_codes = _random_codes(n)
-
-    def _fill_potentials(self) -> None:
-        prefix = min(max(self.n - 14, 0), 10)
-        low = self.n - prefix
-        slices = self._table.reshape(1 << prefix, 1 << low)
-        pieces = [partial(self._score.fill_potentials, high, low, slices[high]) for high in range(1 << prefix)]
-        self._workers.each("potentials of all sets", pieces, len(pieces))
 
     def _list_parent_sets(self) -> None:
         pieces = [partial(self._list_for, node) for node in range(self.n)]

@@ -23,7 +23,7 @@ from dagopt.exact.threads import Workers, spans
 from dagopt.kernels import subset_lattice as kernels
 from dagopt.scores.base import Score
 
-__all__ = ["Plan", "SubsetDP", "plan_subset_dp"]
+__all__ = ["Plan", "SubsetDP", "all_potentials", "plan_subset_dp"]
 
 Floats = NDArray[np.float64]
 
@@ -105,17 +105,9 @@ class SubsetDP:
 
     def run(self) -> tuple[NDArray[np.int8], float]:
         """Return the best DAG and its score by the tables, or raise ``Stopped``."""
-        self._fill_potentials()
+        self.potential = all_potentials(self._score, self._workers)
         self._recursion()
         return self._read_off(), float(self.opt[-1])
-
-    def _fill_potentials(self) -> None:
-        self.potential = np.empty(1 << self.n)
-        prefix = min(max(self.n - 14, 0), 10)
-        low = self.n - prefix
-        slices = self.potential.reshape(1 << prefix, 1 << low)
-        pieces = [partial(self._score.fill_potentials, high, low, slices[high]) for high in range(1 << prefix)]
-        self._workers.each("potentials of all sets", pieces, len(pieces))
 
     def _recursion(self) -> None:
         self.opt = np.full(1 << self.n, -np.inf)
@@ -185,6 +177,17 @@ class SubsetDP:
             else:
                 raise AssertionError("no sink explains the best score")
         return adjacency
+
+
+def all_potentials(score: Score, workers: Workers) -> Floats:
+    """Return the potentials of all 2^n sets, in slices of equal high bits."""
+    n = score.n_nodes
+    prefix = min(max(n - 14, 0), 10)
+    low = n - prefix
+    slices = np.empty((1 << prefix, 1 << low))
+    pieces = [partial(score.fill_potentials, high, low, slices[high]) for high in range(1 << prefix)]
+    workers.each("potentials of all sets", pieces, len(pieces))
+    return slices.reshape(-1)
 
 
 def _closing(table: Floats, step: int) -> list[Callable[[], None]]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dagopt.errors import InputError
 from dagopt.graph.order import topological_order
+from dagopt.kernels import order_listed as listed_kernels
 from dagopt.kernels import order_search as kernels
 from dagopt.problem import Problem
 from dagopt.scores.gaussian import LogDetScore
@@ -166,13 +167,13 @@ class ListedOrders:
 
     def improve(self, state: Any, variables: Ints) -> int:
         """Put each of these variables at its best place; return how many at the end did not move."""
-        _, idle = kernels.insert_best_listed(self._masks, self._scores, self._offsets, state[0], variables)
+        _, idle = listed_kernels.insert_best_listed(self._masks, self._scores, self._offsets, state[0], variables)
         return int(idle)
 
     def score(self, state: Any) -> float:
         """Return the score of the present order."""
         chosen = np.empty(self.n_nodes, dtype=np.int64)
-        return float(kernels.listed_parents(self._masks, self._scores, self._offsets, state[0], chosen))
+        return float(listed_kernels.listed_parents(self._masks, self._scores, self._offsets, state[0], chosen))
 
     def order(self, state: Any) -> Ints:
         """Return the present order."""
@@ -181,7 +182,7 @@ class ListedOrders:
     def dag(self, state: Any) -> Dag:
         """Return the present DAG."""
         chosen = np.empty(self.n_nodes, dtype=np.int64)
-        kernels.listed_parents(self._masks, self._scores, self._offsets, state[0], chosen)
+        listed_kernels.listed_parents(self._masks, self._scores, self._offsets, state[0], chosen)
         adjacency = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int8)
         for v in range(self.n_nodes):
             mask = int(self._masks[chosen[v]])
