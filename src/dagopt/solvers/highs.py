@@ -65,6 +65,7 @@ class LinearProgram:
         self._maximise = maximise
         self.n_columns = 0
         self.n_rows = 0
+        self._grown: set[str] = set()  # since the last solve
 
     def add_column(
         self,
@@ -84,6 +85,7 @@ class LinearProgram:
             np.asarray(values, dtype=np.float64),
         )
         self.n_columns += 1
+        self._grown.add("columns")
         return self.n_columns - 1
 
     def add_row(
@@ -98,6 +100,7 @@ class LinearProgram:
             np.asarray(values, dtype=np.float64),
         )
         self.n_rows += 1
+        self._grown.add("rows")
         return self.n_rows - 1
 
     def set_costs(self, first: int, costs: Sequence[float] | NDArray[np.float64]) -> None:
@@ -112,7 +115,14 @@ class LinearProgram:
             self.n_rows = first
 
     def solve(self) -> LinearSolution:
-        """Return an optimal point, from the last basis on; where that fails, from scratch by either simplex."""
+        """Return an optimal point, from the last basis on; where that fails, from scratch by either simplex.
+
+        New columns leave the last point feasible, so the primal simplex goes on from it; new rows leave its duals
+        feasible, so the dual simplex does.
+        """
+        only_columns = self._grown == {"columns"}
+        self._highs.setOptionValue("simplex_strategy", PRIMAL_SIMPLEX if only_columns else DUAL_SIMPLEX)
+        self._grown.clear()
         if not self._run():
             self._highs.clearSolver()
             if not self._run():
