@@ -11,10 +11,12 @@ from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.pricing.base import Priced
 from dagopt.problem import Problem
 from dagopt.stop import Deadline
-from dagopt.submodular.dca import CONVEX_STEPS, dca
+from dagopt.submodular.dca import CONVEX_STEPS, Visited, dca
 from dagopt.submodular.decomposition import ChainMemory, ReducedCost, check_score
 
 __all__ = ["DcaPricer"]
+
+TIE_ORDERS = 5  # of the equal coordinates of a start point, before a node counts as priced out
 
 
 class DcaPricer:
@@ -91,7 +93,17 @@ class DcaPricer:
         cost = self.reduced_cost(node, master, lp)
         if not cost.size:
             return Priced([], 0.0, True)
-        visited, _ = dca(cost, start, self._step, self._epsilon, self._rng)
+        ties = self._rng is not None and len(np.unique(start)) < len(start)
+        priced = Priced([], 0.0, False)
+        for _ in range(TIE_ORDERS if ties else 1):
+            visited, _ = dca(cost, start, self._step, self._epsilon, self._rng)
+            priced = self._columns(node, cost, visited)
+            if priced.columns or deadline.reason is not None:
+                break
+        return priced
+
+    def _columns(self, node: int, cost: ReducedCost, visited: list[Visited]) -> Priced:
+        """Return the visited sets that have a negative reduced cost and are allowed."""
         most = int(self._knowledge.at_most[node]) - len(cost.base)
         columns, least = [], 0.0
         for positions, value in visited:

@@ -123,16 +123,9 @@ class LinearProgram:
         only_columns = self._grown == {"columns"}
         self._highs.setOptionValue("simplex_strategy", PRIMAL_SIMPLEX if only_columns else DUAL_SIMPLEX)
         self._grown.clear()
-        if not self._run():
-            self._highs.clearSolver()
-            if not self._run():
-                self._highs.clearSolver()
-                self._highs.setOptionValue("simplex_strategy", PRIMAL_SIMPLEX)
-                optimal = self._run()
-                self._highs.setOptionValue("simplex_strategy", DUAL_SIMPLEX)
-                if not optimal:
-                    status = self._highs.modelStatusToString(self._highs.getModelStatus())
-                    raise SolverError(f"expected an optimal LP but HiGHS says {status}")
+        if not (self._run() or self._run_anew(DUAL_SIMPLEX) or self._run_anew(PRIMAL_SIMPLEX)):
+            status = self._highs.modelStatusToString(self._highs.getModelStatus())
+            raise SolverError(f"expected an optimal LP but HiGHS says {status}")
         solution = self._highs.getSolution()
         duals = np.array(solution.row_dual, dtype=np.float64)
         return LinearSolution(
@@ -140,6 +133,12 @@ class LinearProgram:
             np.array(solution.col_value, dtype=np.float64),
             duals if self._maximise else -duals,
         )
+
+    def _run_anew(self, strategy: int) -> bool:
+        """Run HiGHS without the last basis."""
+        self._highs.clearSolver()
+        self._highs.setOptionValue("simplex_strategy", strategy)
+        return self._run()
 
     def _run(self) -> bool:
         """Run HiGHS and say whether the point is optimal."""
