@@ -205,3 +205,29 @@ def test_method_gets_the_time_limit(frame, monkeypatch):
     result = learn(frame, time_limit=7, missing="drop", depth=3)
     assert seen == {"limit": 7.0, "depth": 3}
     assert (result.method, result.n_samples) == ("stand-in", 300)
+
+
+def test_a_file_of_local_scores_has_its_best_dag(tmp_path):
+    """A .jkl file of all local scores gives the optimum of the data, and of the constraints, with its scope."""
+    from dagopt.constraints import Constraints
+    from dagopt.data.table import as_table
+    from dagopt.exact.candidates import candidate_pool
+    from dagopt.exact.threads import Workers
+    from dagopt.graph.jkl import write_jkl
+    from dagopt.progress import NoProgress
+    from dagopt.scores import make_score
+    from dagopt.stop import Deadline
+
+    data = dagopt.datasets.load("asia", n_samples=300, random_state=2).data
+    table = as_table(data)
+    with Workers(Deadline(), NoProgress()) as workers:
+        pool = candidate_pool(make_score(table), Constraints().resolve(table.names), workers)
+    path = tmp_path / "asia.jkl"
+    write_jkl(pool.to_local_scores(), path)
+    result = dagopt.learn(path, progress=False)
+    assert (result.status, result.scope, result.bound) == ("optimal", "the given pool", result.score)
+    assert result.score == pytest.approx(dagopt.learn(data, "exact", progress=False).score, abs=1e-9)
+    limited = dagopt.learn(str(path), "exact", max_parents=1, progress=False)
+    assert limited.score == pytest.approx(dagopt.learn(data, "exact", max_parents=1, progress=False).score, abs=1e-9)
+    with pytest.raises(dagopt.InputError, match="needs data"):
+        dagopt.learn(path, "hc")

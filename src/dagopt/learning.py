@@ -15,6 +15,9 @@ from dagopt.constraints import Constraints
 from dagopt.data.doctor import examine_table
 from dagopt.data.table import as_table
 from dagopt.errors import InputError, quoted, unknown_name
+from dagopt.exact.pool import Pool
+from dagopt.exact.solve import solve_given_pool
+from dagopt.graph.jkl import read_jkl
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
 from dagopt.result import Result
@@ -84,7 +87,8 @@ def learn(
     ----------
     data : path, frame, array or Table
         The data; see ``as_table``, whose options (``columns``, ``kind``, ``discretize``, ``bins``, ``missing``,
-        ``na_values``) may be given too.
+        ``na_values``) may be given too. A ``.jkl`` file of local scores, as GOBNILP writes them, has the best DAG over
+        its parent sets as answer.
     method : str
         One of ``METHODS``, or ``"auto"``.
     score : str or float
@@ -119,6 +123,8 @@ def learn(
     deadline = Deadline(time_limit)
     method = method_name(method)
     check_options(method, options)
+    if isinstance(data, str | Path) and Path(data).suffix == ".jkl":
+        return _learn_from_scores(Path(data), method, constraints, max_parents, deadline, progress, options)
     compiled = _kernels_are_compiled()
     table = as_table(data, **{key: options.pop(key) for key in DATA_OPTIONS if key in options})
     knowledge = _with_limit(constraints or Constraints(), max_parents).resolve(table.names)
@@ -135,6 +141,33 @@ def learn(
     finally:
         shown.close()
     return replace(result, findings=diagnosis.warnings, seconds=deadline.elapsed(), n_samples=table.n_samples)
+
+
+def _learn_from_scores(
+    path: Path,
+    method: str,
+    constraints: Constraints | None,
+    max_parents: int | None,
+    deadline: Deadline,
+    progress: bool | Progress | None,
+    options: dict[str, Any],
+) -> Result:
+    """Return the best DAG over the parent sets of a ``.jkl`` file, of those that the constraints allow."""
+    if method not in ("auto", "exact"):
+        raise InputError(f"method {method!r} needs data but {path} holds local scores; use method='exact'")
+    taken = {name: options[name] for name in ("memory_limit", "n_jobs") if name in options}
+    if len(taken) < len(options):
+        extra = quoted(name for name in options if name not in taken)
+        raise InputError(f"with the local scores of {path} the option {extra} has no meaning; leave it out")
+    pool = Pool.from_local_scores(read_jkl(path))
+    knowledge = _with_limit(constraints or Constraints(), max_parents).resolve(pool.names)
+    shown = make_progress(progress)
+    try:
+        with deadline:
+            result = solve_given_pool(pool.allowed_by(knowledge), deadline=deadline, progress=shown, **taken)
+    finally:
+        shown.close()
+    return replace(result, seconds=deadline.elapsed())
 
 
 def method_name(name: str) -> str:

@@ -111,13 +111,13 @@ def learn(
     name, own = _method_options(method, {key: value for key, value in given.items() if value is not None}, option or [])
     known = constraints_from(required or [], forbidden or [], tiers, knowledge)
     reading = shared.data_options(columns, kind, discretize, bins, missing, na)
-    table = as_table(data, **reading)
+    table = None if data.endswith(".jkl") else as_table(data, **reading)
     if folder is not None:
-        folder.check(name, table.kind)
-    if not quiet:
+        folder.check(name, "a list of local scores" if table is None else table.kind)
+    if not quiet and table is not None:
         _warn(data, table, max_parents, reading)
     result = learned(
-        table,
+        data if table is None else table,
         method,
         score=score,
         convention=convention,  # type: ignore[arg-type]

@@ -79,7 +79,7 @@ class OutputFolder:
                 f"format"
             )
 
-    def write(self, result: Result, table: Table) -> list[Path]:
+    def write(self, result: Result, table: Table | None) -> list[Path]:
         """Write everything, each file whole or not at all, and return the files."""
         from dagopt.files import write_text
 
@@ -114,12 +114,12 @@ def _unwritable(folder: Path, error: OSError) -> InputError:
     return InputError(f"could not write into {str(folder)!r}: {reason}; choose another folder")
 
 
-def _write_graph(result: Result, table: Table, name: str, path: Path) -> None:
+def _write_graph(result: Result, table: Table | None, name: str, path: Path) -> None:
     from dagopt.graph.formats import write_graph
 
     if name in PICTURES:
         _write_picture(result, path)
-    elif name == "bif":
+    elif name == "bif" and table is not None:
         _write_tables(result, table, path)
     else:
         write_graph(result.graph, path)
