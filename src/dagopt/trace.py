@@ -63,7 +63,9 @@ class Trace:
         }
         row.update({f"{part}_seconds": seconds for part, seconds in self.parts.items()})
         self.rows.append(row)
-        shown: dict[str, object] = {"pass": self.passes, "LP": lp}
+        shown: dict[str, object] = {"pass": self.passes}
+        if np.isfinite(lp):
+            shown["LP"] = lp
         if np.isfinite(self.best):
             shown["best"] = float(self.best)
         shown.update({"columns": columns, "rows": rows})
