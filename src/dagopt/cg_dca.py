@@ -148,7 +148,10 @@ def solve_cg_dca_paper(
     checkpoint: str | Path | None = None,
     resume: bool = False,
 ) -> Result:
-    """Run exactly the paper's method: hybrid start, switch at 50, Kelley, no other heuristic.
+    """Run the paper's method with its settings: hybrid start, switch at 50, Kelley.
+
+    Where the paper is silent, and where this differs, is listed in ``docs/algorithms.md``: several clusters are sought
+    before the exact separation, and tied start points are tried in several orders.
 
     Every integer solver proves its DAG the best over the columns. They may still lead to different ends: branch and
     cut also finds cluster rows on the way, which the LP then has.

@@ -298,7 +298,7 @@ class CGDCA(StructureLearner):
 
     @classmethod
     def paper(cls, **parameters: Any) -> CGDCA:
-        """Return exactly the paper's method: hybrid start, switch at 50, Kelley, no other heuristic."""
+        """Return the paper's settings: hybrid start, switch at 50, Kelley; ``docs/algorithms.md`` lists what differs."""
         return cls(**{"init": "hybrid", "switch_at": 50, "convex_step": "kelley", "pricing": "dca", **parameters})
 
 

@@ -58,7 +58,7 @@ METHODS = {
     "exact": Method("dagopt.exact.solve", "solve_exact", "the proven best DAG, by dynamic programming over subsets"),
     "order": Method("dagopt.order_search", "solve_order", "local search over orders of the columns, from many starts"),
     "cg-dca": Method("dagopt.cg_dca", "solve_cg_dca", "row and column generation with DCA pricing (CG-DCA)"),
-    "cg-dca-paper": Method("dagopt.cg_dca", "solve_cg_dca_paper", "exactly the paper's CG-DCA"),
+    "cg-dca-paper": Method("dagopt.cg_dca", "solve_cg_dca_paper", "CG-DCA with the paper's settings throughout"),
     "hc": Method("dagopt.search.hill_climbing", "solve_hc", "hill climbing over additions, deletions and reversals"),
     "tabu": Method("dagopt.search.tabu", "solve_tabu", "hill climbing that walks on past local optima, but never back"),
     "pc": Method("dagopt.independence.stable_pc", "solve_pc", "stable PC: a PDAG from tests of independence"),
