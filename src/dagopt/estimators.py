@@ -298,7 +298,7 @@ class CGDCA(StructureLearner):
 
     @classmethod
     def paper(cls, **parameters: Any) -> CGDCA:
-        """Return the paper's settings: hybrid start, switch at 50, Kelley; ``docs/algorithms.md`` lists what differs."""
+        """Return the paper's settings: hybrid start, switch at 50, Kelley (``docs/algorithms.md`` has what differs)."""
         return cls(**{"init": "hybrid", "switch_at": 50, "convex_step": "kelley", "pricing": "dca", **parameters})
 
 
