@@ -140,7 +140,13 @@ def learn(
             result = METHODS[method].load()(problem, deadline=deadline, progress=shown, **options)
     finally:
         shown.close()
-    return replace(result, findings=diagnosis.warnings, seconds=deadline.elapsed(), n_samples=table.n_samples)
+    return replace(
+        result,
+        findings=diagnosis.warnings,
+        seconds=deadline.elapsed(),
+        n_samples=table.n_samples,
+        problem=problem,
+    )
 
 
 def _learn_from_scores(

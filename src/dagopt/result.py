@@ -20,6 +20,8 @@ from dagopt.graph.order import is_acyclic
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from dagopt.problem import Problem
+
 __all__ = ["Result", "Status"]
 
 Status = Literal["optimal", "converged", "time_limit", "interrupted"]
@@ -68,6 +70,8 @@ class Result:
         What the method says about its choices.
     details : dict
         Figures that only this method has.
+    problem : Problem or None
+        What was solved: the table, the score and the knowledge. None where there was no table (``.jkl`` files).
     """
 
     names: tuple[str, ...]
@@ -84,6 +88,7 @@ class Result:
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     details: dict[str, Any] = field(default_factory=dict, repr=False)
+    problem: Problem | None = field(default=None, repr=False)
 
     @cached_property
     def graph(self) -> Graph:
