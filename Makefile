@@ -4,13 +4,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench paper clean
 
 help:
 	@echo "make demo    install dagopt into .venv, learn a network from bundled data, write demo/report.html"
 	@echo "make test    install the test tools and run the whole suite"
 	@echo "make lint    check style (ruff) and types (mypy)"
 	@echo "make bench   time the kernels and the solvers, as ratios in one run"
+	@echo "make paper   run a small part of the paper's table 1 and show it beside the paper's figures"
 	@echo "make clean   remove .venv and everything made by the other targets"
 
 $(VENV)/made:
@@ -53,6 +54,10 @@ $(VENV)/bench: pyproject.toml | $(VENV)/test
 
 bench: $(VENV)/bench
 	@$(BIN)/python -m benchmarks
+
+paper: $(VENV)/user
+	@$(BIN)/dagopt paper run table1 --quick
+	@$(BIN)/dagopt paper show table1
 
 clean:
 	@rm -rf $(VENV) demo build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> None:
                 continue
             data, dag = dagopt.simulate(n, n_samples, degree, seed)
             optimum = dagopt.learn(data, "exact", progress=False).score if n <= MOST_EXACT_NODES else None
-            start = time.perf_counter()
+            start, cpu = time.perf_counter(), time.process_time()
             result = dagopt.learn(data, arguments.method, progress=False, time_limit=arguments.time_limit, **options)
             row = {
                 "instance": instance,
@@ -69,6 +69,7 @@ def run(arguments: argparse.Namespace) -> None:
                 "optimum": optimum,
                 "status": result.status,
                 "seconds": time.perf_counter() - start,
+                "cpu_seconds": time.process_time() - cpu,
                 "columns": result.details["columns"],
                 "rows": result.details["rows"],
                 "passes": result.details["passes"],

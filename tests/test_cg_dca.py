@@ -11,7 +11,8 @@ import pytest
 
 import dagopt
 from dagopt import cg_dca
-from dagopt.cg_dca import Options, solve_cg_dca
+from dagopt.cg_dca import solve_cg_dca
+from dagopt.cg_dca_options import Options
 from dagopt.constraints import Constraints
 from dagopt.errors import InputError
 from dagopt.graph.cpdag import cpdag
@@ -24,7 +25,9 @@ from dagopt.trace import COLUMNS
 
 SOLVERS = ["dp", "scip", "gurobi"]
 NEEDS = {"scip": "pyscipopt", "gurobi": "gurobipy"}
-FAST = {"convex_step": "min-norm"}
+PLAIN = {name: False for name in ("order_start", "order_again", "price_incumbent", "start_integer")}
+FAST = {"convex_step": "min-norm", "pricing": "dca", **PLAIN}  # column generation alone
+LISTED = {"pricing": "listed", **PLAIN}
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +66,7 @@ def test_the_true_graph_of_gaussian_test(shared_set, init, solver, step):
     if solver in NEEDS:
         pytest.importorskip(NEEDS[solver])
     table, edges = shared_set("gaussian_test")
-    result = dagopt.learn(table, "cg-dca", init=init, integer_solver=solver, convex_step=step)
+    result = dagopt.learn(table, "cg-dca", init=init, integer_solver=solver, **{**FAST, "convex_step": step})
     np.testing.assert_array_equal(result.cpdag_adjacency, essential(table.names, edges))
     assert result.notes[0] == f"integer master: {solver}"
 
@@ -76,8 +79,8 @@ def test_the_paper_method_on_gaussian_test(shared_set):
     assert result.method == "cg-dca-paper"
 
 
-def test_the_paper_method_is_the_default_one(simulated):
-    """Every default is the paper's: hybrid start, switch at 50, Kelley; both names take the same way."""
+def test_the_paper_method_is_column_generation_alone(simulated):
+    """The options' own defaults are the paper's, and with them both names take the same way."""
     assert (Options().init, Options().switch_at, Options().convex_step, Options().pricing) == (
         "hybrid",
         50,
@@ -85,13 +88,14 @@ def test_the_paper_method_is_the_default_one(simulated):
         "dca",
     )
     data, _ = simulated(1)
-    paper, own = dagopt.learn(data, "cg-dca-paper"), dagopt.learn(data, "cg-dca")
+    paper = dagopt.learn(data, "cg-dca-paper")
+    own = dagopt.learn(data, "cg-dca", **{**FAST, "convex_step": "kelley", "integer_seconds": None})
     np.testing.assert_array_equal(paper.adjacency, own.adjacency)
     assert paper.details["columns"] == own.details["columns"]
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("options", [{}, FAST, {"pricing": "exhaustive"}, {"init": "warm", **FAST}])
+@pytest.mark.parametrize("options", [{}, FAST, {**PLAIN, "pricing": "exhaustive"}, {"init": "warm", **FAST}])
 def test_never_above_the_optimum_nor_the_bound_below(simulated, seed, options):
     """The score is that of its DAG and at most the optimum over all DAGs, which the bound never undercuts."""
     data, optimum = simulated(seed)
@@ -107,24 +111,25 @@ def test_never_above_the_optimum_nor_the_bound_below(simulated, seed, options):
 
 @pytest.mark.parametrize("kind", ["gaussian", "discrete"])
 @pytest.mark.parametrize("passes", [0, 1])
-def test_the_bound_holds_for_any_pool(simulated, asia, kind, passes):
+@pytest.mark.parametrize("options", [FAST, LISTED])
+def test_the_bound_holds_for_any_pool(simulated, asia, kind, passes, options):
     """Even with the empty sets alone, whose LP is far below the optimum, the bound is not: all sets are priced."""
     data, optimum = simulated(0) if kind == "gaussian" else asia
     table = dagopt.as_table(data)
     problem = Problem(table, make_score(table, "bic"), Constraints().resolve(table.names))
-    run = cg_dca._Run(problem, Options(max_passes=max(passes, 1), **FAST), Deadline(), NoProgress(), None)
+    run = cg_dca._Run(problem, Options(max_passes=max(passes, 1), **options), Deadline(), NoProgress(), None)
     if passes:
-        run.result("cg-dca")
+        run.result("cg-dca", resume=False)
     else:
         assert run.master.solve().value < optimum - 1
-    assert run.bound() >= optimum - 1e-6
+    assert run.bound(run.exact_pricer()) >= optimum - 1e-6
 
 
 @pytest.mark.parametrize(("seed", "status"), [(3, "optimal"), (8, "converged")])
 def test_status_optimal_is_the_optimum(seed, status):
     """Where the LP closes the gap the result says optimal, and it is; where it leaves 25 it does not say so."""
     data, _ = dagopt.simulate(4, 300, 0.5, seed)
-    results = [dagopt.learn(data, "cg-dca", pricing=pricing) for pricing in ("exhaustive", "dca")]
+    results = [dagopt.learn(data, "cg-dca", pricing=pricing, **PLAIN) for pricing in ("exhaustive", "dca")]
     assert results[0].status == status
     for result in results:
         if result.status == "optimal":
@@ -137,7 +142,7 @@ def test_fewer_rows_than_columns(step):
     data = np.random.default_rng(0).normal(size=(5, 6))
     for convention in ("paper", "bnlearn"):
         options = {"convention": convention, "max_parents": 2}
-        result = dagopt.learn(data, "cg-dca", convex_step=step, **options)
+        result = dagopt.learn(data, "cg-dca", **{**FAST, "convex_step": step}, **options)
         assert np.isfinite(result.score)
         assert result.adjacency.sum(axis=0).max() <= 2
         assert result.score <= dagopt.learn(data, "exact", **options).score + 1e-6
@@ -151,7 +156,7 @@ def test_no_bound_without_exact_pricing():
     assert result.scope is None
 
 
-@pytest.mark.parametrize("options", [{}, FAST, {"pricing": "exhaustive"}, {"integer_solver": "scip"}])
+@pytest.mark.parametrize("options", [{}, FAST, LISTED, {**PLAIN, "pricing": "exhaustive"}, {"integer_solver": "scip"}])
 def test_discrete_data(asia, options):
     """On discrete data the same holds."""
     if options.get("integer_solver") == "scip":
@@ -172,7 +177,7 @@ def test_bnlearns_convention(simulated):
     assert result.score <= optimum + 1e-6 <= result.bound + 2e-6
 
 
-@pytest.mark.parametrize("options", [{}, FAST, {"pricing": "exhaustive"}])
+@pytest.mark.parametrize("options", [{}, FAST, LISTED, {**PLAIN, "pricing": "exhaustive"}])
 @pytest.mark.parametrize("kind", ["gaussian", "discrete"])
 def test_knowledge_is_honoured(simulated, asia, kind, options):
     """Required and forbidden edges, tiers and a limit on parents hold in the answer, and the bound is within them."""
@@ -264,7 +269,7 @@ def test_other_scores_are_refused_in_one_line(simulated, asia, name, kind):
     """The error says what CG-DCA needs and what to choose instead."""
     data, _ = simulated(0) if kind == "gaussian" else asia
     with pytest.raises(InputError, match="CG-DCA needs a penalised likelihood") as caught:
-        dagopt.learn(data, "cg-dca", score=name)
+        dagopt.learn(data, "cg-dca", score=name, pricing="dca")
     assert "\n" not in str(caught.value)
     assert "'exact'" in str(caught.value)
 
@@ -274,8 +279,9 @@ def test_other_scores_are_refused_in_one_line(simulated, asia, name, kind):
     [
         ({"init": "cold"}, "init= one of 'random', 'warm', 'hybrid' but got 'cold'"),
         ({"convex_step": "newton"}, "convex_step= one of 'kelley', 'min-norm'"),
-        ({"pricing": "none"}, "pricing= one of 'dca', 'exhaustive'"),
+        ({"pricing": "none"}, "pricing= one of 'auto', 'dca', 'listed', 'exhaustive'"),
         ({"integer_solver": "cplex"}, "integer_solver= one of"),
+        ({"integer_seconds": 0}, "expected integer_seconds= a number > 0 but got 0"),
         ({"epsilon": 0.0}, "expected epsilon= a number > 0 but got 0"),
         ({"tolerance": -1.0}, "expected tolerance= a number > 0 but got -1"),
         ({"max_passes": 0}, "expected max_passes= a whole number >= 1 but got 0"),
@@ -334,3 +340,57 @@ def test_the_graph_has_the_names_of_the_columns(simulated):
     result = dagopt.learn(data, "cg-dca", max_passes=1, **FAST)
     assert isinstance(result.dag, nx.DiGraph)
     assert list(result.dag) == list(dagopt.as_table(data).names)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("left_out", [None, *PLAIN])
+def test_order_search_and_incumbents_reach_the_optimum(simulated, seed, left_out):
+    """The default finds the proven optimum of small problems, and without order search no switch can do harm."""
+    data, optimum = simulated(seed)
+    result = dagopt.learn(data, "cg-dca", **({} if left_out is None else {left_out: False}))
+    assert result.score <= optimum + 1e-6
+    if left_out != "order_start":
+        assert result.score == pytest.approx(optimum, abs=1e-6)
+        assert result.trace["phase"].iloc[0] == "order"
+
+
+@pytest.mark.parametrize(("kind", "score"), [("discrete", "bic"), ("discrete", "bdeu"), ("gaussian", "bge")])
+def test_listed_pricing_with_any_score(simulated, asia, kind, score):
+    """With listed parent sets any score will do; the bound covers the sets listed, and holds."""
+    data, _ = simulated(0) if kind == "gaussian" else asia
+    best = dagopt.learn(data, "exact", score=score, max_parents=3)
+    for options in ({"pricing": "listed"}, LISTED):
+        result = dagopt.learn(data, "cg-dca", score=score, max_parents=3, **options)
+        assert result.score <= best.score + 1e-6
+        assert result.bound >= best.score - 1e-6
+        assert result.scope == best.scope == "parent sets of size <= 3"
+        if options is not LISTED:
+            assert result.score == pytest.approx(best.score, abs=1e-6)
+
+
+def test_a_given_start_is_never_lost(simulated):
+    """The answer is at least as good as the DAG that is given, with and without order search."""
+    data, optimum = simulated(1)
+    best = dagopt.learn(data, "exact").dag
+    for options in ({}, FAST):
+        result = dagopt.learn(data, "cg-dca", start=best, max_passes=1, **options)
+        assert result.score == pytest.approx(optimum, abs=1e-6)
+
+
+def test_an_integer_phase_cut_short_is_no_proof(simulated):
+    """A limit on the integer phase ends it with the best DAG so far; the run goes on and converges."""
+    pytest.importorskip("pyscipopt")
+    data, _ = simulated(0)
+    result = dagopt.learn(data, "cg-dca", integer_solver="scip", integer_seconds=1e-6)
+    assert result.status in ("converged", "optimal")
+    assert is_acyclic(result.adjacency)
+
+
+def test_many_columns_are_searched_alone(monkeypatch, simulated):
+    """Beyond a number of columns there is no column generation, and the result says so."""
+    monkeypatch.setattr(cg_dca, "MOST_PRICED_NODES", 7)
+    data, optimum = simulated(0)
+    result = dagopt.learn(data, "cg-dca")
+    assert "order search alone" in result.notes[0]
+    assert (result.bound, result.status) == (None, "converged")
+    assert result.score == pytest.approx(optimum, abs=1e-6)

@@ -19,7 +19,11 @@ from dagopt.errors import InputError
 from dagopt.master.pool import Column
 from dagopt.pricing.dca import DcaPricer
 
-OPTIONS = {"convex_step": "min-norm"}
+OPTIONS = {
+    "convex_step": "min-norm",
+    "pricing": "dca",
+    **{name: False for name in ("order_start", "order_again", "price_incumbent", "start_integer")},
+}  # several passes
 
 
 def made_checkpoint(**changes):
@@ -183,10 +187,11 @@ def test_a_run_continued_from_any_pass_ends_the_same(tmp_path, monkeypatch, kind
         assert resumed.trace[facts].equals(alone.trace[facts])
 
 
-CHILD = """
+CHILD = f"""
 import sys, dagopt
+OPTIONS = {OPTIONS}
 data, _ = dagopt.simulate(12, 2000, 2.0, 0)
-dagopt.learn(data, "cg-dca", checkpoint=sys.argv[1], convex_step="min-norm")
+dagopt.learn(data, "cg-dca", checkpoint=sys.argv[1], **OPTIONS)
 """
 
 

@@ -20,29 +20,38 @@ LAYERS = [
     ["kernels"],
     ["data"],
     ["graph", "datasets"],
-    ["constraints", "scores"],
-    ["problem", "progress"],
+    ["constraints", "parameters", "scores"],
+    ["problem", "progress", "explanation"],
     ["result", "trace"],
     ["solvers.highs"],
     ["submodular"],
     ["search"],
     ["exact", "independence"],
-    ["master", "order_search"],
-    ["solvers", "pricing"],
-    ["column_generation", "checkpoint"],
-    ["cg_dca", "auto"],
-    ["learning"],
-    ["estimators"],
+    ["master", "order_search", "agreement"],
+    ["solvers", "pricing", "warm_search"],
+    ["column_generation", "checkpoint", "cg_dca_options", "cutting_planes"],
+    ["cg_dca"],
+    ["auto"],
+    ["learning", "alternatives"],
+    ["estimators", "posterior", "bootstrapping", "penalty_path", "explain"],
     ["report"],
-    ["demo"],
+    ["demo", "experiments"],
     ["dagopt"],
     ["cli"],
 ]
 HEIGHT = {part: height for height, row in enumerate(LAYERS) for part in row}
 
-# The ways up, and only inside a function: `result.plot()` and `result.report()` are a front for the drawings, the
-# master for integer solvers; both are loaded when they are asked for.
-LAZY_FRONTS = {("result", "report"), ("master", "solvers")}
+# The ways up, and only inside a function: `result.plot()` and `result.report()` are a front for the drawings,
+# `result.explain()` for the comparison with other DAGs, the master for integer solvers; all are loaded when they are
+# asked for.
+LAZY_FRONTS = {
+    ("result", "report"),
+    ("result", "explain"),
+    ("result", "alternatives"),
+    ("agreement", "report"),
+    ("penalty_path", "report"),
+    ("master", "solvers"),
+}
 
 HOMES = {
     "numba": "kernels/",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import pickle
 import signal
 import threading
+import time
 
 import pytest
 
@@ -117,3 +119,17 @@ def test_other_threads_leave_signals_alone():
     thread.start()
     thread.join()
     assert seen == [(True, None)]
+
+
+def test_it_travels_as_the_time_that_is_left():
+    """A copy in another process has the seconds that are left, none after the end, and no limit where there is none."""
+    clock = Clock()
+    deadline = Deadline(5, clock)
+    clock.now += 2
+    call, arguments = deadline.__reduce__()
+    assert (call, arguments) == (Deadline, (3.0,))
+    clock.now += 9
+    copy = pickle.loads(pickle.dumps(deadline))
+    time.sleep(1e-3)
+    assert copy.reason == "time_limit"
+    assert pickle.loads(pickle.dumps(Deadline())).remaining() == math.inf

@@ -7,16 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dagopt import datasets
+    from dagopt.agreement import Bootstrap
+    from dagopt.bootstrapping import bootstrap
     from dagopt.constraints import Constraints
     from dagopt.data.doctor import examine
     from dagopt.data.simulate import simulate
     from dagopt.data.table import as_table
     from dagopt.errors import DagoptError, InputError
     from dagopt.estimators import CGDCA, MMHC, ExactDP, HillClimbing, OrderSearch, StablePC, Tabu
+    from dagopt.explanation import Explanation
     from dagopt.graph.dag import Graph
     from dagopt.graph.formats import read_graph, write_graph
     from dagopt.graph.metrics import compare
     from dagopt.learning import learn
+    from dagopt.parameters.fitting import fit
+    from dagopt.penalty_path import PenaltyPath, path
+    from dagopt.posterior import EdgePosterior, edge_posterior
+    from dagopt.report.plots import plot_comparison
     from dagopt.result import Result
     from dagopt.scores.build import make_score, score, score_table
 
@@ -25,22 +32,31 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "CGDCA",
     "MMHC",
+    "Bootstrap",
     "Constraints",
     "DagoptError",
+    "EdgePosterior",
     "ExactDP",
+    "Explanation",
     "Graph",
     "HillClimbing",
     "InputError",
     "OrderSearch",
+    "PenaltyPath",
     "Result",
     "StablePC",
     "Tabu",
     "as_table",
+    "bootstrap",
     "compare",
     "datasets",
+    "edge_posterior",
     "examine",
+    "fit",
     "learn",
     "make_score",
+    "path",
+    "plot_comparison",
     "read_graph",
     "score",
     "score_table",
@@ -50,10 +66,15 @@ __all__ = [
 
 # Where each public name lives; imported at first use, so that `import dagopt` and `dagopt --help` are instant.
 _HOMES = {
+    "Bootstrap": "dagopt.agreement",
+    "bootstrap": "dagopt.bootstrapping",
     "Constraints": "dagopt.constraints",
     "DagoptError": "dagopt.errors",
     "CGDCA": "dagopt.estimators",
+    "EdgePosterior": "dagopt.posterior",
+    "edge_posterior": "dagopt.posterior",
     "ExactDP": "dagopt.estimators",
+    "Explanation": "dagopt.explanation",
     "Graph": "dagopt.graph.dag",
     "HillClimbing": "dagopt.estimators",
     "InputError": "dagopt.errors",
@@ -64,7 +85,11 @@ _HOMES = {
     "as_table": "dagopt.data.table",
     "compare": "dagopt.graph.metrics",
     "examine": "dagopt.data.doctor",
+    "fit": "dagopt.parameters.fitting",
     "learn": "dagopt.learning",
+    "PenaltyPath": "dagopt.penalty_path",
+    "path": "dagopt.penalty_path",
+    "plot_comparison": "dagopt.report.plots",
     "Result": "dagopt.result",
     "make_score": "dagopt.scores.build",
     "read_graph": "dagopt.graph.formats",

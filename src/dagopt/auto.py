@@ -1,26 +1,26 @@
-"""``method="auto"``: the proven optimum while it fits, else the best search there is for the problem.
+"""``method="auto"``: the proven optimum while it fits, else CG-DCA joined with order search.
 
 The rule, in this order:
 
 1. exact, if its estimate fits the memory and ``PATIENCE`` seconds (or the time limit, if that is shorter);
-2. order search, for scores made of log-determinants and for up to 62 discrete columns;
-3. tabu search.
+2. cg-dca, within the time limit or else ``PATIENCE`` seconds;
+3. order search alone, within the same time, where DCA does not know the score: continuous data with BGe.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
+from dagopt.cg_dca import solve_cg_dca
 from dagopt.exact.gpu import gpu_run
-from dagopt.exact.pool import MOST_NODES
 from dagopt.exact.solve import Device, Estimate, check_device, estimate_exact, memory_in_bytes, solve_exact
 from dagopt.exact.threads import Workers
 from dagopt.order_search import solve_order
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
-from dagopt.scores.gaussian import LogDetScore
-from dagopt.search.tabu import solve_tabu
+from dagopt.scores.gaussian import GaussianScore, LogDetScore
 from dagopt.stop import Deadline
 
 __all__ = ["PATIENCE", "choose", "solve_auto"]
@@ -39,6 +39,7 @@ def solve_auto(
     n_jobs: int | None = None,
     n_best: int = 1,
     random_state: int = 0,
+    start: object = None,
 ) -> Result:
     """Choose a method by the size of the problem, say why, and run it.
 
@@ -54,6 +55,8 @@ def solve_auto(
         As in ``solve_exact``; more than 1 asks for the exact method.
     random_state : int
         Seed, where the method chosen is random.
+    start : graph, optional
+        An allowed DAG; the answer is never worse. The exact method does not need it.
     """
     check_device(device)
     if n_best != 1:
@@ -70,10 +73,14 @@ def solve_auto(
         result = solve_exact(
             problem, deadline=deadline, progress=progress, device=device, memory_limit=memory_limit, n_jobs=n_jobs
         )
-    elif method == "order":
-        result = solve_order(problem, deadline=deadline, progress=progress, random_state=random_state, n_jobs=n_jobs)
     else:
-        result = solve_tabu(problem, deadline=deadline, progress=progress, restarts=5, random_state=random_state)
+        search = solve_cg_dca if method == "cg-dca" else solve_order
+        clock = deadline.within(PATIENCE) if math.isinf(deadline.time_limit) else deadline
+        result = search(
+            problem, deadline=clock, progress=progress, random_state=random_state, n_jobs=n_jobs, start=start
+        )
+        if result.status == "time_limit" and clock is not deadline:
+            result = replace(result, notes=(*result.notes, f"ended after {PATIENCE:.0f} s; time_limit= gives more"))
     return replace(result, notes=(f"auto chose {method}: {why}", *result.notes))
 
 
@@ -83,6 +90,6 @@ def choose(problem: Problem, estimate: Estimate, seconds: float) -> tuple[str, s
     if estimate.fits and SAFETY * estimate.seconds <= patience:
         return "exact", f"the proven optimum takes {estimate}"
     lack = f"the proven optimum would take {estimate}, more than {'the time' if estimate.fits else 'the memory'} allows"
-    if isinstance(problem.score, LogDetScore) or problem.n_nodes <= MOST_NODES:
+    if isinstance(problem.score, LogDetScore) and not isinstance(problem.score, GaussianScore):
         return "order", lack
-    return "tabu", f"{lack}, and {problem.n_nodes} discrete columns are too many for order search"
+    return "cg-dca", lack

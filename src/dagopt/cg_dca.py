@@ -1,96 +1,59 @@
 """CG-DCA: column generation with DCA pricing, wired together (section 4 of the paper).
 
-Every default is the paper's, with its section.
+``cg-dca-paper`` is the paper's method, every setting with its section. ``cg-dca`` joins it with order search: measured,
+the LP's duals lead the columns away from the best DAG, and an order search finds what they miss. Each addition is
+a switch of its own.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.cg_dca_options import Options
 from dagopt.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from dagopt.column_generation import ColumnGeneration, first_columns
 from dagopt.data.table import ContinuousTable
-from dagopt.errors import InputError, checked_number, checked_whole
+from dagopt.errors import InputError
 from dagopt.exact.answer import scope_of, worth
-from dagopt.master.integer import INTEGER_SOLVERS, IntegerSolution, make_integer_solver
+from dagopt.exact.candidates import candidate_pool
+from dagopt.exact.pool import MOST_NODES, Pool
+from dagopt.exact.threads import Stopped, Workers
+from dagopt.master.integer import IntegerSolution, make_integer_solver
+from dagopt.master.pool import Column, mask_of
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.master.rounding import greedy_dag
 from dagopt.master.separation import FractionalSeparator
+from dagopt.order_search import listable, order_incumbent
 from dagopt.pricing.base import Priced
+from dagopt.pricing.bound import lagrangian_bound
 from dagopt.pricing.dca import DcaPricer
 from dagopt.pricing.exhaustive import ExhaustivePricer
-from dagopt.pricing.start_points import START_POINTS, SWITCH_AT, make_start_point
+from dagopt.pricing.listed import ListedPricer
+from dagopt.pricing.start_points import SWITCH_AT, make_start_point
 from dagopt.problem import Problem
-from dagopt.progress import Progress
+from dagopt.progress import NoProgress, Progress
 from dagopt.result import Result
+from dagopt.scores.gaussian import LogDetScore
+from dagopt.search.hill_climbing import start_dag
+from dagopt.search.order import Family, families
 from dagopt.stop import Deadline
-from dagopt.submodular.dca import CONVEX_STEPS
 from dagopt.trace import Trace
 
-__all__ = ["Options", "solve_cg_dca", "solve_cg_dca_paper"]
+__all__ = ["solve_cg_dca", "solve_cg_dca_paper"]
+
+Dag = NDArray[np.int8]
 
 MOST_BOUND_CANDIDATES = 15  # free candidates a node up to which all parent sets are priced at the end
+MOST_PRICED_NODES = 100  # beyond, one round of pricing takes longer than the order search that it is to help
 ROUNDING = 1e-10  # of a score, as a share of it
-
-
-@dataclass(frozen=True)
-class Options:
-    """The options of CG-DCA, checked.
-
-    Attributes
-    ----------
-    init : {"hybrid", "random", "warm"}
-        Start points of pricing (section 4.1).
-    switch_at : int
-        Columns of a node from which ``hybrid`` starts warm (section 4.1: 50).
-    convex_step : {"kelley", "min-norm"}
-        How DCA's convex programs are solved (section 2.3: Kelley).
-    pricing : {"dca", "exhaustive"}
-        ``exhaustive`` looks at all parent sets, while they are few.
-    integer_solver : {"auto", "dp", "scip", "gurobi"}
-        How the restricted master IP is solved (section 4: branch and cut with lazy cluster constraints).
-    epsilon : float
-        DCA's threshold ε (Algorithm 1).
-    tolerance : float
-        A reduced cost counts as negative below minus this.
-    max_passes, max_columns : int, optional
-        Limits beside the time.
-    random_state : int
-        Seed of the random start points.
-    """
-
-    init: str = "hybrid"
-    switch_at: int = SWITCH_AT
-    convex_step: str = "kelley"
-    pricing: str = "dca"
-    integer_solver: str = "auto"
-    epsilon: float = 1e-6
-    tolerance: float = 1e-6
-    max_passes: int | None = None
-    max_columns: int | None = None
-    random_state: int = 0
-
-    def __post_init__(self) -> None:
-        for name, allowed in (
-            ("init", START_POINTS),
-            ("convex_step", tuple(CONVEX_STEPS)),
-            ("pricing", ("dca", "exhaustive")),
-            ("integer_solver", INTEGER_SOLVERS),
-        ):
-            if getattr(self, name) not in allowed:
-                listed = ", ".join(repr(choice) for choice in allowed)
-                raise InputError(f"expected {name}= one of {listed} but got {getattr(self, name)!r}")
-        for name in ("epsilon", "tolerance"):
-            checked_number(name, getattr(self, name))
-        for name, least in (("switch_at", 0), ("random_state", 0), ("max_passes", 1), ("max_columns", 1)):
-            if getattr(self, name) is not None:
-                checked_whole(name, getattr(self, name), least)
+AGAIN = {"restarts": 1, "kicks": 3}  # effort of the order search after an integer phase
 
 
 def solve_cg_dca(
@@ -100,27 +63,44 @@ def solve_cg_dca(
     progress: Progress,
     init: str = "hybrid",
     switch_at: int = SWITCH_AT,
-    convex_step: str = "kelley",
-    pricing: str = "dca",
+    convex_step: str = "min-norm",
+    pricing: str = "auto",
     integer_solver: str = "auto",
+    integer_seconds: float | None = 10.0,
+    order_start: bool = True,
+    order_again: bool = True,
+    price_incumbent: bool = True,
+    start_integer: bool = True,
     epsilon: float = 1e-6,
     tolerance: float = 1e-6,
     max_passes: int | None = None,
     max_columns: int | None = None,
     random_state: int = 0,
+    n_jobs: int | None = None,
+    start: object = None,
     checkpoint: str | Path | None = None,
     resume: bool = False,
 ) -> Result:
-    """Run CG-DCA; see ``Options`` for the options.
+    """Run CG-DCA joined with order search; see ``Options`` for the options.
 
     Parameters
     ----------
     problem : Problem
-        A penalised likelihood, and knowledge.
+        Any score with listed or exhaustive pricing, a penalised likelihood for DCA; and knowledge.
     deadline, progress
         The clock, and where to tell what happens.
-    init, switch_at, convex_step, pricing, integer_solver, epsilon, tolerance, max_passes, max_columns, random_state
+    init, switch_at, convex_step, pricing, epsilon, tolerance
+        How columns are priced; see ``Options``.
+    integer_solver, integer_seconds
+        How the integer phases are solved, and how long each may take.
+    order_start, order_again, price_incumbent, start_integer
+        What order search and incumbents add; see ``Options``.
+    max_passes, max_columns, random_state
         See ``Options``.
+    n_jobs : int, optional
+        Threads of the order search and of listing; all cores for None and -1. The answer does not depend on it.
+    start : graph, optional
+        An allowed DAG; the answer is never worse.
     checkpoint : path, optional
         Where pool, clusters and incumbent are saved after every pass.
     resume : bool
@@ -129,12 +109,14 @@ def solve_cg_dca(
     Returns
     -------
     Result
-        With a bound only where all parent sets were priced at the end.
+        With a bound only where all parent sets, or all up to a size, were priced at the end.
     """
     options = Options(
-        init, switch_at, convex_step, pricing, integer_solver, epsilon, tolerance, max_passes, max_columns, random_state
-    )
-    return _solve(problem, options, deadline, progress, checkpoint, resume, "cg-dca")
+        init, switch_at, convex_step, pricing, integer_solver, integer_seconds, order_start, order_again,
+        price_incumbent, start_integer, epsilon, tolerance, max_passes, max_columns, random_state,
+    )  # fmt: skip
+    run = _Run(problem, options, deadline, progress, checkpoint, n_jobs, start)
+    return run.result("cg-dca", resume)
 
 
 def solve_cg_dca_paper(
@@ -157,25 +139,7 @@ def solve_cg_dca_paper(
     cut also finds cluster rows on the way, which the LP then has.
     """
     options = Options(integer_solver=integer_solver, random_state=random_state, max_passes=max_passes)
-    return _solve(problem, options, deadline, progress, checkpoint, resume, "cg-dca-paper")
-
-
-def _solve(
-    problem: Problem,
-    options: Options,
-    deadline: Deadline,
-    progress: Progress,
-    checkpoint: str | Path | None,
-    resume: bool,
-    method: str,
-) -> Result:
-    """Run, from a checkpoint if there is one to resume."""
-    if resume and checkpoint is None:
-        raise InputError("expected checkpoint= with resume=True but got none; name the file of the run to continue")
-    run = _Run(problem, options, deadline, progress, checkpoint)
-    if resume and checkpoint is not None and Path(checkpoint).exists():
-        run.restore(load_checkpoint(checkpoint, run.identity(), problem.n_nodes))
-    return run.result(method)
+    return _Run(problem, options, deadline, progress, checkpoint).result("cg-dca-paper", resume)
 
 
 class _Run:
@@ -188,23 +152,49 @@ class _Run:
         deadline: Deadline,
         progress: Progress,
         checkpoint: str | Path | None,
+        n_jobs: int | None = None,
+        start: object = None,
     ) -> None:
         self.problem = problem
         self.options = options
         self.deadline = deadline
+        self.progress = progress
         self.checkpoint = checkpoint
+        self.n_jobs = n_jobs
+        self.start = start
         self.master = RestrictedMaster(problem.n_nodes)
         self.trace = Trace(deadline, progress)
         self.rng = np.random.default_rng(options.random_state)
-        self.incumbent: NDArray[np.int8] | None = None
+        self.incumbent: Dag | None = None
         self.separator = FractionalSeparator()
         self.start_point = make_start_point(options.init, options.switch_at)
         self.integer_solver = make_integer_solver(options.integer_solver, problem.n_nodes)
-        if options.pricing == "exhaustive":
-            self.pricer: DcaPricer | ExhaustivePricer = ExhaustivePricer(problem, options.tolerance)
-        else:
-            self.pricer = DcaPricer(problem, options.convex_step, options.epsilon, options.tolerance, self.rng)
-        self.master.add_columns(first_columns(problem.score.local, problem.knowledge.must))  # line 2
+        self.notes = [f"integer master: {self.integer_solver.name}"]
+        self.first = first_columns(problem.score.local, problem.knowledge.must)  # line 2
+        self.master.add_columns(self.first)
+        self.pricer = self.make_pricer()
+
+    def make_pricer(self) -> DcaPricer | ListedPricer | ExhaustivePricer:
+        """Return the pricer that the options name."""
+        options, problem = self.options, self.problem
+        kind = options.pricing
+        if kind == "auto":
+            listed = not isinstance(problem.score, LogDetScore) and problem.n_nodes <= MOST_NODES
+            kind = "listed" if listed else "dca"
+        if kind == "dca":
+            return DcaPricer(problem, options.convex_step, options.epsilon, options.tolerance, self.rng)
+        if kind == "exhaustive":
+            return ExhaustivePricer(problem, options.tolerance)
+        knowledge, limit = listable(problem.knowledge)
+        if limit is not None:
+            self.notes.append(f"parent sets of size <= {limit} listed and priced; max_parents= sets the size")
+        try:
+            with Workers(self.deadline, self.progress, self.n_jobs) as workers:
+                return ListedPricer(candidate_pool(problem.score, knowledge, workers), knowledge, options.tolerance)
+        except Stopped:
+            masks = [[column.mask] for column in self.first]
+            pool = Pool.of(problem.names, masks, [[column.score] for column in self.first])
+            return ListedPricer(pool, knowledge, options.tolerance)
 
     def identity(self) -> dict[str, Any]:
         """Return what a checkpoint must agree on: data, score, knowledge and options."""
@@ -238,16 +228,69 @@ class _Run:
 
     def price(self, node: int, lp: MasterSolution) -> Priced:
         with self.trace.timed("pricing"):
-            start = self.start_point(node, self.pricer.candidates(node), self.master.pool, lp, self.rng)
-            return self.pricer.price(node, self.master, lp, start, self.deadline)
+            candidates = self.pricer.candidates(node)
+            start = self.start_point(node, candidates, self.master.pool, lp, self.rng)
+            priced = self.pricer.price(node, self.master, lp, start, self.deadline)
+            if self.options.price_incumbent and self.incumbent is not None and not (priced.columns or priced.exact):
+                parents = self.incumbent[candidates, node].astype(np.float64)
+                priced = self.pricer.price(node, self.master, lp, parents, self.deadline)
+            return priced
 
     def separate(self, lp: MasterSolution) -> list[frozenset[int]]:
         with self.trace.timed("separation"):
             return self.separator.separate(self.master.pool, lp.values, self.deadline)
 
-    def solve_ip(self, incumbent: NDArray[np.int8] | None) -> IntegerSolution:
+    def solve_ip(self, last: Dag | None) -> IntegerSolution:
+        best = self.incumbent if self.options.start_integer else last
         with self.trace.timed("integer"):
-            return self.integer_solver.solve(self.master.pool, self.master.clusters, incumbent, self.deadline)
+            seconds = self.options.integer_seconds
+            clock = self.deadline if seconds is None else self.deadline.within(seconds)
+            found = self.integer_solver.solve(self.master.pool, self.master.clusters, best, clock)
+        if found.status == "time_limit" and self.deadline.reason is None:
+            found = replace(found, status="limit")
+        if self.options.start_integer and best is not None and not self._is_better(found.adjacency):
+            found = replace(found, adjacency=best)
+        elif self.options.order_again and found.adjacency is not None and self.deadline.reason is None:
+            with self.trace.timed("order"):
+                found = replace(found, adjacency=self.search_orders(found.adjacency, **AGAIN))
+        return found
+
+    def _is_better(self, dag: Dag | None) -> bool:
+        """Say whether a DAG has a higher score than the incumbent, not merely an equivalent structure."""
+        return dag is not None and self.problem.score.total(dag) > self.trace.best + self.options.tolerance
+
+    def search_orders(self, start: object, **effort: int) -> Dag:
+        """Return the best DAG of an order search; the parent sets that it met become columns."""
+        dag, met = order_incumbent(
+            self.problem,
+            self.deadline,
+            NoProgress(),
+            random_state=self.options.random_state,
+            n_jobs=self.n_jobs,
+            start=start,
+            pool=self.pricer.pool if isinstance(self.pricer, ListedPricer) else None,
+            **effort,
+        )
+        self.add_sets(met)
+        return dag
+
+    def add_sets(self, sets: Iterable[Family]) -> None:
+        """Add parent sets that did not come from pricing as columns."""
+        score = self.problem.score
+        self.master.add_columns([Column(node, mask_of(own), score.local(node, list(own))) for node, own in sets])
+
+    def begin(self) -> None:
+        """Take the DAG that is given, or that of an order search, as the first incumbent."""
+        if self.options.order_start:
+            self.progress.update("order search", None)
+            with self.trace.timed("order"):
+                self.incumbent = self.search_orders(self.start)
+        elif self.start is not None:
+            self.incumbent = start_dag(self.problem, self.start)
+            self.add_sets(families(self.incumbent))
+        if self.incumbent is not None:
+            self.trace.best = self.problem.score.total(self.incumbent)
+            self.trace.add("order" if self.options.order_start else "start", np.nan, len(self.master.pool), 0)
 
     def stop(self) -> bool:
         return (
@@ -256,7 +299,7 @@ class _Run:
             or (self.options.max_columns is not None and len(self.master.pool) >= self.options.max_columns)
         )
 
-    def after_pass(self, dag: NDArray[np.int8] | None) -> None:
+    def after_pass(self, dag: Dag | None) -> None:
         if self.checkpoint is not None and self.deadline.reason is None:
             passes = self.trace.passes - 1
             state = Checkpoint.of(self.identity(), self.master, dag, passes, self.rng, self.trace.rows)
@@ -272,7 +315,7 @@ class _Run:
     def rows(self, lp: MasterSolution) -> None:
         self.trace.add("rows", lp.value, len(self.master.pool), len(self.master.clusters))
 
-    def integers(self, solution: IntegerSolution, dag: NDArray[np.int8] | None) -> None:
+    def integers(self, solution: IntegerSolution, dag: Dag | None) -> None:
         if dag is not None:
             score = self.problem.score.total(dag)
             if score >= self.trace.best:
@@ -282,7 +325,14 @@ class _Run:
 
     # --- the outcome ---
 
-    def result(self, method: str) -> Result:
+    def result(self, method: str, resume: bool) -> Result:
+        """Run, from a checkpoint if there is one to resume."""
+        if resume and self.checkpoint is None:
+            raise InputError("expected checkpoint= with resume=True but got none; name the file of the run to continue")
+        if resume and self.checkpoint is not None and Path(self.checkpoint).exists():
+            self.restore(load_checkpoint(self.checkpoint, self.identity(), self.problem.n_nodes))
+        else:
+            self.begin()
         loop = ColumnGeneration(
             self.master,
             self.price,
@@ -293,15 +343,20 @@ class _Run:
             self.options.tolerance,
             self.after_pass,
         )
-        _, converged = loop.run(self.incumbent)
+        searched_alone = self.options.order_start and self.problem.n_nodes > MOST_PRICED_NODES
+        if searched_alone:
+            converged = self.deadline.reason is None
+            self.notes = [f"more than {MOST_PRICED_NODES} columns: order search alone, without column generation"]
+        else:
+            _, converged = loop.run(self.incumbent)
         dag = greedy_dag(self.master.pool) if self.incumbent is None else self.incumbent
         score = self.problem.score.total(dag)
-        bound = self.bound() if converged else None
+        pricer = self.exact_pricer() if converged and not searched_alone else None
+        bound = None if pricer is None else self.bound(pricer)
         slack = self.options.tolerance * self.problem.n_nodes + ROUNDING * abs(score)
         proven = bound is not None and bound - score <= slack
-        notes = [f"integer master: {self.integer_solver.name}"]
         if not converged and self.deadline.reason is None:
-            notes.append("stopped by a limit on passes or columns")
+            self.notes.append("stopped by a limit on passes or columns")
         return Result(
             names=self.problem.names,
             adjacency=dag,
@@ -310,9 +365,9 @@ class _Run:
             method=method,
             score_label=self.problem.score.label,
             bound=None if bound is None else max(bound, score),
-            scope=None if bound is None else scope_of(self.problem.knowledge),
+            scope=None if pricer is None else scope_of(pricer.knowledge),
             trace=self.trace.frame(),
-            notes=tuple(notes),
+            notes=tuple(self.notes),
             details={
                 **worth(self.problem, dag),
                 "passes": self.trace.passes - 1,
@@ -322,20 +377,25 @@ class _Run:
             },
         )
 
-    def bound(self) -> float | None:
-        """Return a bound on all DAGs where every parent set can be priced, else None.
+    def exact_pricer(self) -> ExhaustivePricer | ListedPricer | None:
+        """Return a pricer that looks at all parent sets, or at all up to a size; None where they are too many."""
+        if not isinstance(self.pricer, DcaPricer):
+            return self.pricer
+        most = self.problem.knowledge.may.sum(axis=0).max()  # required parents included
+        return None if most > MOST_BOUND_CANDIDATES else ExhaustivePricer(self.problem, self.options.tolerance)
 
-        For any duals, no DAG scores more than their value plus what the best column of each node could gain.
+    def bound(self, pricer: ExhaustivePricer | ListedPricer) -> float:
+        """Return a bound on the DAGs whose parent sets the pricer looks at.
+
+        With listed parent sets pricing and separation go on in turn until neither finds anything: the bound is then
+        that of the whole LP.
         """
-        candidates = self.problem.knowledge.may.sum(axis=0)  # required parents included
-        if candidates.max() > MOST_BOUND_CANDIDATES:
-            return None
-        pricer = ExhaustivePricer(self.problem, self.options.tolerance)
-        lp = self.master.solve()
-        nothing = np.zeros(0)
-        gains = [
-            pricer.price(i, self.master, lp, nothing, self.deadline).reduced_cost for i in range(self.problem.n_nodes)
-        ]
-        most = np.array([len(cluster) - 1.0 for cluster in self.master.clusters])
-        value = float(lp.node_duals.sum() + lp.cluster_duals @ most)
-        return value - float(np.sum(np.minimum(gains, 0.0)))
+        best = np.inf
+        while True:
+            lp = self.master.solve()
+            value, columns = lagrangian_bound(pricer, self.master, lp, self.deadline)
+            best = min(best, value)
+            if self.deadline.reason is not None or not isinstance(pricer, ListedPricer):
+                return best
+            if not self.master.add_columns(columns) and not self.master.add_clusters(self.separate(lp)):
+                return best

@@ -114,7 +114,10 @@ class ColumnGeneration:
             self.master.add_clusters(list(solution.clusters))
             dag = dag if solution.adjacency is None else solution.adjacency
             self.observer.integers(solution, dag)
-            whole = whole and solution.status == "optimal"  # else the DAG may repeat because the pass was cut short
+            whole = whole and solution.status in (
+                "optimal",
+                "limit",
+            )  # else the DAG may repeat as the run was cut short
             if whole and previous is not None and dag is not None and np.array_equal(dag, previous):  # 23
                 return dag, True
             self.after_pass(dag)

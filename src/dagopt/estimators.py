@@ -243,7 +243,7 @@ class ExactDP(StructureLearner):
 
 @estimator
 class CGDCA(StructureLearner):
-    """CG-DCA: row and column generation whose pricing is a difference of submodular functions.
+    """CG-DCA: row and column generation whose pricing is a difference of submodular functions, with order search.
 
     Parameters
     ----------
@@ -253,16 +253,25 @@ class CGDCA(StructureLearner):
         Columns of a node from which ``hybrid`` starts warm.
     convex_step : {"kelley", "min-norm"}
         How the convex programs of DCA are solved; both exactly.
-    pricing : {"dca", "exhaustive"}
-        ``exhaustive`` looks at all parent sets, while they are few.
+    pricing : {"auto", "dca", "listed", "exhaustive"}
+        ``listed`` looks at all parent sets up to a size, ``exhaustive`` at all, while they are few; ``auto`` lists for
+        discrete data.
     integer_solver : {"auto", "dp", "scip", "gurobi"}
         How the best DAG over the columns is found.
+    integer_seconds : float, optional
+        Limit on each integer phase.
+    order_start, order_again, price_incumbent, start_integer : bool
+        What order search and incumbents add to column generation.
     epsilon, tolerance : float
         Thresholds of DCA and of reduced costs.
     max_passes, max_columns : int, optional
         Limits beside the time.
     random_state : int, RandomState, Generator or None
-        Of the random start points.
+        Of the random start points and of the order search.
+    n_jobs : int, optional
+        Threads; all cores unless given.
+    start : graph, optional
+        An allowed DAG; the answer is never worse.
     checkpoint : path, optional
         Where the run is saved after every pass.
     resume : bool
@@ -270,14 +279,14 @@ class CGDCA(StructureLearner):
 
     Notes
     -----
-    The other parameters and the attributes are those of ``StructureLearner``; ``penalty`` must be a penalised
-    likelihood.
+    The other parameters and the attributes are those of ``StructureLearner``; DCA's pricing needs a ``penalty`` that is a
+    penalised likelihood.
 
     Examples
     --------
     >>> import dagopt
     >>> data, _ = dagopt.simulate(n_nodes=6, n_samples=500, random_state=1)
-    >>> dagopt.CGDCA(convex_step="min-norm").fit(data).result_.method
+    >>> dagopt.CGDCA().fit(data).result_.method
     'cg-dca'
     """
 
@@ -285,21 +294,30 @@ class CGDCA(StructureLearner):
 
     init: str = "hybrid"
     switch_at: int = 50
-    convex_step: str = "kelley"
-    pricing: str = "dca"
+    convex_step: str = "min-norm"
+    pricing: str = "auto"
     integer_solver: str = "auto"
+    integer_seconds: float | None = 10.0
+    order_start: bool = True
+    order_again: bool = True
+    price_incumbent: bool = True
+    start_integer: bool = True
     epsilon: float = 1e-6
     tolerance: float = 1e-6
     max_passes: int | None = None
     max_columns: int | None = None
     random_state: Any = 0
+    n_jobs: int | None = None
+    start: Any = None
     checkpoint: Any = None
     resume: bool = False
 
     @classmethod
     def paper(cls, **parameters: Any) -> CGDCA:
         """Return the paper's settings: hybrid start, switch at 50, Kelley (``docs/algorithms.md`` has what differs)."""
-        return cls(**{"init": "hybrid", "switch_at": 50, "convex_step": "kelley", "pricing": "dca", **parameters})
+        settings = {"init": "hybrid", "switch_at": 50, "convex_step": "kelley", "pricing": "dca", "integer_seconds": None}
+        beyond = dict.fromkeys(("order_start", "order_again", "price_incumbent", "start_integer"), False)
+        return cls(**{**settings, **beyond, **parameters})
 
 
 @estimator
@@ -334,6 +352,51 @@ class OrderSearch(StructureLearner):
     random_state: Any = 0
     n_jobs: int | None = None
     start: Any = None
+
+
+@estimator
+class CuttingPlanes(StructureLearner):
+    """The integer program of GOBNILP over all parent sets up to a size, proven by cutting planes and branching.
+
+    Parameters
+    ----------
+    n_best : int
+        How many best equivalence classes to find; they are listed in ``result_.details["best_classes"]``.
+    local_size : int
+        Nodes of the largest local cuts; 0 for cluster cuts alone.
+    restarts : int
+        Random orders that are improved to find a DAG to start from.
+    random_state : int, RandomState, Generator or None
+        Of these orders and of the choice of cuts.
+    n_jobs : int, optional
+        Threads; all cores unless given.
+    start : graph, optional
+        A DAG to begin at.
+    save_scores : path, optional
+        Where to write the scored parent sets, as a ``.jkl`` file.
+
+    Notes
+    -----
+    The other parameters and the attributes are those of ``StructureLearner``; ``max_parents`` is 3 unless given.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.datasets.load("asia", n_samples=1000, random_state=1)
+    >>> learner = dagopt.CuttingPlanes().fit(data)
+    >>> learner.result_.status, learner.result_.scope
+    ('optimal', 'parent sets of size <= 3')
+    """
+
+    method: ClassVar[str] = "gobnilp"
+
+    n_best: int = 1
+    local_size: int = 10
+    restarts: int = 100
+    random_state: Any = 0
+    n_jobs: int | None = None
+    start: Any = None
+    save_scores: Any = None
 
 
 @estimator

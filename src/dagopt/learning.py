@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from dagopt.constraints import Constraints
+from dagopt.cutting_planes import solve_pool_by_cuts
 from dagopt.data.doctor import examine_table
+from dagopt.data.findings import Diagnosis
 from dagopt.data.table import as_table
 from dagopt.errors import InputError, quoted, unknown_name
 from dagopt.exact.pool import Pool
@@ -24,7 +26,7 @@ from dagopt.result import Result
 from dagopt.scores.build import Convention, make_score
 from dagopt.stop import Deadline
 
-__all__ = ["METHODS", "Method", "check_options", "learn", "method_name"]
+__all__ = ["METHODS", "Method", "check_options", "learn", "method_name", "pose"]
 
 DATA_OPTIONS = ("columns", "kind", "discretize", "bins", "missing", "na_values")
 GIVEN_TO_ALL = ("problem", "deadline", "progress")  # what every method's function takes, besides its options
@@ -40,6 +42,8 @@ class Method:
     module: str
     function: str
     about: str
+    max_parents: int | None = None
+    """The limit on the number of parents where none is given."""
 
     def load(self) -> Callable[..., Result]:
         """Import the function."""
@@ -54,17 +58,27 @@ class Method:
 
 
 METHODS = {
-    "auto": Method("dagopt.auto", "solve_auto", "exact while it fits memory and patience, else order search"),
+    "auto": Method("dagopt.auto", "solve_auto", "exact while it fits memory and patience, else cg-dca"),
     "exact": Method("dagopt.exact.solve", "solve_exact", "the proven best DAG, by dynamic programming over subsets"),
     "order": Method("dagopt.order_search", "solve_order", "local search over orders of the columns, from many starts"),
-    "cg-dca": Method("dagopt.cg_dca", "solve_cg_dca", "row and column generation with DCA pricing (CG-DCA)"),
+    "cg-dca": Method("dagopt.cg_dca", "solve_cg_dca", "row and column generation with DCA pricing, joined with order search"),
     "cg-dca-paper": Method("dagopt.cg_dca", "solve_cg_dca_paper", "CG-DCA with the paper's settings throughout"),
+    "gobnilp": Method(
+        "dagopt.cutting_planes", "solve_gobnilp", "the integer program of GOBNILP, proven by cutting planes", 3
+    ),
     "hc": Method("dagopt.search.hill_climbing", "solve_hc", "hill climbing over additions, deletions and reversals"),
     "tabu": Method("dagopt.search.tabu", "solve_tabu", "hill climbing that walks on past local optima, but never back"),
     "pc": Method("dagopt.independence.stable_pc", "solve_pc", "stable PC: a PDAG from tests of independence"),
     "mmhc": Method(
         "dagopt.independence.mmhc", "solve_mmhc", "hill climbing among the neighbours that MMPC's tests leave"
     ),
+}
+
+
+FROM_SCORES: dict[str, tuple[Callable[..., Result], tuple[str, ...]]] = {  # with the options that have a meaning then
+    "auto": (solve_given_pool, ("memory_limit", "n_jobs")),
+    "exact": (solve_given_pool, ("memory_limit", "n_jobs")),
+    "gobnilp": (solve_pool_by_cuts, ("local_size", "restarts", "random_state", "n_jobs")),
 }
 
 
@@ -100,7 +114,8 @@ def learn(
     constraints : Constraints, optional
         What is known about the graph; every method honours it.
     max_parents : int, optional
-        The largest number of parents of a node, in addition to the constraints.
+        The largest number of parents of a node, in addition to the constraints; no limit unless given, except 3 for
+        ``"gobnilp"``.
     time_limit : float, optional
         Seconds for everything; the best answer so far is returned when they are over.
     progress : bool, Progress or None
@@ -126,12 +141,17 @@ def learn(
     if isinstance(data, str | Path) and Path(data).suffix == ".jkl":
         return _learn_from_scores(Path(data), method, constraints, max_parents, deadline, progress, options)
     compiled = _kernels_are_compiled()
-    table = as_table(data, **{key: options.pop(key) for key in DATA_OPTIONS if key in options})
-    knowledge = _with_limit(constraints or Constraints(), max_parents).resolve(table.names)
-    diagnosis = examine_table(table, int(knowledge.at_most.max()))
-    diagnosis.raise_for_errors()
-    scorer = make_score(table, score, convention=convention, equivalent_sample_size=equivalent_sample_size)
-    problem = Problem(table, scorer, knowledge)
+    if max_parents is None and (constraints is None or constraints.max_parents is None):
+        max_parents = METHODS[method].max_parents
+    problem, diagnosis = pose(
+        data,
+        score=score,
+        convention=convention,
+        equivalent_sample_size=equivalent_sample_size,
+        constraints=constraints,
+        max_parents=max_parents,
+        **{key: options.pop(key) for key in DATA_OPTIONS if key in options},
+    )
     shown = make_progress(progress)
     if not compiled:
         shown.note("compiling kernels: first run only, some seconds")
@@ -144,9 +164,31 @@ def learn(
         result,
         findings=diagnosis.warnings,
         seconds=deadline.elapsed(),
-        n_samples=table.n_samples,
+        n_samples=problem.table.n_samples,
         problem=problem,
     )
+
+
+def pose(
+    data: object,
+    *,
+    score: str | float = "bic",
+    convention: Convention = "paper",
+    equivalent_sample_size: float = 1.0,
+    constraints: Constraints | None = None,
+    max_parents: int | None = None,
+    **options: Any,
+) -> tuple[Problem, Diagnosis]:
+    """Return the problem that ``learn`` solves for these arguments, and what the doctor says about its table.
+
+    The parameters are those of ``learn``; the options are those of the data.
+    """
+    table = as_table(data, **options)
+    knowledge = _with_limit(constraints or Constraints(), max_parents).resolve(table.names)
+    diagnosis = examine_table(table, int(knowledge.at_most.max()))
+    diagnosis.raise_for_errors()
+    scorer = make_score(table, score, convention=convention, equivalent_sample_size=equivalent_sample_size)
+    return Problem(table, scorer, knowledge), diagnosis
 
 
 def _learn_from_scores(
@@ -159,9 +201,13 @@ def _learn_from_scores(
     options: dict[str, Any],
 ) -> Result:
     """Return the best DAG over the parent sets of a ``.jkl`` file, of those that the constraints allow."""
-    if method not in ("auto", "exact"):
-        raise InputError(f"method {method!r} needs data but {path} holds local scores; use method='exact'")
-    taken = {name: options[name] for name in ("memory_limit", "n_jobs") if name in options}
+    if method not in FROM_SCORES:
+        raise InputError(
+            f"method {method!r} needs data but {path} holds local scores; use method='exact' or, for many nodes, "
+            f"method='gobnilp'"
+        )
+    solve, known = FROM_SCORES[method]
+    taken = {name: options[name] for name in known if name in options}
     if len(taken) < len(options):
         extra = quoted(name for name in options if name not in taken)
         raise InputError(f"with the local scores of {path} the option {extra} has no meaning; leave it out")
@@ -170,7 +216,7 @@ def _learn_from_scores(
     shown = make_progress(progress)
     try:
         with deadline:
-            result = solve_given_pool(pool.allowed_by(knowledge), deadline=deadline, progress=shown, **taken)
+            result = solve(pool.allowed_by(knowledge), deadline=deadline, progress=shown, **taken)
     finally:
         shown.close()
     return replace(result, seconds=deadline.elapsed())

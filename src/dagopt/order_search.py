@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from math import comb
 
 import numpy as np
@@ -13,17 +13,17 @@ from dagopt.constraints import Knowledge
 from dagopt.errors import InputError, checked_whole
 from dagopt.exact.answer import worth
 from dagopt.exact.candidates import candidate_pool
-from dagopt.exact.pool import MOST_NODES
+from dagopt.exact.pool import MOST_NODES, Pool
 from dagopt.exact.threads import Stopped, Workers
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
 from dagopt.result import Result
 from dagopt.scores.gaussian import LogDetScore
 from dagopt.search.hill_climbing import solve_hc, start_dag
-from dagopt.search.order import ListedOrders, LogDetOrders, Orders, search_orders
+from dagopt.search.order import Family, ListedOrders, LogDetOrders, Orders, families, search_orders
 from dagopt.stop import Deadline
 
-__all__ = ["solve_order"]
+__all__ = ["listable", "order_incumbent", "solve_order"]
 
 Dag = NDArray[np.int8]
 
@@ -67,58 +67,134 @@ def solve_order(
     start : graph, optional
         An allowed DAG to begin at; the answer is never worse.
     """
-    many = problem.n_nodes >= MANY_COLUMNS
-    restarts = checked_whole("restarts", (2 if many else 10) if restarts is None else restarts, 1)
-    kicks = checked_whole("kicks", (3 if many else 10) if kicks is None else kicks, 0)
-    random_state = checked_whole("random_state", random_state, 0)
-    if candidates is not None:
-        candidates = checked_whole("candidates", candidates, 1)
-    if n_jobs is not None and n_jobs != -1:
-        n_jobs = checked_whole("n_jobs", n_jobs, 1)
-    notes: list[str] = []
-    rows: list[tuple[float, str, float]] = []
+    effort = _Effort.checked(problem, restarts, kicks, candidates, random_state, n_jobs)
+    found = _search(problem, effort, deadline, progress, start)
+    return Result(
+        names=problem.names,
+        adjacency=found.dag,
+        score=problem.score.total(found.dag),
+        status=deadline.reason or "converged",
+        method="order",
+        score_label=problem.score.label,
+        trace=pd.DataFrame(found.rows, columns=["seconds", "phase", "score"]),
+        notes=tuple(found.notes),
+        details=worth(problem, found.dag),
+    )
+
+
+def order_incumbent(
+    problem: Problem,
+    deadline: Deadline,
+    progress: Progress,
+    *,
+    restarts: int | None = None,
+    kicks: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    start: object = None,
+    pool: Pool | None = None,
+) -> tuple[Dag, list[Family]]:
+    """Return the DAG that ``solve_order`` finds, and (node, parents) of all locally optimal DAGs met.
+
+    The parameters are those of ``solve_order``. Parents are in increasing order, and no set is listed twice; those of
+    the DAG itself are in the list. ``pool``, if given, has the parent sets to search over.
+    """
+    effort = _Effort.checked(problem, restarts, kicks, None, random_state, n_jobs)
+    found = _search(problem, effort, deadline, progress, start, keep_met=True, pool=pool)
+    return found.dag, list(found.met)
+
+
+@dataclass(frozen=True)
+class _Effort:
+    """How much is searched: the options of ``solve_order``, checked."""
+
+    restarts: int
+    kicks: int
+    candidates: int | None
+    random_state: int
+    n_jobs: int | None
+    all_from_start: bool
+
+    @classmethod
+    def checked(
+        cls,
+        problem: Problem,
+        restarts: int | None,
+        kicks: int | None,
+        candidates: int | None,
+        random_state: int,
+        n_jobs: int | None,
+    ) -> _Effort:
+        """Return the effort for a problem, or raise the error that names a wrong option."""
+        many = problem.n_nodes >= MANY_COLUMNS
+        return cls(
+            checked_whole("restarts", (2 if many else 10) if restarts is None else restarts, 1),
+            checked_whole("kicks", (3 if many else 10) if kicks is None else kicks, 0),
+            None if candidates is None else checked_whole("candidates", candidates, 1),
+            checked_whole("random_state", random_state, 0),
+            n_jobs if n_jobs in (None, -1) else checked_whole("n_jobs", n_jobs, 1),
+            all_from_start=many,
+        )
+
+
+@dataclass
+class _Search:
+    """A search under way: the best DAG, the rows of the trace, notes, and the parent sets of local optima."""
+
+    problem: Problem
+    deadline: Deadline
+    dag: Dag
+    rows: list[tuple[float, str, float]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    met: dict[Family, None] = field(default_factory=dict)
+
+    def row(self, phase: str, dag: Dag) -> float:
+        """Add what a phase found to the trace, and return its score."""
+        score = self.problem.score.total(dag)
+        self.rows.append((self.deadline.elapsed(), phase, score))
+        return score
+
+
+def _search(
+    problem: Problem,
+    effort: _Effort,
+    deadline: Deadline,
+    progress: Progress,
+    start: object,
+    keep_met: bool = False,
+    pool: Pool | None = None,
+) -> _Search:
+    """Climb, search over orders from there, and alternate."""
     if start is None:
-        dag = solve_hc(problem, deadline=deadline, progress=progress).adjacency
-        rows.append(_row(problem, dag, deadline, "hill climbing"))
+        run = _Search(problem, deadline, solve_hc(problem, deadline=deadline, progress=progress).adjacency)
     else:
-        dag = start_dag(problem, start)
-        rows.append(_row(problem, dag, deadline, "start"))
+        run = _Search(problem, deadline, start_dag(problem, start))
+    first = run.row("hill climbing" if start is None else "start", run.dag)
     try:
-        orders = _orders(problem, candidates, deadline, progress, n_jobs, notes)
+        if pool is not None:
+            orders: Orders | None = ListedOrders(pool.masks, pool.scores)
+        else:
+            orders = _orders(problem, effort, deadline, progress, run.notes)
     except Stopped:
         orders = None
     if orders is not None and deadline.reason is None:
         progress.update("order search", None)
-        found, _ = search_orders(
-            orders, problem, deadline, restarts=restarts, kicks=kicks, random_state=random_state, n_jobs=n_jobs,
-            start=dag, all_from_start=many,
+        found = search_orders(
+            orders, problem, deadline, restarts=effort.restarts, kicks=effort.kicks, random_state=effort.random_state,
+            n_jobs=effort.n_jobs, start=run.dag, all_from_start=effort.all_from_start, keep_met=keep_met,
         )  # fmt: skip
-        rows.append(_row(problem, found, deadline, "orders"))
-        if rows[-1][2] > rows[0][2]:
-            dag = found
-        dag = _alternate(problem, orders, dag, deadline, rows, progress)
-    return Result(
-        names=problem.names,
-        adjacency=dag,
-        score=problem.score.total(dag),
-        status=deadline.reason or "converged",
-        method="order",
-        score_label=problem.score.label,
-        trace=pd.DataFrame(rows, columns=["seconds", "phase", "score"]),
-        notes=tuple(notes),
-        details=worth(problem, dag),
-    )
+        run.met.update(dict.fromkeys((node, parents) for node, parents, _ in found.met))
+        if run.row("orders", found.dag) > first:
+            run.dag = found.dag
+        _alternate(run, orders, progress)
+    if keep_met:
+        run.met.update(dict.fromkeys(families(run.dag)))
+    return run
 
 
-def _orders(
-    problem: Problem,
-    candidates: int | None,
-    deadline: Deadline,
-    progress: Progress,
-    n_jobs: int | None,
-    notes: list[str],
-) -> Orders:
+def _orders(problem: Problem, effort: _Effort, deadline: Deadline, progress: Progress, notes: list[str]) -> Orders:
     """Return how orders are scored: by growing and shrinking, or over listed parent sets."""
+    candidates = effort.candidates
     n = problem.n_nodes
     if isinstance(problem.score, LogDetScore):
         if candidates is not None and candidates < n - 1:
@@ -128,15 +204,15 @@ def _orders(
         raise InputError(
             f"order search lists the parent sets of at most {MOST_NODES} discrete columns but got {n}; use method='hc'"
         )
-    knowledge, limit = _listable(problem.knowledge)
+    knowledge, limit = listable(problem.knowledge)
     if limit is not None:
         notes.append(f"orders searched over parent sets of size <= {limit}, then hill climbing without that limit")
-    with Workers(deadline, progress, n_jobs) as workers:
+    with Workers(deadline, progress, effort.n_jobs) as workers:
         pool = candidate_pool(problem.score, knowledge, workers)
     return ListedOrders(pool.masks, pool.scores)
 
 
-def _listable(knowledge: Knowledge) -> tuple[Knowledge, int | None]:
+def listable(knowledge: Knowledge) -> tuple[Knowledge, int | None]:
     """Return knowledge whose parent sets are few enough to be listed, and the limit that made them so."""
     n = knowledge.n_nodes
     sizes = range(n - 1, 2, -1)
@@ -147,33 +223,20 @@ def _listable(knowledge: Knowledge) -> tuple[Knowledge, int | None]:
     return replace(knowledge, at_most=np.minimum(knowledge.at_most, limit)), limit
 
 
-def _alternate(
-    problem: Problem,
-    orders: Orders,
-    dag: Dag,
-    deadline: Deadline,
-    rows: list[tuple[float, str, float]],
-    progress: Progress,
-) -> Dag:
+def _alternate(run: _Search, orders: Orders, progress: Progress) -> None:
     """Climb from the DAG by single edges and search from its order in turn, until neither helps."""
-    best = problem.score.total(dag)
+    problem, deadline = run.problem, run.deadline
+    best = problem.score.total(run.dag)
     for _ in range(MOST_ROUNDS):
         if deadline.reason is not None:
             break
-        climbed = solve_hc(problem, deadline=deadline, progress=NoProgress(), start=dag)
-        dag, score = climbed.adjacency, problem.score.total(climbed.adjacency)
-        rows.append(_row(problem, dag, deadline, "hill climbing"))
-        found, _ = search_orders(orders, problem, deadline, restarts=1, kicks=0, n_jobs=1, start=dag)
-        other = problem.score.total(found)
-        rows.append(_row(problem, found, deadline, "orders"))
+        run.dag = solve_hc(problem, deadline=deadline, progress=NoProgress(), start=run.dag).adjacency
+        score = run.row("hill climbing", run.dag)
+        found = search_orders(orders, problem, deadline, restarts=1, kicks=0, n_jobs=1, start=run.dag).dag
+        other = run.row("orders", found)
         progress.update("order search", None, score=max(score, other))
         if other > score:
-            dag, score = found, other
+            run.dag, score = found, other
         if score <= best + 1e-7:
             break
         best = score
-    return dag
-
-
-def _row(problem: Problem, dag: Dag, deadline: Deadline, phase: str) -> tuple[float, str, float]:
-    return deadline.elapsed(), phase, problem.score.total(dag)

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dagopt.data.findings import Finding
+from dagopt.errors import InputError
 from dagopt.graph.cpdag import cpdag, extend_pdag
 from dagopt.graph.dag import Graph
 from dagopt.graph.order import is_acyclic
@@ -20,7 +21,10 @@ from dagopt.graph.order import is_acyclic
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from dagopt.explanation import Explanation
+    from dagopt.parameters.base import FittedNetwork
     from dagopt.problem import Problem
+    from dagopt.progress import Progress
 
 __all__ = ["Result", "Status"]
 
@@ -119,6 +123,109 @@ class Result:
         if self.bound is None or self.score is None:
             return None
         return (self.bound - self.score) / max(abs(self.score), 1e-12)
+
+    def fit(self, data: object = None, *, equivalent_sample_size: float = 0.0, **options: Any) -> FittedNetwork:
+        """Fit the parameters of the DAG; of a learned class, those of one of its members.
+
+        Parameters
+        ----------
+        data : path, frame, array or Table, optional
+            Other data with these columns and, if discrete, no other levels; by default what was learned from.
+        equivalent_sample_size : float
+            Weight, in rows, of a uniform Dirichlet prior on each table of discrete data; 0, the default, is maximum
+            likelihood.
+        **options
+            Of other data, passed to ``as_table``.
+
+        Returns
+        -------
+        FittedGaussian or FittedDiscrete
+            Parameters with standard errors, and what can be done with them: ``simulate``, ``log_likelihood``,
+            ``predict``.
+        """
+        from dagopt.parameters.fitting import fit_table, table_like
+
+        if self.dag is None:
+            raise InputError(
+                f"no DAG has the edges and v-structures of the graph that {self.method!r} learned; choose a direction"
+                " for each undirected edge and use dagopt.fit(data, dag)"
+            )
+        own = None if self.problem is None else self.problem.table
+        table = table_like(data, self.names, own, options)
+        fitted = fit_table(table, nx.to_numpy_array(self.dag, dtype=np.int8), equivalent_sample_size)
+        if not self.graph.is_dag:
+            fitted.notes = ("a class of DAGs was learned: the parameters are those of one of them", *fitted.notes)
+        return fitted
+
+    def explain(
+        self,
+        a: str,
+        b: str,
+        *,
+        method: str = "auto",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        memory_limit: int | float | str | None = None,
+        random_state: int = 0,
+        progress: bool | Progress | None = None,
+    ) -> Explanation:
+        """Say why two columns are joined, or are not, and what the score loses if it is otherwise.
+
+        Parameters
+        ----------
+        a, b : str
+            The columns.
+        method : {"auto", "exact", "order"}
+            How the best other DAGs are found: exactly, or by search, whose losses are upper estimates. ``auto`` is
+            exact while that fits the memory and about a minute.
+        time_limit : float, optional
+            Seconds; what is not found by then is left out and said so.
+        n_jobs : int, optional
+            Threads; all cores for None and -1.
+        memory_limit : int or str, optional
+            Of the exact method, in bytes or as text such as ``"8GB"``.
+        random_state : int
+            Seed of the searches.
+        progress : bool, Progress or None
+            Whether to show the run; on a terminal by default.
+
+        Returns
+        -------
+        Explanation
+        """
+        from dagopt.alternatives import Effort
+        from dagopt.explain import explain
+
+        effort = Effort(method, n_jobs, memory_limit, random_state)
+        return explain(self, a, b, effort, time_limit=time_limit, progress=progress)
+
+    def regrets(
+        self,
+        *,
+        method: str = "auto",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        memory_limit: int | float | str | None = None,
+        random_state: int = 0,
+        progress: bool | Progress | None = None,
+    ) -> pd.DataFrame:
+        """Return what the score loses without each edge, the edges that matter most first.
+
+        The parameters are those of ``explain``.
+
+        Returns
+        -------
+        DataFrame
+            ``from``, ``to``; ``fixed``, whether equivalent DAGs that the constraints allow all direct the edge so;
+            ``local_loss`` when it alone is dropped; the learned score less that of the best DAG ``without`` the edge,
+            with it ``reversed``, and with ``neither`` direction; ``proven``, whether these are exact or else upper
+            estimates; a ``note`` where the constraints leave no such DAG.
+        """
+        from dagopt.alternatives import Effort
+        from dagopt.explain import regrets
+
+        effort = Effort(method, n_jobs, memory_limit, random_state)
+        return regrets(self, effort, time_limit=time_limit, progress=progress)
 
     def summary(self) -> str:
         """Return a few lines for people: what was found, what is proven, why it ended."""

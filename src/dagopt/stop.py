@@ -38,7 +38,14 @@ class Deadline:
         self._clock = clock
         self._start = clock()
         self._interrupted = False
+        self._whole: Deadline | None = None
         self._before: Any = None
+
+    def within(self, seconds: float) -> Deadline:
+        """Return a deadline for a part of the run: so many seconds from now, but no longer than the whole has."""
+        part = Deadline(max(min(seconds, self.remaining()), 1e-9), self._clock)
+        part._whole = self
+        return part
 
     def elapsed(self) -> float:
         """Return the seconds since the start."""
@@ -46,14 +53,23 @@ class Deadline:
 
     def remaining(self) -> float:
         """Return the seconds left: 0 when stopped, infinity without a limit."""
-        return 0.0 if self._interrupted else max(self.time_limit - self.elapsed(), 0.0)
+        return 0.0 if self._is_interrupted else max(self.time_limit - self.elapsed(), 0.0)
 
     @property
     def reason(self) -> StopReason | None:
         """Why to stop now, or None to go on."""
-        if self._interrupted:
+        if self._is_interrupted:
             return "interrupted"
         return "time_limit" if self.elapsed() >= self.time_limit else None
+
+    def __reduce__(self) -> tuple[type[Deadline], tuple[float | None]]:
+        """Travel to another process as the time that is left, at least a microsecond."""
+        left = self.remaining()
+        return Deadline, (None if math.isinf(left) else max(left, 1e-6),)
+
+    @property
+    def _is_interrupted(self) -> bool:
+        return self._interrupted or (self._whole is not None and self._whole._is_interrupted)
 
     def interrupt(self) -> None:
         """Ask to stop, as Ctrl-C does."""

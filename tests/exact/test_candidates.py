@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from every_dag import consistent_constraints, make_problem, members, problems
+from every_dag import consistent_constraints, make_problem, members, problems, totals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dagopt
 from dagopt.constraints import Constraints
 from dagopt.data.table import ContinuousTable
-from dagopt.exact.candidates import candidate_pool, count_sets
+from dagopt.exact.candidates import Candidates, candidate_pool, count_sets
 from dagopt.exact.threads import Workers
 from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score
@@ -92,17 +92,37 @@ def test_bounds_are_above_all_supersets(kind, seed):
 def test_bounds_spare_work():
     """With few rows and a penalty most of the sets are never scored."""
     problem = make_problem("multinomial", 12, 0, n_samples=100)
-    scored = 0
-    original = problem.score.local_and_bounds
+    candidates = Candidates(problem.score, problem.knowledge)
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        assert candidates.grow(workers)
+    assert candidates.n_scored < 0.3 * count_sets(problem.knowledge)
 
-    def counting(nodes, flat, offsets):
-        nonlocal scored
-        scored += len(nodes)
-        return original(nodes, flat, offsets)
 
-    problem.score.local_and_bounds = counting
-    listed(problem)
-    assert scored < 0.3 * count_sets(problem.knowledge)
+@pytest.mark.parametrize("kind", ["gaussian", "multinomial", "bdeu"])
+@pytest.mark.parametrize("slack", [0.5, 4.0, np.inf])
+def test_slack_keeps_what_is_not_much_worse_than_its_subsets(kind, slack):
+    """With slack a set stays unless a subset beats it by as much; with infinite slack all sets stay."""
+    problem = make_problem(kind, 6, 3)
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        pool = candidate_pool(problem.score, problem.knowledge, workers, slack)
+    for i in range(6):
+        sets = [m for m in range(64) if not m >> i & 1]
+        scores = {m: problem.score.local(i, members(m)) for m in sets}
+        wanted = {m for m in sets if all(scores[m] > scores[o] - slack for o in sets if o != m and o & ~m == 0)}
+        assert set(pool.masks[i].tolist()) == wanted
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "multinomial", "bdeu"])
+def test_stopped_growth_still_has_a_ceiling(kind):
+    """After the smallest sets alone, every node has a set and no DAG scores above the ceiling."""
+    problem = make_problem(kind, 5, 2)
+    deadline = Deadline()
+    deadline.interrupt()
+    candidates = Candidates(problem.score, problem.knowledge)
+    with Workers(deadline, NoProgress(), 1) as workers:
+        assert not candidates.grow(workers)
+    assert [masks.tolist() for masks in candidates.pool().masks] == [[0]] * 5
+    assert totals(problem.score, problem.knowledge).max() <= candidates.ceiling() < np.inf
 
 
 def test_too_many_columns_are_refused(rng):

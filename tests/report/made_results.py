@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+import dagopt
 from dagopt.data.findings import Finding
 from dagopt.graph.dag import as_graph
 from dagopt.result import Result
@@ -62,3 +63,29 @@ def bare(graph, names=None, **more):
 def odd():
     """Return a result whose names try to break out of the page."""
     return made([(a, b) for k, a in enumerate(ODD_NAMES) for b in ODD_NAMES[k + 1 : k + 3]], ODD_NAMES)
+
+
+def drawn_numbers():
+    """Return continuous data and a DAG."""
+    return dagopt.simulate(5, 300, 1.5, random_state=4)
+
+
+def drawn_levels():
+    """Return discrete data and a DAG with a configuration that never occurs, a wide and a long table."""
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"a": rng.choice(["x", "y"], 400), "b": rng.choice(["u", "v"], 400)})
+    data.loc[(data["a"] == "x") & (data["b"] == "v"), "b"] = "u"
+    data["c"] = np.where((data["a"] == "x") ^ (rng.random(400) < 0.1), "yes", "no")
+    data["wide"] = [f"w{k:02d}" for k in rng.permutation(400) % 30]
+    data["long"] = rng.choice(["no", "yes"], 400)
+    data["many"] = [f"m{k}" for k in rng.permutation(400) % 4]
+    edges = [("a", "c"), ("b", "c"), ("wide", "long"), ("many", "long")]
+    return data, edges
+
+
+def learned_from(drawn):
+    """Return a result whose graph is the given DAG, with the problem that data and BIC pose."""
+    data, dag = drawn
+    learned = dagopt.learn(data, "hc", max_parents=1)
+    graph = as_graph(dag, learned.names)
+    return Result(learned.names, graph.adjacency, -1.0, "converged", "hc", problem=learned.problem)

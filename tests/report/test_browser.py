@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 from browser import Browser, chromium
-from made_results import ODD_NAMES, made, odd
+from made_results import ODD_NAMES, drawn_levels, drawn_numbers, learned_from, made, odd
 
 import dagopt
 from dagopt.graph.dag import as_graph
@@ -29,6 +29,8 @@ def folder(tmp_path_factory):
     made(dagopt.datasets.load_network("insurance").dag).report(out / "insurance.html")
     made(dagopt.simulate(200, 10, 1.5, random_state=0).dag).report(out / "large.html")
     odd().report(out / "odd.html")
+    learned_from(drawn_numbers()).report(out / "numbers.html")
+    learned_from(drawn_levels()).report(out / "levels.html")
     return out
 
 
@@ -70,7 +72,7 @@ def test_a_click_on_a_node_tells_about_it(page):
     """The panel shows name, parents, children and figures; a click beside it lets go."""
     page.click(f".node[data-node='{number_of('MakeModel')}'] rect")
     said = panel(page)
-    for word in ("MakeModel", "SocioEcon", "RiskAversion", "Airbag", "local score", "gains"):
+    for word in ("MakeModel", "SocioEcon", "RiskAversion", "Airbag", "local score", "score gained"):
         assert word in said
     assert page.run("document.querySelectorAll('.node.up').length") == 2
     assert page.run("document.querySelector('.node.pick').getAttribute('aria-pressed')") == "true"
@@ -193,6 +195,16 @@ def test_the_table_sorts_and_filters(page):
     assert page.run("document.querySelectorAll('.edge.pick').length") == 1
 
 
+def test_edges_can_be_chosen_by_keyboard(page):
+    """In the table of edges the direction is a button that chooses the edge, and what is chosen is said."""
+    page.run("document.querySelector('#edge-table button.plain').focus()")
+    page.key("Enter", "\r")
+    assert page.run("document.querySelector('.edge.pick').dataset.edge") == "0"
+    assert page.run("document.getElementById('said').textContent") == page.run(
+        "document.querySelector('.edge.pick title').textContent"
+    )
+
+
 @pytest.mark.parametrize("essential", [False, True])
 def test_downloads_hold_the_graph(page, essential):
     """DOT reads back as the graph that is shown, the SVG is XML with all nodes, the PNG is a picture."""
@@ -226,7 +238,63 @@ def test_dark_and_light_have_their_colours(page):
     page.theme("dark")
     dark = page.run(colour)
     page.theme("light")
-    assert dark != page.run(colour)
+    light = page.run(colour)
+    assert dark != light
+    for wanted, offered in ((dark, "Light"), (light, "Dark")):
+        page.click("#theme")
+        assert page.run(colour) == wanted
+        assert page.run("document.getElementById('theme').textContent") == offered
+
+
+def cells(browser, label):
+    """Return the text of the cells of a table in the panel."""
+    rows = f"[...document.querySelectorAll('#panel [aria-label={label}] tr')]"
+    return browser.run(f"{rows}.map(r => [...r.cells].map(c => c.innerText))")
+
+
+def test_a_click_shows_the_equation(browser, folder):
+    """Coefficients with standard errors, noise variance and R² are those of the fit; a parent leads on."""
+    fitted = learned_from(drawn_numbers()).fit()
+    browser.resize(1280, 1000)
+    browser.open(folder / "numbers.html")
+    node = max(range(5), key=lambda j: len(fitted.parents[j]))
+    browser.click(f".node[data-node='{node}'] rect")
+    head, intercept, *terms = cells(browser, "Coefficients")
+    assert head == ["Term", "Estimate", "Std. error", "p"]
+    assert intercept[0] == "intercept"
+    parents = [fitted.names[i] for i in fitted.parents[node]]
+    assert [row[0] for row in terms] == parents
+    one = fitted.regressions[node]
+    for row, estimate, error in zip(terms, one.estimates[1:], one.standard_errors[1:], strict=True):
+        assert float(row[1]) == pytest.approx(estimate, abs=error / 10)
+        assert float(row[2]) == pytest.approx(error, rel=0.05)
+    assert "noise variance" in panel(browser)
+    assert f"{one.variance:.3g}" in panel(browser)
+    browser.click("#panel [aria-label=Coefficients] button.name")
+    assert browser.run("document.querySelector('.node.pick').getAttribute('aria-label')") == parents[0]
+    assert browser.problems == []
+
+
+def test_a_click_shows_the_table_of_probabilities(browser, folder):
+    """Each row is a configuration of the parents with its rows of data; what is left out or unseen is said."""
+    fitted = learned_from(drawn_levels()).fit()
+    browser.resize(1280, 1000)
+    browser.open(folder / "levels.html")
+    browser.click(f".node[data-node='{fitted.names.index('c')}'] rect")
+    head, *rows = cells(browser, "Probabilities")
+    assert head == ["a", "b", "Rows", "no", "yes"]
+    own = fitted.parameters.query("node == 'c'")
+    shown = {f"a={a}, b={b}": (int(n), float(p.split("\n")[0])) for a, b, n, p, _ in rows}
+    for row in own.query("level == 'no'").itertuples():
+        assert shown[row.given] == (row.total, pytest.approx(row.probability, abs=6e-4))
+    assert "1 configuration of the parents never seen" in panel(browser)
+    browser.click(f".node[data-node='{fitted.names.index('wide')}'] rect")
+    assert len(cells(browser, "Probabilities")) == 2
+    assert "12 of 30 levels shown" in panel(browser)
+    browser.click(f".node[data-node='{fitted.names.index('long')}'] rect")
+    assert len(cells(browser, "Probabilities")) == 1 + 64
+    assert "64 of 120 rows shown" in panel(browser)
+    assert browser.problems == []
 
 
 def test_odd_names_do_no_harm(browser, folder):

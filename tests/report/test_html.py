@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from made_results import ODD_NAMES, bare, made, odd
+from made_results import ODD_NAMES, bare, drawn_levels, drawn_numbers, learned_from, made, odd
 
 import dagopt
 from dagopt.errors import InputError
@@ -95,7 +95,7 @@ def test_the_payload_has_nodes_and_edges(page, insurance):
     assert len(payload["nodes"]) == len(insurance.names)
     edges = {(payload["names"][e["tail"]], payload["names"][e["head"]]) for e in payload["edges"]}
     assert edges == set(insurance.graph.directed_edges)
-    assert payload["nodes"][2]["figures"] == {"local score": -20.0, "gain": 2.0}
+    assert payload["nodes"][2]["figures"] == {"local score": -20.0, "gain of its parents": 2.0}
     assert all(e["strength"] > 0 for e in payload["edges"])
     free = sum(e["free"] for e in payload["edges"])
     assert free == np.triu(insurance.cpdag_adjacency & insurance.cpdag_adjacency.T).sum()
@@ -139,8 +139,8 @@ def test_a_bare_result_gives_a_page_too():
     page = Page(render_report(bare([[0, 1], [0, 0]])))
     assert "Nothing is proven" in page.text("p", class_="badge")
     assert "How it was found" not in [text for _, text in page.all("h2")]
-    assert page.payload["edges"] == [{"tail": 0, "head": 1, "free": True, "strength": None}]
-    assert page.payload["nodes"][0]["figures"] == {}
+    assert page.payload["edges"] == [{"tail": 0, "head": 1, "free": True, "strength": None, "figures": {}}]
+    assert page.payload["nodes"][0]["figures"] == page.payload["nodes"][0]["fit"] == {}
 
 
 def test_a_class_is_shown_first_as_a_class():
@@ -208,11 +208,90 @@ def test_edge_gains_may_be_partial():
     assert "The wider a line" in render_report(bare([("a", "b")], details={"edge_gain": {"a -> b": 1}}))
 
 
+@pytest.mark.parametrize("drawn", [drawn_numbers(), drawn_levels()], ids=["numbers", "levels"])
+def test_strength_is_the_score_lost_without_the_edge(drawn):
+    """What the method did not tell is worked out: the score of the DAG less that of the DAG without the edge."""
+    data, dag = drawn
+    result = learned_from(drawn)
+    page = Page(render_report(result))
+    whole = dagopt.score(data, result.dag)
+    assert page.payload["edges"]
+    for edge, (attributes, _) in zip(page.payload["edges"], page.all("g", class_="edge"), strict=True):
+        less = result.dag.copy()
+        less.remove_edge(result.names[edge["tail"]], result.names[edge["head"]])
+        lost = whole - dagopt.score(data, less)
+        assert edge["strength"] == pytest.approx(lost)
+        assert float(attributes["data-strength"]) == pytest.approx(lost, rel=1e-4)
+    nodes = dagopt.score_table(data, dag)
+    for node, name in zip(page.payload["nodes"], result.names, strict=True):
+        assert node["figures"]["local score"] == pytest.approx(nodes.loc[name, "score"])
+        assert node["figures"]["gain of its parents"] == pytest.approx(nodes.loc[name, "gain"], abs=1e-9)
+
+
+def test_the_page_has_the_parameters_of_the_fit():
+    """Equations and tables are those of ``result.fit()``, to five digits."""
+    result = learned_from(drawn_numbers())
+    payload = Page(render_report(result)).payload
+    frame = result.fit().parameters.set_index(["node", "term"])
+    for name, node in zip(result.names, payload["nodes"], strict=True):
+        for parent, estimate, error, p in node["fit"]["terms"]:
+            row = frame.loc[(name, "(intercept)" if parent is None else result.names[parent])]
+            assert [estimate, error, p] == pytest.approx([row["estimate"], row["standard_error"], row["p_value"]], 1e-4)
+    for edge in payload["edges"]:
+        row = frame.loc[(result.names[edge["head"]], result.names[edge["tail"]])]
+        assert edge["figures"] == {"coefficient": row["estimate"], "standard error": row["standard_error"]}
+    result = learned_from(drawn_levels())
+    fitted = result.fit()
+    (given, total, chances, errors) = Page(render_report(result)).payload["nodes"][2]["fit"]["rows"][0]
+    own = fitted.parameters[(fitted.parameters["node"] == "c") & (fitted.parameters["given"] == "a=x, b=u")]
+    assert (given, total) == (["x", "u"], own["total"].iloc[0])
+    assert chances == pytest.approx(own["probability"].tolist(), rel=1e-4)
+    assert errors == pytest.approx(own["standard_error"].tolist(), rel=1e-4)
+
+
+def test_long_and_wide_tables_keep_what_is_frequent():
+    """Of 120 configurations the 64 with most rows are on the page, of 30 levels the 12 most frequent."""
+    result = learned_from(drawn_levels())
+    fitted = result.fit()
+    nodes = Page(render_report(result)).payload["nodes"]
+    long, wide = (nodes[result.names.index(name)]["fit"] for name in ("long", "wide"))
+    assert (len(long["rows"]), long["configurations"]) == (64, 120)
+    totals = np.sort(fitted.counts[result.names.index("long")].sum(axis=-1).ravel())[::-1]
+    assert sorted((row[1] for row in long["rows"]), reverse=True) == totals[:64].tolist()
+    assert (len(wide["levels"]), wide["allLevels"]) == (12, 30)
+
+
+def test_what_cannot_be_fitted_is_noted(monkeypatch):
+    """Too many cells, or a column without noise, leave the page without parameters and with a note."""
+    result = learned_from(drawn_levels())
+    monkeypatch.setattr("dagopt.report.estimates.MOST_CELLS", 50)
+    page = Page(render_report(result))
+    assert all(node["fit"] == {} for node in page.payload["nodes"])
+    assert any("cells; result.fit() makes them" in text for _, text in page.all("li"))
+    assert "there are no data" in render_report(bare([[0, 1], [0, 0]]))
+
+
+def test_figures_of_edges_become_columns():
+    """A figure that a result names for edges is a column of the table, sortable, and in the payload."""
+    result = bare(
+        [("a", "b"), ("b", "c")],
+        details={"edge_figures": {"bootstrap <share>": {"a -> b": 0.75}, "regret": {"b -> c": 2.0, "a -> b": 1}}},
+    )
+    page = Page(render_report(result))
+    assert [text for _, text in page.all("th")][3:] == ["Bootstrap <share>", "Regret"]
+    assert page.payload["edges"][0]["figures"] == {"bootstrap <share>": 0.75, "regret": 1.0}
+    assert page.payload["edges"][1]["figures"] == {"regret": 2.0}
+    assert [a["data-value"] for a, _ in page.all("td", class_="figure")] == ["0.75", "1.0", "", "2.0"]
+
+
 def test_two_hundred_nodes_stay_small(tmp_path):
     """A result of 200 nodes is well under 5 MB."""
     result = made(dagopt.simulate(200, 10, 1.5, random_state=0).dag, status="time_limit")
     path = write_report(result, tmp_path / "large.html")
     assert path.stat().st_size < 1_000_000
+    drawn = dagopt.simulate(200, 500, 1.5, random_state=0, kind="discrete")
+    path = write_report(learned_from(drawn), tmp_path / "tables.html")
+    assert path.stat().st_size < 5_000_000
 
 
 def test_a_report_is_written_whole_or_not_at_all(tmp_path):

@@ -13,8 +13,11 @@ from typing import Annotated
 import typer
 
 import dagopt
+from dagopt.cli import bootstrap, explain, path, posterior
+from dagopt.cli.fitting import fit
 from dagopt.cli.graphs import compare, convert, networks
 from dagopt.cli.learning import LearnCommand, learn
+from dagopt.cli.paper import paper
 from dagopt.cli.show import complain
 from dagopt.cli.tables import doctor, score, simulate
 from dagopt.errors import DagoptError
@@ -30,8 +33,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(cls=LearnCommand)(learn)
-for command in (doctor, score, compare, simulate, convert, networks):
+for command in (doctor, score, fit, compare, simulate, convert, networks):
     app.command()(command)
+for about_edges in (bootstrap.bootstrap, path.path, explain.explain, posterior.posterior):
+    app.command()(about_edges)
+app.add_typer(paper)
 
 
 def _version(shown: bool) -> None:

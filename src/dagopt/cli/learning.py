@@ -128,7 +128,7 @@ def learn(
         progress=not quiet,
         **own,
     )
-    files = [] if folder is None else folder.write(result, table)
+    files = [] if folder is None else folder.write(result)
     if as_json:
         print_json(result.to_dict() | _classes_for_json(result) | {"files": [str(file) for file in files]})
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,11 +14,18 @@ __all__ = [
     "Data",
     "Discretize",
     "Ess",
+    "Forbidden",
+    "Jobs",
     "Json",
     "Kind",
+    "KnowledgeFile",
+    "MaxParents",
     "Missing",
     "Na",
+    "Quiet",
+    "Required",
     "ScoreName",
+    "Tiers",
     "data_options",
     "listed",
 ]
@@ -32,6 +40,15 @@ Na = Annotated[str | None, typer.Option(help="Further spellings of 'missing', se
 ScoreName = Annotated[str, typer.Option("--score", "--penalty", help="bic, aic, loglik, bdeu, bge, or a penalty.")]
 Convention = Annotated[str, typer.Option(help="Counting of Gaussian parameters: paper or bnlearn.")]
 Ess = Annotated[float, typer.Option(help="Equivalent sample size of bdeu, weight of the mean of bge.")]
+MaxParents = Annotated[int | None, typer.Option(min=0, help="The most parents of a column.", show_default="any")]
+Required = Annotated[list[str] | None, typer.Option(help="Edges that must be there: 'A->B,C->D'.")]
+Forbidden = Annotated[list[str] | None, typer.Option(help="Edges that must not be there: 'B->A'.")]
+Tiers = Annotated[str | None, typer.Option(help="Groups in the order of time: 'A,B;C'.")]
+KnowledgeFile = Annotated[
+    Path | None, typer.Option("--knowledge", help="TOML: required, forbidden, tiers, max_parents.")
+]
+Jobs = Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No warnings and no progress while it runs.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dagopt.cli.options import listed
 from dagopt.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
-    from dagopt.data.table import Table
+    from matplotlib.axes import Axes
+
     from dagopt.result import Result
 
-__all__ = ["FORMATS", "OutputFolder", "require_place"]
+__all__ = ["FORMATS", "OutputFolder", "require_picture", "require_place", "write_picture"]
 
 FORMATS = {
     "dot": "graph.dot",
@@ -79,9 +79,10 @@ class OutputFolder:
                 f"format"
             )
 
-    def write(self, result: Result, table: Table | None) -> list[Path]:
+    def write(self, result: Result) -> list[Path]:
         """Write everything, each file whole or not at all, and return the files."""
         from dagopt.files import write_text
+        from dagopt.parameters.json_text import json_text
 
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -90,9 +91,9 @@ class OutputFolder:
         files = []
         for name in self.formats:
             files.append(self.path / FORMATS[name])
-            _write_graph(result, table, name, files[-1])
+            _write_graph(result, name, files[-1])
         files.append(self.path / "result.json")
-        write_text(json.dumps(result.to_dict(), indent=2, ensure_ascii=False) + "\n", files[-1])
+        write_text(json_text(result.to_dict() | _parameters(result), depth=3), files[-1])
         files.append(result.report(self.path / "report.html"))
         return files
 
@@ -114,18 +115,29 @@ def _unwritable(folder: Path, error: OSError) -> InputError:
     return InputError(f"could not write into {str(folder)!r}: {reason}; choose another folder")
 
 
-def _write_graph(result: Result, table: Table | None, name: str, path: Path) -> None:
+def _write_graph(result: Result, name: str, path: Path) -> None:
     from dagopt.graph.formats import write_graph
+    from dagopt.parameters import FittedDiscrete
 
     if name in PICTURES:
-        _write_picture(result, path)
-    elif name == "bif" and table is not None:
-        _write_tables(result, table, path)
+        write_picture(result.plot, path)
+    elif name == "bif" and isinstance(fitted := result.fit(), FittedDiscrete):
+        fitted.to_bif(path)
     else:
         write_graph(result.graph, path)
 
 
-def _write_picture(result: Result, path: Path) -> None:
+def require_picture(path: Path | None) -> None:
+    """Raise an error unless a picture can be written to the path, if there is one."""
+    if path is None:
+        return
+    if path.suffix[1:].lower() not in PICTURES:
+        raise InputError(f"expected a picture with the suffix .png or .svg but got {str(path)!r}; rename it")
+    require_place(path.parent)
+
+
+def write_picture(plot: Callable[[], Axes], path: Path) -> None:
+    """Write what a function draws as a picture, in the format of the suffix, whole or not at all."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -134,7 +146,7 @@ def _write_picture(result: Result, path: Path) -> None:
     from dagopt.files import replacing
 
     picture = io.BytesIO()
-    figure = result.plot().get_figure(root=True)
+    figure = plot().get_figure(root=True)
     assert figure is not None
     figure.savefig(picture, format=path.suffix[1:])
     plt.close(figure)
@@ -142,19 +154,11 @@ def _write_picture(result: Result, path: Path) -> None:
         draft.write_bytes(picture.getvalue())
 
 
-def _write_tables(result: Result, table: Table, path: Path) -> None:
-    """Write the DAG with its tables of probabilities, fitted by maximum likelihood."""
-    import numpy as np
-    import pandas as pd
+def _parameters(result: Result) -> dict[str, Any]:
+    """Return the parameters of the DAG as plain values, or why there are none."""
+    from dagopt.report.estimates import fitted_or_why
 
-    from dagopt.data.bif import write_bif
-    from dagopt.data.discrete_network import DiscreteNetwork
-    from dagopt.data.table import DiscreteTable
-
-    assert isinstance(table, DiscreteTable)
-    levels = dict(zip(table.names, table.levels, strict=True))
-    rows = np.repeat(table.codes, table.weights, axis=1)
-    frame = pd.DataFrame(
-        {name: np.array(own, dtype=object)[codes] for (name, own), codes in zip(levels.items(), rows, strict=True)}
-    )
-    write_bif(DiscreteNetwork.fit(frame, result.dag, levels), path)
+    fitted, why = fitted_or_why(result)
+    if fitted is None:
+        return {"parameters": None, "why_no_parameters": why}
+    return {"parameters": fitted.to_dict()}

@@ -37,6 +37,10 @@ _FLAGS = {
     "device": "--device",
     "memory_limit": "--memory-limit",
     "n_best": "--n-best",
+    "prior": "--prior",
+    "threshold": "--threshold",
+    "fraction": "--fraction",
+    "penalties": "--penalties",
     "n_nodes": "--nodes",
     "n_samples": "--samples",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -18,6 +18,7 @@ from dagopt.data.network_checks import (
     adjacency_of,
     as_generator,
     checked_count,
+    checked_given,
     checked_names,
     graph_of,
     named_columns,
@@ -26,7 +27,7 @@ from dagopt.data.network_checks import (
 )
 from dagopt.errors import InputError, quoted
 
-__all__ = ["SUM_TOLERANCE", "DiscreteNetwork", "table_shape"]
+__all__ = ["SUM_TOLERANCE", "DiscreteNetwork", "counted_cells", "table_shape"]
 
 MOST_CELLS = 10**8  # a larger table is refused before memory is asked for
 SUM_TOLERANCE = 1e-6  # probabilities of a row may miss 1 by this much; they are then divided by their sum
@@ -92,17 +93,13 @@ class DiscreteNetwork:
         codes = np.zeros((len(self.names), n_samples), dtype=np.intp)
         for j in topological_order(self.names, self.parents):
             table = self.tables[j]
-            rows = _configurations(codes, self.parents[j], table.shape, n_samples)
+            rows = _configurations(codes, self.parents[j], table.shape)
             cumulative = np.cumsum(table.reshape(-1, table.shape[-1]), axis=1)
             cumulative /= cumulative[:, -1:]  # exactly 1 from the last possible level on
             draws = rng.random(n_samples)
             for level in range(table.shape[-1] - 1):
                 codes[j] += draws >= cumulative[rows, level]
-        columns = {
-            name: pd.Categorical.from_codes(codes[j], categories=pd.Index(list(self.levels[j]), dtype=object))
-            for j, name in enumerate(self.names)
-        }
-        return pd.DataFrame(columns)
+        return pd.DataFrame({name: self._categorical(codes[j], j) for j, name in enumerate(self.names)})
 
     @classmethod
     def fit(
@@ -142,23 +139,60 @@ class DiscreteNetwork:
         codes = np.stack([_codes(data[name], own) for name, own in zip(names, every, strict=True)])
         tables = []
         for j in range(len(names)):
-            shape = table_shape(names, every, parents, j)
-            cells = _configurations(codes, parents[j], shape, len(data)) * shape[-1] + codes[j]
-            counts = np.bincount(cells, minlength=prod(shape)).reshape(shape) + float(pseudocount)
+            counts = counted_cells(codes, parents[j], j, table_shape(names, every, parents, j)) + float(pseudocount)
             totals = counts.sum(axis=-1, keepdims=True)
-            tables.append(np.where(totals > 0, counts / np.where(totals > 0, totals, 1), 1 / shape[-1]))
+            tables.append(np.where(totals > 0, counts / np.where(totals > 0, totals, 1), 1 / counts.shape[-1]))
         return cls(names, every, parents, tuple(tables))
 
     def log_likelihood(self, data: pd.DataFrame) -> float:
-        """Return the natural log of the probability of the rows (-inf if one of them is impossible)."""
+        """Return the natural log of the probability of all rows (-inf if one of them is impossible)."""
+        return float(self.log_likelihoods(data).sum())
+
+    def log_likelihoods(self, data: pd.DataFrame) -> NDArray[np.float64]:
+        """Return the natural log of the probability of each row (-inf where it is impossible)."""
         _, data = named_columns(data, self.names)
         codes = np.stack([_codes(data[n], own) for n, own in zip(self.names, self.levels, strict=True)])
-        total = 0.0
-        for j, table in enumerate(self.tables):
-            rows = _configurations(codes, self.parents[j], table.shape, len(data))
+        return self._log_probabilities(codes, range(len(self.names)))
+
+    def predict(self, data: pd.DataFrame, column: str, given: str = "parents") -> pd.Series[Any]:
+        """Return the most probable level of a column in each row, given others; the first of equally probable ones.
+
+        Parameters
+        ----------
+        data : DataFrame
+            With the columns that the prediction needs; others are not looked at.
+        column : str
+            What to predict.
+        given : {"parents", "blanket"}
+            Predict from the parents alone, or from the Markov blanket (parents, children and their other parents),
+            which is as good as all other columns. A row that the network holds impossible is then missing.
+        """
+        node, needed = checked_given(self.names, self.parents, column, given)
+        index = data.index
+        _, data = named_columns(data, [self.names[i] for i in needed])
+        codes = np.zeros((len(self.names), len(index)), dtype=np.intp)
+        for i in needed:
+            codes[i] = _codes(data[self.names[i]], self.levels[i])
+        children = [j for j, own in enumerate(self.parents) if node in own] if given == "blanket" else []
+        scores = np.empty((len(self.levels[node]), len(index)))
+        for level in range(len(scores)):
+            codes[node] = level
+            scores[level] = self._log_probabilities(codes, [node, *children])
+        best = np.where(np.isfinite(scores).any(axis=0), scores.argmax(axis=0), -1)
+        return pd.Series(self._categorical(best, node), index=index, name=column)
+
+    def _log_probabilities(self, codes: NDArray[np.intp], nodes: Iterable[int]) -> NDArray[np.float64]:
+        """Return the sum over some nodes of the log of P(node | parents) in each row."""
+        total = np.zeros(codes.shape[1])
+        for j in nodes:
+            table = self.tables[j]
+            rows = _configurations(codes, self.parents[j], table.shape)
             with np.errstate(divide="ignore"):
-                total += float(np.log(table.reshape(-1, table.shape[-1])[rows, codes[j]]).sum())
+                total += np.log(table.reshape(-1, table.shape[-1])[rows, codes[j]])
         return total
+
+    def _categorical(self, codes: NDArray[np.intp], node: int) -> pd.Categorical:
+        return pd.Categorical.from_codes(codes, categories=pd.Index(list(self.levels[node]), dtype=object))
 
 
 def table_shape(
@@ -174,11 +208,21 @@ def table_shape(
     return shape
 
 
-def _configurations(
-    codes: NDArray[np.intp], parents: Sequence[int], shape: Sequence[int], n_samples: int
-) -> NDArray[np.intp]:
+def counted_cells(
+    codes: NDArray[np.integer[Any]],
+    parents: Sequence[int],
+    node: int,
+    shape: tuple[int, ...],
+    weights: NDArray[np.int64] | None = None,
+) -> NDArray[np.float64]:
+    """Return how often each cell of a node's table occurs; ``weights`` says how often each row does."""
+    cells = _configurations(codes, parents, shape) * shape[-1] + codes[node]
+    return np.bincount(cells, weights=weights, minlength=prod(shape)).reshape(shape).astype(np.float64)
+
+
+def _configurations(codes: NDArray[np.integer[Any]], parents: Sequence[int], shape: Sequence[int]) -> NDArray[np.intp]:
     """Return each row's configuration of the parents, counted with the last parent fastest."""
-    rows = np.zeros(n_samples, dtype=np.intp)
+    rows = np.zeros(codes.shape[1], dtype=np.intp)
     for i, arity in zip(parents, shape, strict=False):
         rows = rows * arity + codes[i]
     return rows

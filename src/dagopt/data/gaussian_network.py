@@ -16,6 +16,7 @@ from dagopt.data.network_checks import (
     adjacency_of,
     as_generator,
     checked_count,
+    checked_given,
     checked_names,
     graph_of,
     named_columns,
@@ -154,10 +155,38 @@ class GaussianNetwork:
         return cls(names, weights, mean - mean @ weights, variances)
 
     def log_likelihood(self, data: pd.DataFrame) -> float:
-        """Return the natural log of the density of the rows."""
+        """Return the natural log of the density of all rows."""
+        return float(self.log_likelihoods(data).sum())
+
+    def log_likelihoods(self, data: pd.DataFrame) -> NDArray[np.float64]:
+        """Return the natural log of the density of each row."""
         values = _numbers(named_columns(data, self.names)[1])
         residuals = values - values @ self.weights - self.intercepts
-        return float(-0.5 * (np.log(2 * np.pi * self.variances) + residuals**2 / self.variances).sum())
+        terms = np.log(2 * np.pi * self.variances) + residuals**2 / self.variances
+        return np.asarray(-0.5 * terms.sum(axis=1))
+
+    def predict(self, data: pd.DataFrame, column: str, given: str = "parents") -> pd.Series[float]:
+        """Return the mean of a column in each row, given others.
+
+        Parameters
+        ----------
+        data : DataFrame
+            With the columns that the prediction needs; others are not looked at.
+        column : str
+            What to predict.
+        given : {"parents", "blanket"}
+            Predict from the parents alone, or from the Markov blanket (parents, children and their other parents),
+            which is as good as all other columns.
+        """
+        node, needed = checked_given(self.names, self.parents, column, given)
+        index = data.index
+        values = np.zeros((len(index), len(self.names)))
+        values[:, needed] = _numbers(named_columns(data, [self.names[i] for i in needed])[1])
+        told = [node, *np.flatnonzero(self.weights[node])] if given == "blanket" else [node]
+        residuals = values @ self.weights[:, told] + self.intercepts[told] - values[:, told]
+        slopes = (np.eye(len(self.names))[node] - self.weights[node])[told] / self.variances[told]
+        means = residuals @ slopes / (slopes**2 @ self.variances[told])
+        return pd.Series(means, index=index, name=column)
 
 
 def _checked_order(order: Sequence[int], parents: Parents) -> list[int]:

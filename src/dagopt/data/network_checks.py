@@ -12,14 +12,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.errors import InputError, quoted
+from dagopt.errors import InputError, quoted, unknown_name
 
 __all__ = [
     "Parents",
     "RandomState",
     "adjacency_of",
     "as_generator",
+    "blanket_of",
     "checked_count",
+    "checked_given",
     "checked_names",
     "graph_of",
     "named_columns",
@@ -96,6 +98,23 @@ def adjacency_of(parents: Parents) -> NDArray[np.int64]:
     return adjacency
 
 
+def blanket_of(parents: Parents, node: int) -> tuple[int, ...]:
+    """Return the Markov blanket of a node: its parents, its children and their parents, in order."""
+    children = [j for j, own in enumerate(parents) if node in own]
+    near = {*parents[node], *children, *(i for j in children for i in parents[j])}
+    return tuple(sorted(near - {node}))
+
+
+def checked_given(names: Sequence[str], parents: Parents, column: str, given: str) -> tuple[int, tuple[int, ...]]:
+    """Return the position of the column to predict and those it is predicted from."""
+    if column not in names:
+        raise unknown_name("column", column, list(names))
+    if given not in ("parents", "blanket"):
+        raise InputError(f"expected given= 'parents' or 'blanket' but got {given!r}")
+    node = list(names).index(column)
+    return node, parents[node] if given == "parents" else blanket_of(parents, node)
+
+
 def graph_of(names: Sequence[str], adjacency: NDArray[np.int64]) -> networkx.DiGraph:
     """Return a new networkx graph over the names."""
     graph = networkx.DiGraph()
@@ -124,6 +143,8 @@ def named_columns(data: pd.DataFrame, names: Sequence[str] | None = None) -> tup
     """Return names and frame with string column labels, cut to ``names`` if given."""
     if not isinstance(data, pd.DataFrame):
         raise InputError(f"expected the data as a pandas DataFrame, got {type(data).__name__}")
+    if names is not None and not names:
+        return (), data.iloc[:, :0]
     labels = checked_names([str(label) for label in data.columns])
     data = data.set_axis(list(labels), axis=1)
     if names is None:

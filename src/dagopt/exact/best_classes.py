@@ -37,7 +37,7 @@ from dagopt.memory import readable
 from dagopt.problem import Problem
 from dagopt.result import Result
 
-__all__ = ["BestClasses", "estimate_best_classes", "solve_best_classes"]
+__all__ = ["BestClasses", "estimate_best_classes", "solve_best_classes", "with_classes"]
 
 MOST_NODES = 30  # a set is the bits of a 32-bit integer
 CLASSES = (1, 1, 2, 11, 185, 8782, 1_067_825, 312_510_571)  # of 0, 1, 2, ... nodes: no list needs to be longer
@@ -86,11 +86,15 @@ def solve_best_classes(problem: Problem, n_best: int, workers: Workers, memory_l
     except Stopped:
         return _stopped(problem, workers.deadline, note)
     classes = _described(problem, members)
+    return with_classes(answer(problem, classes[0]["adjacency"], note, 0.0), classes, int(n_best))
+
+
+def with_classes(result: Result, classes: list[dict[str, Any]], n_best: int) -> Result:
+    """Return the result with these best classes, from the best down, in its details and what they tell in its notes."""
     best = classes[0]["score"]
     tied = sum(best - one["score"] <= TIE * max(abs(best), 1.0) for one in classes)
-    result = answer(problem, classes[0]["adjacency"], note, 0.0)
     result.details.update(best_classes=classes, n_classes_tied=tied)
-    return replace(result, notes=(*result.notes, *_notes(classes, tied, int(n_best))))
+    return replace(result, notes=(*result.notes, *_notes(classes, tied, n_best)))
 
 
 def estimate_best_classes(problem: Problem, n_best: int, memory_limit: int, cores: int) -> Estimate:

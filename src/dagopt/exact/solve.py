@@ -36,6 +36,9 @@ SECONDS_PER_GAUSSIAN_SET = 1e-6
 SECONDS_PER_ROW = 3e-9  # of counting one distinct row for one set of a list
 SECONDS_PER_TREE_ROW = 6e-10  # the same for all sets at once, where most rows are merged
 
+BEYOND_ALL = 10**15  # bytes, from which on nobody wants to know how many
+MOST_ESTIMATED = 60  # columns; more are estimated as so many
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -59,13 +62,15 @@ class Estimate:
     fits: bool
 
     def __str__(self) -> str:
+        if self.n_bytes > BEYOND_ALL:
+            return f"more than {readable(BEYOND_ALL)}"
         seconds = f"{self.seconds:.1f} s" if self.seconds < 600 else f"{self.seconds / 3600:.1f} h"
         return f"about {readable(self.n_bytes)} and {seconds}"
 
 
 def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
     """Return what the exact method would take on the CPU, by the faster way that fits."""
-    n = problem.n_nodes
+    n = min(problem.n_nodes, MOST_ESTIMATED)
     table = plan_subset_dp(n, memory_limit, cores)
     sets = count_sets(problem.knowledge)
     rows = _distinct_rows(problem)
@@ -73,10 +78,10 @@ def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
     pooled = Estimate(
         "pool",
         pooled_bytes,
-        pool_seconds(n, cores) + sets * (SECONDS_PER_GAUSSIAN_SET + SECONDS_PER_ROW * rows) / cores,
+        pool_seconds(n, cores) + float(min(sets, 1 << 60)) * (SECONDS_PER_GAUSSIAN_SET + SECONDS_PER_ROW * rows) / cores,
         pooled_bytes <= memory_limit and sets <= MOST_POOL_SETS,
     )
-    smallest = plan_subset_dp(n, 1 << 80, cores) if table is None else table
+    smallest = plan_subset_dp(n, 2 << (2 * MOST_ESTIMATED), cores) if table is None else table
     assert smallest is not None
     slower = 1.0 if problem.knowledge.is_free else 4.0
     tabled = Estimate(

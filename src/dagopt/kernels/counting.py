@@ -58,7 +58,7 @@ def refine(cells, span, code, arity):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _term(count, clogc, ess, prior):  # type: ignore[no-untyped-def]
+def term(count, clogc, ess, prior):  # type: ignore[no-untyped-def]
     """Return what one cell adds to ``joint``."""
     if ess == 0.0:
         return clogc[count]
@@ -96,7 +96,7 @@ def cell_sum(cells, span, weights, clogc, ess, product):  # type: ignore[no-unty
     prior = ess / min(product, LARGEST_PRODUCT)
     total = 0.0
     for k in range(span):
-        total += _term(counts[k], clogc, ess, prior)
+        total += term(counts[k], clogc, ess, prior)
     return total
 
 
@@ -119,8 +119,8 @@ def two_sums(cells, span, arity, weights, clogc, ess, product):  # type: ignore[
         together = 0
         for x in range(k, k + arity):
             together += counts[x]
-            fine += _term(counts[x], clogc, ess, prior)
-        coarse += _term(together, clogc, ess, coarse_prior)
+            fine += term(counts[x], clogc, ess, prior)
+        coarse += term(together, clogc, ess, coarse_prior)
     return coarse, fine
 
 

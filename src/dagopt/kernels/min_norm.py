@@ -49,6 +49,20 @@ def _greedy(matrix, log_scale, half, first, candidates, steps, clusters, duals, 
 
 
 @njit(cache=True, nogil=True)
+def greedy_base(matrix, log_scale, half, first, candidates, steps, clusters, duals, linear, order):  # type: ignore[no-untyped-def]
+    """Return the greedy base of an order for g - linear, its least prefix sum and the length of that prefix."""
+    size = order.shape[0]
+    factor = np.empty((first.shape[0] + size, first.shape[0] + size))
+    for k in range(first.shape[0]):
+        _append_row(matrix, factor, first, k, first[k])
+    vertex = np.empty(size)
+    least, length = _greedy(
+        matrix, log_scale, half, first, candidates, steps, clusters, duals, linear, order, factor, vertex
+    )
+    return vertex, least, length
+
+
+@njit(cache=True, nogil=True)
 def _affine_minimiser(gram, count, target):  # type: ignore[no-untyped-def]
     """Fill ``target`` with the weights, summing to 1, of the affine combination of least norm."""
     scale = 0.0

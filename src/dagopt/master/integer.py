@@ -38,15 +38,15 @@ class IntegerSolution:
         No DAG over the pool scores higher.
     clusters : tuple of frozenset of int
         Cluster constraints that were violated on the way: rows for the LP.
-    status : {"optimal", "time_limit", "interrupted"}
-        ``optimal`` only if proven over the pool.
+    status : {"optimal", "limit", "time_limit", "interrupted"}
+        ``optimal`` only if proven over the pool; ``limit`` where the phase's own limit came before.
     """
 
     adjacency: NDArray[np.int8] | None
     score: float
     bound: float
     clusters: tuple[Cluster, ...]
-    status: Literal["optimal", "time_limit", "interrupted"]
+    status: Literal["optimal", "limit", "time_limit", "interrupted"]
 
 
 class IntegerSolver(Protocol):

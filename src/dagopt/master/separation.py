@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.errors import InputError
+from dagopt.exact.pool import Pool
 from dagopt.graph.bitsets import members, to_bitsets
 from dagopt.kernels import separation as kernels
 from dagopt.master.pool import ColumnPool
@@ -73,6 +74,15 @@ class ColumnArrays:
         offsets = np.searchsorted(node[place], np.arange(pool.n_nodes + 1)).astype(np.int64)
         return cls(pool.n_nodes, place, node[place], words[place], score[place], offsets)
 
+    @classmethod
+    def of_sets(cls, pool: Pool) -> ColumnArrays:
+        """Return the columns of a pool of candidate parent sets; its order is the one wanted."""
+        counts = [len(own) for own in pool.masks]
+        node = np.repeat(np.arange(pool.n_nodes), counts)
+        words = np.concatenate(pool.masks).astype(np.uint64)[:, np.newaxis]
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return cls(pool.n_nodes, np.arange(len(node)), node, words, np.concatenate(pool.scores), offsets)
+
     def without_dominated(self) -> ColumnArrays:
         """Return the columns that have no subset with at least their score: some best DAG takes only these."""
         gone = np.empty(len(self.node), dtype=np.bool_)
@@ -117,6 +127,10 @@ class ColumnArrays:
         some = np.flatnonzero(values > SUPPORT_TOLERANCE)
         order = np.empty(self.n_nodes, dtype=np.int64)
         kernels.sink_order(self.node[some], self.words[some], values[some], self.n_nodes, order)
+        return self.along(order)
+
+    def along(self, order: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return the columns of the DAG of an order, whose nodes move to better places first; None if there is none."""
         low, high = self.score.min(), self.score.max()
         nothing = low - 2.0 * self.n_nodes * (high - low) - 1.0
         kernels.improve_order(self.words, self.score, self.offsets, nothing, order)

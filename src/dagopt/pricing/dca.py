@@ -96,7 +96,7 @@ class DcaPricer:
         ties = self._rng is not None and len(np.unique(start)) < len(start)
         priced = Priced([], 0.0, False)
         for _ in range(TIE_ORDERS if ties else 1):
-            visited, _ = dca(cost, start, self._step, self._epsilon, self._rng)
+            visited, _ = dca(cost, start, self._step, self._epsilon, self._rng, lambda: deadline.reason is not None)
             priced = self._columns(node, cost, visited)
             if priced.columns or deadline.reason is not None:
                 break

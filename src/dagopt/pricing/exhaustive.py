@@ -32,7 +32,7 @@ class ExhaustivePricer:
 
     def __init__(self, problem: Problem, tolerance: float = 1e-6) -> None:
         self._score = problem.score
-        self._knowledge = problem.knowledge
+        self.knowledge = problem.knowledge
         self._tolerance = tolerance
         most = max(len(self.candidates(i)) for i in range(problem.n_nodes))
         if most > MOST_CANDIDATES:
@@ -47,7 +47,7 @@ class ExhaustivePricer:
 
     def candidates(self, node: int) -> NDArray[np.int64]:
         """Return the nodes that may but need not be parents."""
-        return np.flatnonzero(self._knowledge.may[:, node] & ~self._knowledge.must[:, node])
+        return np.flatnonzero(self.knowledge.may[:, node] & ~self.knowledge.must[:, node])
 
     def price(
         self,
@@ -60,7 +60,7 @@ class ExhaustivePricer:
         """Return the columns with the least reduced costs; the start point is not needed."""
         costs = lp.node_duals[node] - self._scores(node)
         candidates = self.candidates(node)
-        base = set(np.flatnonzero(self._knowledge.must[:, node]).tolist())
+        base = set(np.flatnonzero(self.knowledge.must[:, node]).tolist())
         for k, cluster in enumerate(master.clusters):
             if node in cluster and lp.cluster_duals[k] > 0:
                 _add_where_met(costs, candidates, cluster, bool(base & cluster), float(lp.cluster_duals[k]))
@@ -75,11 +75,11 @@ class ExhaustivePricer:
         """Return the local scores of all subsets of the candidates joined with what must be there."""
         if node not in self._tables:
             candidates = self.candidates(node)
-            base = np.flatnonzero(self._knowledge.must[:, node])
+            base = np.flatnonzero(self.knowledge.must[:, node])
             everything = self._score.subsets(node, np.concatenate([candidates, base]))
             with_base = ((1 << len(base)) - 1) << len(candidates)
             table = np.array(everything[with_base : with_base + (1 << len(candidates))], dtype=np.float64)
-            table[bit_counts(len(candidates)) > self._knowledge.at_most[node] - len(base)] = -np.inf
+            table[bit_counts(len(candidates)) > self.knowledge.at_most[node] - len(base)] = -np.inf
             self._tables[node] = table
         return self._tables[node]
 

@@ -26,7 +26,8 @@ HEAD_LENGTH, HEAD_WIDTH = 7.5, 6.5
 NODE_FILL, NODE_RIM, NODE_TEXT = "#eaf1f8", "#7d93ab", "#17212b"
 LARGEST_FIGURE = (15.0, 10.0)  # inches
 SMALLEST_FIGURE = (2.5, 1.5)
-LEGEND_HEIGHT = 0.35
+LEGEND_HEIGHT = 0.35  # of one row
+LEGEND_WIDTH = 7.6  # from here the entries stand in one row, else in two
 
 Pair = tuple[int, int]
 
@@ -65,9 +66,10 @@ def figure_for(layout: Layout, *, legend: bool = False) -> Axes:
     import matplotlib.pyplot as plt
 
     wide, high = (size + 2 * MARGIN for size in (layout.width, layout.height))
-    below = LEGEND_HEIGHT if legend else 0.0
     scale = min(1 / 72, LARGEST_FIGURE[0] / wide, LARGEST_FIGURE[1] / high)
-    size = max(wide * scale, 5.5 if legend else SMALLEST_FIGURE[0]), max(high * scale, SMALLEST_FIGURE[1]) + below
+    across = max(wide * scale, 5.5 if legend else SMALLEST_FIGURE[0])
+    below = LEGEND_HEIGHT * (1 if across >= LEGEND_WIDTH else 1.7) if legend else 0.0
+    size = across, max(high * scale, SMALLEST_FIGURE[1]) + below
     figure = plt.figure(figsize=size, dpi=150)
     return figure.add_axes((0.0, below / size[1], 1.0, 1 - below / size[1]))
 
@@ -115,7 +117,7 @@ def draw(
             handles=handles,
             loc="upper center",
             bbox_to_anchor=(0.5, 0.0),
-            ncols=len(handles),
+            ncols=len(handles) if _inches(ax)[0] >= LEGEND_WIDTH else (len(handles) + 1) // 2,
             frameon=False,
             fontsize=9,
             handlelength=2.6,
@@ -126,10 +128,14 @@ def draw(
 
 def _points_per_unit(ax: Axes, layout: Layout) -> float:
     """Return how many points a unit of the layout takes now; lines are drawn in points."""
-    inches = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
-    box = 72 * np.array([inches.width, inches.height])
     units = np.array([layout.width, layout.height]) + 2 * MARGIN
-    return float(np.clip((box / units).min(), 0.2, 3.0))
+    return float(np.clip((72 * _inches(ax) / units).min(), 0.2, 3.0))
+
+
+def _inches(ax: Axes) -> NDArray[np.float64]:
+    """Return the width and height of axes."""
+    box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
+    return np.array([box.width, box.height])
 
 
 def _draw_edges(ax: Axes, layout: Layout, styles: Mapping[Pair, EdgeStyle], heads: set[Pair], scale: float) -> None:

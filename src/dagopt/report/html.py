@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import asdict
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -13,14 +14,15 @@ from typing import Any
 
 from dagopt import __version__
 from dagopt.files import write_text
-from dagopt.report.sections import caption, course_section, doctor_section, edge_section, header, notes_section, switch
+from dagopt.report.sections import SECTIONS, caption, header, switch
 from dagopt.report.svg import graph_svg
-from dagopt.report.view import view_of
+from dagopt.report.view import page_view_of
 from dagopt.report.words import title_of
 from dagopt.result import Result
 
 __all__ = ["render_report", "write_report"]
 
+SCRIPTS = ("page.js", "page.panel.js", "page.tools.js")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -30,8 +32,10 @@ def write_report(result: Result, path: str | os.PathLike[str]) -> Path:
     Parameters
     ----------
     result : Result
-        What ``learn`` returned. The page shows ``details["node_scores"]`` (figures by column: a number, a mapping
-        or a row of a frame) and ``details["edge_gain"]`` (``"a -> b"`` to the score gained) where they are given.
+        What ``learn`` returned. What it has in ``details["node_scores"]`` (figures by column: a number, a mapping
+        or a row of a frame), ``details["edge_gain"]`` (``"a -> b"`` to the score gained) and
+        ``details["edge_figures"]`` (a name to such a mapping, shown as a column of its own) is taken as it is. Scores,
+        gains and parameters that it does not tell are worked out from its data.
     path : path
         The file, usually ``.html``; written whole or not at all.
 
@@ -47,18 +51,16 @@ def write_report(result: Result, path: str | os.PathLike[str]) -> Path:
 
 def render_report(result: Result) -> str:
     """Return the page as text."""
-    view = view_of(result)
+    view = page_view_of(result)
     drawing, layout = graph_svg(view)
     nodes = [
-        {"x": round(float(x), 1), "y": round(float(y), 1), "figures": figures}
-        for (x, y), figures in zip(layout.centres, view.figures, strict=True)
+        {"x": round(float(x), 1), "y": round(float(y), 1), "figures": figures, "fit": fit}
+        for (x, y), figures, fit in zip(layout.centres, view.figures, view.estimates, strict=True)
     ]
     payload = {
         "names": list(view.names),
         "nodes": nodes,
-        "edges": [
-            {"tail": edge.tail, "head": edge.head, "free": edge.free, "strength": edge.strength} for edge in view.edges
-        ],
+        "edges": [asdict(edge) for edge in view.edges],
         "width": round(max(layout.width, 1.0), 1),
         "height": round(max(layout.height, 1.0), 1),
         "startsWithDag": view.starts_with_dag,
@@ -70,10 +72,7 @@ def render_report(result: Result) -> str:
         "switch": switch(view),
         "graph": drawing,
         "caption": caption(view),
-        "course": course_section(result),
-        "doctor": doctor_section(result),
-        "edges": edge_section(view),
-        "notes": notes_section(result),
+        "sections": "\n".join(filter(None, (section(result, view) for section in SECTIONS))),
         "version": escape(__version__),
         "payload": as_json(payload),
         "script": _script(),
@@ -94,7 +93,7 @@ def _filled(template: str, parts: Mapping[str, str]) -> str:
 
 def _script() -> str:
     """Return the scripts as one, with nothing left in the global scope but what they put there."""
-    return "\n".join(["(() => {", '"use strict";', _asset("page.js"), _asset("page.tools.js"), "})();"])
+    return "\n".join(["(() => {", '"use strict";', *map(_asset, SCRIPTS), "})();"])
 
 
 def _asset(name: str) -> str:

@@ -118,59 +118,7 @@ function light(what) {
   }
 }
 
-/* ---- the panel ---- */
-function make(tag, text, kind) {
-  const element = document.createElement(tag);
-  if (text !== undefined) element.textContent = text;
-  if (kind) element.className = kind;
-  return element;
-}
-const shown = (value) => Number(value).toLocaleString("en",
-  Math.abs(value) >= 1 || value === 0 ? { minimumFractionDigits: 2, maximumFractionDigits: 2 } : { maximumSignificantDigits: 3 });
-function nameButton(k) {
-  const button = make("button", data.names[k], "name");
-  button.type = "button";
-  button.addEventListener("click", () => { choose({ node: k }); bringIntoView(k, false); });
-  return button;
-}
-function listOf(title, items) {
-  panel.append(make("h3", title));
-  if (!items.length) { panel.append(make("p", "none", "hint")); return; }
-  const list = make("ul");
-  for (const [node, k] of items) {
-    const item = make("li");
-    item.append(nameButton(node));
-    if (data.edges[k].strength !== null) item.append(make("span", "gains " + shown(data.edges[k].strength), "number"));
-    list.append(item);
-  }
-  panel.append(list);
-}
-function figures(pairs) {
-  if (!pairs.length) return;
-  const list = make("dl");
-  for (const [name, value] of pairs) list.append(make("dt", name), make("dd", shown(value), "number"));
-  panel.append(list);
-}
-function showNode(k) {
-  panel.append(make("h3", "Column"), make("strong", data.names[k]));
-  const of = (wanted) => around[k].filter((e) => side(e, k) === wanted).map((e) => [otherEnd(e, k), e]);
-  listOf("Parents", of("up"));
-  listOf("Children", of("down"));
-  if (essential) listOf("Joined, direction free", of("side"));
-  const known = Object.entries(data.nodes[k].figures);
-  if (known.length) panel.append(make("h3", "Figures"));
-  figures(known);
-}
-function showEdge(k) {
-  const edge = data.edges[k];
-  panel.append(make("h3", isFree(k) ? "Edge, direction free" : "Edge"));
-  const line = make("p");
-  line.append(nameButton(edge.tail), isFree(k) ? " — " : " → ", nameButton(edge.head));
-  panel.append(line, make("p", edge.free
-    ? "It could point either way: graphs with either direction explain the data equally well."
-    : "It points this way in every graph that explains the data equally well.", "hint"));
-  if (edge.strength !== null) figures([["score gained by it", edge.strength]]);
-}
+/* ---- choosing ---- */
 function choose(what) {
   chosen = what;
   light(what);
@@ -184,9 +132,11 @@ function choose(what) {
     row.classList.toggle("chosen", what !== null &&
       (what.node === undefined ? what.edge === Number(row.dataset.edge) : [edge.tail, edge.head].includes(what.node)));
   }
-  if (what === null) { panel.replaceChildren(make("p", hint, "hint")); return; }
   panel.replaceChildren();
-  if (what.node !== undefined) showNode(what.node); else showEdge(what.edge);
+  panel.scrollTop = 0;
+  if (what === null) panel.append(make("p", hint, "hint"));
+  const said = what === null ? "" : what.node !== undefined ? showNode(what.node) : showEdge(what.edge);
+  byId("said").textContent = said;
 }
 const hint = panel.textContent.trim();
 const under = (event) => {

@@ -35,6 +35,19 @@ for (const input of document.querySelectorAll("input[name=mode]")) {
   });
 }
 
+/* ---- light and dark: the rule for readers who prefer dark is made to hold, or not, on the screen ---- */
+const dark = [...document.styleSheets[0].cssRules].find((rule) => rule.media && rule.media.mediaText.includes("dark"));
+const theme = byId("theme");
+let isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+const nameTheme = () => { theme.textContent = isDark ? "Light" : "Dark"; };
+theme.addEventListener("click", () => {
+  isDark = !isDark;
+  dark.media.mediaText = isDark ? "screen" : "not all";
+  document.documentElement.style.colorScheme = isDark ? "dark" : "light";
+  nameTheme();
+});
+nameTheme();
+
 /* ---- search ---- */
 const search = byId("search");
 let matches = [], turn = -1;

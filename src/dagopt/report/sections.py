@@ -11,7 +11,7 @@ from dagopt.report.view import Edge, View
 from dagopt.report.words import found, headline, proven
 from dagopt.result import Result
 
-__all__ = ["caption", "course_section", "doctor_section", "edge_section", "header", "notes_section", "switch"]
+__all__ = ["SECTIONS", "caption", "header", "switch"]
 
 MOST_ROWS = 100  # of the trace
 
@@ -75,7 +75,7 @@ def caption(view: View) -> str:
     return said
 
 
-def course_section(result: Result) -> str:
+def course_section(result: Result, view: View) -> str:
     """Return how the answer was found: chart, phases, trace; nothing where the run left no trace."""
     trace = result.trace
     chart = convergence_svg(trace)
@@ -128,7 +128,7 @@ def _cell(value: object) -> str:
     return escape("" if value is None else str(value))
 
 
-def doctor_section(result: Result) -> str:
+def doctor_section(result: Result, view: View) -> str:
     """Return the doctor's findings on the data."""
     found_any = "".join(
         f'<div class="finding {escape(finding.severity)}"><p>{escape(finding.message)}</p>'
@@ -146,12 +146,18 @@ def _sentence(text: str) -> str:
     return escape(text.rstrip(". ")) + "."
 
 
-def edge_section(view: View) -> str:
-    """Return the table of edges, with its filter."""
-    measured = any(edge.strength is not None for edge in view.edges)
-    heads = [("From", False), ("To", False), ("Direction", False)] + ([("Score gained", True)] if measured else [])
-    head = "".join(f'<th aria-sort="none"{_figure(f)}><button type="button">{text}</button></th>' for text, f in heads)
-    rows = "\n".join(_edge_row(k, edge, view, measured) for k, edge in enumerate(view.edges))
+def edge_section(result: Result, view: View) -> str:
+    """Return the table of edges, with its filter and a column for each figure that edges have."""
+    figures = [_figures_of(edge) for edge in view.edges]
+    columns = list(dict.fromkeys(name for own in figures for name in own))
+    heads = [(text, False) for text in ("From", "To", "Direction")] + [(name.capitalize(), True) for name in columns]
+    head = "".join(
+        f'<th aria-sort="none"{_figure(f)}><button type="button">{escape(text)}</button></th>' for text, f in heads
+    )
+    rows = "\n".join(
+        _edge_row(k, edge, view, [own.get(name) for name in columns])
+        for k, (edge, own) in enumerate(zip(view.edges, figures, strict=True))
+    )
     body = (
         '<p><label><span class="hidden">Filter the edges</span><input id="filter" type="search"'
         ' placeholder="Filter the edges" autocomplete="off"></label> '
@@ -167,23 +173,37 @@ def edge_section(view: View) -> str:
     )
 
 
-def _edge_row(number: int, edge: Edge, view: View, measured: bool) -> str:
+def _figures_of(edge: Edge) -> dict[str, float]:
+    strength = {} if edge.strength is None else {"score gained": edge.strength}
+    return strength | edge.figures
+
+
+def _edge_row(number: int, edge: Edge, view: View, figures: list[float | None]) -> str:
     ends = "".join(
         f'<td><button type="button" class="name" data-node="{k}">{escape(view.names[k])}</button></td>'
         for k in (edge.tail, edge.head)
     )
-    gained = "" if edge.strength is None else f"{edge.strength:,.3f}"
-    value = "" if edge.strength is None else f"{edge.strength!r}"
-    last = f'<td class="figure" data-value="{value}">{gained}</td>' if measured else ""
-    return f'<tr data-edge="{number}">{ends}<td>{"free" if edge.free else "fixed"}</td>{last}</tr>'
+    way = f'<td><button type="button" class="plain">{"free" if edge.free else "fixed"}</button></td>'
+    cells = "".join(
+        '<td class="figure" data-value=""></td>'
+        if value is None
+        else f'<td class="figure" data-value="{value!r}">{_rounded(value)}</td>'
+        for value in figures
+    )
+    return f'<tr data-edge="{number}">{ends}{way}{cells}</tr>'
 
 
-def notes_section(result: Result) -> str:
-    """Return the method's notes and figures; nothing if there are none."""
+def _rounded(value: float) -> str:
+    return f"{value:,.3f}" if abs(value) >= 1 or value == 0 else f"{value:.3g}"
+
+
+def notes_section(result: Result, view: View) -> str:
+    """Return the method's notes and figures, and what is to be said of the parameters; nothing if there are none."""
     plain = {key: value for key, value in result.details.items() if isinstance(value, int | float | str)}
-    if not result.notes and not plain:
+    said = (*result.notes, *view.notes)
+    if not said and not plain:
         return ""
-    notes = "".join(f"<li>{escape(note)}</li>" for note in result.notes)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in said)
     rows = "".join(f"<tr><td>{escape(key.replace('_', ' '))}</td><td>{_cell(v)}</td></tr>" for key, v in plain.items())
     return (
         '<section aria-labelledby="notes-title">\n<h2 id="notes-title">What the method says</h2>\n'
@@ -191,3 +211,6 @@ def notes_section(result: Result) -> str:
         + (f'<table class="plain"><tbody>{rows}</tbody></table>\n' if rows else "")
         + "</section>"
     )
+
+
+SECTIONS = (course_section, doctor_section, edge_section, notes_section)  # below the graph, in this order

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dagopt.exact.answer import worth
 from dagopt.graph.cpdag import extend_pdag
+from dagopt.report.estimates import coefficients, estimates, fitted_or_why
 from dagopt.result import Result
 
-__all__ = ["Edge", "View", "view_of"]
+__all__ = ["Edge", "View", "page_view_of", "view_of"]
+
+_LABELS = {"score": "local score", "empty": "score without parents", "gain": "gain of its parents"}
 
 
 @dataclass(frozen=True)
@@ -27,13 +31,17 @@ class Edge:
     free : bool
         Whether the essential graph leaves its direction open.
     strength : float or None
-        The score that the edge gains, where the method told it.
+        The score that is lost when the edge alone is taken away, where it is known.
+    figures : dict
+        Further figures by name, such as ``coefficient``: each is a column of the table of edges and a line of the
+        edge's panel.
     """
 
     tail: int
     head: int
     free: bool
     strength: float | None
+    figures: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,10 @@ class View:
         Whether the method learned a DAG; else the class is shown first.
     figures : tuple of dict
         For each node, figures by name, such as ``local score`` and ``gain``.
+    estimates : tuple of dict
+        For each node, what the page shows of its parameters; empty where they were not fitted.
+    notes : tuple of str
+        What is to be said about the parameters.
     """
 
     names: tuple[str, ...]
@@ -62,32 +74,53 @@ class View:
     has_dag: bool
     starts_with_dag: bool
     figures: tuple[dict[str, float], ...]
+    estimates: tuple[dict[str, Any], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def page_view_of(result: Result) -> View:
+    """Return what the page shows of a result: its view, with the parameters of the DAG."""
+    view = view_of(result)
+    fitted, why = fitted_or_why(result)
+    slopes = coefficients(fitted)
+    edges = (replace(edge, figures=slopes.get((edge.tail, edge.head), {}) | edge.figures) for edge in view.edges)
+    notes = (f"no parameters: {why}",) if fitted is None else fitted.notes
+    return replace(view, edges=tuple(edges), estimates=tuple(estimates(fitted, len(view.names))), notes=notes)
 
 
 def view_of(result: Result) -> View:
-    """Return what the report draws of a result."""
+    """Return what is drawn of a result; what the method did not tell about edges and nodes is worked out."""
     essential = np.asarray(result.cpdag_adjacency)
     learned_dag = result.graph.is_dag
     member = result.graph.adjacency if learned_dag else extend_pdag(essential)
     drawn = essential if member is None else member
-    gains = result.details.get("edge_gain")
+    details = result.details
+    told = "edge_gain" in details and "node_scores" in details
+    if result.problem is not None and member is not None and not told:
+        details = worth(result.problem, member) | details
     edges = []
     for i, j in np.argwhere(drawn):
         if member is None and drawn[j, i] and j < i:
             continue
         free = bool(essential[i, j] and essential[j, i])
-        edges.append(Edge(int(i), int(j), free, _strength(gains, result.names[i], result.names[j])))
-    figures = _figures(result.details.get("node_scores"), result.names)
+        pair = result.names[i], result.names[j]
+        named = {
+            str(name): value
+            for name, values in details.get("edge_figures", {}).items()
+            if (value := _of_edge(values, *pair)) is not None
+        }
+        edges.append(Edge(int(i), int(j), free, _of_edge(details.get("edge_gain"), *pair), named))
+    figures = _figures(details.get("node_scores"), result.names)
     return View(result.names, tuple(edges), drawn, member is not None, learned_dag, figures)
 
 
-def _strength(gains: object, tail: str, head: str) -> float | None:
-    """Return the gain of an edge from a mapping by ``"a -> b"`` or by pair, in either direction."""
-    if not isinstance(gains, Mapping):
+def _of_edge(values: object, tail: str, head: str) -> float | None:
+    """Return the figure of an edge from a mapping by ``"a -> b"`` or by pair, in either direction."""
+    if not isinstance(values, Mapping):
         return None
     for key in (f"{tail} -> {head}", (tail, head), f"{tail} - {head}", f"{head} - {tail}", f"{head} -> {tail}"):
-        if key in gains:
-            return _number(gains[key])
+        if key in values:
+            return _number(values[key])
     return None
 
 
@@ -117,5 +150,5 @@ def _figures(scores: Any, names: tuple[str, ...]) -> tuple[dict[str, float], ...
 
 def _of_node(value: object) -> dict[str, float]:
     given = value.items() if isinstance(value, Mapping) else [("local score", value)]
-    named = ((str(key).replace("_", " "), _number(entry)) for key, entry in given)
+    named = ((_LABELS.get(str(key), str(key).replace("_", " ")), _number(entry)) for key, entry in given)
     return {key: number for key, number in named if number is not None}

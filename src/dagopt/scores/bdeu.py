@@ -8,7 +8,6 @@ import numpy as np
 
 from dagopt.data.table import DiscreteTable
 from dagopt.errors import InputError
-from dagopt.kernels import counting as kernels
 from dagopt.scores.base import Floats, Ints
 from dagopt.scores.multinomial import CountingScore
 
@@ -48,8 +47,6 @@ class BDeuScore(CountingScore):
         self._rate = 0.0
         super().__init__(table, ess=equivalent_sample_size)
 
-    def _superset_bounds(self, nodes: Ints, flat: Ints, offsets: Ints, cost: Floats) -> Floats:
+    def superset_bounds(self, nodes: int | Ints, cost: Floats, occurring: Ints) -> Floats:
         """Return minus log a_i for each configuration of the parents that occurs; their number grows with the set."""
-        occurring = np.empty(len(nodes), dtype=np.int64)
-        kernels.occurring_many(self._data[0], self.arity, flat, offsets, occurring)
         return np.asarray(-occurring * np.log(self.arity[nodes]), dtype=np.float64)

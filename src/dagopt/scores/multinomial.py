@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dagopt.data.table import DiscreteTable
 from dagopt.kernels import counting as kernels
+from dagopt.kernels import joint_sets
 from dagopt.kernels.subset_lattice import subtract_products
 from dagopt.scores.base import Floats, Ints, Score
 
@@ -44,6 +48,10 @@ class CountingScore(Score):
         cost: Floats = self._rate * (self.arity[node] - 1) * np.minimum(product, kernels.LARGEST_PRODUCT)
         return cost
 
+    def counting_form(self) -> tuple[NDArray[np.uint16], Ints, Ints, Floats, float, float]:
+        """Return (codes, arity, weights, clogc, ess) as the kernels take them, and the cost of one parameter."""
+        return *self._data, float(self._rate)
+
     def penalty(self, node: int, parents: Iterable[int]) -> float:
         """Return the penalty, which depends on the arities of the node and of the parents."""
         return float(self._cost(node, self._products(np.array(sorted(set(parents)), dtype=np.int64))[-1]))
@@ -67,11 +75,39 @@ class CountingScore(Score):
         without, together, product = np.empty((3, len(nodes)))
         kernels.joints_many(*self._data, nodes, flat, offsets, without, together, product)
         cost = self._cost(nodes, product)
-        return together - without - cost, self._superset_bounds(nodes, flat, offsets, cost)
+        occurring = np.empty(len(nodes), dtype=np.int64)
+        kernels.occurring_many(self._data[0], self.arity, flat, offsets, occurring)
+        return together - without - cost, self.superset_bounds(nodes, cost, occurring)
 
-    def _superset_bounds(self, nodes: Ints, flat: Ints, offsets: Ints, cost: Floats) -> Floats:
-        """Return minus the penalty: no log-likelihood is above zero, and penalties grow with the set."""
-        return -cost
+    @cached_property
+    def _rare(self) -> tuple[Ints, NDArray[np.int32], Ints]:
+        """The columns from those that split rows most to those with one frequent level, and the rows without it."""
+        rows, offsets = joint_sets.rare_rows(*self._data[:3])
+        return np.argsort(-np.diff(offsets), kind="stable"), rows, offsets
+
+    def counting_order(self, sets: Ints) -> Ints:
+        """Return the order in which sets, given as bits of integers, are best counted."""
+        key = np.zeros(len(sets), dtype=np.int64)
+        for j in self._rare[0]:
+            key = 2 * key + ((sets >> j) & 1)
+        return np.argsort(key, kind="stable")
+
+    def joints_of_sets(self, sets: Ints) -> tuple[Floats, Ints]:
+        """Return ``joint`` of sets given as bits of integers, and how many cells occur in each."""
+        joint, occurring = np.empty(len(sets)), np.empty(len(sets), dtype=np.int64)
+        joint_sets.joints_of_sets(*self._data, *self._rare, sets, joint, occurring)
+        return joint, occurring
+
+    def costs_of_sets(self, node: int, sets: Ints) -> Floats:
+        """Return the penalties of a node with parent sets given as bits of integers."""
+        product = np.ones(len(sets))
+        for j, arity in enumerate(self.arity):
+            product[(sets >> j) & 1 == 1] *= arity
+        return self._cost(node, product)
+
+    @abstractmethod
+    def superset_bounds(self, nodes: int | Ints, cost: Floats, occurring: Ints) -> Floats:
+        """Return bounds on the scores of supersets of parent sets with these penalties and occurring cells."""
 
     def fill_potentials(self, high: int, low_bits: int, out: Floats) -> None:
         """Fill ``out`` with ``potential`` of the sets whose bits above ``low_bits`` are those of ``high``."""
@@ -145,3 +181,18 @@ class MultinomialScore(CountingScore):
         self._rate = penalty
         self.label = f"multinomial log-likelihood - {penalty:.6g} x parameters"
         super().__init__(table, ess=0.0)
+
+    @cached_property
+    def _most(self) -> Floats:
+        """The log-likelihood of each node with all others as parents, which is the largest."""
+        everything = np.arange(self.n_nodes, dtype=np.int64)
+        rest = np.concatenate([np.delete(everything, i) for i in everything])
+        offsets = np.arange(self.n_nodes + 1, dtype=np.int64) * (self.n_nodes - 1)
+        without, together, product = np.empty((3, self.n_nodes))
+        kernels.joints_many(*self._data, everything, rest, offsets, without, together, product)
+        most: Floats = np.minimum(together - without, 0.0)
+        return most
+
+    def superset_bounds(self, nodes: int | Ints, cost: Floats, occurring: Ints) -> Floats:
+        """Return the likelihood with all parents minus the penalty, since both grow with the set."""
+        return np.asarray(self._most[nodes] - cost)

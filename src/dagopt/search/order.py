@@ -1,16 +1,16 @@
 """Order search: local search over orders of the columns by best insertion, from many starts.
 
-The kernels are in ``kernels/order_search.py``. An order is scored by the best parents found for each column among
-those before it: by growing and shrinking for scores made of log-determinants, or over a pool of listed parent
-sets for discrete data. A round ends when no column moves; then some columns are put at random places and the
-search goes on from there, keeping the better order.
+An order is scored by the best parents found for each column among those before it: by growing and shrinking
+(``grown_orders.py``), or over a pool of listed parent sets (``listed_orders.py``). A round ends when no column moves;
+then some columns are put at random places and the search goes on from there, keeping the better order.
 """
 
 from __future__ import annotations
 
 import heapq
 import os
-from typing import Any, Protocol
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -18,176 +18,50 @@ from numpy.typing import NDArray
 
 from dagopt.errors import InputError
 from dagopt.graph.order import topological_order
-from dagopt.kernels import order_listed as listed_kernels
-from dagopt.kernels import order_search as kernels
+from dagopt.kernels.order_gains import ENOUGH
 from dagopt.problem import Problem
-from dagopt.scores.gaussian import LogDetScore
+from dagopt.search.grown_orders import CountOrders, LogDetOrders
 from dagopt.search.hill_climbing import start_dag
 from dagopt.search.hill_names import name_order
+from dagopt.search.listed_orders import ListedOrders
+from dagopt.search.orders import Dag, Ints, Orders
 from dagopt.stop import Deadline
 
-__all__ = ["ListedOrders", "LogDetOrders", "Orders", "search_orders"]
+__all__ = [
+    "CountOrders",
+    "Family",
+    "Found",
+    "ListedOrders",
+    "LogDetOrders",
+    "Orders",
+    "families",
+    "search_orders",
+]
 
-Ints = NDArray[np.int64]
-Dag = NDArray[np.int8]
+Family = tuple[int, tuple[int, ...]]  # a node and its parents, in increasing order
 
-PLACES_A_CALL = 2000  # places tried between two looks at the clock, about
-MOST_REMEMBERED = 1 << 17  # scores that one search remembers, 16 bytes each
-ENOUGH = kernels.ENOUGH
+PLACES_A_CALL = 20000  # places tried between two looks at the clock, about
 EQUAL = 1e-6  # orders of equivalent DAGs differ by rounding
-NEVER = -1e300
+FEW_PASSED = 5  # parent sets of each column that are kept of those met on the way to local optima
 
 
-class Orders(Protocol):
-    """A way to score orders and to improve them."""
+class Found(NamedTuple):
+    """What a search over orders found.
 
-    n_nodes: int
-
-    def start(self, order: Ints, dag: Dag | None = None, after: Any = None) -> Any:
-        """Return the state of a search that begins at an order.
-
-        ``dag``, if given, has this order, and its parent sets are used where they are better than those found.
-        ``after`` is the state of an earlier search, which is over and whose memory is used again.
-        """
-
-    def improve(self, state: Any, variables: Ints) -> int:
-        """Put each of these variables at its best place; return how many at the end did not move."""
-
-    def score(self, state: Any) -> float:
-        """Return the score of the present order."""
-
-    def order(self, state: Any) -> Ints:
-        """Return the present order."""
-
-    def dag(self, state: Any) -> Dag:
-        """Return the present DAG."""
-
-
-class LogDetOrders:
-    """Orders of the columns of a score made of log-determinants, parents by growing and shrinking.
-
-    Parameters
+    Attributes
     ----------
-    problem : Problem
-        A Gaussian or BGe score, and knowledge.
-    candidates : int, optional
-        Keep for each column only so many candidate parents (see ``screened``); all unless given. Faster for many
-        columns, and possibly worse.
+    dag : int8 array
+        The best DAG.
+    score : float
+        Its score.
+    met : tuple of (node, parents, score)
+        If asked for: the parent sets of all locally optimal DAGs, then the best few of each column that were met on the
+        way to them. Parents in increasing order, no set twice.
     """
 
-    def __init__(self, problem: Problem, candidates: int | None = None) -> None:
-        score = problem.score
-        if not isinstance(score, LogDetScore):
-            raise InputError(f"expected a Gaussian score for growing and shrinking but got {score.label}")
-        if candidates is not None and candidates < 1:
-            raise InputError(f"expected candidates >= 1 but got {candidates}")
-        n = self.n_nodes = problem.n_nodes
-        matrix, log_scale, constant, power = score.logdet_form()
-        form = np.stack([np.diff(constant), 0.5 * power[1:], 0.5 * np.diff(power)])
-        form = np.concatenate([form, form[:, -1:]], axis=1)
-        form[0, -1] = NEVER  # there is no set of n parents
-        must = np.ascontiguousarray(problem.knowledge.must.T)
-        most = np.minimum(problem.knowledge.at_most, max(n - 1, 0)).astype(np.int64)
-        may = problem.knowledge.may.T
-        if candidates is not None and candidates < n - 1:
-            may = may & (screened(matrix, candidates) | must)
-        counts = may.sum(axis=1).astype(np.int64)
-        own = np.zeros((n, max(int(counts.max()), 1)), dtype=np.int64)
-        for v in range(n):
-            own[v, : counts[v]] = np.flatnonzero(may[v])
-        self._given = (
-            np.ascontiguousarray(matrix), log_scale, form, own, counts, np.ascontiguousarray(may), must, most
-        )  # fmt: skip
-        self._room = int(min(counts.max(), most.max())) + 1
-        self._hashes = np.random.default_rng(0).integers(1 << 62, size=(n, 2))
-        self._remembered = min(1 << (32 * n * n).bit_length(), MOST_REMEMBERED)
-
-    def start(self, order: Ints, dag: Dag | None = None, after: Any = None) -> tuple[NDArray[Any], ...]:
-        """Return the ``state`` of the kernels."""
-        n, room = self.n_nodes, self._room
-        if after is not None:
-            state: tuple[NDArray[Any], ...] = after
-            state[0][:] = order
-        else:
-            state = (
-                np.array(order, dtype=np.int64), np.zeros(n, dtype=np.int64),
-                np.zeros((n, room), dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros(n),
-                np.zeros((n, room), dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros((n, room + 1)),
-                np.zeros(n, dtype=bool), self._hashes,
-                np.zeros(self._remembered, dtype=np.int64), np.zeros(self._remembered),
-            )  # fmt: skip
-        kernels.score_order(self._given, state)
-        if dag is not None:
-            is_own = self._given[5]
-            for v in range(n):
-                parents = np.flatnonzero(dag[:, v])
-                if is_own[v, parents].all():
-                    kernels.use_parents(self._given, state, v, parents)
-        return state
-
-    def improve(self, state: Any, variables: Ints) -> int:
-        """Put each of these variables at its best place; return how many at the end did not move."""
-        _, idle = kernels.insert_best(self._given, state, variables)
-        return int(idle)
-
-    def score(self, state: Any) -> float:
-        """Return the score of the present order."""
-        return float(state[4].sum())
-
-    def order(self, state: Any) -> Ints:
-        """Return the present order."""
-        return np.array(state[0], dtype=np.int64)
-
-    def dag(self, state: Any) -> Dag:
-        """Return the present DAG."""
-        adjacency = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int8)
-        for v in range(self.n_nodes):
-            adjacency[state[2][v, : state[3][v]], v] = 1
-        return adjacency
-
-
-class ListedOrders:
-    """Orders scored over a pool of parent sets, each column taking its best listed set.
-
-    Parameters
-    ----------
-    masks, scores : sequences of arrays
-        For each column its sets as bits of integers, and their scores, from the best down.
-    """
-
-    def __init__(self, masks: tuple[NDArray[np.int64], ...], scores: tuple[NDArray[np.float64], ...]) -> None:
-        self.n_nodes = len(masks)
-        self._offsets = np.concatenate([[0], np.cumsum([len(own) for own in masks])]).astype(np.int64)
-        self._masks = np.concatenate(masks)
-        self._scores = np.concatenate(scores)
-
-    def start(self, order: Ints, dag: Dag | None = None, after: Any = None) -> tuple[Ints]:
-        """Return the order, which is all there is to know."""
-        return (np.array(order, dtype=np.int64),)
-
-    def improve(self, state: Any, variables: Ints) -> int:
-        """Put each of these variables at its best place; return how many at the end did not move."""
-        _, idle = listed_kernels.insert_best_listed(self._masks, self._scores, self._offsets, state[0], variables)
-        return int(idle)
-
-    def score(self, state: Any) -> float:
-        """Return the score of the present order."""
-        chosen = np.empty(self.n_nodes, dtype=np.int64)
-        return float(listed_kernels.listed_parents(self._masks, self._scores, self._offsets, state[0], chosen))
-
-    def order(self, state: Any) -> Ints:
-        """Return the present order."""
-        return np.array(state[0], dtype=np.int64)
-
-    def dag(self, state: Any) -> Dag:
-        """Return the present DAG."""
-        chosen = np.empty(self.n_nodes, dtype=np.int64)
-        listed_kernels.listed_parents(self._masks, self._scores, self._offsets, state[0], chosen)
-        adjacency = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int8)
-        for v in range(self.n_nodes):
-            mask = int(self._masks[chosen[v]])
-            adjacency[[b for b in range(self.n_nodes) if (mask >> b) & 1], v] = 1
-        return adjacency
+    dag: Dag
+    score: float
+    met: tuple[tuple[int, tuple[int, ...], float], ...] = ()
 
 
 def search_orders(
@@ -201,7 +75,8 @@ def search_orders(
     n_jobs: int | None = None,
     start: object = None,
     all_from_start: bool = False,
-) -> tuple[Dag, float]:
+    keep_met: bool = False,
+) -> Found:
     """Return the best DAG over independent searches, and its score.
 
     Parameters
@@ -224,6 +99,8 @@ def search_orders(
         An allowed DAG that the first search begins at, with its order and its parent sets.
     all_from_start : bool
         Whether the other searches begin there too, and not at random orders.
+    keep_met : bool
+        Whether to return the good parent sets that were met, too.
     """
     if restarts < 1 or kicks < 0:
         raise InputError(f"expected restarts >= 1 and kicks >= 0 but got {restarts} and {kicks}")
@@ -233,14 +110,25 @@ def search_orders(
     seeds = np.random.SeedSequence(random_state).spawn(restarts)
     jobs = min((os.cpu_count() or 1) if n_jobs in (None, -1) else int(n_jobs or 1), restarts)
     chains = [
-        (orders, problem, deadline, seed, begin, by_name, kicks) for seed, begin in zip(seeds, begins, strict=True)
+        (orders, problem, deadline, seed, begin, by_name, kicks, keep_met)
+        for seed, begin in zip(seeds, begins, strict=True)
     ]
     if jobs == 1:
-        found = [_chain(*chain) for chain in chains]
+        ends = [_chain(*chain) for chain in chains]
     else:
-        found = Parallel(n_jobs=jobs, prefer="threads")(delayed(_chain)(*chain) for chain in chains)
-    best = max(range(len(found)), key=lambda k: (found[k][1], -k))
-    return found[best]
+        ends = Parallel(n_jobs=jobs, prefer="threads")(delayed(_chain)(*chain) for chain in chains)
+    best = max(ends, key=lambda end: end.score)  # the first of equal ones
+    met = _scored(problem, [end.optima for end in ends], [end.passed for end in ends]) if keep_met else ()
+    return Found(best.dag, best.score, met)
+
+
+class _End(NamedTuple):
+    """What one search ends with: the best DAG, its score, the parent sets of local optima, and those on the way."""
+
+    dag: Dag
+    score: float
+    optima: list[Family]
+    passed: list[Family]
 
 
 def _chain(
@@ -251,31 +139,66 @@ def _chain(
     begin: Dag | None,
     by_name: Ints,
     kicks: int,
-) -> tuple[Dag, float]:
+    keep_met: bool,
+) -> _End:
     """Run one search: to a local optimum, then disturbed again and again."""
     rng = np.random.default_rng(seed)
     must = problem.knowledge.must
+    optima: dict[Family, None] = {}
+    passed: dict[Family, None] | None = {} if keep_met else None
     if begin is None:
         order = _feasible(by_name[rng.permutation(orders.n_nodes)], must)
     else:
-        order = np.asarray(topological_order(begin), dtype=np.int64)
-    state = orders.start(order, begin)
-    _climb(orders, state, deadline, rng, by_name)
+        order = by_name[topological_order(begin[np.ix_(by_name, by_name)])]
+    state = orders.start(order, deadline, begin)
+    _climb(orders, state, deadline, rng, by_name, passed)
     best_dag, best_score, best_order = orders.dag(state), orders.score(state), orders.order(state)
     for _ in range(kicks):
+        if keep_met:
+            optima.update(dict.fromkeys(families(orders.dag(state))))
         if deadline.reason is not None:
             break
-        state = orders.start(_feasible(_disturbed(best_order, rng), must), after=state)
-        _climb(orders, state, deadline, rng, by_name)
+        state = orders.start(_feasible(_disturbed(best_order, rng), must), deadline, after=state)
+        _climb(orders, state, deadline, rng, by_name, passed)
         score = orders.score(state)
         if score > best_score - EQUAL:  # an equal order too, so that the search walks on over plateaus
             best_order = orders.order(state)
         if score > best_score + ENOUGH:
             best_dag, best_score = orders.dag(state), score
-    return best_dag, best_score
+    if keep_met:
+        optima.update(dict.fromkeys(families(orders.dag(state))))
+    return _End(best_dag, best_score, list(optima), list(passed or ()))
 
 
-def _climb(orders: Orders, state: Any, deadline: Deadline, rng: np.random.Generator, by_name: Ints) -> None:
+def families(dag: Dag) -> list[Family]:
+    """Return every node of a DAG with its parents."""
+    return [(v, tuple(np.flatnonzero(dag[:, v]).tolist())) for v in range(len(dag))]
+
+
+def _scored(
+    problem: Problem, optima: Iterable[list[Family]], passed: Iterable[list[Family]]
+) -> tuple[tuple[int, tuple[int, ...], float], ...]:
+    """Return the families of local optima, then of the others the best few of each node, with their scores."""
+    first = dict.fromkeys(family for families in optima for family in families)
+    others = list(dict.fromkeys(family for families in passed for family in families if family not in first))
+    families = [*first, *others]
+    values = problem.score.local_many([v for v, _ in families], [parents for _, parents in families]).tolist()
+    met = [(v, parents, value) for (v, parents), value in zip(families, values, strict=True)]
+    by_node: dict[int, list[tuple[int, tuple[int, ...], float]]] = {}
+    for entry in met[len(first) :]:
+        by_node.setdefault(entry[0], []).append(entry)
+    few = [sorted(by_node[v], key=lambda entry: -entry[2])[:FEW_PASSED] for v in sorted(by_node)]
+    return (*met[: len(first)], *(entry for own in few for entry in own))
+
+
+def _climb(
+    orders: Orders,
+    state: Any,
+    deadline: Deadline,
+    rng: np.random.Generator,
+    by_name: Ints,
+    passed: dict[Family, None] | None,
+) -> None:
     """Insert one variable after the other at its best place, in a random sequence, until all in a row stay."""
     n = orders.n_nodes
     at_once = max(min(PLACES_A_CALL // n, n), 1)
@@ -283,9 +206,11 @@ def _climb(orders: Orders, state: Any, deadline: Deadline, rng: np.random.Genera
     at = idle = 0
     while idle < n and deadline.reason is None:
         variables = sequence[at : at + at_once]
-        unmoved = orders.improve(state, variables)
-        idle = idle + unmoved if unmoved == len(variables) else unmoved
-        at = (at + len(variables)) % n
+        tried, unmoved = orders.improve(state, variables)
+        idle = idle + unmoved if unmoved == tried else unmoved
+        at = (at + tried) % n
+        if passed is not None:
+            passed.update(dict.fromkeys(families(orders.dag(state))))
 
 
 def _disturbed(order: Ints, rng: np.random.Generator) -> Ints:
@@ -316,27 +241,3 @@ def _feasible(order: Ints, must: NDArray[np.bool_]) -> Ints:
             if missing[child] == 0:
                 heapq.heappush(ready, int(place[child]))
     return np.array(placed, dtype=np.int64)
-
-
-def screened(matrix: NDArray[Any], count: int) -> NDArray[np.bool_]:
-    """Return for each column (a row) the ``count`` others that tell most about it.
-
-    The nearest by correlation and the nearest by partial correlation given all others are both kept, and the
-    relation is made symmetric, so that an edge can be found either way round.
-    """
-    n = len(matrix)
-    strength = matrix**2
-    try:
-        precision = np.linalg.inv(matrix + 1e-8 * np.eye(n))
-        scale = np.sqrt(np.diag(precision))
-        partial = (precision / np.outer(scale, scale)) ** 2
-    except np.linalg.LinAlgError:
-        partial = strength
-    keep = np.zeros((n, n), dtype=bool)
-    for measure in (strength, partial):
-        measure = measure.copy()
-        np.fill_diagonal(measure, -1.0)
-        nearest = np.argsort(-measure, axis=1, kind="stable")[:, :count]
-        np.put_along_axis(keep, nearest, True, axis=1)
-    np.fill_diagonal(keep, False)
-    return keep | keep.T

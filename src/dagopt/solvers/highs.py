@@ -19,6 +19,8 @@ from dagopt.errors import DagoptError
 
 __all__ = ["LinearProgram", "LinearSolution", "SolverError"]
 
+NO_LIMIT = 1e15  # seconds
+GIVEN_UP = (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kTimeLimit)
 DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4  # HiGHS's "simplex_strategy"; the dual one is its own choice
 
 
@@ -38,11 +40,14 @@ class LinearSolution:
         The values of the columns.
     multipliers : array
         One a row; see the module for the sign.
+    reduced_costs : array
+        One a column: cost - Σ λ_r a_r of a maximisation, the negative of that of a minimisation.
     """
 
     value: float
     point: NDArray[np.float64]
     multipliers: NDArray[np.float64]
+    reduced_costs: NDArray[np.float64]
 
 
 class LinearProgram:
@@ -114,25 +119,72 @@ class LinearProgram:
             self._highs.deleteRows(self.n_rows - first, np.arange(first, self.n_rows, dtype=np.int32))
             self.n_rows = first
 
+    def add_rows(
+        self, uppers: Sequence[float], columns: Sequence[NDArray[np.integer]], values: Sequence[NDArray[np.float64]]
+    ) -> None:
+        """Add rows ``a x <= upper`` over columns that exist."""
+        if not uppers:
+            return
+        starts = np.concatenate([[0], np.cumsum([len(own) for own in columns])])
+        self._highs.addRows(
+            len(uppers),
+            np.full(len(uppers), -np.inf),
+            np.asarray(uppers, dtype=np.float64),
+            int(starts[-1]),
+            starts[:-1].astype(np.int32),
+            np.concatenate(columns).astype(np.int32),
+            np.concatenate(values).astype(np.float64),
+        )
+        self.n_rows += len(uppers)
+        self._grown.add("rows")
+
+    def delete_rows(self, rows: NDArray[np.integer]) -> None:
+        """Remove rows by their places; those behind move up."""
+        if len(rows):
+            self._highs.deleteRows(len(rows), np.asarray(rows, dtype=np.int32))
+            self.n_rows -= len(rows)
+
+    def set_uppers(self, columns: NDArray[np.integer], uppers: NDArray[np.float64]) -> None:
+        """Change the upper bounds of columns whose lower bound is 0."""
+        if len(columns):
+            places = np.asarray(columns, dtype=np.int32)
+            self._highs.changeColsBounds(len(columns), places, np.zeros(len(columns)), uppers)
+            self._grown.add("bounds")
+
     def solve(self) -> LinearSolution:
         """Return an optimal point, from the last basis on; where that fails, from scratch by either simplex.
 
         New columns leave the last point feasible, so the primal simplex goes on from it; new rows leave its duals
         feasible, so the dual simplex does.
         """
+        solution = self.solve_within(NO_LIMIT)
+        if solution is None:
+            raise self._failure()
+        return solution
+
+    def solve_within(self, seconds: float) -> LinearSolution | None:
+        """Do what ``solve`` does; None where the program is infeasible or the time is over."""
+        self._highs.setOptionValue("time_limit", min(self._highs.getRunTime() + seconds, NO_LIMIT))
         only_columns = self._grown == {"columns"}
         self._highs.setOptionValue("simplex_strategy", PRIMAL_SIMPLEX if only_columns else DUAL_SIMPLEX)
         self._grown.clear()
-        if not (self._run() or self._run_anew(DUAL_SIMPLEX) or self._run_anew(PRIMAL_SIMPLEX)):
-            status = self._highs.modelStatusToString(self._highs.getModelStatus())
-            raise SolverError(f"expected an optimal LP but HiGHS says {status}")
+        if not self._run():
+            if self._highs.getModelStatus() in GIVEN_UP:
+                return None
+            if not (self._run_anew(DUAL_SIMPLEX) or self._run_anew(PRIMAL_SIMPLEX)):
+                raise self._failure()
         solution = self._highs.getSolution()
-        duals = np.array(solution.row_dual, dtype=np.float64)
+        sign = 1.0 if self._maximise else -1.0
         return LinearSolution(
             float(self._highs.getInfo().objective_function_value),
             np.array(solution.col_value, dtype=np.float64),
-            duals if self._maximise else -duals,
+            sign * np.array(solution.row_dual, dtype=np.float64),
+            sign * np.array(solution.col_dual, dtype=np.float64),
         )
+
+    def _failure(self) -> SolverError:
+        status = self._highs.modelStatusToString(self._highs.getModelStatus())
+        return SolverError(f"expected an optimal LP but HiGHS says {status}")
 
     def _run_anew(self, strategy: int) -> bool:
         """Run HiGHS without the last basis."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.submodular.bases import SetFunction
 from dagopt.submodular.decomposition import ReducedCost
 from dagopt.submodular.kelley import CuttingPlanes
 from dagopt.submodular.lovasz import decreasing_order, extension, subgradient
@@ -19,7 +20,6 @@ __all__ = ["CONVEX_STEPS", "ConvexStep", "Visited", "dca"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-SetFunction = Callable[[Ints], Floats]
 ConvexStep = Callable[[SetFunction, int], Callable[[Floats, Floats, float], Ints]]
 """Takes g and its number of elements, returns what minimises g^L(x) - <y, x> for y, a first point and a tolerance."""
 
@@ -39,6 +39,7 @@ def dca(
     convex_step: ConvexStep,
     epsilon: float,
     rng: np.random.Generator | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> tuple[list[Visited], list[float]]:
     """Run Algorithm 1 from a point of the unit cube; margin numbers are its lines.
 
@@ -56,6 +57,8 @@ def dca(
         Draws the order of equal coordinates anew at every step; by position without it. At a 0/1 point almost all
         coordinates tie, and the paper is silent on them, but their order decides which sets the next step can
         see: with one fixed order a warm start goes nowhere new.
+    stop : callable
+        Says before every step whether to end here.
 
     Returns
     -------
@@ -71,6 +74,8 @@ def dca(
     minimise = convex_step(cost.g, cost.size)
     visited: list[Visited] = []
     for _ in range(MOST_STEPS):  # 3
+        if stop():
+            break
         slope = subgradient(order, f)  # 4
         chosen = minimise(slope, point, 0.1 * epsilon)  # 5
         point = np.zeros(cost.size)

@@ -1,6 +1,6 @@
 """Kelley's cutting planes for min over the unit cube of g^L(x) - <y, x>, the convex step of the paper's DCA.
 
-The LP holds x and t >= g^L(x) by the cuts found so far, ``t >= g(∅) + <s, x>`` for greedy subgradients s. Its value
+The LP holds x and t >= g^L(x) - g(∅) by the cuts found so far, ``t >= <s, x>`` for greedy subgradients s. Its value
 bounds the minimum from below, and every point is rounded to the best prefix of its order, which bounds it
 from above; the two meet after finitely many cuts.
 
@@ -17,19 +17,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.solvers.highs import LinearProgram
-from dagopt.submodular.lovasz import decreasing_order, subgradient
+from dagopt.submodular.bases import greedy_bases
+from dagopt.submodular.lovasz import decreasing_order
 
 __all__ = ["CuttingPlanes", "kelley"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-MOST_CUTS = 1000
+MOST_ROUNDS = 1000
+NEW_SHARE = 0.2  # of the last slope or point in the running means
+TIE = 1e-9  # coordinates closer than this are equal
 
 
 class CuttingPlanes:
     """Kelley's method for one g and any number of linear terms, one after the other.
 
     The cuts are about g alone, so they serve every linear term: DCA changes only that from step to step.
+
+    Two things make the rounds fewer, about five times. At a vertex of the LP most coordinates are 0 or 1, and every
+    order of the equal ones gives a valid cut at the same point: they come by what they seem to gain, the linear term
+    less a running mean of the slopes. And each round also cuts at two points inside the cube, the running mean of the
+    LP's points and the middle between the last one and the best set, as the LP's points jump from corner to corner.
 
     Parameters
     ----------
@@ -40,12 +48,13 @@ class CuttingPlanes:
     """
 
     def __init__(self, chain: Callable[[Ints], Floats], size: int) -> None:
-        self._chain = chain
+        self._greedy = greedy_bases(chain)
         self._size = size
         self._program = LinearProgram(maximise=False)
         for _ in range(size):
             self._program.add_column(0.0, 0.0, 1.0)
         self._columns = [*range(size), self._program.add_column(1.0, -np.inf, np.inf)]
+        self._slopes: Floats | None = None  # their running mean
 
     def __call__(self, linear: Floats, start: Floats, tolerance: float) -> Ints:
         """Return a set that minimises g(J) - Σ_{j in J} linear_j, up to the tolerance.
@@ -53,22 +62,38 @@ class CuttingPlanes:
         Its elements come in the order of the point that was rounded to it; the first cut is at ``start``.
         """
         self._program.set_costs(0, -linear)
-        point = start
         best_value, best_set = np.inf, np.empty(0, dtype=np.int64)
-        for _ in range(MOST_CUTS):
-            order = decreasing_order(point)
-            values = self._chain(order)
-            reduced = values - np.concatenate([[0.0], np.cumsum(linear[order])])
-            k = int(np.argmin(reduced))
-            if reduced[k] < best_value:
-                best_value, best_set = float(reduced[k]), order[:k]
-            slope = subgradient(order, values)
-            self._program.add_row(float(values[0]), np.inf, self._columns, np.append(-slope, 1.0))
+        points, mean = [start], start
+        for _ in range(MOST_ROUNDS):
+            for point in points:
+                order = self._order(point, linear)
+                value, length = self._cut(order, linear)
+                if value < best_value:
+                    best_value, best_set = value, order[:length]
             solution = self._program.solve()
             if best_value - solution.value <= tolerance:
                 break
             point = solution.point[: self._size]
+            mean = (1 - NEW_SHARE) * mean + NEW_SHARE * point
+            middle = 0.5 * point
+            middle[best_set] += 0.5
+            points = [point, middle, mean]
         return best_set
+
+    def _cut(self, order: Ints, linear: Floats) -> tuple[float, int]:
+        """Add the cut of an order; return the least value among its prefixes, and that prefix's length."""
+        base, value, length = self._greedy(order, linear)
+        slope = base + linear
+        self._slopes = slope if self._slopes is None else (1 - NEW_SHARE) * self._slopes + NEW_SHARE * slope
+        self._program.add_row(0.0, np.inf, self._columns, np.append(-slope, 1.0))
+        return value, length
+
+    def _order(self, point: Floats, linear: Floats) -> Ints:
+        """Return the positions by decreasing coordinate, equals by what they seem to gain."""
+        if self._slopes is None:
+            return decreasing_order(point)
+        gain = np.argsort(self._slopes - linear, kind="stable")
+        return decreasing_order(np.round(point / TIE), gain)
 
 
 def kelley(chain: Callable[[Ints], Floats], linear: Floats, start: Floats, tolerance: float) -> Ints:

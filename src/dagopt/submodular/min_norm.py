@@ -12,20 +12,18 @@ Pacific Journal of Optimization 7.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.kernels import min_norm as kernels
-from dagopt.submodular.lovasz import subgradient
+from dagopt.submodular.bases import SetFunction, base_of_chain, gaussian_form
 
 __all__ = ["min_norm", "min_norm_of_chains"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-SetFunction = Callable[[Ints], Floats]
 
 MOST_VERTICES = 2000
 TINY_WEIGHT = 1e-12
@@ -36,7 +34,7 @@ def min_norm(g: SetFunction, linear: Floats, start: Floats, tolerance: float) ->
 
     For the g of a Gaussian reduced cost the whole algorithm is one compiled kernel.
     """
-    form = getattr(getattr(g, "__self__", None), "gaussian_form", None)
+    form = gaussian_form(g)
     if form is not None:
         order = np.argsort(-start, kind="stable")
         compiled: Any = kernels.min_norm_gaussian
@@ -52,12 +50,10 @@ def min_norm_of_chains(chain: SetFunction, linear: Floats, start: Floats, tolera
     def vertex(order: Ints) -> Floats:
         """Return the greedy base of an order, and remember the best prefix on the way."""
         nonlocal best_value, best_set
-        values = chain(order)
-        reduced = values - values[0] - np.concatenate([[0.0], np.cumsum(linear[order])])
-        k = int(np.argmin(reduced))
-        if reduced[k] < best_value:
-            best_value, best_set = float(reduced[k]), order[:k]
-        return subgradient(order, reduced)
+        base, value, length = base_of_chain(chain, order, linear)
+        if value < best_value:
+            best_value, best_set = value, order[:length]
+        return base
 
     point = vertex(order)
     vertices = point[None, :].copy()

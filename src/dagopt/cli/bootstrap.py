@@ -1,0 +1,124 @@
+"""The command ``dagopt bootstrap``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dagopt.cli import options as shared
+from dagopt.cli.knowledge import constraints_from
+from dagopt.cli.output import require_picture, write_picture
+from dagopt.cli.show import in_flags, print_json, print_table
+from dagopt.errors import InputError
+
+if TYPE_CHECKING:
+    from dagopt.agreement import Bootstrap
+
+__all__ = ["bootstrap"]
+
+MOST_EDGES_SHOWN = 60
+LEAST_SHOWN = 0.05
+
+
+def bootstrap(
+    data: shared.Data,
+    resamples: Annotated[int, typer.Option(min=1, help="How many resamples to learn from.")] = 100,
+    method: Annotated[str, typer.Option(help="As in learn; auto is exact or order.")] = "auto",
+    score: shared.ScoreName = "bic",
+    convention: shared.Convention = "paper",
+    ess: shared.Ess = 1.0,
+    max_parents: shared.MaxParents = None,
+    required: shared.Required = None,
+    forbidden: shared.Forbidden = None,
+    tiers: shared.Tiers = None,
+    knowledge: shared.KnowledgeFile = None,
+    fraction: Annotated[float, typer.Option(help="Rows of a resample, as a share of all rows.")] = 1.0,
+    replace: Annotated[bool, typer.Option("--replace/--no-replace", help="Draw rows with replacement or not.")] = True,
+    threshold: Annotated[float, typer.Option(help="How often a pair is joined to be in the consensus.")] = 0.5,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds; the resamples done by then count.")] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
+    jobs: shared.Jobs = None,
+    out: Annotated[Path | None, typer.Option(help="Table to write: from, to, strength, directions (.csv).")] = None,
+    graph: Annotated[Path | None, typer.Option(help="Graph file for the consensus.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Picture of the consensus (.png, .svg).")] = None,
+    quiet: shared.Quiet = False,
+    columns: shared.Columns = None,
+    kind: shared.Kind = "auto",
+    discretize: shared.Discretize = None,
+    bins: shared.Bins = 3,
+    missing: shared.Missing = "error",
+    na: shared.Na = None,
+    as_json: shared.Json = False,
+) -> None:
+    """Learn from resampled rows again and again, and show how often each edge is learned.
+
+    **Examples:**
+
+    `dagopt bootstrap data.csv`
+
+    `dagopt bootstrap data.csv --resamples 200 --out edges.csv --graph consensus.dot --plot consensus.png`
+
+    Exit code 0, also when the time limit ended the run, which is then said; 2 if the input is bad.
+    """
+    from dagopt.bootstrapping import bootstrap as resampled
+    from dagopt.errors import checked_number
+    from dagopt.graph.formats import write_graph
+
+    require_picture(plot)
+    if checked_number("threshold", threshold) > 1:
+        raise InputError(f"expected threshold= a share, at most 1, but got {threshold}; change the option")
+    found = resampled(
+        data,
+        resamples,
+        method=method,
+        score=score,
+        convention=convention,  # type: ignore[arg-type]
+        equivalent_sample_size=ess,
+        constraints=constraints_from(required or [], forbidden or [], tiers, knowledge),
+        max_parents=max_parents,
+        fraction=fraction,
+        replace=replace,
+        random_state=seed,
+        n_jobs=jobs,
+        time_limit=time_limit,
+        progress=not quiet,
+        **shared.data_options(columns, kind, discretize, bins, missing, na),
+    )
+    if not quiet:
+        for finding in found.result.findings:
+            typer.echo(f"warning: {in_flags(finding.line)}", err=True)
+    files = [path for path in (out, graph, plot) if path is not None]
+    if out is not None:
+        found.to_csv(out)
+    if graph is not None:
+        write_graph(found.consensus(threshold), graph)
+    if plot is not None:
+        write_picture(lambda: found.plot(threshold=threshold), plot)
+    if as_json:
+        consensus = found.consensus(threshold).directed_edges if found.n_done else []
+        edges = [list(edge) for edge in consensus]
+        print_json(found.to_dict() | {"consensus": edges, "files": [str(file) for file in files]})
+    else:
+        _tell(found, threshold, files)
+
+
+def _tell(found: Bootstrap, threshold: float, files: list[Path]) -> None:
+    typer.echo(found.summary())
+    edges = found.edges
+    often = edges[edges["strength"] >= LEAST_SHOWN]
+    if len(often):
+        typer.echo("")
+        shown = often.assign(learned=["yes" if learned else "" for learned in often["learned"]])
+        print_table(shown.head(MOST_EDGES_SHOWN), "Pairs")
+    hidden = len(edges) - min(len(often), MOST_EDGES_SHOWN)
+    if hidden > 0:
+        typer.echo(f"... and {hidden} pairs that were joined less often; --out or --json has them all")
+    if found.n_done:
+        consensus = found.consensus(threshold)
+        typer.echo(
+            f"\nconsensus: {consensus.n_edges} edges of pairs joined in {threshold:.0%} or more; --graph writes it"
+        )
+    for file in files:
+        typer.echo(f"wrote {file}")

@@ -1,0 +1,85 @@
+"""The command ``dagopt fit``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dagopt.cli.options import Bins, Columns, Data, Discretize, Json, Kind, Missing, Na, data_options
+from dagopt.cli.show import in_flags, print_json, print_table
+from dagopt.errors import InputError
+
+if TYPE_CHECKING:
+    from dagopt.parameters import FittedNetwork
+
+__all__ = ["fit"]
+
+MOST_ROWS_SHOWN = 60
+
+
+def fit(
+    data: Data,
+    graph: Annotated[str, typer.Argument(help="File with a DAG (see convert), or a model string such as '[A][B|A]'.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write the network: .json, .csv, or .bif for discrete data.")
+    ] = None,
+    ess: Annotated[float, typer.Option(help="Rows of prior weight that smooth the tables of discrete data.")] = 0.0,
+    columns: Columns = None,
+    kind: Kind = "auto",
+    discretize: Discretize = None,
+    bins: Bins = 3,
+    missing: Missing = "error",
+    na: Na = None,
+    as_json: Json = False,
+) -> None:
+    """Fit the parameters of a DAG: regression equations, or tables of probabilities, with standard errors.
+
+    **Examples:** `dagopt fit data.csv graph.dot`, `dagopt fit data.csv graph.dot --out network.bif --ess 1`
+    """
+    from dagopt.parameters import fit as fitted_to
+
+    if out is not None:
+        _require_suffix(out)
+    reading = data_options(columns, kind, discretize, bins, missing, na)
+    fitted = fitted_to(data, graph, equivalent_sample_size=ess, **reading)
+    if out is not None:
+        _write(fitted, out)
+    if as_json:
+        print_json(fitted.to_dict() | {"files": [] if out is None else [str(out)]})
+        return
+    _tell(fitted)
+    if out is not None:
+        typer.echo(f"\nwrote {out}")
+
+
+def _require_suffix(out: Path) -> None:
+    if out.suffix not in (".json", ".csv", ".bif"):
+        raise InputError(f"expected --out with the suffix .json, .csv or .bif but got {str(out)!r}; rename it")
+
+
+def _write(fitted: FittedNetwork, out: Path) -> None:
+    from dagopt.data.writing import write_frame
+    from dagopt.parameters import FittedDiscrete
+
+    if out.suffix == ".csv":
+        write_frame(fitted.parameters, out)
+    elif out.suffix == ".json":
+        fitted.to_json(out)
+    elif isinstance(fitted, FittedDiscrete):
+        fitted.to_bif(out)
+    else:
+        raise InputError("BIF holds tables of discrete columns, but the table is continuous; write --out *.json")
+
+
+def _tell(fitted: FittedNetwork) -> None:
+    parameters = fitted.parameters
+    print_table(parameters.head(MOST_ROWS_SHOWN), "Parameters")
+    if len(parameters) > MOST_ROWS_SHOWN:
+        typer.echo(f"... and {len(parameters) - MOST_ROWS_SHOWN} more; --out or --json has them all")
+    typer.echo("")
+    print_table(fitted.nodes, "Columns")
+    typer.echo(f"\nlog-likelihood {fitted.nodes['log_likelihood'].sum():.4f}, {fitted.n_samples} rows")
+    for note in fitted.notes:
+        typer.echo(f"note: {in_flags(note)}")

@@ -1,0 +1,122 @@
+"""The command ``dagopt path``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dagopt.cli import options as shared
+from dagopt.cli.knowledge import constraints_from
+from dagopt.cli.output import require_picture, write_picture
+from dagopt.cli.show import in_flags, print_json, print_table
+from dagopt.errors import InputError
+
+if TYPE_CHECKING:
+    from dagopt.penalty_path import PenaltyPath
+
+__all__ = ["path"]
+
+MOST_PAIRS_SHOWN = 60
+
+
+def path(
+    data: shared.Data,
+    penalties: Annotated[
+        str | None, typer.Option(help="Penalties of one parameter, separated by commas.", show_default="a grid")
+    ] = None,
+    points: Annotated[int, typer.Option(min=2, help="How many penalties the usual grid has.")] = 30,
+    method: Annotated[str, typer.Option(help="As in learn; auto is exact or order.")] = "auto",
+    score: Annotated[
+        str, typer.Option("--score", "--penalty", help="The score whose penalty is marked: bic, aic, or a penalty.")
+    ] = "bic",
+    convention: shared.Convention = "paper",
+    max_parents: shared.MaxParents = None,
+    required: shared.Required = None,
+    forbidden: shared.Forbidden = None,
+    tiers: shared.Tiers = None,
+    knowledge: shared.KnowledgeFile = None,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds; the penalties done by then count.")] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
+    jobs: shared.Jobs = None,
+    out: Annotated[Path | None, typer.Option(help="Table to write, a row a penalty (.csv).")] = None,
+    entries: Annotated[Path | None, typer.Option(help="Table of when each pair enters (.csv).")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Picture of the path (.png, .svg).")] = None,
+    quiet: shared.Quiet = False,
+    columns: shared.Columns = None,
+    kind: shared.Kind = "auto",
+    discretize: shared.Discretize = None,
+    bins: shared.Bins = 3,
+    missing: shared.Missing = "error",
+    na: shared.Na = None,
+    as_json: shared.Json = False,
+) -> None:
+    """Learn a DAG for each of many penalties, and show which edges enter when.
+
+    **Examples:**
+
+    `dagopt path data.csv`
+
+    `dagopt path data.csv --penalties 1,2,5,10,20 --out path.csv --plot path.png`
+
+    Exit code 0, also when the time limit ended the run, which is then said; 2 if the input is bad.
+    """
+    from dagopt.data.writing import write_frame
+    from dagopt.penalty_path import path as learned
+
+    require_picture(plot)
+    found = learned(
+        data,
+        None if penalties is None else _numbers(penalties),
+        n=points,
+        method=method,
+        score=score,
+        convention=convention,  # type: ignore[arg-type]
+        constraints=constraints_from(required or [], forbidden or [], tiers, knowledge),
+        max_parents=max_parents,
+        random_state=seed,
+        n_jobs=jobs,
+        time_limit=time_limit,
+        progress=not quiet,
+        **shared.data_options(columns, kind, discretize, bins, missing, na),
+    )
+    if not quiet and found.results:
+        for finding in found.results[0].findings:
+            typer.echo(f"warning: {in_flags(finding.line)}", err=True)
+    files = [path for path in (out, entries, plot) if path is not None]
+    if out is not None:
+        found.to_csv(out)
+    if entries is not None:
+        write_frame(found.entries, entries)
+    if plot is not None:
+        write_picture(found.plot, plot)
+    if as_json:
+        print_json(found.to_dict() | {"files": [str(file) for file in files]})
+    else:
+        _tell(found, files)
+
+
+def _numbers(text: str) -> list[float]:
+    """Return the numbers between commas."""
+    try:
+        return [float(part) for part in shared.listed(text)]
+    except ValueError:
+        raise InputError(f"expected --penalties numbers such as 1,2,5 but got {text!r}; correct them") from None
+
+
+def _tell(found: PenaltyPath, files: list[Path]) -> None:
+    typer.echo(found.summary())
+    if len(found.penalties):
+        typer.echo("")
+        proven = ["yes" if proven else "" for proven in found.table["proven"]]
+        print_table(found.table.assign(proven=proven), "Penalties")
+    pairs = found.entries
+    if len(pairs):
+        typer.echo("")
+        stays = ["" if value != value else f"{value:.4f}" for value in pairs["stays"]]
+        print_table(pairs.assign(stays=stays).head(MOST_PAIRS_SHOWN), "Pairs, the first to enter first")
+    if len(pairs) > MOST_PAIRS_SHOWN:
+        typer.echo(f"... and {len(pairs) - MOST_PAIRS_SHOWN} more pairs; --entries or --json has them all")
+    for file in files:
+        typer.echo(f"wrote {file}")

@@ -1,0 +1,58 @@
+"""Resamples of a table: rows drawn with or without replacement."""
+
+from __future__ import annotations
+
+from dataclasses import replace as with_fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.data.table import ContinuousTable, DiscreteTable, Table
+from dagopt.errors import InputError
+
+__all__ = ["resampled"]
+
+
+def resampled(
+    table: Table, rng: np.random.Generator, n_rows: int, *, replace: bool = True, least_distinct: int = 0
+) -> Table:
+    """Return a table of rows drawn at random.
+
+    Parameters
+    ----------
+    table : Table
+        Where the rows come from.
+    rng : Generator
+        What draws them.
+    n_rows : int
+        How many rows to draw.
+    replace : bool
+        Whether a row can be drawn more than once.
+    least_distinct : int
+        How many different rows a continuous table needs; fewer are an error.
+
+    Returns
+    -------
+    Table
+        Of a discrete table, the same distinct rows with new weights, those not drawn left out; the levels of the
+        columns stay, drawn or not.
+    """
+    if isinstance(table, ContinuousTable):
+        rows = np.sort(rng.choice(table.n_samples, n_rows, replace=replace))
+        distinct = int(np.count_nonzero(np.diff(rows))) + 1
+        if distinct < least_distinct:
+            raise InputError(
+                f"a resample has {distinct} different rows of {table.n_samples} but {least_distinct - 2} parents are "
+                f"allowed, so that some column would be fitted perfectly; set max_parents= or give more rows"
+            )
+        return ContinuousTable(table.names, table.values[rows])
+    weights = _weights(table, rng, n_rows, replace)
+    kept = np.flatnonzero(weights)
+    return with_fields(table, codes=np.ascontiguousarray(table.codes[:, kept]), weights=weights[kept])
+
+
+def _weights(table: DiscreteTable, rng: np.random.Generator, n_rows: int, replace: bool) -> NDArray[np.int64]:
+    """Return how often each distinct row is drawn: multinomial, or multivariate hypergeometric without replacement."""
+    if replace:
+        return rng.multinomial(n_rows, table.weights / table.n_samples).astype(np.int64)
+    return rng.multivariate_hypergeometric(table.weights, n_rows, method="marginals").astype(np.int64)

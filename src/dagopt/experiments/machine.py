@@ -1,0 +1,57 @@
+"""What a run was made on: cores, processor, memory and versions; no names of hosts or users."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+__all__ = ["machine", "peak_megabytes", "versions"]
+
+PACKAGES = ("numpy", "scipy", "numba", "highspy", "pyscipopt")
+
+
+@cache
+def machine() -> str:
+    """Return cores, processor, memory and system in a line."""
+    parts = [f"{os.cpu_count()} cores", _processor()]
+    try:
+        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        parts.append(f"{size / 2**30:.0f} GiB")
+    except (AttributeError, ValueError, OSError):
+        pass
+    return ", ".join([*parts, f"{platform.system()} {platform.machine()}"])
+
+
+@cache
+def versions(*others: str) -> str:
+    """Return the versions of Python, dagopt, what it rests on, and other packages."""
+    known = [f"python {platform.python_version()}"]
+    for package in ("dagopt", *PACKAGES, *others):
+        try:
+            known.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return ", ".join(known)
+
+
+def peak_megabytes() -> int | None:
+    """Return the most memory that this process has had, in MB of 10^6 bytes; None where that is not told."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(most / 1e6 if sys.platform == "darwin" else most * 1024 / 1e6)
+
+
+def _processor() -> str:
+    try:
+        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return found[1].strip() if found else platform.processor() or platform.machine()

@@ -1,0 +1,173 @@
+"""Why an edge is there, or is not, in plain words: what the score loses without it, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+__all__ = ["Alternative", "Explanation", "arrow"]
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """The best DAG in which two columns have some relation, against the learned DAG.
+
+    Attributes
+    ----------
+    relation : str
+        ``"a -> b"``, ``"b -> a"`` or ``"neither"``.
+    score : float or None
+        The best score found; None where there is none.
+    regret : float or None
+        The learned score less this one: what is lost. Below zero where the learned DAG is not the best.
+    proven : bool
+        Whether the figure is exact; else it is an upper estimate, as a search may miss better DAGs.
+    note : str
+        Why there is no figure, such as an edge that is required.
+    """
+
+    relation: str
+    score: float | None
+    regret: float | None
+    proven: bool
+    note: str = ""
+
+    def __str__(self) -> str:
+        if self.regret is None:
+            return self.note
+        how = "proven" if self.proven else "found by search"
+        if self.regret == 0:
+            return f"the same score ({how})"
+        if self.regret < 0:
+            return f"{-self.regret:.4f} higher ({how}): the learned DAG is not the best"
+        return f"{'' if self.proven else 'at most '}{self.regret:.4f} lower ({how})"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What the learned DAG says about two columns, and what it would cost to say something else.
+
+    Attributes
+    ----------
+    a, b : str
+        The columns.
+    edge : tuple of str or None
+        The edge (from, to) of the learned DAG, None if it does not join them.
+    score, score_label
+        The score of the learned DAG, and what it is.
+    proof : str
+        How the proof of the learned DAG stands.
+    compelled : bool or None
+        Whether the edge has this direction in every equivalent DAG; None without an edge.
+    fixed : bool or None
+        The same among those that the constraints allow.
+    local_loss : float or None
+        The score lost when the edge alone is dropped; without an edge, when the better one of the two that the DAG and
+        the constraints allow is added; None where neither is allowed.
+    forward, backward, neither : Alternative
+        The best DAGs with a → b, with b → a, and with no edge between the two.
+    """
+
+    a: str
+    b: str
+    edge: tuple[str, str] | None
+    score: float
+    score_label: str
+    proof: str
+    compelled: bool | None
+    fixed: bool | None
+    local_loss: float | None
+    forward: Alternative
+    backward: Alternative
+    neither: Alternative
+
+    @property
+    def reversed(self) -> Alternative | None:
+        """The best DAG with the learned edge the other way round; None without an edge."""
+        if self.edge is None:
+            return None
+        return self.backward if self.edge == (self.a, self.b) else self.forward
+
+    @property
+    def without(self) -> Alternative | None:
+        """The best DAG without the learned edge: with the reversed edge or with neither; None without an edge."""
+        reverse = self.reversed
+        if reverse is None:
+            return None
+        best = min(reverse, self.neither, key=lambda one: inf if one.regret is None else one.regret)
+        return replace(best, proven=reverse.proven and self.neither.proven)
+
+    def summary(self) -> str:
+        """Return the explanation in plain words."""
+        lines = [f"{self._what()}  (score {self.score:.4f}, {self.proof})"]
+        if self.edge is not None:
+            lines.append(f"direction   {self._direction()}")
+        lines.append(f"alone       {self._alone()}")
+        if self.edge is None:
+            shown = [self.forward, self.backward]
+        else:
+            assert self.reversed is not None
+            shown = [self.reversed, self.neither]
+        for one in shown:
+            what = "without an edge between them" if one is self.neither else f"with {one.relation}"
+            lines.append(f"best DAG {what}: {one}")
+        lines += [f"So: {sentence}" for sentence in self._verdict()]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        alternatives = {"forward": self.forward, "backward": self.backward, "neither": self.neither}
+        return {
+            "a": self.a,
+            "b": self.b,
+            "edge": None if self.edge is None else list(self.edge),
+            "score": self.score,
+            "score_label": self.score_label,
+            "proof": self.proof,
+            "compelled": self.compelled,
+            "fixed": self.fixed,
+            "local_loss": self.local_loss,
+            **{name: dict(vars(one)) for name, one in alternatives.items()},
+            "summary": self.summary(),
+        }
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _what(self) -> str:
+        if self.edge is None:
+            return f"{self.a} and {self.b} are not joined in the learned DAG"
+        return f"{arrow(*self.edge)} is in the learned DAG"
+
+    def _direction(self) -> str:
+        assert self.edge is not None
+        if self.compelled:
+            return "the same in every equivalent DAG"
+        if self.fixed:
+            return "fixed by the constraints; the data alone leave it open"
+        return f"open: equivalent DAGs have {arrow(*self.edge[::-1])}"
+
+    def _alone(self) -> str:
+        what = "this edge dropped" if self.edge is not None else "an edge added"
+        if self.local_loss is None:
+            return f"{what}, all else equal: not allowed"
+        change = "lost" if self.local_loss >= 0 else "gained"
+        return f"{what}, all else equal: {abs(self.local_loss):.4f} {change}"
+
+    def _verdict(self) -> list[str]:
+        """Return what follows, a sentence each."""
+        said = []
+        if self.edge is not None and self.neither.regret is not None and self.neither.regret > 0:
+            if self.neither.proven:
+                said.append(f"every DAG that does not join them scores at least {self.neither.regret:.4f} less.")
+            else:
+                said.append("no DAG that does not join them was found to score as well; another search might find one.")
+        if any((one.regret or 0.0) < 0 for one in (self.forward, self.backward, self.neither)):
+            said.append("there is a better DAG than the learned one; learn again with more search or method='exact'.")
+        return said
+
+
+def arrow(tail: str, head: str) -> str:
+    """Return an edge as text."""
+    return f"{tail} -> {head}"

@@ -1,0 +1,32 @@
+"""The essential graph of a DAG where knowledge fixes the direction of some edges."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.graph.cpdag import cpdag, meek_closure
+
+__all__ = ["essential_given"]
+
+
+def essential_given(adjacency: NDArray[np.int8], must: NDArray[np.bool_], may: NDArray[np.bool_]) -> NDArray[np.int8]:
+    """Return the essential graph of a DAG with the directions that knowledge fixes.
+
+    Parameters
+    ----------
+    adjacency : array of shape (n_nodes, n_nodes)
+        A DAG that obeys the knowledge.
+    must, may : bool arrays of the same shape
+        The edges that every DAG has, and those that one may have.
+
+    Returns
+    -------
+    ndarray of int8
+        An edge is undirected, ones both ways, only if equivalent DAGs with the required and without the forbidden
+        edges direct it either way (Meek's maximally oriented graph). Limits on the number of parents fix nothing.
+    """
+    essential = cpdag(adjacency)
+    fixed = (adjacency != 0) & (must | ~may.T)
+    essential[fixed.T] = 0
+    return meek_closure(essential)

@@ -1,0 +1,114 @@
+"""Cuts from small sets of nodes: where an LP point is no mixture of DAGs over them, an inequality that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.kernels import local_cuts as kernels
+from dagopt.master.separation import SUPPORT_TOLERANCE, ColumnArrays
+
+__all__ = ["LARGEST_SIZE", "LocalCut", "LocalSeparator"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SMALLEST_SIZE, LARGEST_SIZE = 3, 14  # pairs are clusters, and are in the LP from the start
+LEAST_VIOLATION = 0.01
+SUBSETS_A_WAVE = 32  # looked at before it is asked whether there are enough, whatever the number of threads
+SUBSETS_A_PIECE = 4
+WAYS = 2  # in which subsets grow from each pair: by mass alone, and with some chance
+CHANCE = 0.6
+
+
+class LocalCut(NamedTuple):
+    """The inequality Σ coefficient x ≤ 1.
+
+    Attributes
+    ----------
+    columns : int array
+        The columns with a coefficient.
+    coefficients : array
+        All positive.
+    violation : float
+        By how much the point violates it.
+    """
+
+    columns: Ints
+    coefficients: Floats
+    violation: float
+
+
+class LocalSeparator:
+    """Finds local cuts over subsets that grow from the arcs of an LP point.
+
+    Parameters
+    ----------
+    columns : ColumnArrays
+        The columns.
+    threads : ThreadPoolExecutor
+        Where kernels run.
+    largest : int
+        Nodes of the largest subsets.
+    wanted : int
+        Larger subsets are looked at only while fewer cuts are found.
+    random_state : int
+        Seed of the chance in the growth.
+    """
+
+    def __init__(
+        self, columns: ColumnArrays, threads: ThreadPoolExecutor, largest: int, wanted: int, random_state: int
+    ) -> None:
+        self._columns = columns
+        self._threads = threads
+        self._largest = min(largest, columns.n_nodes)
+        self._wanted = wanted
+        self._rng = np.random.default_rng(random_state)
+
+    def separate(self, values: Floats, stopped: Callable[[], bool]) -> list[LocalCut]:
+        """Return violated local cuts, those of small subsets first; ``stopped`` says when to come back early."""
+        columns = self._columns
+        some = np.flatnonzero(values > SUPPORT_TOLERANCE)
+        node, words, mass = columns.node[some], columns.words[some], values[some]
+        offsets = np.searchsorted(node, np.arange(columns.n_nodes + 1)).astype(np.int64)
+        arcs = np.zeros((columns.n_nodes, columns.n_nodes))
+        kernels.arc_mass(node, words, mass, arcs)
+        found: list[LocalCut] = []
+        for size in range(SMALLEST_SIZE, self._largest + 1):
+            for wave in self._waves(arcs, size):
+                tables = np.empty((len(wave), size << size))
+                pieces = [slice(k, k + SUBSETS_A_PIECE) for k in range(0, len(wave), SUBSETS_A_PIECE)]
+                violations = self._threads.map(
+                    lambda piece, wave=wave, tables=tables: kernels.local_cuts(
+                        words, mass, offsets, wave[piece], LEAST_VIOLATION, tables[piece]
+                    ),
+                    pieces,
+                )
+                violation = np.concatenate(list(violations))
+                found += [self._cut(wave[q], tables[q], violation[q]) for q in np.flatnonzero(violation)]
+                if len(found) >= self._wanted or stopped():
+                    return found
+        return found
+
+    def _waves(self, arcs: Floats, size: int) -> Iterator[Ints]:
+        """Yield subsets of a size, some at a time, in an order by chance."""
+        pairs = np.argwhere(np.triu(arcs + arcs.T > SUPPORT_TOLERANCE))
+        seeds = np.concatenate([pairs] * WAYS)
+        noise = np.ones((len(seeds), len(arcs)))
+        noise[len(pairs) :] += CHANCE * self._rng.random((len(seeds) - len(pairs), len(arcs)))
+        subsets = np.empty((len(seeds), size), dtype=np.int64)
+        count = kernels.grow_subsets(arcs, noise, seeds, size, subsets)
+        distinct = np.unique(np.sort(subsets[:count], axis=1), axis=0)
+        distinct = distinct[self._rng.permutation(len(distinct))]
+        for first in range(0, len(distinct), SUBSETS_A_WAVE):
+            yield distinct[first : first + SUBSETS_A_WAVE]
+
+    def _cut(self, subset: Ints, table: Floats, violation: float) -> LocalCut:
+        coefficient = np.empty(len(self._columns.node))
+        kernels.cut_row(self._columns.words, self._columns.offsets, subset, table, coefficient)
+        places = np.flatnonzero(coefficient > SUPPORT_TOLERANCE)
+        return LocalCut(places, coefficient[places], float(violation))

@@ -1,0 +1,67 @@
+"""Listed pricing: the least reduced cost over all parent sets up to a size, from a list of those that could matter.
+
+A set that has a subset with at least its score is not in the list: the subset meets no cluster that the set does not
+meet, so its reduced cost is at most the set's under any duals. For discrete data few sets are left, as the
+penalty grows with the product of the numbers of levels, and looking at each of them takes microseconds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.constraints import Knowledge
+from dagopt.exact.pool import Pool
+from dagopt.master.pool import Column, mask_of
+from dagopt.master.relaxation import MasterSolution, RestrictedMaster
+from dagopt.pricing.base import Priced
+from dagopt.stop import Deadline
+
+__all__ = ["ListedPricer"]
+
+COLUMNS_A_CALL = 20
+
+
+class ListedPricer:
+    """Prices a node by looking at every set of its list, so that what it finds is the least reduced cost.
+
+    Parameters
+    ----------
+    pool : Pool
+        All allowed parent sets up to a size that no subset equals or beats.
+    knowledge : Knowledge
+        What the pool covers; its limit on the number of parents may be lower than that of the problem.
+    tolerance : float
+        A reduced cost counts as negative below minus this.
+    """
+
+    def __init__(self, pool: Pool, knowledge: Knowledge, tolerance: float = 1e-6) -> None:
+        self.pool = pool
+        self.knowledge = knowledge
+        self._tolerance = tolerance
+
+    def forget(self) -> None:
+        """Do nothing: the list is the same however it is asked for."""
+
+    def candidates(self, node: int) -> NDArray[np.int64]:
+        """Return the nodes that may but need not be parents."""
+        return np.flatnonzero(self.knowledge.may[:, node] & ~self.knowledge.must[:, node])
+
+    def price(
+        self,
+        node: int,
+        master: RestrictedMaster,
+        lp: MasterSolution,
+        start: NDArray[np.float64],
+        deadline: Deadline,
+    ) -> Priced:
+        """Return the columns with the least reduced costs; the start point is not needed."""
+        masks, scores = self.pool.masks[node], self.pool.scores[node]
+        costs = lp.node_duals[node] - scores
+        for k in np.flatnonzero(lp.cluster_duals > 0):
+            cluster = master.clusters[k]
+            if node in cluster:
+                costs[(masks & mask_of(cluster)) != 0] += lp.cluster_duals[k]
+        best = np.argsort(costs, kind="stable")[:COLUMNS_A_CALL]
+        columns = [Column(node, int(masks[k]), float(scores[k])) for k in best[costs[best] < -self._tolerance].tolist()]
+        return Priced(columns, float(min(costs[best[0]], 0.0)), True)

@@ -1,0 +1,204 @@
+"""Exact pricing of Gaussian data by a mixed-integer nonlinear program (Cussens 2023, CLeaR), for few nodes.
+
+The parents that a node must have are regressed out first. What remains is a node with variance v₀, candidates with
+covariance A and covariances c with the node. With parents J the residual variance is v(J) = v₀ - c_J' A_JJ⁻¹ c_J, least
+for all candidates, and with coefficients b it is v(b) = v_min + |U b - d|², A = U'U, U'd = c.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+
+from dagopt.data.table import ContinuousTable
+from dagopt.errors import InputError
+from dagopt.master.pool import Column, mask_of
+from dagopt.master.relaxation import MasterSolution, RestrictedMaster
+from dagopt.pricing.base import Priced
+from dagopt.problem import Problem
+from dagopt.scores.gaussian import GaussianScore
+from dagopt.solvers.scip_pricing import PricingProgram, solve_pricing
+from dagopt.stop import Deadline
+
+__all__ = ["GAP", "MinlpPricer", "Proven", "Regression", "check_problem"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+GAP = 1e-4  # of a reduced cost, up to which SCIP proves it
+LEAST_VARIANCE = 1e-6  # share of a column that the others must leave: below it SCIP's numbers are not safe
+
+
+class Proven(NamedTuple):
+    """What pricing found, and a number that no reduced cost of the node is below."""
+
+    priced: Priced
+    lower: float
+
+
+class Regression(NamedTuple):
+    """The regression of a node on its candidates, what it must have taken out.
+
+    Attributes
+    ----------
+    factor, target : array
+        U and d.
+    variance : float
+        v₀, without candidates.
+    least_variance : float
+        v_min, with all candidates.
+    """
+
+    factor: Floats
+    target: Floats
+    variance: float
+    least_variance: float
+
+    @classmethod
+    def of(cls, correlation: Floats, node: int, base: Ints, candidates: Ints) -> Regression:
+        """Return the regression of a node that always has the parents ``base``."""
+        order = np.concatenate([base, candidates, [node]])
+        whole = cholesky(correlation[np.ix_(order, order)])  # the lower right of it belongs to what base leaves
+        free = whole[len(base) :, len(base) :]
+        target = free[:-1, -1]
+        least = float(free[-1, -1] ** 2)
+        return cls(free[:-1, :-1], target, least + float(target @ target), least)
+
+    def coefficient_bounds(self) -> Floats:
+        r"""Return M with |b_j| <= M_j in the regression on any set of candidates, M_j² = (v₀ - v_min) (A⁻¹)_jj.
+
+        Notes
+        -----
+        *Proof.* Take a set J with j. Leaving j out raises the residual variance by b_j² v(j | J - j), with v(j | S)
+        the variance of j that S leaves:
+
+        .. math:: b_j^2 \, v(j | J - j) = v(J - j) - v(J) \le v_0 - v_{min} .
+
+        More regressors leave less, so v(j | J - j) is at least the variance that all other candidates leave of j,
+        which is 1 / (A⁻¹)_jj.
+        """
+        inverse = solve_triangular(self.factor, np.eye(len(self.factor)))
+        return np.asarray(np.sqrt((self.variance - self.least_variance) * (inverse**2).sum(axis=1)), dtype=np.float64)
+
+
+class MinlpPricer:
+    """Prices a node by an MINLP on SCIP: the least reduced cost, proven up to ``gap``.
+
+    Every set among SCIP's solutions with a negative reduced cost is a column; scores and reduced costs are computed
+    from the sets, not taken from SCIP.
+
+    Parameters
+    ----------
+    problem : Problem
+        A penalised Gaussian likelihood, and knowledge.
+    tolerance : float
+        A reduced cost counts as negative below minus this.
+    gap : float
+        SCIP stops when the least reduced cost is known up to this; sets above minus this are not looked for.
+    seconds : float, optional
+        Limit for one call; the bound that SCIP has by then still holds.
+
+    Attributes
+    ----------
+    solved, stopped : int
+        How many calls came to their end, and how many did not.
+    """
+
+    def __init__(
+        self, problem: Problem, tolerance: float = 1e-6, gap: float = GAP, seconds: float | None = None
+    ) -> None:
+        self._score, self._correlation = check_problem(problem)
+        self._knowledge = problem.knowledge
+        self._tolerance = tolerance
+        self._gap = gap
+        self._seconds = seconds
+        self.solved = self.stopped = 0
+
+    def candidates(self, node: int) -> Ints:
+        """Return the nodes that may but need not be parents."""
+        return np.flatnonzero(self._knowledge.may[:, node] & ~self._knowledge.must[:, node])
+
+    def price(
+        self, node: int, master: RestrictedMaster, lp: MasterSolution, start: Floats, deadline: Deadline
+    ) -> Priced:
+        """Return the columns that SCIP came by; the start point is not needed."""
+        return self.prove(node, master, lp, deadline).priced
+
+    def prove(self, node: int, master: RestrictedMaster, lp: MasterSolution, deadline: Deadline) -> Proven:
+        """Return the columns that SCIP came by, and a bound on the reduced costs of all allowed sets."""
+        base, candidates = np.flatnonzero(self._knowledge.must[:, node]), self.candidates(node)
+        penalties = self._penalties(node, len(base), len(candidates))
+        without = master.reduced_cost(self._column(node, base), lp)
+        if len(penalties) < 2:
+            return Proven(Priced([], min(without, 0.0), True), min(without, 0.0))
+        regression = Regression.of(self._correlation, node, base, candidates)
+        half, scale = 0.5 * self._score.n_samples, math.sqrt(regression.least_variance)
+        ratio = regression.variance / regression.least_variance
+        offset = without - half * math.log(ratio)  # reduced cost = offset + objective, and the objective is >= 0
+        program = PricingProgram(
+            half,
+            regression.factor / scale,
+            regression.target / scale,
+            ratio,
+            regression.coefficient_bounds(),
+            penalties,
+            self._clusters(node, base, candidates, master, lp),
+        )
+        cutoff = -self._gap - offset
+        if cutoff <= 0:
+            self.solved += 1
+            return Proven(Priced([], min(without, 0.0), True), min(offset, 0.0))
+        outcome = solve_pricing(program, cutoff, self._gap, self._seconds, deadline)
+        self.solved, self.stopped = self.solved + outcome.complete, self.stopped + (not outcome.complete)
+        found = [self._column(node, np.concatenate([base, candidates[list(own)]])) for own in outcome.sets]
+        costs = [master.reduced_cost(column, lp) for column in found]
+        columns = [column for column, cost in zip(found, costs, strict=True) if cost < -self._tolerance]
+        least = min(0.0, without, *costs)
+        return Proven(Priced(columns, least, outcome.complete), min(max(outcome.bound, 0.0) + offset, least))
+
+    def _column(self, node: int, parents: Ints) -> Column:
+        return Column(node, mask_of(parents), self._score.local(node, parents))
+
+    def _penalties(self, node: int, base: int, size: int) -> Floats:
+        """Return what 0, 1, ... more parents cost, to the largest number that is allowed and finite."""
+        most = min(int(self._knowledge.at_most[node]) - base, size)
+        costs = np.array([self._score.penalty(node, range(base + k)) for k in range(most + 1)])
+        return np.asarray(costs[np.isfinite(costs)] - costs[0], dtype=np.float64)
+
+    def _clusters(
+        self, node: int, base: Ints, candidates: Ints, master: RestrictedMaster, lp: MasterSolution
+    ) -> list[tuple[list[int], float]]:
+        """Return the candidates in each cluster that only they can meet, with its dual; equal ones are added up."""
+        duals: dict[tuple[int, ...], float] = {}
+        for cluster, dual in zip(master.clusters, lp.cluster_duals, strict=True):
+            if node in cluster and dual > 0 and not cluster.intersection(base.tolist()):
+                met = tuple(k for k, j in enumerate(candidates) if int(j) in cluster)
+                duals[met] = duals.get(met, 0.0) + float(dual)
+        return [(list(met), dual) for met, dual in duals.items() if met]
+
+
+def check_problem(problem: Problem) -> tuple[GaussianScore, Floats]:
+    """Return score and correlations of a problem that the program fits, or raise the error that says why not."""
+    score, table = problem.score, problem.table
+    if not isinstance(score, GaussianScore) or not isinstance(table, ContinuousTable):
+        remedy = "use score='bic', 'aic', 'loglik' or a penalty"
+        if not isinstance(table, ContinuousTable):
+            remedy = "use method='cg-dca' or 'exact', which take discrete data"
+        raise InputError(
+            f"CG-MINLP needs continuous data with a penalised Gaussian likelihood but the score is {score.label}; {remedy}"
+        )
+    try:
+        inverse = np.linalg.inv(cholesky(table.correlation))
+        left = 1.0 / (inverse**2).sum(axis=1)
+    except np.linalg.LinAlgError:
+        left = np.zeros(problem.n_nodes)
+    if left.min() < LEAST_VARIANCE:
+        raise InputError(
+            f"CG-MINLP needs columns of which the others leave at least {LEAST_VARIANCE:g} of the variance but they leave "
+            f"{left.min():.1e} of {problem.names[int(left.argmin())]!r}; leave it out, give more rows, or use method='exact'"
+        )
+    return score, table.correlation

@@ -1,0 +1,109 @@
+"""The parameters of the DAG as the report shows them: an equation or a table of probabilities a node."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from dagopt.errors import InputError
+from dagopt.parameters import FittedDiscrete, FittedGaussian, FittedNetwork
+from dagopt.parameters.fitting import n_estimates
+from dagopt.report.labels import label
+from dagopt.result import Result
+
+__all__ = ["coefficients", "estimates", "fitted_or_why"]
+
+MOST_CELLS = 1_000_000  # of all tables together; beyond, nothing is fitted without being asked for
+MOST_CONFIGURATIONS = 64  # rows of a table that are shown
+MOST_LEVELS = 12  # levels of a column that are shown
+
+
+def fitted_or_why(result: Result) -> tuple[FittedNetwork | None, str]:
+    """Return the fitted network of a result, or None and the reason why there is none."""
+    if result.problem is None:
+        return None, "there are no data to fit parameters to"
+    if result.dag is None:
+        return None, "the learned graph has no DAG to fit"
+    cells = n_estimates(result.problem.table, nx.to_numpy_array(result.dag, dtype=np.int8))
+    if cells > MOST_CELLS:
+        return None, f"the tables of probabilities have {cells:,} cells; result.fit() makes them"
+    try:
+        return result.fit(), ""
+    except InputError as error:
+        return None, str(error)
+
+
+def coefficients(fitted: FittedNetwork | None) -> dict[tuple[int, int], dict[str, float]]:
+    """Return the figures of each edge (parent, node) of a Gaussian network; none for other networks."""
+    if not isinstance(fitted, FittedGaussian):
+        return {}
+    found = {}
+    for node, (parents, one) in enumerate(zip(fitted.parents, fitted.regressions, strict=True)):
+        for parent, slope, error in zip(parents, one.estimates[1:], one.standard_errors[1:], strict=True):
+            named = {"coefficient": float(slope), "standard error": float(error)}
+            found[parent, node] = {name: value for name, value in named.items() if math.isfinite(value)}
+    return found
+
+
+def estimates(fitted: FittedNetwork | None, n_nodes: int) -> list[dict[str, Any]]:
+    """Return for each node what the page shows of its parameters, as plain values; empty where there are none."""
+    if isinstance(fitted, FittedGaussian):
+        return [_equation(fitted, node) for node in range(n_nodes)]
+    if isinstance(fitted, FittedDiscrete):
+        return [_table(fitted, node) for node in range(n_nodes)]
+    return [{} for _ in range(n_nodes)]
+
+
+def _equation(fitted: FittedGaussian, node: int) -> dict[str, Any]:
+    """Return the terms of a regression, each with parent (None for the intercept), estimate, error and p-value."""
+    one = fitted.regressions[node]
+    terms = zip([None, *fitted.parents[node]], one.estimates, one.standard_errors, one.p_values, strict=True)
+    return {
+        "terms": [[parent, *(_short(value) for value in values)] for parent, *values in terms],
+        "variance": _short(one.variance),
+        "rSquared": _short(one.r_squared),
+    }
+
+
+def _table(fitted: FittedDiscrete, node: int) -> dict[str, Any]:
+    """Return a table's rows: the parents' levels, the rows of data, and a probability and its error for each level.
+
+    Of a long table the configurations with most data are kept, of a wide one the most frequent levels.
+    """
+    table, counts = fitted.network.tables[node], fitted.counts[node]
+    flat = table.reshape(-1, table.shape[-1])
+    errors = fitted.standard_errors(node).reshape(flat.shape)
+    totals = counts.sum(axis=-1).ravel()
+    rows = _largest(totals, MOST_CONFIGURATIONS)
+    kept = _largest(counts.reshape(flat.shape).sum(axis=0), MOST_LEVELS)
+    places = np.array(np.unravel_index(rows, table.shape[:-1])).T if fitted.parents[node] else [()] * len(rows)
+    levels = fitted.network.levels
+    return {
+        "given": list(fitted.parents[node]),
+        "levels": [label(levels[node][k]) for k in kept],
+        "rows": [
+            [
+                [label(levels[i][k]) for i, k in zip(fitted.parents[node], place, strict=True)],
+                int(totals[row]),
+                [_short(p) for p in flat[row, kept]],
+                [_short(error) for error in errors[row, kept]],
+            ]
+            for row, place in zip(rows, places, strict=True)
+        ],
+        "configurations": len(flat),
+        "unseen": int((totals == 0).sum()),
+        "allLevels": len(levels[node]),
+    }
+
+
+def _largest(values: np.ndarray[Any, Any], most: int) -> np.ndarray[Any, Any]:
+    """Return the positions of the largest values, in order of position."""
+    return np.sort(np.argsort(-values, kind="stable")[:most])
+
+
+def _short(value: float) -> float | None:
+    """Return a number to five digits, None where it is not known."""
+    return float(f"{value:.5g}") if math.isfinite(value) else None

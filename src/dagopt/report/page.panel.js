@@ -1,0 +1,132 @@
+/* ---- the panel beside the graph: what is known of the chosen column or edge ---- */
+function make(tag, text, kind) {
+  const element = document.createElement(tag);
+  if (text !== undefined && text !== null) element.textContent = text;
+  if (kind) element.className = kind;
+  return element;
+}
+function shown(value) {
+  const size = Math.abs(value);
+  if (size > 0 && (size < 1e-4 || size >= 1e9)) return value.toExponential(2);
+  return value.toLocaleString("en",
+    size >= 1 || size === 0 ? { minimumFractionDigits: 2, maximumFractionDigits: 2 } : { maximumSignificantDigits: 3 });
+}
+const plural = (count, one, many) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+function nameButton(k) {
+  const button = make("button", data.names[k], "name");
+  button.type = "button";
+  button.title = data.names[k];
+  button.addEventListener("click", () => { choose({ node: k }); bringIntoView(k, false); });
+  return button;
+}
+const largest = Math.max(...data.edges.map((edge) => edge.strength ?? 0), 0);
+function strengthBar(value) {
+  const bar = make("span", undefined, "bar");
+  bar.style.width = `${(100 * Math.max(value, 0) / largest).toFixed(1)}%`;
+  return bar;
+}
+function listOf(title, items) {
+  const head = make("h3", title);
+  panel.append(head);
+  if (!items.length) { panel.append(make("p", "none", "hint")); return; }
+  if (items.some(([, k]) => data.edges[k].strength !== null)) head.append(make("span", "score gained", "aside"));
+  const list = make("ul");
+  for (const [node, k] of items) {
+    const item = make("li"), strength = data.edges[k].strength;
+    item.append(nameButton(node));
+    if (strength !== null) item.append(make("span", shown(strength), "number"), strengthBar(strength));
+    list.append(item);
+  }
+  panel.append(list);
+}
+function figures(pairs) {
+  if (!pairs.length) return;
+  const list = make("dl");
+  for (const [name, value] of pairs) list.append(make("dt", name), make("dd", shown(value), "number"));
+  panel.append(list);
+}
+function tableOf(label, heads, rows) { // heads: [text or element, whether a figure]; cells: text or element
+  const table = make("table"), head = table.createTHead().insertRow(), body = table.createTBody();
+  for (const [content, figure] of heads) {
+    const cell = make("th", undefined, figure ? "figure" : "");
+    cell.scope = "col";
+    cell.append(content);
+    head.append(cell);
+  }
+  for (const cells of rows) {
+    const row = body.insertRow();
+    cells.forEach((content, c) => {
+      const cell = make("td", undefined, heads[c][1] ? "figure" : "");
+      cell.append(content);
+      row.append(cell);
+    });
+  }
+  const frame = make("div", undefined, "scroll");
+  frame.tabIndex = 0;
+  frame.setAttribute("role", "group");
+  frame.setAttribute("aria-label", label);
+  frame.append(table);
+  panel.append(frame);
+}
+const inDag = () => essential ? ", in the DAG" : "";
+function equation(fit) {
+  panel.append(make("h3", "Equation" + inDag()));
+  const p = (value) => value === null ? "–" : value < 0.001 ? "<0.001" : value.toFixed(3);
+  const pair = (estimate, error) => { // both to two digits of the error
+    if (!error) return [shown(estimate), "–"];
+    const decimals = 1 - Math.floor(Math.log10(error));
+    if (decimals > 6 || decimals < -2) return [shown(estimate), shown(error)];
+    const places = Math.max(decimals, 0), format = { minimumFractionDigits: places, maximumFractionDigits: places };
+    return [estimate.toLocaleString("en", format), error.toLocaleString("en", format)];
+  };
+  tableOf("Coefficients", [["Term", false], ["Estimate", true], ["Std. error", true], ["p", true]],
+    fit.terms.map(([parent, estimate, error, chance]) => [
+      parent === null ? "intercept" : nameButton(parent), ...pair(estimate, error), p(chance)]));
+  figures([["noise variance", fit.variance], ["share explained, R²", fit.rSquared]]);
+}
+function probabilities(fit) {
+  panel.append(make("h3", "Probabilities" + inDag()));
+  const cell = (p, error) => {
+    const both = make("span", p.toFixed(3));
+    if (error !== null) both.append(make("small", "±" + error.toFixed(3)));
+    return both;
+  };
+  tableOf("Probabilities", [...fit.given.map((i) => [nameButton(i), false]), ["Rows", true], ...fit.levels.map((l) => [l, true])],
+    fit.rows.map(([labels, count, chances, errors]) =>
+      [...labels, count.toLocaleString("en"), ...chances.map((p, k) => cell(p, errors[k]))]));
+  const said = [];
+  if (fit.rows.length < fit.configurations)
+    said.push(`${fit.rows.length} of ${plural(fit.configurations, "row", "rows")} shown, those with most data.`);
+  if (fit.levels.length < fit.allLevels)
+    said.push(`${fit.levels.length} of ${plural(fit.allLevels, "level", "levels")} shown, the most frequent.`);
+  if (fit.unseen)
+    said.push(`${plural(fit.unseen, "configuration", "configurations")} of the parents never seen: uniform.`);
+  if (said.length) panel.append(make("p", said.join(" "), "hint"));
+}
+function showNode(k) {
+  panel.append(make("h3", "Column"), make("strong", data.names[k]));
+  const of = (wanted) => around[k].filter((e) => side(e, k) === wanted).map((e) => [otherEnd(e, k), e]);
+  const lists = [["Parents", of("up")], ["Children", of("down")]];
+  if (essential) lists.push(["Joined, direction free", of("side")]);
+  for (const [title, items] of lists) listOf(title, items);
+  const { fit, figures: known } = data.nodes[k];
+  if (fit.terms) equation(fit);
+  if (fit.rows) probabilities(fit);
+  const pairs = Object.entries(known);
+  if (pairs.length) panel.append(make("h3", "Score" + inDag()));
+  figures(pairs);
+  return `${data.names[k]}: ` + lists.map(([title, items]) => `${title.toLowerCase()} ${items.length}`).join(", ");
+}
+function showEdge(k) {
+  const edge = data.edges[k];
+  panel.append(make("h3", isFree(k) ? "Edge, direction free" : "Edge"));
+  const line = make("p");
+  line.append(nameButton(edge.tail), isFree(k) ? " — " : " → ", nameButton(edge.head));
+  panel.append(line, make("p", edge.free
+    ? "It could point either way: graphs with either direction explain the data equally well."
+    : "It points this way in every graph that explains the data equally well.", "hint"));
+  const strength = edge.strength === null ? [] : [["score gained by it", edge.strength]];
+  figures([...strength, ...Object.entries(edge.figures)]);
+  if (strength.length) panel.append(make("p", "Score gained: what is lost when this edge alone is taken away.", "hint"));
+  return line.textContent;
+}
