@@ -25,7 +25,7 @@ from dagopt.trace import COLUMNS
 
 SOLVERS = ["dp", "scip", "gurobi"]
 NEEDS = {"scip": "pyscipopt", "gurobi": "gurobipy"}
-PLAIN = {name: False for name in ("order_start", "order_again", "price_incumbent", "start_integer")}
+PLAIN = dict.fromkeys(("order_start", "order_again", "price_incumbent", "start_integer"), False)
 FAST = {"convex_step": "min-norm", "pricing": "dca", **PLAIN}  # column generation alone
 LISTED = {"pricing": "listed", **PLAIN}
 

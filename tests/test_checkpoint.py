@@ -22,7 +22,7 @@ from dagopt.pricing.dca import DcaPricer
 OPTIONS = {
     "convex_step": "min-norm",
     "pricing": "dca",
-    **{name: False for name in ("order_start", "order_again", "price_incumbent", "start_integer")},
+    **dict.fromkeys(("order_start", "order_again", "price_incumbent", "start_integer"), False),
 }  # several passes
 
 

@@ -17,7 +17,7 @@ from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score
 from dagopt.stop import Deadline
-from exact.every_dag import class_scores, make_problem, names_of, totals
+from exact.every_dag import DISCRETE, class_scores, make_problem, names_of, totals
 
 
 def optimum(problem):
@@ -41,7 +41,7 @@ def known(n, seed):
 @pytest.mark.parametrize("seed", range(10))
 def test_optimum_is_that_of_the_recursion(kind, seed):
     """Over parent sets up to size 3, with knowledge in half of the cases."""
-    n = 8 + seed % 5
+    n = 7 + seed % (6 if kind in DISCRETE else 3)
     constraints = known(n, seed) if seed % 2 else Constraints(max_parents=3)
     problem = make_problem(kind, n, seed, constraints, 200)
     result = solve(problem)
@@ -142,7 +142,7 @@ def test_a_start_is_never_lost():
 def test_options_that_make_no_sense_are_refused(tmp_path):
     """The error names the option and the value."""
     problem = make_problem("gaussian", 5, 0)
-    with pytest.raises(dagopt.InputError, match=r"local_size .* at most 14 .* 20"):
+    with pytest.raises(dagopt.InputError, match=r"local_size .* at most 12 .* 20"):
         solve(problem, local_size=20)
     with pytest.raises(dagopt.InputError, match="n_best= a whole number >= 1"):
         solve(problem, n_best=0)

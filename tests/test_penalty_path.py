@@ -66,11 +66,11 @@ def test_parameters_and_likelihood_rise_as_the_penalty_falls(kind, method, reque
 
 
 def test_order_search_reaches_the_exact_path(numbers):
-    """On seven columns, each point found from the one before is the optimum or close to it."""
+    """On seven columns, each point found from the one before is the optimum or within 0.2 % of it."""
     along = dagopt.path(numbers, n=8, method="order", **QUIET)
     best = [exact(numbers, penalty) for penalty in along.penalties]
     assert not along.table["proven"].any()
-    np.testing.assert_allclose(along.table["score"], best, rtol=1e-4)
+    np.testing.assert_allclose(along.table["score"], best, rtol=2e-3)
     assert (along.table["score"] <= np.array(best) + 1e-7).all()
 
 

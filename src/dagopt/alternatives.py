@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from dagopt.auto import PATIENCE, SAFETY
 from dagopt.constraints import Knowledge
 from dagopt.errors import InputError
-from dagopt.exact.edge_regret import EdgeRegrets, edge_regrets, estimate_edge_regrets, solve_absent
-from dagopt.exact.solve import estimate_exact, memory_in_bytes
+from dagopt.exact.edge_regret import edge_regrets, estimate_edge_regrets
+from dagopt.exact.solve import memory_in_bytes
 from dagopt.exact.threads import Workers
 from dagopt.graph.acyclic_union import acyclic_union
 from dagopt.graph.cpdag import extend_pdag, meek_closure
@@ -157,46 +157,10 @@ def _fill_exact(
     both = [edge for a, b in pairs for edge in ((a, b), (b, a))]
     regrets = edge_regrets(problem, deadline, progress, effort.n_jobs, effort.memory_limit, both)
     for (a, b), own in zip(pairs, found, strict=True):
-        for relation, score in _told(regrets, a, b).items():
-            if score is not None and np.isfinite(score):
+        scores = (regrets.include[a, b], regrets.include[b, a], regrets.apart[a, b])
+        for relation, score in zip(RELATIONS, scores, strict=True):
+            if np.isfinite(score):
                 own.setdefault(relation, Best(float(score), True))
-    left = [(pair, own) for pair, own in zip(pairs, found, strict=True) if "neither" not in own]
-    if not left or not _repays(problem, len(left), effort, deadline):
-        return
-    for done, ((a, b), own) in enumerate(left):
-        progress.update("pairs apart", done / len(left))
-        apart = solve_absent(
-            problem,
-            *(a, b),
-            deadline=deadline,
-            progress=NoProgress(),
-            memory_limit=effort.memory_limit,
-            n_jobs=effort.n_jobs,
-        )
-        if apart is None or apart.score is None or apart.status != "optimal":
-            return
-        own["neither"] = Best(apart.score, True)
-
-
-def _told(regrets: EdgeRegrets, a: int, b: int) -> dict[Relation, float | None]:
-    return {
-        "forward": float(regrets.include[a, b]),
-        "backward": float(regrets.include[b, a]),
-        "neither": regrets.absent(a, b),
-    }
-
-
-def _repays(problem: Problem, count: int, effort: Effort, deadline: Deadline) -> bool:
-    """Say whether so many exact runs are wanted: asked for, or short enough together."""
-    if effort.method == "exact":
-        return True
-    cores = Workers(deadline, NoProgress(), effort.n_jobs).count
-    known = problem.knowledge
-    may = known.may.copy()
-    may[0, 1] = may[1, 0] = False  # any pair will do
-    one = replace(problem, knowledge=replace(known, may=may | known.must))
-    estimate = estimate_exact(one, memory_in_bytes(effort.memory_limit), cores)
-    return estimate.fits and SAFETY * estimate.seconds * count <= min(PATIENCE, deadline.remaining())
 
 
 def _fill_by_search(
@@ -275,7 +239,7 @@ def _repaired(problem: Problem, dag: Dag) -> Dag:
         for i in range(problem.n_nodes)
         for j, loss in _losses(problem, i, np.flatnonzero(dag[:, i] & known.may[:, i]))
     }
-    edges = [tuple(edge) for edge in np.argwhere(known.must).tolist()]
+    edges: list[Pair] = [(int(i), int(j)) for i, j in np.argwhere(known.must)]
     edges += sorted(worth, key=lambda edge: (-worth[edge], edge))
     return acyclic_union(edges, problem.n_nodes, known.at_most)
 

@@ -20,13 +20,13 @@ from dagopt.pricing.minlp import GAP, MinlpPricer, check_problem
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
+from dagopt.solvers.scip_pricing import SAFETY
 from dagopt.stop import Deadline
 from dagopt.trace import Trace
 
 __all__ = ["solve_cg_minlp"]
 
 ROUNDING = 1e-10  # of a score, as a share of it
-SAFETY = 1e-5  # of SCIP's bound on one reduced cost
 
 
 def solve_cg_minlp(

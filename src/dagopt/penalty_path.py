@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 LOWEST = 0.25  # of the reference penalty: the last of the usual grid
 EXACT_BYTES = 1 << 28  # of one exact run, up to which ``auto`` proves the optimum at every penalty
 EXACT_SECONDS = 2.0
-WARM_SEARCH = {"restarts": 2, "kicks": 10}  # one search begins at the DAG of the penalty before, one at a random order
+WARM_SEARCH = {"restarts": 5, "kicks": 10}  # one search begins at the DAG of the penalty before, four at random orders
 _ENDED = {
     "converged": "all penalties done",
     "time_limit": "stopped by the time limit",
@@ -187,12 +187,14 @@ class PenaltyPath:
 
 def _first(present: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return the first row with a one in each column, the number of rows where there is none."""
-    return np.where(present, np.arange(len(present))[:, None], len(present)).min(axis=0, initial=len(present))
+    places = np.where(present, np.arange(len(present))[:, None], len(present))
+    return np.asarray(places.min(axis=0, initial=len(present)), dtype=np.intp)
 
 
 def _last(present: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return the last row with a one in each column, -1 where there is none."""
-    return np.where(present, np.arange(len(present))[:, None], -1).max(axis=0, initial=-1)
+    places = np.where(present, np.arange(len(present))[:, None], -1)
+    return np.asarray(places.max(axis=0, initial=-1), dtype=np.intp)
 
 
 def path(
@@ -246,8 +248,8 @@ def path(
 
     Notes
     -----
-    At every penalty the best of all DAGs found along the path is taken. So the number of parameters never falls as
-    the penalty falls, as it never does for the best DAGs.
+    After order search hill climbing goes the way back, and at every penalty the best of all DAGs found along the path
+    is taken. So the number of parameters never falls as the penalty falls, as it never does for the best DAGs.
 
     Examples
     --------
@@ -285,9 +287,7 @@ def path(
     return PenaltyPath(
         names=problem.names,
         penalties=grid[: len(found)],
-        results=tuple(
-            replace(_with_dag(result, met[k]), **common) for k, result in zip(chosen, found, strict=True)
-        ),
+        results=tuple(replace(_with_dag(result, met[k]), **common) for k, result in zip(chosen, found, strict=True)),
         loglik=loglik[chosen],
         parameters=parameters[chosen],
         reference=reference,
@@ -344,9 +344,8 @@ def _along(
         progress.update("penalties", len(found) / len(grid), penalty=penalty, edges=int(start.sum()))
         now = replace(problem, score=make_score(problem.table, penalty, convention=convention))
         if method == "order":
-            own = {"start": start, **WARM_SEARCH, **options}
-            own.pop("n_jobs")
-            result = solve_warm(now, likely=likely_parents(now, deadline, options["n_jobs"]), deadline=deadline, **own)
+            likely = likely_parents(now, deadline, options["n_jobs"])
+            result = solve_warm(now, start, likely, deadline=deadline, **WARM_SEARCH | options)
         else:
             begin = {"start": start} if "start" in taken else {}
             result = METHODS[method].load()(now, deadline=deadline, progress=NoProgress(), **begin, **options)
@@ -362,16 +361,17 @@ def _along(
 
 
 def _way_back(found: list[Result], deadline: Deadline) -> list[NDArray[np.int8]]:
-    """Return DAGs from hill climbing back along the path, each from the better one of its neighbour and its own."""
+    """Return the DAGs that hill climbing finds back along the path, each from the best of the penalty below."""
     met: list[NDArray[np.int8]] = []
+    dag = None
     for result in reversed(found):
         assert result.problem is not None
-        start = result.adjacency
-        if met and result.problem.score.total(met[-1]) > result.problem.score.total(start):
-            start = met[-1]
-        ends = [start, met[-1]] if met else [start]
-        climbed = [solve_hc(result.problem, deadline=deadline, progress=NoProgress(), start=end) for end in ends]
-        met.append(max(climbed, key=lambda one: one.score or 0.0).adjacency)
+        score = result.problem.score
+        if dag is not None:
+            dag = solve_hc(result.problem, deadline=deadline, progress=NoProgress(), start=dag).adjacency
+            met.append(dag)
+        if dag is None or score.total(result.adjacency) > score.total(dag):
+            dag = result.adjacency
     return met
 
 

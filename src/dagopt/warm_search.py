@@ -28,9 +28,16 @@ SMALL_SETS = 2  # likely parents are in some good parent set up to this size
 
 
 def solve_warm(
-    problem: Problem, start: object, likely: Mask | None, *, deadline: Deadline, random_state: int = 0, **options: Any
+    problem: Problem,
+    start: object,
+    likely: Mask | None,
+    *,
+    deadline: Deadline,
+    random_state: int = 0,
+    n_jobs: int | None = 1,
+    **options: Any,
 ) -> Result:
-    """Return the best DAG that is found from a start, on one thread.
+    """Return the best DAG that is found from a start.
 
     Parameters
     ----------
@@ -45,6 +52,8 @@ def solve_warm(
         When to stop.
     random_state : int
         Seed.
+    n_jobs : int, optional
+        Threads; all cores for None and -1.
     **options
         Of order search: ``restarts``, ``kicks``, ``candidates``.
     """
@@ -56,7 +65,7 @@ def solve_warm(
     tried = problem
     if likely is not None:
         tried = replace(problem, knowledge=replace(known, may=known.may & likely | known.must | (begin != 0)))
-    found = solve_order(tried, **silent, start=begin, random_state=random_state, n_jobs=1, **options)
+    found = solve_order(tried, **silent, start=begin, random_state=random_state, n_jobs=n_jobs, **options)
     return found if likely is None else solve_hc(problem, **silent, start=found.adjacency)
 
 

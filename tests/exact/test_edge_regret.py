@@ -198,6 +198,30 @@ def test_not_joined(kind):
     assert told > 0
 
 
+@settings(max_examples=50, deadline=None)
+@given(problem=problems(min_nodes=2))
+def test_apart_agrees_with_all_dags(problem):
+    """Tables, blocked tables and lists find the best DAG that does not join two nodes, on up to five nodes."""
+    n = problem.n_nodes
+    scores, parents = totals(problem.score, problem.knowledge), parent_sets(n)
+    expected = np.full((n, n), np.nan)
+    for j in range(n):
+        for i in (i for i in range(n) if i != j):
+            expected[j, i] = scores[((parents[:, i] >> j | parents[:, j] >> i) & 1) == 0].max()
+    for found in (by_tables(problem), by_tables(problem, min(2, n - 1)), by_lists(problem), regrets(problem)):
+        np.testing.assert_allclose(found.apart, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("known", [Constraints(), Constraints([("a", "c")], [("c", "d")], [["b"], ["e", "f"]], 3)])
+def test_apart_is_what_solving_again_finds(known):
+    """On fourteen columns, where the tables are cut into chunks, so do runs with both edges forbidden."""
+    problem = make_problem("gaussian", 14, 7, known)
+    found = regrets(problem)
+    for j, i in ((0, 1), (12, 13), (5, 13), (2, 9)):
+        again = solve_absent(problem, j, i, deadline=Deadline(), progress=NoProgress())
+        assert found.apart[j, i] == found.apart[i, j] == pytest.approx(again.score, rel=1e-10)
+
+
 def test_required_edges_are_never_absent():
     """A required edge cannot be left out or turned around, and its nodes are joined in every DAG."""
     problem = make_problem("gaussian", 5, 0, Constraints([("a", "b")]))

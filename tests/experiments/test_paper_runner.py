@@ -108,7 +108,7 @@ def test_what_is_not_there_is_said():
 
 
 def test_expected_seconds_are_those_of_the_nearest_runs():
-    """The cell's mean, else that of its number of columns, the method's with these options, the method's, all."""
+    """The cell's mean, else that of its number of columns, the paper's, or the method's with other options."""
     slow = Run("n25-N5000-d2.0", 0, "order")
     pace = Pace(
         [
@@ -122,11 +122,13 @@ def test_expected_seconds_are_those_of_the_nearest_runs():
     assert 0 < loading < 10
     for run, seconds in (
         (replace(RUN, instance="n15-N20000-d1.0"), 5.0),
-        (replace(RUN, instance="n20-N5000-d1.0"), 5.0),
+        (replace(RUN, instance="n20-N5000-d1.0"), 0.159),
+        (Run("n25-N5000-d2.0", 0, "cg-dca-paper"), 3054.63),
+        (Run("gaussian_test", None, "hc"), 5.0),
         (replace(RUN, options={"restarts": 1}), 5.0),
         (slow, 300.0),
         (replace(slow, limit=100.0), 100.0),
-        (replace(RUN, method="pc", limit=1e6), 315 / 4),
+        (replace(RUN, method="tabu"), 10.0),
     ):
         assert pace.expect(run) == pytest.approx(seconds + loading)
     assert pace.remaining([RUN] * 10, 2) == pytest.approx(5 * (3 + loading))

@@ -17,7 +17,7 @@ from dagopt.cli import bootstrap, explain, path, posterior
 from dagopt.cli.fitting import fit
 from dagopt.cli.graphs import compare, convert, networks
 from dagopt.cli.learning import LearnCommand, learn
-from dagopt.cli.paper import paper
+from dagopt.cli.paper import paper_commands
 from dagopt.cli.show import complain
 from dagopt.cli.tables import doctor, score, simulate
 from dagopt.errors import DagoptError
@@ -37,7 +37,7 @@ for command in (doctor, score, fit, compare, simulate, convert, networks):
     app.command()(command)
 for about_edges in (bootstrap.bootstrap, path.path, explain.explain, posterior.posterior):
     app.command()(about_edges)
-app.add_typer(paper)
+app.add_typer(paper_commands)
 
 
 def _version(shown: bool) -> None:

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from dagopt.experiments.layout import Grid, PaperTable
     from dagopt.experiments.runner import Plan, Tally
 
-__all__ = ["paper"]
+__all__ = ["paper_commands"]
 
 INTERRUPTED = 130
 
-paper = typer.Typer(
+paper_commands = typer.Typer(
     name="paper",
     help="The tables of the CG-DCA paper: run them, and see its figures, ours and the ratio.",
     rich_markup_mode="markdown",
@@ -38,7 +38,7 @@ DataFolder = Annotated[
 ]
 
 
-@paper.command("list")
+@paper_commands.command("list")
 def list_tables(results: ResultsFolder = None, data: DataFolder = None, as_json: Json = False) -> None:
     """List the tables, how many runs each needs, and how many of them are recorded.
 
@@ -69,7 +69,7 @@ def list_tables(results: ResultsFolder = None, data: DataFolder = None, as_json:
         typer.echo(f"not available: {name}: {reason}")
 
 
-@paper.command()
+@paper_commands.command()
 def run(
     table: TableName,
     quick: Annotated[bool, typer.Option("--quick", help="A few small cells, one seed: less than two minutes.")] = False,
@@ -150,7 +150,7 @@ def run(
         raise typer.Exit(FOUND_SOMETHING)
 
 
-@paper.command()
+@paper_commands.command()
 def show(
     table: TableName = "all",
     results: Annotated[

@@ -36,7 +36,7 @@ __all__ = ["EdgeRegrets", "edge_regrets", "estimate_edge_regrets", "pool_edge_re
 
 Ints = NDArray[np.int64]
 Edges = Sequence[tuple[int, int]]
-Compare = Callable[[int, Floats], Floats]  # (node, best_around) -> best scores with and without each other node
+Compare = Callable[[int, Floats], Floats]  # (node, best_around) -> best scores with, without and only after each other
 Ends = tuple[Floats, Floats, Compare]
 
 ROUNDING = 1e-11  # relative difference up to which two sums of local scores count as equal
@@ -55,6 +55,9 @@ class EdgeRegrets:
         not computed.
     exclude : float array of shape (n, n)
         ``exclude[j, i]``: the best score of an allowed DAG without j → i (it may have i → j).
+    apart : float array of shape (n, n)
+        ``apart[j, i]``: the best score of an allowed DAG that does not join the two; NaN unless edges into both were
+        asked for.
     best : float
         The best score of all, NaN where the deadline came first.
     stopped : {"time_limit", "interrupted"} or None
@@ -63,15 +66,18 @@ class EdgeRegrets:
 
     include: Floats
     exclude: Floats
+    apart: Floats
     best: float
     stopped: StopReason | None = None
 
     def absent(self, j: int, i: int) -> float | None:
-        """Return the best score of a DAG in which the two are not joined, or None where these figures do not tell.
+        """Return the best score of a DAG in which the two are not joined, None where there is none or it is not told.
 
-        The best DAG without j → i has i → j or does not join the two. Where it beats every DAG with i → j, it does not
-        join them. Else the score asked for is at most ``exclude`` of both edges, and ``solve_absent`` finds it.
+        It is ``apart`` where that is known. Of the edge one way alone, the best DAG without j → i has i → j or does not
+        join the two; where it beats every DAG with i → j, it does not join them. Else ``solve_absent`` finds it.
         """
+        if np.isfinite(self.apart[j, i]):
+            return float(self.apart[j, i])
         for a, b in ((j, i), (i, j)):
             if self.exclude[a, b] > self.include[b, a] + _rounding(self.best):
                 return float(self.exclude[a, b])
@@ -185,7 +191,7 @@ def _heads(edges: Edges | None, n: int) -> list[int]:
 
 def _collected(n: int, heads: Sequence[int], ends: Callable[[], Ends], workers: Workers) -> EdgeRegrets:
     """Return what can be computed before the deadline."""
-    include, exclude = np.full((n, n), np.nan), np.full((n, n), np.nan)
+    include, exclude, after = np.full((3, n, n), np.nan)
     best = np.nan
     try:
         with workers:
@@ -195,10 +201,10 @@ def _collected(n: int, heads: Sequence[int], ends: Callable[[], Ends], workers: 
                 share = (place / len(heads), (place + 1) / len(heads))
                 found = compare(node, best_around(opt, rest, node, workers, share))
                 others = np.arange(n) != node
-                include[others, node], exclude[others, node] = _best_where_close(found, best)
+                include[others, node], exclude[others, node], after[others, node] = _best_where_close(found, best)
     except Stopped:
-        return EdgeRegrets(include, exclude, best, workers.deadline.reason)
-    return EdgeRegrets(include, exclude, best)
+        return EdgeRegrets(include, exclude, np.maximum(after, after.T), best, workers.deadline.reason)
+    return EdgeRegrets(include, exclude, np.maximum(after, after.T), best)
 
 
 def _best_where_close(scores: Floats, best: float) -> Floats:
@@ -236,13 +242,13 @@ def _ends_of_pool(pool: Pool, workers: Workers) -> Ends:
 
 
 def _compare_all(potential: Floats, knowledge: Knowledge, workers: Workers, node: int, above: Floats) -> Floats:
-    """Return the best scores with and without each other node as parent, over all allowed sets."""
+    """Return the best scores with and without each other node as parent, and only after it, over all allowed sets."""
     n = knowledge.n_nodes
     weights = 1 << np.arange(n, dtype=np.int64)
     must, may = np.int64(weights @ knowledge.must[:, node]), np.int64(weights @ knowledge.may[:, node])
     chunk_bits = min(LOW_BITS, n - 1)
     places = spans(1 << (n - 1 - chunk_bits), CHUNKS_A_PIECE)
-    found = np.full((len(places), 2, n - 1), -np.inf)
+    found = np.full((len(places), 3, n - 1), -np.inf)
     pieces = [
         partial(
             kernels.with_and_without,
@@ -257,7 +263,7 @@ def _compare_all(potential: Floats, knowledge: Knowledge, workers: Workers, node
 
 def _compare_listed(masks: Ints, scores: Floats, node: int, above: Floats) -> Floats:
     """Return the same over listed sets."""
-    found = np.full((2, above.size.bit_length() - 1), -np.inf)
+    found = np.full((3, above.size.bit_length() - 1), -np.inf)
     kernels.listed_with_and_without(masks, scores, node, above, found)
     return found
 

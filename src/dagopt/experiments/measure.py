@@ -113,8 +113,8 @@ def _answer(run: Run, table: Table) -> Answer:
 
 
 def _first_pricing(result: Result) -> float | None:
-    """Return the seconds a node of the first round of pricing, if the run had one to its end."""
-    if len(result.trace) < 2 or "pricing_seconds" not in result.trace or result.trace["phase"].iloc[0] != "columns":
+    """Return the seconds a node of the first round of pricing, if another followed: else it may have been cut short."""
+    if "pricing_seconds" not in result.trace or list(result.trace["phase"][:2]) != ["columns", "columns"]:
         return None
     return float(result.trace["pricing_seconds"].iloc[0]) / len(result.names)
 

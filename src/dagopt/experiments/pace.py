@@ -1,10 +1,13 @@
-"""How long runs take, learned from those that ended: what remains of a plan is estimated by it."""
+"""How long runs take, learned from those that ended and from the paper: what remains of a plan is estimated by it."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cache
 
+from dagopt.experiments.design import designs
+from dagopt.experiments.published import published
 from dagopt.experiments.records import Record, Run
 
 __all__ = ["Pace", "in_words"]
@@ -18,8 +21,8 @@ Level = tuple[object, ...]
 class Pace:
     """Expected seconds of runs: the mean of the nearest runs known.
 
-    Nearest are those of the same method, options and cell; then of the same number of columns; then of the method with
-    these options; then of the method; then all.
+    Nearest are those of the same method, options and cell; then of the same number of columns; then what the paper says
+    about the method on the cell; then runs of the method with these options; then of the method.
 
     Parameters
     ----------
@@ -47,8 +50,10 @@ class Pace:
 
     def expect(self, run: Run) -> float:
         """Return the seconds that a run will take, loading included; no more than its limit."""
-        known = next((self._sums[level] for level in _levels(run) if level in self._sums), None)
-        seconds = FIRST_GUESS if known is None else known[0] / known[1]
+        known = [self._sums.get(level) for level in _levels(run)]
+        means = [None if total is None else total[0] / total[1] for total in known]
+        means.insert(2, _paper_seconds().get((run.instance, *run.key[2:])))
+        seconds = next((one for one in means if one is not None), FIRST_GUESS)
         loading = self._loading[0] / self._loading[1] if self._loading[1] else LOADING
         return min(seconds, run.limit) + loading
 
@@ -79,5 +84,18 @@ def _levels(run: Run) -> list[Level]:
         (method, options, run.cell.n_nodes),
         (method, options),
         (method,),
-        (),
     ]
+
+
+@cache
+def _paper_seconds() -> dict[Level, float]:
+    """Return the paper's mean seconds by cell, method and options."""
+    seconds: dict[Level, float] = {}
+    for design in designs().values():
+        for cell in design.cells:
+            for entry in design.entries:
+                source = published()[design.published] if design.published and entry.paper else None
+                given = source.get(cell.name, "seconds", entry.paper or "") if source else None
+                if given is not None:
+                    seconds[(cell.name, *entry.run(cell, None).key[2:])] = given.value
+    return seconds

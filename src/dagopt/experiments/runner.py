@@ -205,10 +205,10 @@ class _Watch:
     def show(self) -> None:
         with self._lock:
             ahead = sum(self._pace.expect(run) for run in self._waiting.values())
-            left = max(self._remaining - (time.monotonic() - self._since), 0.0)
+            left = self._remaining - (time.monotonic() - self._since)
             facts: dict[str, object] = {
                 "runs": f"{self.tally.n_runs}/{self._n_runs}",
-                "left": f"about {in_words(left)}",
+                "left": f"about {in_words(left)}" if left > 0 else "longer than expected",
             }
             if self.tally.without:
                 facts["without answer"] = len(self.tally.without)

@@ -8,6 +8,9 @@ outside S add when those of S come before them:
 So ``local(i, J) + max over S ⊇ J without i of opt[S] + rest[S + i]`` is the best score of a DAG in which i has exactly
 the parents J. The maximum over supersets is one over subsets of complements: in that table, an entry is the complement
 of its place. Tables of a node leave its own bit out.
+
+In a DAG that does not join i and x one of the two comes first. With x before i the best score is the maximum over J
+without x of ``local(i, J)`` and the same maximum over the S ⊇ J + x; the other order has its figure at the other node.
 """
 
 from __future__ import annotations
@@ -136,23 +139,49 @@ def _raise_parents(found, first_bit, x, value):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _raise_apart(found, chunk_bits, chunk, scores, above):  # type: ignore[no-untyped-def]
+    """Raise ``found[x]`` to the best score in which x comes before the node but is no parent of it.
+
+    ``scores`` are the local scores of the parent sets of a chunk.
+    """
+    length = 1 << chunk_bits
+    start = above.shape[0] - 1 - chunk * length
+    for b in range(chunk_bits):
+        bit = 1 << b
+        best = -np.inf
+        for first in range(0, length, 2 * bit):
+            for k in range(first, first + bit):
+                best = _larger(scores[k] + above[start - bit - k], best)
+        found[b] = _larger(best, found[b])
+    for b in range(chunk_bits, found.shape[0]):
+        if not ((chunk << chunk_bits) >> b) & 1:
+            best = -np.inf
+            for k in range(length):
+                best = _larger(scores[k] + above[start - (1 << b) - k], best)
+            found[b] = _larger(best, found[b])
+
+
+@njit(cache=True, nogil=True)
 def with_and_without(table, node, must, may, at_most, above, chunk_bits, first, last, found):  # type: ignore[no-untyped-def]
     """Raise ``found[0, x]`` and ``found[1, x]`` to the best scores with and without each parent.
 
     Over the sets J of the chunks ``first`` to ``last``; ``above`` is the closed table of ``around``. Places leave the
-    node's bit out.
+    node's bit out. ``found[2, x]`` is raised to the best score with x before the node but not as its parent.
     """
     length = 1 << chunk_bits
     final = above.shape[0] - 1
+    scores = np.empty(length)
     values = np.empty(length)
     no_limit = at_most >= found.shape[1]
     for chunk in range(first, last):
         for k in range(length):
             x = chunk * length + k
             mask = _with_gap(x, node)
-            values[k] = -np.inf
+            scores[k] = -np.inf
             if (mask & must) == must and (mask & ~may) == 0 and (no_limit or _ones(mask) <= at_most):
-                values[k] = table[mask + (1 << node)] - table[mask] + above[final - x]
+                scores[k] = table[mask + (1 << node)] - table[mask]
+            values[k] = scores[k] + above[final - x]
+        _raise_apart(found[2], chunk_bits, chunk, scores, above)
         half = length >> 1
         for b in range(chunk_bits - 1, -1, -1):  # fold the chunk over its highest bit, then the next, to one number
             lower, upper = -np.inf, -np.inf
@@ -173,3 +202,6 @@ def listed_with_and_without(masks, scores, node, above, found):  # type: ignore[
     for k in range(masks.shape[0]):
         x = _without(masks[k], node)
         _raise_parents(found, 0, x, scores[k] + above[final - x])
+        for b in range(found.shape[1]):
+            if not (x >> b) & 1:
+                found[2, b] = _larger(scores[k] + above[final - x - (1 << b)], found[2, b])

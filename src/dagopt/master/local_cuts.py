@@ -17,10 +17,10 @@ __all__ = ["LARGEST_SIZE", "LocalCut", "LocalSeparator"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-SMALLEST_SIZE, LARGEST_SIZE = 3, 14  # pairs are clusters, and are in the LP from the start
+SMALLEST_SIZE, LARGEST_SIZE = 3, 12  # pairs are clusters, and are in the LP from the start
 LEAST_VIOLATION = 0.01
 SUBSETS_A_WAVE = 32  # looked at before it is asked whether there are enough, whatever the number of threads
-SUBSETS_A_PIECE = 4
+SUBSETS_A_PIECE = 2
 WAYS = 2  # in which subsets grow from each pair: by mass alone, and with some chance
 CHANCE = 0.6
 
@@ -82,13 +82,14 @@ class LocalSeparator:
             for wave in self._waves(arcs, size):
                 tables = np.empty((len(wave), size << size))
                 pieces = [slice(k, k + SUBSETS_A_PIECE) for k in range(0, len(wave), SUBSETS_A_PIECE)]
-                violations = self._threads.map(
-                    lambda piece, wave=wave, tables=tables: kernels.local_cuts(
-                        words, mass, offsets, wave[piece], LEAST_VIOLATION, tables[piece]
-                    ),
-                    pieces,
-                )
-                violation = np.concatenate(list(violations))
+
+                def look(piece: slice, wave: Ints = wave, tables: Floats = tables) -> Floats:
+                    if stopped():
+                        return np.zeros(len(wave[piece]))
+                    found: Floats = kernels.local_cuts(words, mass, offsets, wave[piece], LEAST_VIOLATION, tables[piece])
+                    return found
+
+                violation = np.concatenate(list(self._threads.map(look, pieces)))
                 found += [self._cut(wave[q], tables[q], violation[q]) for q in np.flatnonzero(violation)]
                 if len(found) >= self._wanted or stopped():
                     return found

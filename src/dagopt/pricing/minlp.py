@@ -143,7 +143,6 @@ class MinlpPricer:
             half,
             regression.factor / scale,
             regression.target / scale,
-            ratio,
             regression.coefficient_bounds(),
             penalties,
             self._clusters(node, base, candidates, master, lp),
@@ -171,14 +170,14 @@ class MinlpPricer:
 
     def _clusters(
         self, node: int, base: Ints, candidates: Ints, master: RestrictedMaster, lp: MasterSolution
-    ) -> list[tuple[list[int], float]]:
+    ) -> list[tuple[frozenset[int], float]]:
         """Return the candidates in each cluster that only they can meet, with its dual; equal ones are added up."""
-        duals: dict[tuple[int, ...], float] = {}
+        duals: dict[frozenset[int], float] = {}
         for cluster, dual in zip(master.clusters, lp.cluster_duals, strict=True):
             if node in cluster and dual > 0 and not cluster.intersection(base.tolist()):
-                met = tuple(k for k, j in enumerate(candidates) if int(j) in cluster)
+                met = frozenset(k for k, j in enumerate(candidates) if int(j) in cluster)
                 duals[met] = duals.get(met, 0.0) + float(dual)
-        return [(list(met), dual) for met, dual in duals.items() if met]
+        return [(met, dual) for met, dual in duals.items() if met]
 
 
 def check_problem(problem: Problem) -> tuple[GaussianScore, Floats]:

@@ -1,14 +1,15 @@
 """The pricing problem of Gaussian data as a mixed-integer nonlinear program (MINLP), by spatial branch and bound on SCIP.
 
 For one node, with z_j = 1 where candidate j is a parent, its coefficient b_j, and w the residual variance over the
-least one that there is (all candidates parents),
+least one that there is, with all candidates,
 
     min  t + Σ step z_j + e + Σ λ_C y_C
-    s.t. t >= N/2 log w,   w >= 1 + |r|²,   r = U b - d,   |b_j| <= M_j z_j,   y_C >= z_j for j in C,   Σ z_j <= most.
+    s.t. t >= N/2 log w,   N/2 w >= N/2 + |r|²,   r = √(N/2) (U b - d),   |b_j| <= M_j z_j,
+         y_C >= z_j for j in C,   Σ z_j <= most,   e >= what a convex penalty is above its first step.
 
-The residual sum is convex in b, and a sum of squares once the matrix of the candidates is factored; t is what is not
-convex, and SCIP branches on w for it. Both nonlinear rows are scaled by N/2, so that SCIP's tolerance of them is about
-as large in the objective as in the row, whatever N.
+The residual variance is convex in b, and a sum of squares once the matrix of the candidates is factored. The row of t
+is what is not convex; SCIP branches on w for it. Scaled so, SCIP's tolerance of a row is one of the objective, too,
+whatever N. A primal heuristic fits the coefficients of every set that an LP point rounds to, in closed form.
 
 References
 ----------
@@ -19,20 +20,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pyscipopt import Model, log, quicksum
+from pyscipopt import Heur, Model, log, quicksum
+from pyscipopt.scip import PY_SCIP_HEURTIMING as SCIP_HEURTIMING
+from pyscipopt.scip import PY_SCIP_PARAMSETTING as SCIP_PARAMSETTING
+from pyscipopt.scip import PY_SCIP_RESULT as SCIP_RESULT
 
-from dagopt.solvers.scip import NO_LIMIT, _free, _Poll, _set_parameters
+from dagopt.solvers.scip import NO_LIMIT, Answer, _free, _guarded, _Poll, _set_parameters
 from dagopt.stop import Deadline
 
-__all__ = ["PricingOutcome", "PricingProgram", "solve_pricing"]
+__all__ = ["SAFETY", "PricingOutcome", "PricingProgram", "solve_pricing"]
 
 Floats = NDArray[np.float64]
+Chosen = tuple[int, ...]
 
-FEASIBILITY = 1e-6  # of rows; with 1e-9, as for the restricted master, LPs failed and proofs did not end
-SAFETY = 1e-5  # taken off SCIP's bound, whose LPs are optimal to a tolerance: 1e-7 times the ranges of the variables
+FEASIBILITY = 1e-6  # of rows; with the 1e-9 of the restricted master LPs failed and proofs did not end
+SAFETY = 1e-5  # taken off SCIP's bound: its LPs are optimal to 1e-7, times the ranges of the variables
 COMPLETE = ("optimal", "infeasible", "gaplimit")
 
 
@@ -48,23 +54,38 @@ class PricingProgram:
         U, upper triangular.
     target : array of shape (m,)
         d.
-    largest_ratio : float
-        The largest w, that of no parents.
     coefficient_bounds : array of shape (m,)
         M.
     penalties : array
-        The cost of 0, 1, ..., most parents, finite, convex and 0 at 0.
-    clusters : list of (list of int, float)
+        The cost of 0, 1, ..., most parents: finite, convex and 0 at 0; at least one parent is possible.
+    clusters : list of (set of int, float)
         The candidates in each cluster, and λ_C > 0.
     """
 
     half_samples: float
     factor: Floats
     target: Floats
-    largest_ratio: float
     coefficient_bounds: Floats
     penalties: Floats
-    clusters: list[tuple[list[int], float]]
+    clusters: list[tuple[frozenset[int], float]]
+
+    @property
+    def largest_ratio(self) -> float:
+        """The w of no parents."""
+        return 1.0 + float(self.target @ self.target)
+
+    def fit(self, chosen: Chosen) -> tuple[Floats, Floats]:
+        """Return the best b of a set of parents, and U b - d."""
+        b = np.zeros(len(self.target))
+        own = list(chosen)
+        b[own] = np.linalg.lstsq(self.factor[:, own], self.target, rcond=None)[0]
+        return b, self.factor @ b - self.target
+
+    def objective(self, chosen: Chosen) -> float:
+        """Return the objective of a set of parents."""
+        _, off = self.fit(chosen)
+        met = sum(dual for members, dual in self.clusters if members.intersection(chosen))
+        return float(self.half_samples * math.log1p(off @ off) + self.penalties[len(chosen)] + met)
 
 
 @dataclass(frozen=True)
@@ -74,14 +95,14 @@ class PricingOutcome:
     Attributes
     ----------
     sets : list of tuple of int
-        Positions of the chosen candidates in each of SCIP's solutions, the best first; none at or above the cutoff.
+        Positions of the candidates in each set below the cutoff that was met on the way, the best first.
     bound : float
-        No set has a lower objective, where that is below the cutoff; minus infinity where SCIP failed.
+        No set below the cutoff has a lower objective; minus infinity where SCIP failed.
     complete : bool
         Whether SCIP came to its end, rather than to a limit of time.
     """
 
-    sets: list[tuple[int, ...]]
+    sets: list[Chosen]
     bound: float
     complete: bool
 
@@ -106,62 +127,124 @@ def solve_pricing(
     """
     model = Model()
     try:
-        chosen = _build(model, program)
+        variables = _Variables(model, program)
         _set_parameters(model, deadline)
         model.setParam("numerics/feastol", FEASIBILITY)
         model.setParam("numerics/dualfeastol", 0.1 * FEASIBILITY)
-        model.setParam("constraints/nonlinear/tightenlpfeastol", False)  # its LPs failed, too
+        model.setParam("constraints/nonlinear/tightenlpfeastol", False)  # LPs failed with it
         model.setParam("limits/time", min(deadline.remaining(), NO_LIMIT if seconds is None else seconds))
         model.setParam("limits/absgap", gap)
         model.setObjlimit(cutoff)
+        model.setHeuristics(SCIP_PARAMSETTING.OFF)  # with them, and all separators, it took six times as long
+        model.setSeparating(SCIP_PARAMSETTING.FAST)
+        model.setPresolve(SCIP_PARAMSETTING.OFF)  # variables stay what they are
         model.includeEventhdlr(_Poll(deadline), "poll", "stops at the deadline")
+        fitted = _Fitted(program, variables, cutoff, deadline)
+        timing = SCIP_HEURTIMING.AFTERLPNODE
+        model.includeHeur(fitted, "fitted", "least squares for rounded parents", "F", freq=1, timingmask=timing)
         try:
             model.optimize()
-        except Exception:  # PySCIPOpt's only kind: an LP that SCIP could not solve
-            return PricingOutcome([], -math.inf, False)
-        solutions = [
-            tuple(j for j, z in enumerate(chosen) if model.getSolVal(solution, z) > 0.5) for solution in model.getSols()
-        ]
+        except Exception:  # an LP that SCIP could not solve; PySCIPOpt has no narrower class
+            return PricingOutcome(fitted.below(), -math.inf, False)
+        if fitted.error is not None:
+            raise fitted.error
+        for solution in model.getSols():
+            fitted.look(variables.chosen(solution))
         bound = min(model.getDualbound(), cutoff) - SAFETY
-        return PricingOutcome(list(dict.fromkeys(solutions)), bound, model.getStatus() in COMPLETE)
+        return PricingOutcome(fitted.below(), bound, model.getStatus() in COMPLETE)
     finally:
         _free(model)
 
 
-def _build(model: Model, program: PricingProgram) -> list[object]:
-    """Write the program into a model, and return its z."""
-    half, top = program.half_samples, program.largest_ratio
-    size, most = len(program.target), len(program.penalties) - 1
-    steps = np.diff(program.penalties)
-    z = [model.addVar(vtype="B", obj=float(steps[0])) for _ in range(size)]
-    b = [model.addVar(lb=-float(bound), ub=float(bound)) for bound in program.coefficient_bounds]
-    for j, bound in enumerate(program.coefficient_bounds):
-        model.addCons(b[j] <= float(bound) * z[j])
-        model.addCons(b[j] >= -float(bound) * z[j])
-    if most < size:
-        model.addCons(quicksum(z) <= most)
-    _add_curvature(model, z, program.penalties - steps[0] * np.arange(most + 1))
-    for members, dual in program.clusters:
-        y = model.addVar(lb=0.0, ub=1.0, obj=dual)
-        for j in members:
-            model.addCons(y >= z[j])
-    w = model.addVar(lb=1.0, ub=top)
-    t = model.addVar(lb=0.0, ub=half * math.log(top), obj=1.0)
-    scale = math.sqrt(half)
-    reach = scale * math.sqrt(top - 1.0)
-    r = [model.addVar(lb=-reach, ub=reach) for _ in range(size)]
-    for k, row in enumerate(scale * program.factor):
-        residual = quicksum(float(row[j]) * b[j] for j in range(k, size)) - scale * float(program.target[k])
-        model.addCons(residual == r[k])
-    model.addCons(quicksum(own * own for own in r) <= half * w - half)
-    model.addCons(half * log(w) <= t)
-    return z
+class _Variables:
+    """The variables of a model; making them writes the program into it."""
+
+    def __init__(self, model: Model, program: PricingProgram) -> None:
+        self._model = model
+        self._program = program
+        self._scale = math.sqrt(program.half_samples)
+        half, top = program.half_samples, program.largest_ratio
+        size, most = len(program.target), len(program.penalties) - 1
+        steps = np.diff(program.penalties)
+        self.z = [model.addVar(vtype="B", obj=float(steps[0])) for _ in range(size)]
+        self._b = [model.addVar(lb=-float(bound), ub=float(bound)) for bound in program.coefficient_bounds]
+        for z, b, bound in zip(self.z, self._b, program.coefficient_bounds, strict=True):
+            model.addCons(b <= float(bound) * z)
+            model.addCons(b >= -float(bound) * z)
+        if most < size:
+            model.addCons(quicksum(self.z) <= most)
+        self._excess = program.penalties - steps[0] * np.arange(most + 1)
+        self._e = model.addVar(lb=0.0, ub=float(self._excess[-1]), obj=1.0)
+        for k, slope in enumerate(np.diff(self._excess)):
+            if slope > 0:
+                model.addCons(self._e >= float(self._excess[k]) + float(slope) * (quicksum(self.z) - k))
+        self._y = [model.addVar(lb=0.0, ub=1.0, obj=dual) for _, dual in program.clusters]
+        for y, (members, _) in zip(self._y, program.clusters, strict=True):
+            for j in sorted(members):
+                model.addCons(y >= self.z[j])
+        reach = self._scale * math.sqrt(top - 1.0)
+        self._r = [model.addVar(lb=-reach, ub=reach) for _ in range(size)]
+        for k, row in enumerate(self._scale * program.factor):
+            fit = quicksum(float(row[j]) * self._b[j] for j in range(k, size))
+            model.addCons(self._r[k] == fit - self._scale * float(program.target[k]))
+        self._w = model.addVar(lb=1.0, ub=top)
+        self._t = model.addVar(lb=0.0, ub=half * math.log(top), obj=1.0)
+        model.addCons(quicksum(r * r for r in self._r) <= half * self._w - half)
+        model.addCons(half * log(self._w) <= self._t)
+
+    def chosen(self, solution: Any) -> Chosen:
+        """Return the parents of a solution."""
+        return tuple(j for j, z in enumerate(self.z) if self._model.getSolVal(solution, z) > 0.5)
+
+    def fill(self, solution: Any, chosen: Chosen) -> None:
+        """Write the point of a set of parents into a solution."""
+        b, off = self._program.fit(chosen)
+        ratio = 1.0 + float(off @ off)
+        values = {j: 1.0 for j in chosen}
+        pairs = [(z, values.get(j, 0.0)) for j, z in enumerate(self.z)]
+        pairs += zip(self._b, b, strict=True)
+        pairs += zip(self._r, self._scale * off, strict=True)
+        pairs += [(self._w, ratio), (self._t, self._program.half_samples * math.log(ratio))]
+        pairs += [(self._e, self._excess[len(chosen)])]
+        met = [bool(members.intersection(chosen)) for members, _ in self._program.clusters]
+        for variable, value in [*pairs, *zip(self._y, met, strict=True)]:
+            self._model.setSolVal(solution, variable, float(value))
 
 
-def _add_curvature(model: Model, z: list[object], excess: Floats) -> None:
-    """Add to the objective a convex function of the number of parents, by the lines between its points."""
-    if np.abs(excess).max() < 1e-12:
-        return
-    e = model.addVar(lb=0.0, obj=1.0)
-    for k, slope in enumerate(np.diff(excess)):
-        model.addCons(e >= float(excess[k]) + float(slope) * (quicksum(z) - k))
+class _Fitted(Heur):
+    """The primal heuristic: the sets that an LP point rounds to, with the coefficients of least squares."""
+
+    def __init__(self, program: PricingProgram, variables: _Variables, cutoff: float, deadline: Deadline) -> None:
+        self.deadline = deadline
+        self.error: BaseException | None = None
+        self._program = program
+        self._variables = variables
+        self._cutoff = cutoff
+        self._known: dict[Chosen, float] = {}
+
+    def below(self) -> list[Chosen]:
+        """Return the sets below the cutoff, the best first."""
+        return sorted((own for own, value in self._known.items() if value < self._cutoff), key=self._known.__getitem__)
+
+    def look(self, chosen: Chosen) -> bool:
+        """Say whether a set is new and below the cutoff, and remember it."""
+        if chosen in self._known:
+            return False
+        self._known[chosen] = self._program.objective(chosen)
+        return self._known[chosen] < self._cutoff
+
+    @_guarded(nothing=SCIP_RESULT.DIDNOTFIND, failed=SCIP_RESULT.DIDNOTFIND)
+    def heurexec(self, timing: int, infeasible: bool) -> Answer | None:
+        """Try what is above one half, and what is above zero, at the LP point."""
+        values = [self.model.getSolVal(None, z) for z in self._variables.z]
+        largest = sorted(range(len(values)), key=lambda j: (-values[j], j))[: len(self._program.penalties) - 1]
+        found = False
+        for least in (0.5, FEASIBILITY):
+            chosen = tuple(sorted(j for j in largest if values[j] > least))
+            if self.look(chosen):
+                solution = self.model.createSol(self)
+                self._variables.fill(solution, chosen)
+                found |= self.model.trySol(  # SCIP's own variables for parts of rows have no value in it
+                    solution, printreason=False, checkbounds=False, checklprows=False
+                )
+        return {"result": SCIP_RESULT.FOUNDSOL} if found else None
