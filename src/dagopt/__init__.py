@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dagopt.data.simulate import simulate
     from dagopt.data.table import as_table
     from dagopt.errors import DagoptError, InputError
-    from dagopt.estimators import CGDCA, MMHC, ExactDP, HillClimbing, OrderSearch, StablePC, Tabu
+    from dagopt.estimators import CGDCA, MMHC, CuttingPlanes, ExactDP, HillClimbing, OrderSearch, StablePC, Tabu
     from dagopt.explanation import Explanation
     from dagopt.graph.dag import Graph
     from dagopt.graph.formats import read_graph, write_graph
@@ -34,6 +34,7 @@ __all__ = [
     "MMHC",
     "Bootstrap",
     "Constraints",
+    "CuttingPlanes",
     "DagoptError",
     "EdgePosterior",
     "ExactDP",
@@ -69,6 +70,7 @@ _HOMES = {
     "Bootstrap": "dagopt.agreement",
     "bootstrap": "dagopt.bootstrapping",
     "Constraints": "dagopt.constraints",
+    "CuttingPlanes": "dagopt.estimators",
     "DagoptError": "dagopt.errors",
     "CGDCA": "dagopt.estimators",
     "EdgePosterior": "dagopt.posterior",

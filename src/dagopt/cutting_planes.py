@@ -163,7 +163,7 @@ def solve_pool_by_cuts(
     options = _Options(local_size, restarts, random_state, n_jobs).checked()
     search = _Search(ColumnArrays.of_sets(pool.without_dominated()), deadline, progress, options)
     outcome = search.run(None)
-    facts = {"trace": search.trace(), "details": _figures(outcome)}
+    facts: dict[str, Any] = {"trace": search.trace(), "details": _figures(outcome)}
     label, scope = "given local scores", "the given pool"
     if outcome.chosen is None:
         if outcome.status == "optimal":
@@ -254,7 +254,7 @@ def _result(problem: Problem, search: _Search, outcome: Outcome, note: str) -> R
 
 
 def _unfinished(problem: Problem, pool: Pool, ceiling: float, given: Dag | None, deadline: Deadline) -> Result:
-    """Return the DAG of one order over the sets scored so far, and what the scores of all sets are known to be below."""
+    """Return the DAG of an order over the sets scored so far, and what the scores of all sets are known to be below."""
     assert deadline.reason is not None
     dags = [problem.knowledge.must.astype(np.int8)] + ([] if given is None else [given])
     if all(len(own) for own in pool.masks):
@@ -290,7 +290,7 @@ def _best_classes(
     top = problem.score.total(best)
     enough = len(near) >= n_best - 1
     slack = top - near[n_best - 2]["score"] + 1e-6 * max(abs(top), 1.0) if enough else np.inf
-    classes = [{"score": top, "adjacency": best, "cpdag": cpdag(best)}]
+    classes: list[dict[str, Any]] = [{"score": top, "adjacency": best, "cpdag": cpdag(best)}]
     try:
         with Workers(deadline, progress, options.n_jobs) as workers:
             columns = ColumnArrays.of_sets(candidate_pool(problem.score, problem.knowledge, workers, slack))

@@ -27,7 +27,7 @@ from dagopt.progress import Progress
 from dagopt.result import Result
 from dagopt.scores.build import Convention, make_score
 
-__all__ = ["CGDCA", "MMHC", "ExactDP", "HillClimbing", "OrderSearch", "StablePC", "StructureLearner", "Tabu"]
+__all__ = ["CGDCA", "MMHC", "CuttingPlanes", "ExactDP", "HillClimbing", "OrderSearch", "StablePC", "StructureLearner", "Tabu"]
 
 LARGEST_SEED = 2**31 - 1
 

@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from dagopt.constraints import Constraints
-from dagopt.cutting_planes import solve_pool_by_cuts
 from dagopt.data.doctor import examine_table
 from dagopt.data.findings import Diagnosis
 from dagopt.data.table import as_table
 from dagopt.errors import InputError, quoted, unknown_name
 from dagopt.exact.pool import Pool
-from dagopt.exact.solve import solve_given_pool
 from dagopt.graph.jkl import read_jkl
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
@@ -75,10 +73,10 @@ METHODS = {
 }
 
 
-FROM_SCORES: dict[str, tuple[Callable[..., Result], tuple[str, ...]]] = {  # with the options that have a meaning then
-    "auto": (solve_given_pool, ("memory_limit", "n_jobs")),
-    "exact": (solve_given_pool, ("memory_limit", "n_jobs")),
-    "gobnilp": (solve_pool_by_cuts, ("local_size", "restarts", "random_state", "n_jobs")),
+FROM_SCORES = {  # for files of local scores: the function, and the options that have a meaning then
+    "auto": ("dagopt.exact.solve", "solve_given_pool", ("memory_limit", "n_jobs")),
+    "exact": ("dagopt.exact.solve", "solve_given_pool", ("memory_limit", "n_jobs")),
+    "gobnilp": ("dagopt.cutting_planes", "solve_pool_by_cuts", ("local_size", "restarts", "random_state", "n_jobs")),
 }
 
 
@@ -206,7 +204,7 @@ def _learn_from_scores(
             f"method {method!r} needs data but {path} holds local scores; use method='exact' or, for many nodes, "
             f"method='gobnilp'"
         )
-    solve, known = FROM_SCORES[method]
+    module, function, known = FROM_SCORES[method]
     taken = {name: options[name] for name in known if name in options}
     if len(taken) < len(options):
         extra = quoted(name for name in options if name not in taken)
@@ -216,6 +214,7 @@ def _learn_from_scores(
     shown = make_progress(progress)
     try:
         with deadline:
+            solve: Callable[..., Result] = getattr(import_module(module), function)
             result = solve(pool.allowed_by(knowledge), deadline=deadline, progress=shown, **taken)
     finally:
         shown.close()

@@ -1,9 +1,15 @@
 """Tables, headline and pictures from made records, against means taken by hand."""
 
+import math
 import re
 
 import pytest
 
+from dagopt.auto import choose
+from dagopt.constraints import Constraints
+from dagopt.data.simulate import simulate
+from dagopt.data.table import as_table
+from dagopt.exact.solve import estimate_exact
 from dagopt.experiments.design import designs
 from dagopt.experiments.figures import Results, below_best, gap, ratio_text, seconds_text
 from dagopt.experiments.headline import headline
@@ -14,6 +20,8 @@ from dagopt.experiments.published import published
 from dagopt.experiments.records import Record, Run
 from dagopt.experiments.store import bundled_records
 from dagopt.experiments.tables import make_table
+from dagopt.problem import Problem
+from dagopt.scores.build import make_score
 
 CELL = "n15-N5000-d1.0"
 LABEL = "(15, 5000, 1.0)"
@@ -227,3 +235,11 @@ def test_bundled_results_fill_every_part_they_should():
     assert rows
     assert all(round(row.floored_gap, 2) == 0 for row in rows)
     assert gap(made(0, "exact", score=None)) is None
+
+
+def test_the_default_method_is_the_one_of_the_headline():
+    """On the largest cell, with 8 GB and two cores, auto takes the method that the headline is about."""
+    table = as_table(simulate(25, 200, 2.0, 0).data)
+    problem = Problem(table, make_score(table), Constraints().resolve(table.names))
+    chosen, _ = choose(problem, estimate_exact(problem, 8 * 10**9, 2), math.inf)
+    assert chosen == designs()["headline"].entries[0].name

@@ -92,9 +92,7 @@ class Candidates:
 
     def __init__(self, score: Score, knowledge: Knowledge, slack: float = 0.0) -> None:
         if score.n_nodes > MOST_NODES:
-            raise InputError(
-                f"expected at most {MOST_NODES} columns for candidate parent sets but got {score.n_nodes}"
-            )
+            raise InputError(f"expected at most {MOST_NODES} columns for candidate parent sets but got {score.n_nodes}")
         self._score = score
         self._growths = [_Growth(score, knowledge, node, slack) for node in range(score.n_nodes)]
         self._joints = _Joints(score) if isinstance(score, CountingScore) else None

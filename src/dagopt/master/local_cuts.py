@@ -86,7 +86,9 @@ class LocalSeparator:
                 def look(piece: slice, wave: Ints = wave, tables: Floats = tables) -> Floats:
                     if stopped():
                         return np.zeros(len(wave[piece]))
-                    found: Floats = kernels.local_cuts(words, mass, offsets, wave[piece], LEAST_VIOLATION, tables[piece])
+                    found: Floats = kernels.local_cuts(
+                        words, mass, offsets, wave[piece], LEAST_VIOLATION, tables[piece]
+                    )
                     return found
 
                 violation = np.concatenate(list(self._threads.map(look, pieces)))
