@@ -17,13 +17,25 @@ from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dagopt
-from dagopt import CGDCA, MMHC, Constraints, CuttingPlanes, ExactDP, HillClimbing, InputError, OrderSearch, StablePC, Tabu
+from dagopt import (
+    CGDCA,
+    CGMINLP,
+    MMHC,
+    Constraints,
+    CuttingPlanes,
+    ExactDP,
+    HillClimbing,
+    InputError,
+    OrderSearch,
+    StablePC,
+    Tabu,
+)
 from dagopt.data.table import as_table
 from dagopt.estimators import StructureLearner
 from dagopt.learning import METHODS
 from dagopt.result import Result
 
-ESTIMATORS = [ExactDP, CGDCA, OrderSearch, CuttingPlanes, HillClimbing, Tabu, StablePC, MMHC]
+ESTIMATORS = [ExactDP, CGDCA, CGMINLP, OrderSearch, CuttingPlanes, HillClimbing, Tabu, StablePC, MMHC]
 FAST = {"n_jobs": 1}
 
 # Checks of scikit-learn that an estimator is known to fail, each with its reason; there are none.

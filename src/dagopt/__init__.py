@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dagopt.data.simulate import simulate
     from dagopt.data.table import as_table
     from dagopt.errors import DagoptError, InputError
-    from dagopt.estimators import CGDCA, MMHC, CuttingPlanes, ExactDP, HillClimbing, OrderSearch, StablePC, Tabu
+    from dagopt.estimators import CGDCA, CGMINLP, MMHC, CuttingPlanes, ExactDP, HillClimbing, OrderSearch, StablePC, Tabu
     from dagopt.explanation import Explanation
     from dagopt.graph.dag import Graph
     from dagopt.graph.formats import read_graph, write_graph
@@ -31,6 +31,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "CGDCA",
+    "CGMINLP",
     "MMHC",
     "Bootstrap",
     "Constraints",
@@ -73,6 +74,7 @@ _HOMES = {
     "CuttingPlanes": "dagopt.estimators",
     "DagoptError": "dagopt.errors",
     "CGDCA": "dagopt.estimators",
+    "CGMINLP": "dagopt.estimators",
     "EdgePosterior": "dagopt.posterior",
     "edge_posterior": "dagopt.posterior",
     "ExactDP": "dagopt.estimators",

@@ -27,7 +27,18 @@ from dagopt.progress import Progress
 from dagopt.result import Result
 from dagopt.scores.build import Convention, make_score
 
-__all__ = ["CGDCA", "MMHC", "CuttingPlanes", "ExactDP", "HillClimbing", "OrderSearch", "StablePC", "StructureLearner", "Tabu"]
+__all__ = [
+    "CGDCA",
+    "CGMINLP",
+    "MMHC",
+    "CuttingPlanes",
+    "ExactDP",
+    "HillClimbing",
+    "OrderSearch",
+    "StablePC",
+    "StructureLearner",
+    "Tabu",
+]
 
 LARGEST_SEED = 2**31 - 1
 
@@ -318,6 +329,49 @@ class CGDCA(StructureLearner):
         settings = {"init": "hybrid", "switch_at": 50, "convex_step": "kelley", "pricing": "dca", "integer_seconds": None}
         beyond = dict.fromkeys(("order_start", "order_again", "price_incumbent", "start_integer"), False)
         return cls(**{**settings, **beyond, **parameters})
+
+
+@estimator
+class CGMINLP(StructureLearner):
+    """Column generation with exact pricing by a mixed-integer nonlinear program, for few continuous columns.
+
+    Parameters
+    ----------
+    integer_solver : {"auto", "dp", "scip", "gurobi"}
+        How the best DAG over the columns is found.
+    tolerance : float
+        A reduced cost counts as negative below minus this.
+    gap : float
+        Up to which the least reduced cost of a node is proven.
+    node_time_limit : float, optional
+        Seconds for one pricing of one node.
+    max_nodes : int
+        With more columns than this ``time_limit`` must be given.
+    max_passes : int, optional
+        Limit beside the time.
+
+    Notes
+    -----
+    The other parameters and the attributes are those of ``StructureLearner``, but columns are read as continuous
+    unless ``kind`` says otherwise; ``penalty`` must be a penalised likelihood.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, degree=0.5, random_state=3)
+    >>> dagopt.CGMINLP().fit(data).result_.status
+    'optimal'
+    """
+
+    method: ClassVar[str] = "cg-minlp"
+
+    kind: Literal["auto", "continuous", "discrete"] = "continuous"
+    integer_solver: str = "auto"
+    tolerance: float = 1e-6
+    gap: float = 1e-4
+    node_time_limit: float | None = None
+    max_nodes: int = 10
+    max_passes: int | None = None
 
 
 @estimator

@@ -61,6 +61,7 @@ METHODS = {
     "order": Method("dagopt.order_search", "solve_order", "local search over orders of the columns, from many starts"),
     "cg-dca": Method("dagopt.cg_dca", "solve_cg_dca", "row and column generation with DCA pricing, joined with order search"),
     "cg-dca-paper": Method("dagopt.cg_dca", "solve_cg_dca_paper", "CG-DCA with the paper's settings throughout"),
+    "cg-minlp": Method("dagopt.cg_minlp", "solve_cg_minlp", "column generation with exact pricing, for few columns"),
     "gobnilp": Method(
         "dagopt.cutting_planes", "solve_gobnilp", "the integer program of GOBNILP, proven by cutting planes", 3
     ),
@@ -183,7 +184,8 @@ def pose(
     """
     table = as_table(data, **options)
     knowledge = _with_limit(constraints or Constraints(), max_parents).resolve(table.names)
-    diagnosis = examine_table(table, int(knowledge.at_most.max()))
+    most = int(knowledge.at_most.max())
+    diagnosis = examine_table(table, most if most < len(table.names) - 1 else None)
     diagnosis.raise_for_errors()
     scorer = make_score(table, score, convention=convention, equivalent_sample_size=equivalent_sample_size)
     return Problem(table, scorer, knowledge), diagnosis

@@ -42,29 +42,30 @@ class NoProgress:
 
 
 class LinesProgress:
-    """Plain lines: one when the phase changes, then at most one every ``every`` seconds.
+    """Plain lines: one for each new phase, else at most one every ``every`` seconds.
 
     Parameters
     ----------
     stream : text stream, optional
         Standard error unless given.
     every : float
-        Seconds between lines of one phase.
+        Seconds between lines of phases that were there before.
     """
 
     def __init__(self, stream: TextIO | None = None, every: float = 5.0) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._every = every
         self._start = time.perf_counter()
-        self._phase = ""
+        self._phases: set[str] = set()
         self._last = -every
 
     def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
         """Print a line if it is time for one."""
         now = time.perf_counter() - self._start
-        if phase == self._phase and now - self._last < self._every:
+        if phase in self._phases and now - self._last < self._every:
             return
-        self._phase, self._last = phase, now
+        self._phases.add(phase)
+        self._last = now
         share = "" if fraction is None else f" {fraction:4.0%}"
         shown = "".join(f"  {name} {_shown(value)}" for name, value in facts.items())
         self._print(f"[{now:7.1f}s] {phase}{share}{shown}")

@@ -280,11 +280,37 @@ class Result:
 
         return plot_convergence(self.trace, ax)
 
-    def report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML page about the result and return its path."""
+    def report(
+        self,
+        path: str | Path,
+        *,
+        regrets: pd.DataFrame | None = None,
+        bootstrap: Any = None,
+        posterior: Any = None,
+    ) -> Path:
+        """Write one self-contained HTML page about the result and return its path.
+
+        Parameters
+        ----------
+        path : path
+            The file, usually ``.html``; written whole or not at all.
+        regrets : DataFrame, optional
+            What ``regrets()`` returned.
+        bootstrap : Bootstrap, optional
+            What ``dagopt.bootstrap`` returned for the same columns.
+        posterior : EdgePosterior, optional
+            What ``dagopt.edge_posterior`` returned for the same columns. Like the two before, it adds figures to the
+            table of edges and to the panel of an edge.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        from dagopt.report.evidence import with_evidence
         from dagopt.report.html import write_report
 
-        return write_report(self, path)
+        return write_report(with_evidence(self, regrets=regrets, bootstrap=bootstrap, posterior=posterior), path)
 
     def __str__(self) -> str:
         return self.summary()

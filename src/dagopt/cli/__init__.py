@@ -32,12 +32,15 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(cls=LearnCommand)(learn)
-for command in (doctor, score, fit, compare, simulate, convert, networks):
-    app.command()(command)
-for about_edges in (bootstrap.bootstrap, path.path, explain.explain, posterior.posterior):
-    app.command()(about_edges)
-app.add_typer(paper_commands)
+app.command(cls=LearnCommand, rich_help_panel="Learn")(learn)
+for panel, commands in {
+    "Learn": (doctor, score, fit),
+    "How sure is it": (explain.explain, bootstrap.bootstrap, posterior.posterior, path.path),
+    "Graphs and data": (compare, convert, simulate, networks),
+}.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+app.add_typer(paper_commands, rich_help_panel="Research")
 
 
 def _version(shown: bool) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from dagopt.cli import options as shared
 from dagopt.cli.knowledge import constraints_from
-from dagopt.cli.output import require_picture, write_picture
+from dagopt.cli.output import GRAPH_FILES, PICTURE_FILES, TABLE_FILES, require_file, write_picture
 from dagopt.cli.show import in_flags, print_json, print_table
 from dagopt.errors import InputError
 
@@ -66,7 +66,9 @@ def bootstrap(
     from dagopt.errors import checked_number
     from dagopt.graph.formats import write_graph
 
-    require_picture(plot)
+    require_file(out, "--out", TABLE_FILES)
+    require_file(graph, "--graph", GRAPH_FILES)
+    require_file(plot, "--plot", PICTURE_FILES)
     if checked_number("threshold", threshold) > 1:
         raise InputError(f"expected threshold= a share, at most 1, but got {threshold}; change the option")
     found = resampled(

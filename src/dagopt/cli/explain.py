@@ -9,6 +9,7 @@ import typer
 
 from dagopt.cli import options as shared
 from dagopt.cli.knowledge import constraints_from
+from dagopt.cli.output import TABLE_FILES, require_file
 from dagopt.cli.show import in_flags, print_json, print_table
 from dagopt.errors import InputError, unknown_name
 
@@ -74,6 +75,7 @@ def explain(
         raise InputError(f"expected --alternatives auto, exact or order but got {alternatives!r}; choose one of them")
     if a is not None and out is not None:
         raise InputError("--out is for the table of all edges; leave the columns out, or use --json")
+    require_file(out, "--out", TABLE_FILES)
     table = as_table(data, **shared.data_options(columns, kind, discretize, bins, missing, na))
     for name in (a, b):
         if name is not None and name not in table.names:

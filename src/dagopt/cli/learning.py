@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 
 from dagopt.cli import options as shared
 from dagopt.cli.knowledge import constraints_from
-from dagopt.cli.output import FORMATS, OutputFolder
+from dagopt.cli.output import FORMATS, OutputFolder, as_plain
 from dagopt.cli.show import in_flags, print_json, print_table
 from dagopt.errors import InputError
 
@@ -23,7 +23,21 @@ if TYPE_CHECKING:
 
 __all__ = ["LearnCommand", "learn"]
 
+ABOUT_TRUST = "How sure is it"
 MOST_EDGES_SHOWN = 60
+# Figures of edges as the screen shows them: by name, the heading and the form.
+TRUST = {
+    "lost if not joined": ("apart", "{:.2f}"),
+    "lost if reversed": ("reversed", "{:.2f}"),
+    "joined in resamples": ("joined", "{:.0%}"),
+    "this way in resamples": ("this way", "{:.0%}"),
+}
+LEGEND = {
+    "apart": "apart, reversed: what the best DAG without the edge, or with it turned round, loses",
+    "joined": "joined, this way: share of the resamples that join the two, and in this direction",
+}
+# Options of a method that make no sense, or go wrong, where it runs once for each resample.
+NOT_FOR_RESAMPLES = ("n_best", "checkpoint", "resume", "save_scores")
 # Options of some methods that have a flag of their own; others are given by --option.
 FLAGS = {
     "start": "--start",
@@ -49,38 +63,80 @@ class LearnCommand(TyperCommand):
 
 def learn(
     data: shared.Data,
-    method: Annotated[str, typer.Option(help="How to learn; the methods are listed below.")] = "auto",
+    method: Annotated[str, typer.Option(help="How to learn; the methods are listed below.", metavar="NAME")] = "auto",
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            help="Ends the run with the best so far; --explain and --bootstrap may take as long again.",
+            metavar="SECONDS",
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of methods that draw random numbers.", metavar="N")] = None,
+    jobs: shared.Jobs = None,
+    start: Annotated[
+        Path | None, typer.Option(help="Graph file with a DAG to improve; not for exact, pc, mmhc.", metavar="FILE")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu or gpu (exact).", metavar="NAME")] = None,
+    memory_limit: Annotated[
+        str | None, typer.Option(help="Such as 8GB (exact).", show_default="what is free", metavar="SIZE")
+    ] = None,
+    n_best: Annotated[
+        int | None, typer.Option(help="How many best equivalence classes to list (exact, gobnilp).", metavar="N")
+    ] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(help="Any option of the method, such as alpha=0.01.", metavar="NAME=VALUE")
+    ] = None,
     score: shared.ScoreName = "bic",
     convention: shared.Convention = "paper",
     ess: shared.Ess = 1.0,
-    max_parents: Annotated[
-        int | None, typer.Option(min=0, help="The most parents of a column.", show_default="any")
+    max_parents: shared.MaxParents = None,
+    required: shared.Required = None,
+    forbidden: shared.Forbidden = None,
+    tiers: shared.Tiers = None,
+    knowledge: shared.KnowledgeFile = None,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="Add what the best DAG without each edge, or with it reversed, loses.",
+            rich_help_panel=ABOUT_TRUST,
+        ),
+    ] = False,
+    bootstrap: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Add how often each edge is learned from this many resamples.",
+            metavar="N",
+            rich_help_panel=ABOUT_TRUST,
+        ),
     ] = None,
-    required: Annotated[list[str] | None, typer.Option(help="Edges that must be there: 'A->B,C->D'.")] = None,
-    forbidden: Annotated[list[str] | None, typer.Option(help="Edges that must not be there: 'B->A'.")] = None,
-    tiers: Annotated[str | None, typer.Option(help="Groups in the order of time: 'A,B;C'.")] = None,
-    knowledge: Annotated[Path | None, typer.Option(help="TOML: required, forbidden, tiers, max_parents.")] = None,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds; the best so far is the answer.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of methods that draw random numbers.")] = None,
-    jobs: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
-    start: Annotated[Path | None, typer.Option(help="Graph file to start from (hc, tabu).")] = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu or gpu (exact).")] = None,
-    memory_limit: Annotated[str | None, typer.Option(help="Such as 8GB (exact).", show_default="what is free")] = None,
-    n_best: Annotated[int | None, typer.Option(help="How many best equivalence classes to list (exact).")] = None,
-    option: Annotated[list[str] | None, typer.Option(help="Any option of the method, such as alpha=0.01.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for graph files, result.json and report.html.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for graph files, result.json and report.html.",
+            metavar="FOLDER",
+            rich_help_panel=shared.ABOUT_OUTPUT,
+        ),
+    ] = None,
     formats: Annotated[
         list[str] | None,
-        typer.Option("--format", help=f"Graph files: {', '.join(FORMATS)}.", show_default="dot,csv"),
+        typer.Option(
+            "--format",
+            help=f"Graph files: {', '.join(FORMATS)}.",
+            show_default="dot,csv",
+            metavar="A,B",
+            rich_help_panel=shared.ABOUT_OUTPUT,
+        ),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No warnings and no progress while it runs.")] = False,
+    quiet: shared.Quiet = False,
+    as_json: shared.Json = False,
     columns: shared.Columns = None,
     kind: shared.Kind = "auto",
     discretize: shared.Discretize = None,
     bins: shared.Bins = 3,
     missing: shared.Missing = "error",
     na: shared.Na = None,
-    as_json: shared.Json = False,
 ) -> None:
     """Learn the graph of a table, say what is proven about it, and write it down.
 
@@ -88,11 +144,17 @@ def learn(
 
     `dagopt learn data.csv`
 
-    `dagopt learn data.csv --out results --format dot,graphml --time-limit 60`
+    `dagopt learn data.csv --out results --format dot,graphml --explain --bootstrap 100`
+
+    `dagopt learn data.csv --method cg-dca --time-limit 60 --seed 1 --jobs 2 --start mine.dot`
 
     `dagopt learn data.csv --score bdeu --ess 10 --max-parents 3 --required 'smoke->lung' --tiers 'age;smoke,lung'`
 
+    `dagopt learn data.csv --knowledge known.toml --forbidden 'lung->smoke' --penalty 4.5`
+
     `dagopt learn data.csv --method pc --option alpha=0.01`
+
+    `cut -d, -f2- data.csv | dagopt learn - --columns age,smoke,lung`
 
     Exit code 0, also when the time limit ended the run, which is then said; 2 if the input is bad.
     """
@@ -112,27 +174,63 @@ def learn(
     known = constraints_from(required or [], forbidden or [], tiers, knowledge)
     reading = shared.data_options(columns, kind, discretize, bins, missing, na)
     table = None if data.endswith(".jkl") else as_table(data, **reading)
+    if table is None and (explain or bootstrap):
+        raise InputError(f"--explain and --bootstrap need data, but {data} holds local scores; leave them out")
     if folder is not None:
         folder.check(name, "a list of local scores" if table is None else table.kind)
     if not quiet and table is not None:
         _warn(data, table, max_parents, reading)
-    result = learned(
-        data if table is None else table,
-        method,
-        score=score,
-        convention=convention,  # type: ignore[arg-type]
-        equivalent_sample_size=ess,
-        constraints=known,
-        max_parents=max_parents,
-        time_limit=time_limit,
-        progress=not quiet,
-        **own,
-    )
+    asked: dict[str, Any] = {
+        "score": score,
+        "convention": convention,
+        "equivalent_sample_size": ess,
+        "constraints": known,
+        "max_parents": max_parents,
+        "time_limit": time_limit,
+        "progress": not quiet,
+    }
+    result = learned(data if table is None else table, method, **asked, **own)
+    if explain:
+        result = _with_regrets(result, time_limit, seed, jobs, memory_limit, quiet)
+    if bootstrap is not None:
+        result = _with_resamples(result, table, bootstrap, name, own, asked)
     files = [] if folder is None else folder.write(result)
     if as_json:
-        print_json(result.to_dict() | _classes_for_json(result) | {"files": [str(file) for file in files]})
+        print_json(as_plain(result) | _classes_for_json(result) | {"files": [str(file) for file in files]})
     else:
         _tell(result, files)
+
+
+def _with_regrets(
+    result: Result, time_limit: float | None, seed: int | None, jobs: int | None, memory: str | None, quiet: bool
+) -> Result:
+    """Return the result with what is lost without each edge; where that cannot be told, a line says why."""
+    from dagopt.report.evidence import with_evidence
+
+    if result.status == "interrupted":
+        return result
+    try:
+        lost = result.regrets(
+            time_limit=time_limit, random_state=seed or 0, n_jobs=jobs, memory_limit=memory, progress=not quiet
+        )
+    except InputError as error:
+        typer.echo(f"warning: --explain: {in_flags(str(error))}", err=True)
+        return result
+    return with_evidence(result, regrets=lost)
+
+
+def _with_resamples(
+    result: Result, table: Table | None, n: int, method: str, own: dict[str, Any], asked: dict[str, Any]
+) -> Result:
+    """Return the result with how often each edge is learned from resampled rows by the same method."""
+    from dagopt.bootstrapping import bootstrap
+    from dagopt.report.evidence import with_evidence
+
+    if result.status == "interrupted":
+        return result
+    seeds = {key: own[key] for key in ("random_state", "n_jobs") if key in own}
+    others = {} if method == "auto" else {key: value for key, value in own.items() if key not in NOT_FOR_RESAMPLES}
+    return with_evidence(result, bootstrap=bootstrap(table, n, method=method, **asked, **(seeds | others)))
 
 
 def _method_options(method: str, given: dict[str, Any], pairs: Sequence[str]) -> tuple[str, dict[str, Any]]:
@@ -188,6 +286,7 @@ def _tell(result: Result, files: Sequence[Path]) -> None:
         print_table(edges.head(MOST_EDGES_SHOWN), "Edges")
         if more > 0:
             typer.echo(f"... and {more} more edges; --out or --json has them all")
+        _tell_trust(result, edges.head(MOST_EDGES_SHOWN))
     classes = result.details.get("best_classes", [])
     if len(classes) > 1:
         typer.echo("")
@@ -219,6 +318,22 @@ def _edge_frame(result: Result) -> pd.DataFrame:
     if frame["score gained"].isna().any() or frame.empty:
         return frame.drop(columns="score gained")
     return frame.astype({"score gained": float}).sort_values("score gained", ascending=False, kind="stable")
+
+
+def _tell_trust(result: Result, edges: pd.DataFrame) -> None:
+    """Print what --explain and --bootstrap found about the edges."""
+    figures = result.details.get("edge_figures", {})
+    shown = edges[["from", "", "to"]].copy()
+    for name, (short, form) in TRUST.items():
+        if name in figures:
+            values = (figures[name].get(f"{a} -> {b}") for a, b in zip(edges["from"], edges["to"], strict=True))
+            shown[short] = ["" if value is None else form.format(value) for value in values]
+    if shown.shape[1] > 3:
+        typer.echo("")
+        print_table(shown, "How sure each edge is", right=shown.columns[3:])
+        for short, meaning in LEGEND.items():
+            if short in shown:
+                typer.echo(meaning)
 
 
 def _class_frame(classes: Sequence[dict[str, Any]]) -> pd.DataFrame:

@@ -8,6 +8,10 @@ from typing import Annotated, Any
 import typer
 
 __all__ = [
+    "ABOUT_DATA",
+    "ABOUT_KNOWLEDGE",
+    "ABOUT_OUTPUT",
+    "ABOUT_SCORE",
     "Bins",
     "Columns",
     "Convention",
@@ -30,26 +34,107 @@ __all__ = [
     "listed",
 ]
 
-Data = Annotated[str, typer.Argument(help="CSV, TSV or Parquet file; - for standard input.", show_default=False)]
-Columns = Annotated[str | None, typer.Option(help="Columns to use, separated by commas.", show_default="all")]
-Kind = Annotated[str, typer.Option(help="auto, continuous or discrete.")]
-Discretize = Annotated[str | None, typer.Option(help="Cut continuous columns: quantile or interval.")]
-Bins = Annotated[int, typer.Option(help="Levels of a column that is cut.")]
-Missing = Annotated[str, typer.Option(help="Rows with missing cells: error or drop.")]
-Na = Annotated[str | None, typer.Option(help="Further spellings of 'missing', separated by commas.")]
-ScoreName = Annotated[str, typer.Option("--score", "--penalty", help="bic, aic, loglik, bdeu, bge, or a penalty.")]
-Convention = Annotated[str, typer.Option(help="Counting of Gaussian parameters: paper or bnlearn.")]
-Ess = Annotated[float, typer.Option(help="Equivalent sample size of bdeu, weight of the mean of bge.")]
-MaxParents = Annotated[int | None, typer.Option(min=0, help="The most parents of a column.", show_default="any")]
-Required = Annotated[list[str] | None, typer.Option(help="Edges that must be there: 'A->B,C->D'.")]
-Forbidden = Annotated[list[str] | None, typer.Option(help="Edges that must not be there: 'B->A'.")]
-Tiers = Annotated[str | None, typer.Option(help="Groups in the order of time: 'A,B;C'.")]
-KnowledgeFile = Annotated[
-    Path | None, typer.Option("--knowledge", help="TOML: required, forbidden, tiers, max_parents.")
+# Headings of the help, under which options of one kind stand together.
+ABOUT_DATA = "Data"
+ABOUT_SCORE = "Score"
+ABOUT_KNOWLEDGE = "Knowledge"
+ABOUT_OUTPUT = "Output"
+
+Data = Annotated[
+    str, typer.Argument(help="CSV, TSV or Parquet file; - for standard input.", show_default=False, metavar="DATA")
 ]
-Jobs = Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No warnings and no progress while it runs.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        help="Columns to use, separated by commas.", show_default="all", metavar="A,B,C", rich_help_panel=ABOUT_DATA
+    ),
+]
+Kind = Annotated[str, typer.Option(help="auto, continuous or discrete.", metavar="KIND", rich_help_panel=ABOUT_DATA)]
+Discretize = Annotated[
+    str | None,
+    typer.Option(
+        help="Cut continuous columns: quantile or interval.",
+        show_default="no",
+        metavar="HOW",
+        rich_help_panel=ABOUT_DATA,
+    ),
+]
+Bins = Annotated[int, typer.Option(help="Levels of a column that is cut.", metavar="N", rich_help_panel=ABOUT_DATA)]
+Missing = Annotated[
+    str, typer.Option(help="Rows with missing cells: error or drop.", metavar="HOW", rich_help_panel=ABOUT_DATA)
+]
+Na = Annotated[
+    str | None,
+    typer.Option(
+        help="Further spellings of 'missing', separated by commas.", metavar="X,Y", rich_help_panel=ABOUT_DATA
+    ),
+]
+ScoreName = Annotated[
+    str,
+    typer.Option(
+        "--score",
+        "--penalty",
+        help="bic, aic, loglik, bdeu, bge, or the penalty of a parameter as a number.",
+        metavar="SCORE",
+        rich_help_panel=ABOUT_SCORE,
+    ),
+]
+Convention = Annotated[
+    str,
+    typer.Option(
+        help="Counting of Gaussian parameters: paper or bnlearn.", metavar="NAME", rich_help_panel=ABOUT_SCORE
+    ),
+]
+Ess = Annotated[
+    float,
+    typer.Option(
+        help="Equivalent sample size of bdeu, weight of the mean of bge.", metavar="ROWS", rich_help_panel=ABOUT_SCORE
+    ),
+]
+MaxParents = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="The most parents of a column.",
+        show_default="any",
+        metavar="K",
+        rich_help_panel=ABOUT_KNOWLEDGE,
+    ),
+]
+Required = Annotated[
+    list[str] | None,
+    typer.Option(help="Edges that must be there: 'A->B,C->D'.", metavar="EDGES", rich_help_panel=ABOUT_KNOWLEDGE),
+]
+Forbidden = Annotated[
+    list[str] | None,
+    typer.Option(help="Edges that must not be there: 'B->A'.", metavar="EDGES", rich_help_panel=ABOUT_KNOWLEDGE),
+]
+Tiers = Annotated[
+    str | None,
+    typer.Option(
+        help="Groups in the order of time, no edge goes back: 'A,B;C'.",
+        metavar="GROUPS",
+        rich_help_panel=ABOUT_KNOWLEDGE,
+    ),
+]
+KnowledgeFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--knowledge",
+        help="TOML file with required, forbidden, tiers, max_parents.",
+        metavar="FILE",
+        rich_help_panel=ABOUT_KNOWLEDGE,
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(help="Threads.", show_default="all cores", metavar="N"),
+]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="No warnings and no progress while it runs.", rich_help_panel=ABOUT_OUTPUT),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.", rich_help_panel=ABOUT_OUTPUT)]
 
 
 def data_options(

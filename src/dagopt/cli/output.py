@@ -18,7 +18,17 @@ if TYPE_CHECKING:
 
     from dagopt.result import Result
 
-__all__ = ["FORMATS", "OutputFolder", "require_picture", "require_place", "write_picture"]
+__all__ = [
+    "FORMATS",
+    "GRAPH_FILES",
+    "PICTURE_FILES",
+    "TABLE_FILES",
+    "OutputFolder",
+    "as_plain",
+    "require_file",
+    "require_place",
+    "write_picture",
+]
 
 FORMATS = {
     "dot": "graph.dot",
@@ -34,6 +44,9 @@ FORMATS = {
 USUAL = ("dot", "csv")
 NEED_A_DAG = ("bnlearn", "bif")
 PICTURES = ("png", "svg")
+TABLE_FILES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
+GRAPH_FILES = (".csv", ".dot", ".gv", ".graphml", ".json", ".bnlearn", ".txt")
+PICTURE_FILES = (".png", ".svg")
 
 
 @dataclass(frozen=True)
@@ -93,7 +106,7 @@ class OutputFolder:
             files.append(self.path / FORMATS[name])
             _write_graph(result, name, files[-1])
         files.append(self.path / "result.json")
-        write_text(json_text(result.to_dict() | _parameters(result), depth=3), files[-1])
+        write_text(json_text(as_plain(result) | _parameters(result), depth=3), files[-1])
         files.append(result.report(self.path / "report.html"))
         return files
 
@@ -127,12 +140,14 @@ def _write_graph(result: Result, name: str, path: Path) -> None:
         write_graph(result.graph, path)
 
 
-def require_picture(path: Path | None) -> None:
-    """Raise an error unless a picture can be written to the path, if there is one."""
+def require_file(path: Path | None, option: str, suffixes: Sequence[str]) -> None:
+    """Raise an error unless a file of one of these kinds can be written to the path, if there is one."""
     if path is None:
         return
-    if path.suffix[1:].lower() not in PICTURES:
-        raise InputError(f"expected a picture with the suffix .png or .svg but got {str(path)!r}; rename it")
+    if not path.name.lower().endswith(tuple(suffixes)):
+        raise InputError(f"expected {option} a file ending in {', '.join(suffixes)} but got {str(path)!r}; rename it")
+    if not path.parent.is_dir():
+        raise InputError(f"could not write {str(path)!r}: there is no folder {str(path.parent)!r}; make it first")
     require_place(path.parent)
 
 
@@ -152,6 +167,12 @@ def write_picture(plot: Callable[[], Axes], path: Path) -> None:
     plt.close(figure)
     with replacing(path) as draft:
         draft.write_bytes(picture.getvalue())
+
+
+def as_plain(result: Result) -> dict[str, Any]:
+    """Return the result as plain values, for JSON, with the figures of its edges where there are any."""
+    figures = result.details.get("edge_figures")
+    return result.to_dict() | ({"edge_figures": figures} if figures else {})
 
 
 def _parameters(result: Result) -> dict[str, Any]:

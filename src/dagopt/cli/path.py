@@ -9,7 +9,7 @@ import typer
 
 from dagopt.cli import options as shared
 from dagopt.cli.knowledge import constraints_from
-from dagopt.cli.output import require_picture, write_picture
+from dagopt.cli.output import PICTURE_FILES, TABLE_FILES, require_file, write_picture
 from dagopt.cli.show import in_flags, print_json, print_table
 from dagopt.errors import InputError
 
@@ -65,7 +65,9 @@ def path(
     from dagopt.data.writing import write_frame
     from dagopt.penalty_path import path as learned
 
-    require_picture(plot)
+    require_file(out, "--out", TABLE_FILES)
+    require_file(entries, "--entries", TABLE_FILES)
+    require_file(plot, "--plot", PICTURE_FILES)
     found = learned(
         data,
         None if penalties is None else _numbers(penalties),

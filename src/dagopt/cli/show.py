@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BAD_INPUT", "FOUND_SOMETHING", "complain", "in_flags", "print_json", "print_table"]
 
+WIDEST = 10_000  # of a table in a file or a pipe, where no line is broken
 FOUND_SOMETHING = 1
 BAD_INPUT = 2
 
@@ -80,17 +82,17 @@ def print_json(values: Any) -> None:
     typer.echo(json.dumps(values, indent=2, ensure_ascii=False))
 
 
-def print_table(frame: pd.DataFrame, title: str) -> None:
-    """Print a frame as a table on the terminal, numbers to the right."""
+def print_table(frame: pd.DataFrame, title: str, right: Iterable[str] = ()) -> None:
+    """Print a frame as a table on the terminal, numbers and the columns ``right`` to the right."""
     from rich.console import Console
     from rich.table import Table as RichTable
     from rich.text import Text
 
     table = RichTable(title=Text(title), title_justify="left", header_style="bold", box=None, pad_edge=False)
     for name in frame.columns:
-        table.add_column(
-            Text(str(name)), justify="right" if frame[name].dtype.kind in "if" else "left", overflow="fold"
-        )
+        is_figure = frame[name].dtype.kind in "if" or name in right
+        table.add_column(Text(str(name)), justify="right" if is_figure else "left", overflow="fold")
     for row in frame.itertuples(index=False):
         table.add_row(*(Text(f"{cell:.4f}" if isinstance(cell, float) else str(cell)) for cell in row))
-    Console(soft_wrap=not sys.stdout.isatty(), highlight=False).print(table)
+    width = None if sys.stdout.isatty() else WIDEST
+    Console(soft_wrap=not sys.stdout.isatty(), highlight=False, width=width).print(table)

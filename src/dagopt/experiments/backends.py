@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import queue
 import time
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
 from dagopt.errors import InputError, unknown_name
-from dagopt.experiments.isolate import run_isolated
+from dagopt.experiments.isolate import Worker
 from dagopt.experiments.measure import provenance
 from dagopt.experiments.records import Record, Run
 from dagopt.stop import Deadline
@@ -55,17 +56,39 @@ def make_runs(
     parallel = Parallel(
         n_jobs=jobs, backend="threading", return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs"
     )
-    for finished in parallel(delayed(_timed)(run, data, stop) for run in runs):
-        if finished is not None:
-            yield finished
+    idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
+    workers = [Worker() for _ in range(effective_n_jobs(jobs))]
+    for worker in workers:
+        idle.put(worker)
+    try:
+        for finished in parallel(delayed(_in_turn)(idle, run, data, stop) for run in runs):
+            if finished is not None:
+                yield finished
+    finally:
+        for worker in workers:
+            worker.close()
 
 
-def _timed(run: Run, data: str | None, stop: Deadline | None = None) -> Finished | None:
+def _in_turn(idle: queue.SimpleQueue[Worker], run: Run, data: str | None, stop: Deadline) -> Finished | None:
+    """Make a run on a worker that has nothing to do."""
+    worker = idle.get()
+    try:
+        return _timed(worker, run, data, stop)
+    finally:
+        idle.put(worker)
+
+
+def _timed(worker: Worker, run: Run, data: str | None, stop: Deadline | None = None) -> Finished | None:
     if stop is not None and stop.reason is not None:
         return None
     begin = time.monotonic()
-    record = run_isolated(run, data, stop)
+    record = worker.run(run, data, stop)
     return None if record is None else Finished(record, time.monotonic() - begin)
+
+
+def _alone(run: Run, data: str | None) -> Finished | None:
+    with Worker() as worker:
+        return _timed(worker, run, data)
 
 
 def _on_dask(runs: Sequence[Run], data: str | None, stop: Deadline, scheduler: str) -> Iterator[Finished]:
@@ -79,7 +102,7 @@ def _on_dask(runs: Sequence[Run], data: str | None, stop: Deadline, scheduler: s
             f"check --scheduler"
         ) from None
     with client:
-        waiting = {client.submit(_timed, run, data, pure=False): run for run in runs}
+        waiting = {client.submit(_alone, run, data, pure=False): run for run in runs}
         while waiting and stop.reason is None:
             try:
                 done = distributed.wait(list(waiting), timeout=0.5, return_when="FIRST_COMPLETED").done

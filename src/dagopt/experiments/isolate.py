@@ -1,4 +1,4 @@
-"""A run in a process of its own, on one thread, which is ended some time after its limit."""
+"""Runs in a process of their own, on one thread, which is ended some time after a run's limit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,12 +19,117 @@ from dagopt.experiments.measure import provenance
 from dagopt.experiments.records import Record, Run
 from dagopt.stop import Deadline
 
-__all__ = ["CHILD", "GRACE", "run_isolated"]
+__all__ = ["CHILD", "GRACE", "Worker", "run_isolated"]
 
 CHILD = (sys.executable, "-m", "dagopt.experiments.child")
 GRACE = 60.0  # seconds for loading, scoring and ending
 SLACK = 1.1  # of the limit
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class Worker:
+    """A process that makes one run after the other; after one that went wrong the next has a new process.
+
+    Parameters
+    ----------
+    child : sequence of str
+        The command that makes the runs.
+    grace : float
+        Seconds after the limit of a run at which the process is ended.
+    """
+
+    def __init__(self, child: Sequence[str] = CHILD, grace: float = GRACE) -> None:
+        self._child = tuple(child)
+        self._grace = grace
+        self._process: subprocess.Popen[bytes] | None = None
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            _end(self._process)
+            self._process = None
+        self._errors.close()
+
+    def run(self, run: Run, data: str | None = None, stop: Deadline | None = None) -> Record | None:
+        """Make a run.
+
+        Parameters
+        ----------
+        run : Run
+            What to run.
+        data : str, optional
+            The folder of the data sets.
+        stop : Deadline, optional
+            Looked at while the process runs.
+
+        Returns
+        -------
+        Record or None
+            With status ``failed`` or ``killed`` where something went wrong; None if ``stop`` came first.
+        """
+        hard = SLACK * run.limit + self._grace
+        begin = time.monotonic()
+        process = self._process or self._started()
+        self._process = None  # unless the run ends well
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            with suppress(BrokenPipeError):
+                process.stdin.write(json.dumps(asdict(run) | {"data": data}).encode() + b"\n")
+                process.stdin.flush()  # and left open: its end is the child's end
+            line = _Line(process.stdout)
+            while not line.wait(0.1):
+                if stop is not None and stop.reason is not None:
+                    return None
+                if time.monotonic() - begin > hard:
+                    return _killed(run, f"ended {hard:.0f} s after its start, the limit being {run.limit:g} s")
+            with suppress(ValueError, TypeError):
+                record = Record.from_line(line.text)
+                self._process = process
+                return record
+            process.wait()
+        finally:
+            if self._process is None:
+                _end(process)
+        return _killed(run, f"{_cause(process.returncode)}: {_last_line(_text(self._errors))}".rstrip(": "))
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        self._errors.seek(0)
+        self._errors.truncate()
+        return subprocess.Popen(
+            self._child,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env=os.environ | dict.fromkeys(ONE_THREAD, "1"),
+            start_new_session=True,  # Ctrl-C on the terminal is ours alone
+        )
+
+
+class _Line:
+    """The next line of a pipe, read by a thread, as a pipe cannot be waited for everywhere."""
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self.text = ""
+        self._pipe = pipe
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with suppress(OSError, ValueError):
+            self.text = self._pipe.readline().decode("utf-8", "replace").strip()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the line or the end of the pipe; say whether it came."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
 
 
 def run_isolated(
@@ -34,55 +140,9 @@ def run_isolated(
     child: Sequence[str] = CHILD,
     grace: float = GRACE,
 ) -> Record | None:
-    """Run in a new process.
-
-    Parameters
-    ----------
-    run : Run
-        What to run.
-    data : str, optional
-        The folder of the data sets.
-    stop : Deadline, optional
-        Looked at while the process runs.
-    child : sequence of str
-        The command that makes the run.
-    grace : float
-        Seconds after the limit at which the process is ended.
-
-    Returns
-    -------
-    Record or None
-        With status ``failed`` or ``killed`` where something went wrong; None if ``stop`` came first.
-    """
-    hard = SLACK * run.limit + grace
-    begin = time.monotonic()
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            child,
-            stdin=subprocess.PIPE,
-            stdout=out,
-            stderr=errors,
-            env=os.environ | dict.fromkeys(ONE_THREAD, "1"),
-            start_new_session=True,  # Ctrl-C on the terminal is ours alone
-        )
-        assert process.stdin is not None
-        try:
-            with suppress(BrokenPipeError):
-                process.stdin.write(json.dumps(asdict(run) | {"data": data}).encode() + b"\n")
-                process.stdin.flush()  # and left open: its end is the child's end
-            while process.poll() is None:
-                if stop is not None and stop.reason is not None:
-                    return None
-                if time.monotonic() - begin > hard:
-                    return _killed(run, f"ended {hard:.0f} s after its start, the limit being {run.limit:g} s")
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(0.1)
-        finally:
-            _end(process)
-        if process.returncode == 0:
-            with suppress(ValueError, TypeError):
-                return Record.from_line(_text(out))
-        return _killed(run, f"{_cause(process.returncode)}: {_last_line(_text(errors))}".rstrip(": "))
+    """Make one run in a new process; see ``Worker``."""
+    with Worker(child, grace) as worker:
+        return worker.run(run, data, stop)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -94,9 +154,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             else:
                 process.kill()
     process.wait()
-    if process.stdin is not None:
-        with suppress(BrokenPipeError):
-            process.stdin.close()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with suppress(BrokenPipeError):
+                pipe.close()
 
 
 def _killed(run: Run, why: str) -> Record:

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-__all__ = ["machine", "peak_megabytes", "versions"]
+__all__ = ["forget_peak", "machine", "peak_megabytes", "versions"]
 
 PACKAGES = ("numpy", "scipy", "numba", "highspy", "pyscipopt")
 
@@ -39,8 +39,25 @@ def versions(*others: str) -> str:
     return ", ".join(known)
 
 
+def forget_peak() -> None:
+    """Let ``peak_megabytes`` begin anew, where the system can."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return
+
+
 def peak_megabytes() -> int | None:
-    """Return the most memory that this process has had, in MB of 10^6 bytes; None where that is not told."""
+    """Return the most memory that this process has had since ``forget_peak``, in MB of 10^6 bytes.
+
+    Where it cannot begin anew it is the most of all time, and None where that is not told either.
+    """
+    try:
+        found = re.search(r"^VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    if found:
+        return round(int(found[1]) * 1024 / 1e6)
     try:
         import resource
     except ImportError:  # Windows

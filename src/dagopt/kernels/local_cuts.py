@@ -98,7 +98,7 @@ def cover(s, item_node, item_set, mass, enough, coefficient):  # type: ignore[no
     cost = np.ones(m)
     price = np.ones(m)
     direction = np.empty(m)
-    for step in range(1, 10 * m + 100):
+    for step in range(1, 40 * m + 100):
         total = 0.0
         for r in range(m):
             total += cost[r] * weight[r]

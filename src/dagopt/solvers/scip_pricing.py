@@ -140,7 +140,7 @@ def solve_pricing(
         model.setPresolve(SCIP_PARAMSETTING.OFF)  # variables stay what they are
         model.includeEventhdlr(_Poll(deadline), "poll", "stops at the deadline")
         fitted = _Fitted(program, variables, cutoff, deadline)
-        timing = SCIP_HEURTIMING.AFTERLPNODE
+        timing = SCIP_HEURTIMING.DURINGLPLOOP | SCIP_HEURTIMING.AFTERLPNODE
         model.includeHeur(fitted, "fitted", "least squares for rounded parents", "F", freq=1, timingmask=timing)
         try:
             model.optimize()
