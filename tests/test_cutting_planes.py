@@ -41,7 +41,7 @@ def known(n, seed):
 @pytest.mark.parametrize("seed", range(10))
 def test_optimum_is_that_of_the_recursion(kind, seed):
     """Over parent sets up to size 3, with knowledge in half of the cases."""
-    n = 7 + seed % 6 if kind in DISCRETE else 6 + seed % 3
+    n = 7 + seed % (6 if kind in DISCRETE else 2)
     constraints = known(n, seed) if seed % 2 else Constraints(max_parents=3)
     problem = make_problem(kind, n, seed, constraints, 200)
     result = solve(problem)

@@ -14,7 +14,17 @@ if TYPE_CHECKING:
     from dagopt.data.simulate import simulate
     from dagopt.data.table import as_table
     from dagopt.errors import DagoptError, InputError
-    from dagopt.estimators import CGDCA, CGMINLP, MMHC, CuttingPlanes, ExactDP, HillClimbing, OrderSearch, StablePC, Tabu
+    from dagopt.estimators import (
+        CGDCA,
+        CGMINLP,
+        MMHC,
+        CuttingPlanes,
+        ExactDP,
+        HillClimbing,
+        OrderSearch,
+        StablePC,
+        Tabu,
+    )
     from dagopt.explanation import Explanation
     from dagopt.graph.dag import Graph
     from dagopt.graph.formats import read_graph, write_graph

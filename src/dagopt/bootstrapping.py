@@ -12,11 +12,9 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from dagopt.agreement import Bootstrap
-from dagopt.auto import SAFETY, choose
 from dagopt.constraints import Constraints
 from dagopt.data.resampling import resampled
 from dagopt.errors import InputError, checked_number, checked_whole
-from dagopt.exact.solve import estimate_exact
 from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic
 from dagopt.learning import DATA_OPTIONS, METHODS, check_options, method_name, pose
@@ -25,7 +23,7 @@ from dagopt.progress import NoProgress, Progress, make_progress
 from dagopt.result import Result
 from dagopt.scores.build import Convention, make_score
 from dagopt.stop import Deadline
-from dagopt.warm_search import likely_parents, solve_warm
+from dagopt.warm_search import likely_parents, quick_method, solve_warm
 
 __all__ = ["bootstrap"]
 
@@ -104,10 +102,10 @@ def bootstrap(
         "convention": convention,
         "equivalent_sample_size": equivalent_sample_size,
     }
-    problem, diagnosis = pose(data, constraints=constraints, max_parents=max_parents, **scoring, **reading)
+    problem, diagnosis = pose(data, method, constraints=constraints, max_parents=max_parents, **scoring, **reading)
     n_rows = _rows_drawn(problem.table.n_samples, fraction, replace)
     if method == "auto":
-        method, _ = choose(problem, estimate_exact(problem, EXACT_BYTES, cores=1), SAFETY * EXACT_SECONDS)
+        method = quick_method(problem, EXACT_BYTES, EXACT_SECONDS)
     check_options(method, options)
     shown = make_progress(progress)
     try:

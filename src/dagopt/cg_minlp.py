@@ -166,9 +166,7 @@ class _Run:
     # --- the outcome ---
 
     def result(self) -> Result:
-        loop = ColumnGeneration(
-            self.master, self.price, self.separate, self.solve_ip, self.stop, self, self.tolerance
-        )
+        loop = ColumnGeneration(self.master, self.price, self.separate, self.solve_ip, self.stop, self, self.tolerance)
         _, converged = loop.run()
         if converged:
             self.price_all()

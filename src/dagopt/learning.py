@@ -59,7 +59,9 @@ METHODS = {
     "auto": Method("dagopt.auto", "solve_auto", "exact while it fits memory and patience, else cg-dca"),
     "exact": Method("dagopt.exact.solve", "solve_exact", "the proven best DAG, by dynamic programming over subsets"),
     "order": Method("dagopt.order_search", "solve_order", "local search over orders of the columns, from many starts"),
-    "cg-dca": Method("dagopt.cg_dca", "solve_cg_dca", "row and column generation with DCA pricing, joined with order search"),
+    "cg-dca": Method(
+        "dagopt.cg_dca", "solve_cg_dca", "row and column generation with DCA pricing, joined with order search"
+    ),
     "cg-dca-paper": Method("dagopt.cg_dca", "solve_cg_dca_paper", "CG-DCA with the paper's settings throughout"),
     "cg-minlp": Method("dagopt.cg_minlp", "solve_cg_minlp", "column generation with exact pricing, for few columns"),
     "gobnilp": Method(
@@ -140,10 +142,9 @@ def learn(
     if isinstance(data, str | Path) and Path(data).suffix == ".jkl":
         return _learn_from_scores(Path(data), method, constraints, max_parents, deadline, progress, options)
     compiled = _kernels_are_compiled()
-    if max_parents is None and (constraints is None or constraints.max_parents is None):
-        max_parents = METHODS[method].max_parents
     problem, diagnosis = pose(
         data,
+        method,
         score=score,
         convention=convention,
         equivalent_sample_size=equivalent_sample_size,
@@ -170,6 +171,7 @@ def learn(
 
 def pose(
     data: object,
+    method: str = "auto",
     *,
     score: str | float = "bic",
     convention: Convention = "paper",
@@ -183,6 +185,8 @@ def pose(
     The parameters are those of ``learn``; the options are those of the data.
     """
     table = as_table(data, **options)
+    if max_parents is None and (constraints is None or constraints.max_parents is None):
+        max_parents = METHODS[method].max_parents
     knowledge = _with_limit(constraints or Constraints(), max_parents).resolve(table.names)
     most = int(knowledge.at_most.max())
     diagnosis = examine_table(table, most if most < len(table.names) - 1 else None)

@@ -12,12 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.auto import SAFETY, choose
 from dagopt.constraints import Constraints
 from dagopt.data.table import Table
 from dagopt.data.writing import write_frame
 from dagopt.errors import InputError, checked_whole
-from dagopt.exact.solve import estimate_exact
 from dagopt.graph.dag import Graph
 from dagopt.learning import DATA_OPTIONS, METHODS, check_options, method_name, pose
 from dagopt.problem import Problem
@@ -26,7 +24,7 @@ from dagopt.result import Result, Status
 from dagopt.scores.build import Convention, make_score, penalty_value
 from dagopt.search.hill_climbing import solve_hc, start_dag
 from dagopt.stop import Deadline
-from dagopt.warm_search import likely_parents, solve_warm
+from dagopt.warm_search import likely_parents, quick_method, solve_warm
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -267,11 +265,11 @@ def path(
         raise InputError(f"score {score!r} has no penalty to vary; use 'bic', 'aic' or a penalty")
     reading = {key: options.pop(key) for key in DATA_OPTIONS if key in options}
     known: dict[str, Any] = {"constraints": constraints, "max_parents": max_parents}
-    problem, diagnosis = pose(data, score=score, convention=convention, **known, **reading)
+    problem, diagnosis = pose(data, method, score=score, convention=convention, **known, **reading)
     reference = penalty_value(score, problem.table.n_samples)
     grid = _checked(penalties) if penalties is not None else usual_grid(problem.table, reference, n, convention)
     if method == "auto":
-        method, _ = choose(problem, estimate_exact(problem, EXACT_BYTES, cores=1), SAFETY * EXACT_SECONDS)
+        method = quick_method(problem, EXACT_BYTES, EXACT_SECONDS)
     check_options(method, options)
     shown = make_progress(progress)
     given = {"random_state": random_state, "n_jobs": n_jobs} | options
@@ -310,7 +308,7 @@ def usual_grid(table: Table, reference: float, n: int, convention: Convention) -
         paid = np.delete(gain, node) / np.maximum(np.delete(added, node), 1e-12)
         largest = max(largest, float(np.max(paid, initial=0.0)))
     low = LOWEST * (reference or penalty_value("bic", table.n_samples))
-    grid = np.geomspace(max(largest, 4 * low), low, n)
+    grid = np.geomspace(max(1.0001 * largest, 4 * low), low, n)  # a little above, where nothing pays
     marked = [reference] if low < reference < grid[0] else []
     return np.unique(np.concatenate([grid, marked]))[::-1].copy()
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dagopt.exact.candidates import candidate_pool
 from dagopt.exact.pool import MOST_NODES
+from dagopt.exact.solve import estimate_exact
 from dagopt.exact.threads import Stopped, Workers
 from dagopt.order_search import solve_order
 from dagopt.problem import Problem
@@ -20,11 +21,22 @@ from dagopt.search.hill_climbing import solve_hc, start_dag
 from dagopt.search.tabu import solve_tabu
 from dagopt.stop import Deadline
 
-__all__ = ["likely_parents", "solve_warm"]
+__all__ = ["likely_parents", "quick_method", "solve_warm"]
 
 Mask = NDArray[np.bool_]
 
 SMALL_SETS = 2  # likely parents are in some good parent set up to this size
+
+
+def quick_method(problem: Problem, n_bytes: int, seconds: float) -> str:
+    """Return the method for problems of this size that are solved again and again: exact within these limits.
+
+    The choice does not depend on the machine, so that neither do the answers.
+    """
+    estimate = estimate_exact(problem, n_bytes, cores=1)
+    if estimate.fits and estimate.seconds <= seconds:
+        return "exact"
+    return "tabu" if isinstance(problem.score, CountingScore) and problem.n_nodes > MOST_NODES else "order"
 
 
 def solve_warm(

@@ -54,12 +54,13 @@ def test_local_cuts_close_what_clusters_leave_open():
     assert -1e-6 <= gaps[8] < 0.5 * gaps[0]
 
 
-@pytest.mark.parametrize("ticks", [1, 3, 8, 20, 50])
-def test_bound_is_true_wherever_it_stops(ticks):
+@pytest.mark.parametrize("local_size", [0, 4])
+@pytest.mark.parametrize("ticks", [1, 3, 8, 20, 50, 100, 200, 400])
+def test_bound_is_true_wherever_it_stops(ticks, local_size):
     """Stopped at any point, the bound is at least the optimum and the score at most."""
     pool = random_pool(np.random.default_rng(3), 9, 20)
     columns = ColumnArrays.of(pool).without_dominated()
-    outcome = BranchAndCut(columns, columns.start(None), stopping_after(ticks), local_size=4).run()
+    outcome = BranchAndCut(columns, None, stopping_after(ticks), local_size=local_size).run()
     best = best_over(pool)
     assert outcome.score <= best + 1e-6
     assert outcome.bound >= best - 1e-6

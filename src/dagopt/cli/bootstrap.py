@@ -10,7 +10,7 @@ import typer
 from dagopt.cli import options as shared
 from dagopt.cli.knowledge import constraints_from
 from dagopt.cli.output import GRAPH_FILES, PICTURE_FILES, TABLE_FILES, require_file, write_picture
-from dagopt.cli.show import in_flags, print_json, print_table
+from dagopt.cli.show import in_flags, print_json, print_summary, print_table
 from dagopt.errors import InputError
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def bootstrap(
 
 
 def _tell(found: Bootstrap, threshold: float, files: list[Path]) -> None:
-    typer.echo(found.summary())
+    print_summary(found.summary())
     edges = found.edges
     often = edges[edges["strength"] >= LEAST_SHOWN]
     if len(often):

@@ -10,7 +10,7 @@ import typer
 from dagopt.cli import options as shared
 from dagopt.cli.knowledge import constraints_from
 from dagopt.cli.output import TABLE_FILES, require_file
-from dagopt.cli.show import in_flags, print_json, print_table
+from dagopt.cli.show import in_flags, print_json, print_summary, print_table
 from dagopt.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _plain(edges: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _tell(result: Result, edges: pd.DataFrame, out: Path | None) -> None:
-    typer.echo(result.summary())
+    print_summary(result.summary())
     typer.echo("")
     words = {name: ["yes" if value else "no" for value in edges[name]] for name in ("fixed", "proven")}
     figures = {

@@ -12,7 +12,7 @@ from typer.core import TyperCommand
 from dagopt.cli import options as shared
 from dagopt.cli.knowledge import constraints_from
 from dagopt.cli.output import FORMATS, OutputFolder, as_plain
-from dagopt.cli.show import in_flags, print_json, print_table
+from dagopt.cli.show import in_flags, print_json, print_summary, print_table
 from dagopt.errors import InputError
 
 if TYPE_CHECKING:
@@ -194,11 +194,12 @@ def learn(
         result = _with_regrets(result, time_limit, seed, jobs, memory_limit, quiet)
     if bootstrap is not None:
         result = _with_resamples(result, table, bootstrap, name, own, asked)
-    files = [] if folder is None else folder.write(result)
-    if as_json:
-        print_json(as_plain(result) | _classes_for_json(result) | {"files": [str(file) for file in files]})
-    else:
-        _tell(result, files)
+    try:
+        files = [] if folder is None else folder.write(result)
+    except InputError:
+        _tell(result, [], as_json)  # an answer that cannot be kept is still shown
+        raise
+    _tell(result, files, as_json)
 
 
 def _with_regrets(
@@ -277,13 +278,16 @@ def _warn(data: str, table: Table, max_parents: int | None, reading: dict[str, A
         typer.echo(f"warning: {in_flags(finding.line)}", err=True)
 
 
-def _tell(result: Result, files: Sequence[Path]) -> None:
-    typer.echo(result.summary())
+def _tell(result: Result, files: Sequence[Path], as_json: bool) -> None:
+    if as_json:
+        print_json(as_plain(result) | _classes_for_json(result) | {"files": [str(file) for file in files]})
+        return
+    print_summary(result.summary())
     edges = _edge_frame(result)
     if len(edges):
         typer.echo("")
         more = len(edges) - MOST_EDGES_SHOWN
-        print_table(edges.head(MOST_EDGES_SHOWN), "Edges")
+        print_table(edges.head(MOST_EDGES_SHOWN), "Edges", bar="score gained")
         if more > 0:
             typer.echo(f"... and {more} more edges; --out or --json has them all")
         _tell_trust(result, edges.head(MOST_EDGES_SHOWN))

@@ -10,7 +10,7 @@ import typer
 from dagopt.cli import options as shared
 from dagopt.cli.knowledge import constraints_from
 from dagopt.cli.output import PICTURE_FILES, TABLE_FILES, require_file, write_picture
-from dagopt.cli.show import in_flags, print_json, print_table
+from dagopt.cli.show import in_flags, print_json, print_summary, print_table
 from dagopt.errors import InputError
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _numbers(text: str) -> list[float]:
 
 
 def _tell(found: PenaltyPath, files: list[Path]) -> None:
-    typer.echo(found.summary())
+    print_summary(found.summary())
     if len(found.penalties):
         typer.echo("")
         proven = ["yes" if proven else "" for proven in found.table["proven"]]

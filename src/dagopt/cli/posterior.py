@@ -9,7 +9,7 @@ import typer
 
 from dagopt.cli import options as shared
 from dagopt.cli.knowledge import constraints_from
-from dagopt.cli.show import in_flags, print_json, print_table
+from dagopt.cli.show import in_flags, print_json, print_summary, print_table
 from dagopt.errors import InputError
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def posterior(
 
 
 def _tell(found: EdgePosterior, files: list[Path]) -> None:
-    typer.echo(in_flags(found.summary()))
+    print_summary(found.summary())
     table = found.table()
     likely = table[table["probability"] >= LEAST_SHOWN]
     typer.echo("")

@@ -5,20 +5,28 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.table import Table as RichTable
 
-__all__ = ["BAD_INPUT", "FOUND_SOMETHING", "complain", "in_flags", "print_json", "print_table"]
+__all__ = ["BAD_INPUT", "FOUND_SOMETHING", "complain", "in_flags", "print_json", "print_summary", "print_table"]
 
 WIDEST = 10_000  # of a table in a file or a pipe, where no line is broken
+SHORTEST_BAR, LONGEST_BAR = 6, 24
 FOUND_SOMETHING = 1
 BAD_INPUT = 2
 
+# Lines of a summary by their first word, and phrases in them, as a terminal shows them.
+_SAID_OF = {"note": "dim", "warning": "yellow"}
+_SPOKEN = {
+    r"proven optimal|no DAG is better by more than [\d.]+%": "bold green",
+    r"none: nothing is proven.*|stopped by.*": "yellow",
+}
 # Options of the library, as messages name them, and as they are called here.
 _FLAGS = {
     "columns": "--columns",
@@ -82,17 +90,73 @@ def print_json(values: Any) -> None:
     typer.echo(json.dumps(values, indent=2, ensure_ascii=False))
 
 
-def print_table(frame: pd.DataFrame, title: str, right: Iterable[str] = ()) -> None:
-    """Print a frame as a table on the terminal, numbers and the columns ``right`` to the right."""
+def print_summary(summary: str) -> None:
+    """Print the lines of a summary; on a terminal what is proven, and what is not, stands out.
+
+    Parameters
+    ----------
+    summary : str
+        A first line, then lines that begin with a word for what they are about.
+    """
     from rich.console import Console
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    table = RichTable(title=Text(title), title_justify="left", header_style="bold", box=None, pad_edge=False)
+    first, *lines = in_flags(summary).splitlines()
+    if not sys.stdout.isatty():
+        typer.echo("\n".join([first, *lines]))
+        return
+    about = RichTable.grid(padding=(0, 2, 0, 0))
+    for line in lines:
+        word, _, text = line.partition(" ")
+        words = Text(text.strip(), style=_SAID_OF.get(word, ""))
+        for pattern, style in _SPOKEN.items():
+            words.highlight_regex(pattern, style)
+        about.add_row(Text(word, style="yellow" if word == "warning" else "cyan"), words)
+    console = Console(highlight=False)
+    console.print()
+    console.print(Text(first, style="bold"))
+    console.print(about)
+
+
+def print_table(frame: pd.DataFrame, title: str, right: Iterable[str] = (), bar: str | None = None) -> None:
+    """Print a frame as a table, numbers to the right.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows.
+    title : str
+        Stands above them.
+    right : iterable of str
+        Columns of text that stand to the right like numbers.
+    bar : str, optional
+        A column of numbers that are drawn as bars too, where a terminal shows them.
+    """
+    from rich.console import Console
+
+    terminal = sys.stdout.isatty()
+    console = Console(soft_wrap=not terminal, highlight=False, width=None if terminal else WIDEST)
+    table = _table(frame, title, right)
+    room = min(console.width - console.measure(table).maximum - 2, LONGEST_BAR)
+    if terminal and bar in frame and room >= SHORTEST_BAR and console.encoding.startswith("utf"):
+        shares = frame[bar] / max(frame[bar].max(), 1e-300)
+        table = _table(frame, title, right, ["━" * max(round(room * share), 1) for share in shares])
+    console.print(table)
+
+
+def _table(frame: pd.DataFrame, title: str, right: Iterable[str], bars: Sequence[str] = ()) -> RichTable:
+    """Return a frame as a table, with a column of bars if there are any."""
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    table = RichTable(
+        title=Text(title, style="bold"), title_justify="left", header_style="cyan", box=None, pad_edge=False
+    )
     for name in frame.columns:
         is_figure = frame[name].dtype.kind in "if" or name in right
         table.add_column(Text(str(name)), justify="right" if is_figure else "left", overflow="fold")
-    for row in frame.itertuples(index=False):
-        table.add_row(*(Text(f"{cell:.4f}" if isinstance(cell, float) else str(cell)) for cell in row))
-    width = None if sys.stdout.isatty() else WIDEST
-    Console(soft_wrap=not sys.stdout.isatty(), highlight=False, width=width).print(table)
+    for k, row in enumerate(frame.itertuples(index=False)):
+        cells = [Text(f"{cell:.4f}" if isinstance(cell, float) else str(cell)) for cell in row]
+        table.add_row(*cells, *(Text(bar, style="blue") for bar in bars[k : k + 1]))
+    return table

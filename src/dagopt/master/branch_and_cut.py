@@ -39,7 +39,7 @@ Ints = NDArray[np.int64]
 
 TOLERANCE = 1e-9  # relative to the score: a DAG better by less is not looked for
 CLUSTERS_A_ROUND = 30
-LOCAL_CUTS_A_ROUND = 20
+LOCAL_CUTS_A_ROUND, MOST_LOCAL_CUTS = 20, 160  # where the root stalls it looks for more, and so in larger subsets
 IDLE_ROUNDS = 4  # a row with multiplier 0 for so many rounds is dropped
 ROUNDS_BACK = 3  # a node is left when the last rounds closed less than a share of what was open
 SHARE_AT_ROOT, SHARE_BELOW = 0.02, 0.15
@@ -169,7 +169,7 @@ class BranchAndCut:
                 heapq.heappop(self._open)
                 for alive in children:
                     heapq.heappush(self._open, _Node(node.minus_bound, self._n_nodes, alive))
-        proven = not self._open or self._closed(-self._open[0].minus_bound)
+        proven = all(self._closed(-node.minus_bound) for node in self._open)
         if proven and self._best is None:
             return Outcome(None, -np.inf, -np.inf, "optimal", self._n_nodes, self._n_cuts, n_left, root_bound)
         reason = None if proven else self._deadline.reason
@@ -180,7 +180,7 @@ class BranchAndCut:
 
     def _bound(self) -> float:
         """Return what no DAG exceeds."""
-        return max([self._score, *(-node.minus_bound for node in self._open[:1])])
+        return max([self._score, *(-node.minus_bound for node in self._open)])
 
     def _closed(self, bound: float) -> bool:
         """Say whether a bound leaves nothing to look for."""
@@ -216,8 +216,14 @@ class BranchAndCut:
             stalled = len(before) > ROUNDS_BACK and before[-1 - ROUNDS_BACK] - bound < share * (
                 before[-1 - ROUNDS_BACK] - self._score
             )
-            if stalled or not self._cut(point.values):
+            if stalled and self._n_nodes == 0 and self._separator.wanted < MOST_LOCAL_CUTS:
+                self._separator.wanted *= 2  # larger subsets before branching
+                before.clear()
+            elif stalled:
                 break
+            if not self._cut(point.values):
+                break
+        self._separator.wanted = LOCAL_CUTS_A_ROUND
         arc = self._arc(point.values)
         if arc is None:  # integer and nothing to cut off: the LP's tolerances hide what is left
             return self._split_by_columns(node, point.values)

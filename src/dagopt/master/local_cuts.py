@@ -66,7 +66,7 @@ class LocalSeparator:
         self._columns = columns
         self._threads = threads
         self._largest = min(largest, columns.n_nodes)
-        self._wanted = wanted
+        self.wanted = wanted
         self._rng = np.random.default_rng(random_state)
 
     def separate(self, values: Floats, stopped: Callable[[], bool]) -> list[LocalCut]:
@@ -93,7 +93,7 @@ class LocalSeparator:
 
                 violation = np.concatenate(list(self._threads.map(look, pieces)))
                 found += [self._cut(wave[q], tables[q], violation[q]) for q in np.flatnonzero(violation)]
-                if len(found) >= self._wanted or stopped():
+                if len(found) >= self.wanted or stopped():
                     return found
         return found
 

@@ -183,12 +183,12 @@ class MinlpPricer:
 def check_problem(problem: Problem) -> tuple[GaussianScore, Floats]:
     """Return score and correlations of a problem that the program fits, or raise the error that says why not."""
     score, table = problem.score, problem.table
-    if not isinstance(score, GaussianScore) or not isinstance(table, ContinuousTable):
-        remedy = "use score='bic', 'aic', 'loglik' or a penalty"
-        if not isinstance(table, ContinuousTable):
-            remedy = "use method='cg-dca' or 'exact', which take discrete data"
+    if not isinstance(table, ContinuousTable) or not isinstance(score, GaussianScore):
+        continuous = isinstance(table, ContinuousTable)
+        remedy = "use score='bic', 'aic', 'loglik' or a penalty" if continuous else "use method='cg-dca' or 'exact'"
         raise InputError(
-            f"CG-MINLP needs continuous data with a penalised Gaussian likelihood but the score is {score.label}; {remedy}"
+            f"CG-MINLP needs continuous data and a penalised Gaussian likelihood but the score is {score.label}; "
+            f"{remedy}"
         )
     try:
         inverse = np.linalg.inv(cholesky(table.correlation))
@@ -197,7 +197,8 @@ def check_problem(problem: Problem) -> tuple[GaussianScore, Floats]:
         left = np.zeros(problem.n_nodes)
     if left.min() < LEAST_VARIANCE:
         raise InputError(
-            f"CG-MINLP needs columns of which the others leave at least {LEAST_VARIANCE:g} of the variance but they leave "
-            f"{left.min():.1e} of {problem.names[int(left.argmin())]!r}; leave it out, give more rows, or use method='exact'"
+            f"CG-MINLP needs columns of which the others leave at least {LEAST_VARIANCE:g} of the variance but they "
+            f"leave {left.min():.1e} of {problem.names[int(left.argmin())]!r}; leave it out, give more rows, or use "
+            f"method='exact'"
         )
     return score, table.correlation
