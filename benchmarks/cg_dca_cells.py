@@ -1,125 +1,59 @@
-"""CG-DCA on the 24 Gaussian cells of the paper's table 1, seeds 0-2, beside the paper's figures.
+"""A method on the 24 Gaussian cells of the paper's table 1, beside the paper's CG-DCA and the proven optimum.
 
-    python -m benchmarks.cg_dca_cells run OUT.jsonl [--method cg-dca-paper] [--nodes 15,20] [--init hybrid]
-    python -m benchmarks.cg_dca_cells show OUT.jsonl
+    dagopt paper run table1 --methods cg-dca-paper,exact --seeds 0,1,2 --results FOLDER
+    python -m benchmarks.cg_dca_cells [--method cg-dca-paper] [--results FOLDER]
 
-``run`` appends one JSON line an instance and goes on where an earlier call stopped. Optima are the exact method's.
+Reads recorded runs, those that come with the package unless a folder is given. The optimum is the exact method's,
+where it was run on the same instance. Seconds are CPU seconds, which other work on the machine changes little.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import time
 from pathlib import Path
 
-import dagopt
-
-# mean score gap in percent and mean seconds of CG-DCA over ten instances: table 1 of arXiv:2505.11089
-PAPER = {
-    (15, 5000, 0.5): (0.00, 4.06),
-    (15, 5000, 1.0): (0.03, 25.76),
-    (15, 5000, 1.5): (0.16, 76.72),
-    (15, 5000, 2.0): (0.39, 170.39),
-    (15, 20000, 0.5): (0.00, 10.17),
-    (15, 20000, 1.0): (0.03, 36.71),
-    (15, 20000, 1.5): (0.02, 104.25),
-    (15, 20000, 2.0): (0.23, 229.80),
-    (20, 5000, 0.5): (0.00, 9.53),
-    (20, 5000, 1.0): (0.01, 84.34),
-    (20, 5000, 1.5): (0.22, 312.67),
-    (20, 5000, 2.0): (0.70, 1039.53),
-    (20, 20000, 0.5): (0.00, 18.42),
-    (20, 20000, 1.0): (0.03, 133.69),
-    (20, 20000, 1.5): (0.15, 425.17),
-    (20, 20000, 2.0): (0.54, 997.99),
-    (25, 5000, 0.5): (0.00, 21.97),
-    (25, 5000, 1.0): (0.03, 261.84),
-    (25, 5000, 1.5): (0.24, 949.90),
-    (25, 5000, 2.0): (0.86, 3054.63),
-    (25, 20000, 0.5): (0.00, 50.22),
-    (25, 20000, 1.0): (0.06, 404.43),
-    (25, 20000, 1.5): (0.23, 1372.59),
-    (25, 20000, 2.0): (0.67, 3189.98),
-}
-SEEDS = (0, 1, 2)
-MOST_EXACT_NODES = 20
+from dagopt.experiments.published import published
+from dagopt.experiments.records import Record
+from dagopt.experiments.store import best_of, results_in_use
 
 
-def run(arguments: argparse.Namespace) -> None:
-    out = Path(arguments.file)
-    done = {tuple(row["instance"]) for row in _rows(out)}
-    nodes = {int(n) for n in arguments.nodes.split(",")}
-    options = {"init": arguments.init, "convex_step": arguments.step} if arguments.method == "cg-dca" else {}
-    for seed in SEEDS:
-        for n, n_samples, degree in PAPER:
-            instance = (n, n_samples, degree, seed)
-            if n not in nodes or instance in done:
-                continue
-            data, dag = dagopt.simulate(n, n_samples, degree, seed)
-            optimum = dagopt.learn(data, "exact", progress=False).score if n <= MOST_EXACT_NODES else None
-            start, cpu = time.perf_counter(), time.process_time()
-            result = dagopt.learn(data, arguments.method, progress=False, time_limit=arguments.time_limit, **options)
-            row = {
-                "instance": instance,
-                "method": arguments.method,
-                **options,
-                "score": result.score,
-                "true": dagopt.score(data, dag),
-                "optimum": optimum,
-                "status": result.status,
-                "seconds": time.perf_counter() - start,
-                "cpu_seconds": time.process_time() - cpu,
-                "columns": result.details["columns"],
-                "rows": result.details["rows"],
-                "passes": result.details["passes"],
-                "shd": dagopt.compare(result.dag, dag).shd,
-            }
-            with out.open("a") as file:
-                file.write(json.dumps(row) + "\n")
-            print(json.dumps(row), flush=True)
-
-
-def show(arguments: argparse.Namespace) -> None:
-    rows = _rows(Path(arguments.file))
-    print("| n, N, d | runs | gap to truth % | paper | gap to optimum % | seconds | paper | SHD |")
-    print("|---|---|---|---|---|---|---|---|")
-    ours = paper = 0.0
-    for cell, (paper_gap, paper_seconds) in PAPER.items():
-        own = [row for row in rows if tuple(row["instance"][:3]) == cell]
-        if not own:
-            continue
-        gap = sum(max(row["true"] - row["score"], 0) / abs(row["true"]) for row in own) / len(own) * 100
-        known = [row for row in own if row["optimum"] is not None]
-        best = sum((row["optimum"] - row["score"]) / abs(row["optimum"]) for row in known) / max(len(known), 1) * 100
-        seconds = sum(row["seconds"] for row in own) / len(own)
-        shd = sum(row["shd"] for row in own) / len(own)
-        ours, paper = ours + seconds, paper + paper_seconds
-        shown = f"{best:.3f}" if known else "-"
-        mark = " (*)" if gap > paper_gap + 0.005 else ""
-        print(
-            f"| {cell[0]}, {cell[1]}, {cell[2]} | {len(own)} | {gap:.3f}{mark} | {paper_gap:.2f} | {shown} "
-            f"| {seconds:.1f} | {paper_seconds:.1f} | {shd:.1f} |"
-        )
-    print(f"\nsum of the cells' mean seconds: ours {ours:.0f}, paper {paper:.0f}: {paper / max(ours, 1e-9):.1f} times")
-    print("(*) above the paper's mean gap; the paper's means are over ten instances of its own, ours over seeds 0-2")
-
-
-def _rows(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("command", choices=("run", "show"))
-    parser.add_argument("file")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--method", default="cg-dca-paper")
-    parser.add_argument("--nodes", default="15,20,25")
-    parser.add_argument("--init", default="hybrid")
-    parser.add_argument("--step", default="kelley")
-    parser.add_argument("--time-limit", type=float, default=3600.0)
+    parser.add_argument("--results", type=Path)
     arguments = parser.parse_args()
-    (run if arguments.command == "run" else show)(arguments)
+    records = list(best_of(results_in_use(arguments.results)[0]).values())
+    optimum = {(one.instance, one.seed): one.score for one in records if one.method == "exact"}
+    cells: dict[str, list[Record]] = {}
+    for one in records:
+        if one.method == arguments.method and not one.options and one.cell.n_nodes and one.score is not None:
+            cells.setdefault(one.instance, []).append(one)
+    paper = published()["table1"]
+    print("| (n, N, d) | runs | gap to truth % | paper | gap to optimum % | CPU seconds | paper's seconds | SHD |")
+    print("|---|---|---|---|---|---|---|---|")
+    ours = theirs = 0.0
+    for cell, own in cells.items():
+        gap, seconds = paper.get(cell, "gap", "CG-DCA"), paper.get(cell, "seconds", "CG-DCA")
+        if gap is None or seconds is None:
+            continue
+        truth = mean([100 * max(one.true_score - one.score, 0) / abs(one.true_score) for one in own])
+        known = [(one.score, optimum[one.instance, one.seed]) for one in own if (one.instance, one.seed) in optimum]
+        best = f"{mean([100 * (most - score) / abs(most) for score, most in known]):.3f}" if known else "-"
+        cpu = mean([one.cpu_seconds for one in own])
+        ours, theirs = ours + cpu, theirs + float(seconds.value)
+        mark = " (*)" if truth > float(gap.value) + 0.005 else ""
+        print(
+            f"| {own[0].cell.label} | {len(own)} | {truth:.3f}{mark} | {gap} | {best} | {cpu:.1f} | {seconds} "
+            f"| {mean([one.shd for one in own]):.1f} |"
+        )
+    print(
+        f"\nsum of the cells' mean seconds: ours {ours:.0f}, paper {theirs:.0f}: {theirs / max(ours, 1e-9):.1f} times"
+    )
+    print("(*) above the paper's mean gap; the paper's means are over ten instances of its own")
 
 
 if __name__ == "__main__":

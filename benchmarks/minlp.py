@@ -2,10 +2,10 @@
 
     python -m benchmarks.minlp [--data ../shared/data] [--limit 30] [--run 120]
 
-The Gaussian test set with ``cg-minlp`` and ``cg-dca-paper`` (the paper: 19.2 s against 1.2 s), then the first pricing of
-every node at n = 20 (d = 1, N = 5,000; the paper: 35.1 s a node against 0.3 s), each within ``--limit`` seconds, then how
-far the whole method comes there in ``--run`` seconds. Seconds are those of the processor, so that other work does not
-count; limits are on the clock.
+The Gaussian test set with ``cg-minlp`` and ``cg-dca-paper`` (the paper: 19.2 s against 1.2 s), then the first pricing
+of every node at n = 20 (d = 1, N = 5,000; the paper: 35.1 s a node against 0.3 s), each within ``--limit`` seconds, then
+how far the whole method comes there in ``--run`` seconds. Seconds are those of the processor, so that other work does
+not count; limits are on the clock.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def first_pricing(limit: float) -> None:
         missed += found.reduced_cost > priced.reduced_cost + 1e-3
     print(f"first pricing at n = {problem.n_nodes}, {limit:g} s a node at most")
     print(
-        f"- MINLP: mean {np.mean(taken):.2f} s a node, largest {max(taken):.2f} s, {minlp.solved} of {len(taken)} solved, "
-        f"largest gap left {max(left):.4f} (the paper: 35.1 s)"
+        f"- MINLP: mean {np.mean(taken):.2f} s a node, largest {max(taken):.2f} s, {minlp.solved} of {len(taken)} "
+        f"solved, largest gap left {max(left):.4f} (the paper: 35.1 s)"
     )
     print(f"- DCA, Kelley: mean {np.mean(local):.3f} s a node; above the least reduced cost at {missed} nodes (0.3 s)")
 

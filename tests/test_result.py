@@ -124,3 +124,12 @@ def test_result_cannot_be_changed():
     """A result is frozen."""
     with pytest.raises(AttributeError):
         result(CHAIN).score = 0.0
+
+
+def test_a_result_is_named_in_a_line():
+    """What an interactive session shows is one line, however large the graph."""
+    assert repr(result(CHAIN, bound=-100.0, scope="all DAGs")) == (
+        "<dagopt.Result: 3 columns, 2 edges, score -100.0000, gap 0.0000% over all DAGs, optimal, exact>"
+    )
+    open_class = result(SQUARE, score=None, status="converged", method="pc")
+    assert repr(open_class) == "<dagopt.Result: 4 columns, 4 edges, no score, nothing proven, converged, pc>"

@@ -38,7 +38,7 @@ _PLAIN_STATUS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """A learned graph.
 
@@ -88,11 +88,11 @@ class Result:
     scope: str | None = None
     seconds: float = 0.0
     n_samples: int = 0
-    trace: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
+    trace: pd.DataFrame = field(default_factory=pd.DataFrame)
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
-    details: dict[str, Any] = field(default_factory=dict, repr=False)
-    problem: Problem | None = field(default=None, repr=False)
+    details: dict[str, Any] = field(default_factory=dict)
+    problem: Problem | None = None
 
     @cached_property
     def graph(self) -> Graph:
@@ -311,6 +311,12 @@ class Result:
         from dagopt.report.html import write_report
 
         return write_report(with_evidence(self, regrets=regrets, bootstrap=bootstrap, posterior=posterior), path)
+
+    def __repr__(self) -> str:
+        score = "no score" if self.score is None else f"score {self.score:.4f}"
+        proof = "nothing proven" if self.gap is None else f"gap {self.gap:.4%} over {self.scope}"
+        size = f"{len(self.names)} columns, {self.graph.n_edges} edges"
+        return f"<dagopt.Result: {size}, {score}, {proof}, {self.status}, {self.method}>"
 
     def __str__(self) -> str:
         return self.summary()

@@ -9,7 +9,7 @@ import typer
 
 from dagopt.cli import options as shared
 from dagopt.cli.knowledge import constraints_from
-from dagopt.cli.show import in_flags, print_json, print_summary, print_table
+from dagopt.cli.show import print_json, print_summary, print_table
 from dagopt.errors import InputError
 
 if TYPE_CHECKING:

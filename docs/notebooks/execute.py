@@ -1,0 +1,37 @@
+"""Run the notebooks of this folder from top to bottom and store their outputs: ``make notebooks``.
+
+What they write goes into a temporary folder. Times and the versions of the machine are not stored.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+HERE = Path(__file__).resolve().parent
+
+
+def execute(path: Path) -> None:
+    """Run one notebook and replace it by itself with new outputs."""
+    notebook = nbformat.read(path, as_version=4)
+    with tempfile.TemporaryDirectory() as folder:
+        where = {"metadata": {"path": folder}}
+        NotebookClient(notebook, timeout=600, kernel_name="python3", resources=where, record_timing=False).execute()
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    nbformat.validate(notebook)
+    nbformat.write(notebook, path)
+
+
+if __name__ == "__main__":
+    os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+    for notebook in [Path(name) for name in sys.argv[1:]] or sorted(HERE.glob("*.ipynb")):
+        print(f"running {notebook.name} ...", flush=True)
+        execute(notebook)
