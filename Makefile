@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test lint bench paper clean
+.PHONY: help demo test lint bench paper notebooks clean
 
 help:
 	@echo "make demo    install dagopt into .venv, learn a network from bundled data, write demo/report.html"
@@ -12,6 +12,7 @@ help:
 	@echo "make lint    check style (ruff) and types (mypy)"
 	@echo "make bench   time the kernels and the solvers, as ratios in one run"
 	@echo "make paper   run a small part of the paper's table 1 and show it beside the paper's figures"
+	@echo "make notebooks   run the notebooks in docs/notebooks again and store their outputs"
 	@echo "make clean   remove .venv and everything made by the other targets"
 
 $(VENV)/made:
@@ -58,6 +59,14 @@ bench: $(VENV)/bench
 paper: $(VENV)/user
 	@$(BIN)/dagopt paper run table1 --quick
 	@$(BIN)/dagopt paper show table1
+
+$(VENV)/docs: pyproject.toml | $(VENV)/made
+	@echo "installing dagopt with what runs the notebooks ..."
+	@$(PIP) --editable '.[docs]'
+	@touch $@ $(VENV)/user
+
+notebooks: $(VENV)/docs
+	@$(BIN)/python docs/notebooks/execute.py
 
 clean:
 	@rm -rf $(VENV) demo build .pytest_cache .mypy_cache .ruff_cache .hypothesis

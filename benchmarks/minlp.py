@@ -3,9 +3,9 @@
     python -m benchmarks.minlp [--data ../shared/data] [--limit 30] [--run 120]
 
 The Gaussian test set with ``cg-minlp`` and ``cg-dca-paper`` (the paper: 19.2 s against 1.2 s), then the first pricing
-of every node at n = 20 (d = 1, N = 5,000; the paper: 35.1 s a node against 0.3 s), each within ``--limit`` seconds, then
-how far the whole method comes there in ``--run`` seconds. Seconds are those of the processor, so that other work does
-not count; limits are on the clock.
+of every node at n = 20 (d = 1, N = 5,000; the paper: 35.1 s a node against 0.3 s), each within ``--limit`` seconds,
+then how far the whole method comes there in ``--run`` seconds. Seconds are those of the processor, so that other work
+does not count; limits are on the clock.
 """
 
 from __future__ import annotations

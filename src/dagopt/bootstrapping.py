@@ -29,7 +29,7 @@ __all__ = ["bootstrap"]
 
 EXACT_BYTES = 1 << 27  # of one exact run, up to which ``auto`` proves the optimum of every resample
 EXACT_SECONDS = 0.5
-WARM_SEARCH = {"restarts": 2, "kicks": 10}  # one search begins at the DAG of all rows, one at a random order
+WARM_SEARCH = {"restarts": 2, "kicks": 5}  # one search begins at the DAG of all rows, one at a random order
 
 
 def bootstrap(

@@ -30,6 +30,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 GAP = 1e-4  # of a reduced cost, up to which SCIP proves it
+COLUMNS_A_CALL = 100
 LEAST_VARIANCE = 1e-6  # share of a column that the others must leave: below it SCIP's numbers are not safe
 
 
@@ -88,8 +89,8 @@ class Regression(NamedTuple):
 class MinlpPricer:
     """Prices a node by an MINLP on SCIP: the least reduced cost, proven up to ``gap``.
 
-    Every set among SCIP's solutions with a negative reduced cost is a column; scores and reduced costs are computed
-    from the sets, not taken from SCIP.
+    The sets with negative reduced cost that SCIP came by are columns, up to ``COLUMNS_A_CALL``, the best first; scores
+    and reduced costs are computed from the sets, not taken from SCIP.
 
     Parameters
     ----------
@@ -153,7 +154,8 @@ class MinlpPricer:
             return Proven(Priced([], min(without, 0.0), True), min(offset, 0.0))
         outcome = solve_pricing(program, cutoff, self._gap, self._seconds, deadline)
         self.solved, self.stopped = self.solved + outcome.complete, self.stopped + (not outcome.complete)
-        found = [self._column(node, np.concatenate([base, candidates[list(own)]])) for own in outcome.sets]
+        sets = outcome.sets[:COLUMNS_A_CALL]
+        found = [self._column(node, np.concatenate([base, candidates[list(own)]])) for own in sets]
         costs = [master.reduced_cost(column, lp) for column in found]
         columns = [column for column, cost in zip(found, costs, strict=True) if cost < -self._tolerance]
         least = min(0.0, without, *costs)
