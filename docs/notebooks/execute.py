@@ -17,7 +17,7 @@ import nbformat
 from nbclient import NotebookClient
 from PIL import Image
 
-COLOURS = 48
+COLOURS = 96
 HERE = Path(__file__).resolve().parent
 
 
@@ -26,7 +26,8 @@ def execute(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
         where = {"metadata": {"path": folder}}
-        NotebookClient(notebook, timeout=600, kernel_name="python3", resources=where, record_timing=False).execute()
+        options = {"timeout": 600, "record_timing": False, "coalesce_streams": True}
+        NotebookClient(notebook, kernel_name="python3", resources=where, **options).execute()
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if "image/png" in output.get("data", {}):
@@ -43,7 +44,7 @@ def small(picture: str) -> str:
     """Return a PNG with a palette, which the eye hardly tells from the original."""
     content = io.BytesIO()
     image = Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB")
-    image.quantize(COLOURS, method=Image.Quantize.MEDIANCUT).save(content, "PNG", optimize=True)
+    image.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE).save(content, "PNG", optimize=True)
     return base64.b64encode(content.getvalue()).decode()
 
 

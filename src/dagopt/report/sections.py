@@ -194,7 +194,7 @@ def _edge_row(number: int, edge: Edge, view: View, figures: list[float | None]) 
 
 
 def _rounded(value: float) -> str:
-    return f"{value:,.3f}" if abs(value) >= 1 or value == 0 else f"{value:.3g}"
+    return f"{value:,.3f}" if abs(value) >= 0.1 or value == 0 else f"{value:.3g}"
 
 
 def notes_section(result: Result, view: View) -> str:
