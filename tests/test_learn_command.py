@@ -14,6 +14,7 @@ import pytest
 
 import dagopt
 from dagopt.cli import run
+from dagopt.cli.show import print_summary
 from dagopt.errors import InputError
 from dagopt.graph.jkl import LocalScores, write_jkl
 from dagopt.result import Result
@@ -22,6 +23,7 @@ ASKED_FOR = (
     "--method --score --penalty --required --forbidden --tiers --max-parents --time-limit --seed --jobs --start "
     "--knowledge"
 )
+COLOURS = re.compile(r"\x1b\[[\d;]*m")
 KILLED_WHILE_WRITING = """
 import os, pathlib, signal, sys
 from dagopt.cli import run
@@ -228,3 +230,32 @@ def test_a_killed_run_leaves_whole_files(folder, said):
         "report.html",
         "result.json",
     ]
+
+
+# --- the screen -------------------------------------------------------------------------------------------------
+
+
+def test_a_terminal_shows_bars_and_breaks_no_name(said, monkeypatch):
+    """On a terminal edges have bars, the longest for the most valuable, unless names need the room."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    gains = dagopt.learn("data.csv").details["edge_gain"]
+    for width, shown in (("100", True), ("44", False)):
+        monkeypatch.setenv("COLUMNS", width)
+        out = COLOURS.sub("", said("learn", "data.csv", "-q")[1])
+        rows = [line.split() for line in out.splitlines() if "->" in line]
+        assert [" ".join(row[:3]) for row in rows] == sorted(gains, key=gains.get, reverse=True)
+        bars = [row[-1] for row in rows]
+        assert all((set(bar) == {"━"}) == shown for bar in bars)
+        assert not shown or bars == sorted(bars, reverse=True) != [bars[0]] * len(bars)
+        assert "proven optimal over all DAGs" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_summary_speaks_of_flags_in_notes_alone(capsys, monkeypatch, terminal):
+    """Options in notes and warnings are written as flags; the word for the status stays."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    print_summary("2 columns\nstatus  time_limit: stopped by the time limit\nnote    time_limit= gives more")
+    first, second, third = COLOURS.sub("", capsys.readouterr().out).split("\n")[-4:-1]
+    assert first.split() == ["2", "columns"]
+    assert second.split() == ["status", "time_limit:", "stopped", "by", "the", "time", "limit"]
+    assert third.split() == ["note", "--time-limit", "gives", "more"]

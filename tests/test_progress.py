@@ -90,6 +90,31 @@ def test_live_line_without_a_known_fraction():
     assert "%" not in console.file.getvalue()
 
 
+def test_live_figures_stand_below_where_there_is_no_room():
+    """On a narrow terminal no figure is cut: they have a line of their own."""
+    for width, n_lines in ((120, 1), (60, 2)):
+        console = terminal(width)
+        shown = LiveProgress(console)
+        shown.update("cutting planes", 0.25, score=-23142.3415, bound=-20619.0512)
+        console.print(shown._line())
+        shown.close()
+        lines = [line for line in console.file.getvalue().splitlines() if "bound -20,619.0512" in line]
+        assert lines
+        assert all(("25%" in line) == (n_lines == 1) for line in lines)
+
+
+def test_live_seconds_go_on_while_nothing_is_told(monkeypatch):
+    """The line is drawn anew with the time of the drawing, not of the last update."""
+    console = terminal()
+    shown = LiveProgress(console)
+    shown.update("silent", 0.5)
+    later = module.time.perf_counter() + 100
+    monkeypatch.setattr(module.time, "perf_counter", lambda: later)
+    console.print(shown._line())
+    shown.close()
+    assert "100.0 s" in console.file.getvalue()
+
+
 def test_live_line_may_be_closed_before_and_after():
     """Closing a line that was never shown, or twice, does nothing."""
     console = terminal()

@@ -131,7 +131,7 @@ def _alternative(problem: Problem, score: float, pair: Pair, relation: Relation,
     a, b = pair if relation != "backward" else pair[::-1]
     name = "neither" if relation == "neither" else arrow(problem.names[a], problem.names[b])
     if np.isnan(best.score):
-        return Alternative(name, None, None, False, "not found before the time limit")
+        return Alternative(name, None, None, False, "not found before the run was stopped")
     if np.isinf(best.score):
         return Alternative(name, None, None, True, _why_none(problem, a, b, relation))
     regret = score - best.score

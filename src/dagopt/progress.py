@@ -6,13 +6,15 @@ import sys
 import time
 from typing import Protocol, TextIO
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 __all__ = ["LinesProgress", "LiveProgress", "NoProgress", "Progress", "make_progress"]
+
+BAR_WIDTH = 28
 
 
 class Progress(Protocol):
@@ -83,7 +85,7 @@ class LinesProgress:
 
 
 class LiveProgress:
-    """One line that renews itself: phase, bar, seconds, figures.
+    """A line that renews itself: phase, bar, seconds; figures beside it, or below where there is no room.
 
     Parameters
     ----------
@@ -93,26 +95,17 @@ class LiveProgress:
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = Console(stderr=True) if console is None else console
-        self._live = Live(console=self._console, refresh_per_second=8, transient=True)
         self._start = time.perf_counter()
+        self._told: tuple[str, float | None, str] = ("", None, "")
         self._shown = False
+        self._live = Live(console=self._console, refresh_per_second=8, transient=True, get_renderable=self._line)
 
     def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
-        """Renew the line."""
+        """Renew the line; it is drawn by a thread of its own, so that the seconds go on while a solver is silent."""
+        self._told = phase, fraction, "  ".join(f"{name} {_shown(value)}" for name, value in facts.items())
         if not self._shown:
             self._live.start()
             self._shown = True
-        bar = ProgressBar(
-            total=1.0, completed=fraction or 0.0, width=28, pulse=fraction is None, animation_time=time.monotonic()
-        )
-        line = Table.grid(padding=(0, 1))
-        cells: list[Text | ProgressBar] = [Text(phase, style="bold"), bar]
-        if fraction is not None:
-            cells.append(Text(f"{fraction:4.0%}"))
-        cells.append(Text(f"{time.perf_counter() - self._start:6.1f} s", style="cyan"))
-        cells += [Text(f"{name} {_shown(value)}", style="dim") for name, value in facts.items()]
-        line.add_row(*cells)
-        self._live.update(line)
 
     def note(self, message: str) -> None:
         """Print the message above the line."""
@@ -123,6 +116,24 @@ class LiveProgress:
         if self._shown:
             self._live.stop()
             self._shown = False
+
+    def _line(self) -> RenderableType:
+        phase, fraction, facts = self._told
+        bar = ProgressBar(
+            total=1.0,
+            completed=fraction or 0.0,
+            width=BAR_WIDTH,
+            pulse=fraction is None,
+            animation_time=time.monotonic(),
+        )
+        line = Table.grid(padding=(0, 1))
+        share = "" if fraction is None else f"{fraction:4.0%} "
+        clock = Text.assemble(share, (f"{time.perf_counter() - self._start:6.1f} s", "cyan"))
+        cells: list[RenderableType] = [Text(phase, style="bold"), bar, clock]
+        figures = Text(facts, style="dim")
+        beside = len(phase) + BAR_WIDTH + len(clock) + len(facts) + 3 <= self._console.width
+        line.add_row(*cells, *([figures] if beside else []))
+        return line if beside or not facts else Group(line, figures)
 
 
 def make_progress(progress: bool | Progress | None) -> Progress:

@@ -101,7 +101,7 @@ def test_every_published_number_is_shown():
 
 def test_strategies_are_compared_over_the_seeds_that_all_have():
     """Ours are means over common seeds; the paper's are its three scores against their best."""
-    options = {entry.options["init"]: entry.options for entry in designs()["table4"].methods}
+    options = {entry.options["init"]: entry.options for entry in designs()["table4"].entries}
     records = [
         made(seed, "cg-dca", options=options[init], score=score)
         for init, scores in (("hybrid", (-100.0, -102.0)), ("random", (-101.0, -101.5)), ("warm", (-104.0,)))

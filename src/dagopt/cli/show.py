@@ -102,7 +102,8 @@ def print_summary(summary: str) -> None:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    first, *lines = in_flags(summary).splitlines()
+    first, *lines = summary.splitlines()
+    lines = [in_flags(line) if line.startswith(("note", "warning")) else line for line in lines]
     if not sys.stdout.isatty():
         typer.echo("\n".join([first, *lines]))
         return
