@@ -290,8 +290,8 @@ class CGDCA(StructureLearner):
 
     Notes
     -----
-    The other parameters and the attributes are those of ``StructureLearner``; DCA's pricing needs a ``penalty`` that is a
-    penalised likelihood.
+    The other parameters and the attributes are those of ``StructureLearner``; DCA's pricing needs a ``penalty`` that
+    is a penalised likelihood.
 
     Examples
     --------
@@ -326,9 +326,9 @@ class CGDCA(StructureLearner):
     @classmethod
     def paper(cls, **parameters: Any) -> CGDCA:
         """Return the paper's settings: hybrid start, switch at 50, Kelley (``docs/algorithms.md`` has what differs)."""
-        settings = {"init": "hybrid", "switch_at": 50, "convex_step": "kelley", "pricing": "dca", "integer_seconds": None}
+        settings = {"init": "hybrid", "switch_at": 50, "convex_step": "kelley", "pricing": "dca"}
         beyond = dict.fromkeys(("order_start", "order_again", "price_incumbent", "start_integer"), False)
-        return cls(**{**settings, **beyond, **parameters})
+        return cls(**{**settings, "integer_seconds": None, **beyond, **parameters})
 
 
 @estimator

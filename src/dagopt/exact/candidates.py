@@ -121,7 +121,7 @@ class Candidates:
             self._run(self._joints.find(np.unique(np.concatenate(wanted))), workers, share)
             self._joints.sort()
             for growth in growths:
-                growth.evaluate_by(self._score, self._joints)
+                growth.evaluate_by(self._joints)
         self.n_scored += size
         for growth in growths:
             growth.next_level()
@@ -148,7 +148,7 @@ class _Joints:
     """Joints of sets of columns, each computed once."""
 
     def __init__(self, score: CountingScore) -> None:
-        self._score = score
+        self.score = score
         self._sets = np.zeros(0, dtype=np.int64)
         self._values = np.zeros(0)
         self._occurring = np.zeros(0, dtype=np.int64)
@@ -157,7 +157,7 @@ class _Joints:
         """Return the work of computing the joints of these sets where they are not known; others are forgotten."""
         kept = np.isin(self._sets, sets, assume_unique=True)
         new = np.setdiff1d(sets, self._sets, assume_unique=True)
-        new = new[self._score.counting_order(new)]
+        new = new[self.score.counting_order(new)]
         known = int(kept.sum())
         self._sets = np.concatenate([self._sets[kept], new])
         self._values = np.concatenate([self._values[kept], np.empty(len(new))])
@@ -165,7 +165,7 @@ class _Joints:
         return [partial(self._fill, known + first, known + last) for first, last in spans(len(new), JOINTS_A_PIECE)]
 
     def _fill(self, first: int, last: int) -> None:
-        found = self._score.joints_of_sets(self._sets[first:last])
+        found = self.score.joints_of_sets(self._sets[first:last])
         self._values[first:last], self._occurring[first:last] = found
 
     def sort(self) -> None:
@@ -219,8 +219,9 @@ class _Growth:
         offsets = np.arange(last - first + 1, dtype=np.int64) * size
         self._scores[first:last], self._bounds[first:last] = self._score.local_and_bounds(nodes, sets.ravel(), offsets)
 
-    def evaluate_by(self, score: CountingScore, joints: _Joints) -> None:
+    def evaluate_by(self, joints: _Joints) -> None:
         """Score this level by joints that are known."""
+        score = joints.score
         sets = self.sets
         without, occurring = joints.of(sets)
         together, _ = joints.of(sets | (1 << self.node))

@@ -78,7 +78,8 @@ def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
     pooled = Estimate(
         "pool",
         pooled_bytes,
-        pool_seconds(n, cores) + float(min(sets, 1 << 60)) * (SECONDS_PER_GAUSSIAN_SET + SECONDS_PER_ROW * rows) / cores,
+        pool_seconds(n, cores)
+        + float(min(sets, 1 << 60)) * (SECONDS_PER_GAUSSIAN_SET + SECONDS_PER_ROW * rows) / cores,
         pooled_bytes <= memory_limit and sets <= MOST_POOL_SETS,
     )
     smallest = plan_subset_dp(n, 2 << (2 * MOST_ESTIMATED), cores) if table is None else table

@@ -125,6 +125,17 @@ def solve_pricing(
     deadline : Deadline
         The clock of the run.
     """
+    for separating in (SCIP_PARAMSETTING.FAST, SCIP_PARAMSETTING.OFF):
+        outcome = _attempt(program, cutoff, gap, seconds, deadline, separating)
+        if outcome is not None:
+            return outcome
+    return PricingOutcome([], -math.inf, False)
+
+
+def _attempt(
+    program: PricingProgram, cutoff: float, gap: float, seconds: float | None, deadline: Deadline, separating: int
+) -> PricingOutcome | None:
+    """Run SCIP once; None where it met an LP that it could not solve, which is rare."""
     model = Model()
     try:
         variables = _Variables(model, program)
@@ -136,7 +147,7 @@ def solve_pricing(
         model.setParam("limits/absgap", gap)
         model.setObjlimit(cutoff)
         model.setHeuristics(SCIP_PARAMSETTING.OFF)  # the one below finds the sets, and faster
-        model.setSeparating(SCIP_PARAMSETTING.FAST)
+        model.setSeparating(separating)
         model.setPresolve(SCIP_PARAMSETTING.OFF)  # variables stay what they are
         model.includeEventhdlr(_Poll(deadline), "poll", "stops at the deadline")
         fitted = _Fitted(program, variables, cutoff, deadline)
@@ -144,8 +155,8 @@ def solve_pricing(
         model.includeHeur(fitted, "fitted", "least squares for rounded parents", "F", freq=1, timingmask=timing)
         try:
             model.optimize()
-        except Exception:  # an LP that SCIP could not solve; PySCIPOpt has no narrower class
-            return PricingOutcome(fitted.below(), -math.inf, False)
+        except Exception:  # PySCIPOpt has no narrower class
+            return None
         if fitted.error is not None:
             raise fitted.error
         for solution in model.getSols():
