@@ -95,11 +95,12 @@ def large_run(seconds: float) -> None:
     data, _ = dagopt.simulate(*LARGE)
     optimum = dagopt.learn(data, "exact", progress=False).score
     result = dagopt.learn(data, "cg-minlp", time_limit=seconds, progress=False)
+    above = "no bound yet" if result.bound is None else f"bound {(result.bound - optimum) / abs(optimum):.2%} above it"
     print(
         f"cg-minlp at n = {LARGE[0]} after {seconds:g} s on the clock: {result.status}, "
         f"{result.details['passes']} passes, {result.details['programs_solved']} programs solved and "
         f"{result.details['programs_stopped']} stopped, score {(optimum - result.score) / abs(optimum):.3%} below the "
-        f"optimum, bound {(result.bound - optimum) / abs(optimum):.2%} above it"
+        f"optimum, {above}"
     )
 
 
