@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import os
@@ -12,14 +13,15 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from numba import njit
 
 import dagopt
-from dagopt import learning
 from dagopt.cli import app, run
 from dagopt.cli.output import FORMATS
 from dagopt.cli.show import in_flags
 from dagopt.data.bif import read_bif
 from dagopt.learning import METHODS
+from dagopt.search.hill_climbing import solve_hc
 
 COMMANDS = [command.callback.__name__ for command in app.registered_commands]
 
@@ -468,23 +470,15 @@ def test_networks(folder, said):
 
 
 def test_the_first_run_says_that_it_compiles(data, said, monkeypatch):
-    """Where no compiled kernel is kept yet, a line explains the seconds that it takes."""
-    monkeypatch.setattr(learning, "_kernels_are_compiled", lambda: False)
-    assert "compiling kernels: first run only" in said("learn", "data.csv")[2]
-    monkeypatch.setattr(learning, "_kernels_are_compiled", lambda: True)
-    assert "compiling" not in said("learn", "data.csv")[2]
+    """A line explains the time that compilation takes, once; where kernels are there, nothing is said."""
+    fresh = njit(lambda x: x + 1)
 
+    @functools.wraps(solve_hc)
+    def compiling(*given, **options):
+        fresh(1), fresh(1.5)
+        return solve_hc(*given, **options)
 
-def test_compiled_kernels_are_looked_for_beside_their_sources(folder, monkeypatch):
-    """Kernels are compiled when one is kept; where they would be kept elsewhere, nothing is said."""
-    monkeypatch.setattr(learning, "__file__", str(folder / "learning.py"))
-    for name in ("NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT"):
-        monkeypatch.delenv(name, raising=False)
-    kept = folder / "kernels/__pycache__"
-    kept.mkdir(parents=True)
-    assert not learning._kernels_are_compiled()
-    (kept / "counting.cells-1.py311.nbi").touch()
-    assert learning._kernels_are_compiled()
-    monkeypatch.setenv("NUMBA_CACHE_DIR", "elsewhere")
-    (kept / "counting.cells-1.py311.nbi").unlink()
-    assert learning._kernels_are_compiled()
+    monkeypatch.setattr("dagopt.search.hill_climbing.solve_hc", compiling)
+    told = [said("learn", "data.csv", "--method", "hc")[2].count("compiling kernels: first run only") for _ in range(2)]
+    assert told == [1, 0]
+    assert "compiling" not in said("learn", "data.csv", "--method", "hc", "-q")[2]

@@ -24,6 +24,7 @@ def test_nothing_known():
     """Without knowledge every set of other columns is allowed."""
     known = Constraints().resolve(NAMES)
     assert known.is_free
+    assert known.limit is None
     assert known.n_nodes == 4
     assert _edges(known.may) == ALL
     assert not known.must.any()
@@ -68,6 +69,7 @@ def test_facts_by_node(facts, must, may_not, at_most):
     assert _edges(known.may) == ALL - may_not
     assert known.at_most.tolist() == at_most
     assert known.is_free is (not must and not may_not and at_most == [3] * 4)
+    assert known.limit == (None if max(at_most) == 3 else max(at_most))
 
 
 @pytest.mark.parametrize(

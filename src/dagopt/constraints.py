@@ -48,6 +48,12 @@ class Knowledge:
         n = self.n_nodes
         return bool(not self.must.any() and self.may.sum() == n * (n - 1) and (self.at_most >= n - 1).all())
 
+    @property
+    def limit(self) -> int | None:
+        """The largest number of parents that any node may have; None where nothing limits it."""
+        most = int(self.at_most.max(initial=0))
+        return most if most < self.n_nodes - 1 else None
+
     def allows(self, node: int, parents: Iterable[int]) -> bool:
         """Say whether a parent set is allowed for a node."""
         chosen = np.zeros(self.n_nodes, dtype=bool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -73,9 +74,17 @@ def run(folder: str | Path, console: Console | None = None) -> Result:
         say.print(Text.assemble("  ", (f"{path!s:<{wide}}", "cyan"), f"  {about}"), soft_wrap=True)
     _head(say, 5, "what next")
     say.print(f"  open {out / 'report.html'} in a browser, then try your own table:\n", markup=False, soft_wrap=True)
-    say.print("  python -c \"import dagopt; print(dagopt.learn('your.csv').summary())\"", markup=False, soft_wrap=True)
-    say.print("  dagopt --help", markup=False)
+    for words in ("learn your.csv --out results", "--help"):
+        say.print(f"  {_command()} {words}", markup=False, soft_wrap=True)
     return result
+
+
+def _command() -> str:
+    """Return how the command is called from here: by its name where a shell finds it, else by its path."""
+    beside = Path(sys.executable).with_name("dagopt")
+    if shutil.which("dagopt") is not None or not beside.exists():
+        return "dagopt"
+    return str(beside.relative_to(Path.cwd()) if beside.is_relative_to(Path.cwd()) else beside)
 
 
 def _writable(folder: Path) -> Path:
@@ -104,7 +113,9 @@ def _edge_table(result: Result, found: Comparison) -> Table:
     """Return the learned edges, each with how it stands to the true network."""
     view = view_of(result)
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("from", "to", "direction", "in the true network"):
+    for name in ("from", "to"):
+        table.add_column(name, no_wrap=True)
+    for name in ("direction", "in the true network"):
         table.add_column(name)
     measured = any(edge.strength is not None for edge in view.edges)
     if measured:

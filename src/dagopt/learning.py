@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -141,7 +140,6 @@ def learn(
     check_options(method, options)
     if isinstance(data, str | Path) and Path(data).suffix == ".jkl":
         return _learn_from_scores(Path(data), method, constraints, max_parents, deadline, progress, options)
-    compiled = _kernels_are_compiled()
     problem, diagnosis = pose(
         data,
         method,
@@ -153,8 +151,6 @@ def learn(
         **{key: options.pop(key) for key in DATA_OPTIONS if key in options},
     )
     shown = make_progress(progress)
-    if not compiled:
-        shown.note("compiling kernels: first run only, some seconds")
     try:
         with deadline:
             result = METHODS[method].load()(problem, deadline=deadline, progress=shown, **options)
@@ -188,8 +184,7 @@ def pose(
     if max_parents is None and (constraints is None or constraints.max_parents is None):
         max_parents = METHODS[method].max_parents
     knowledge = _with_limit(constraints or Constraints(), max_parents).resolve(table.names)
-    most = int(knowledge.at_most.max())
-    diagnosis = examine_table(table, most if most < len(table.names) - 1 else None)
+    diagnosis = examine_table(table, knowledge.limit)
     diagnosis.raise_for_errors()
     scorer = make_score(table, score, convention=convention, equivalent_sample_size=equivalent_sample_size)
     return Problem(table, scorer, knowledge), diagnosis
@@ -243,14 +238,6 @@ def check_options(method: str, options: Iterable[str]) -> None:
         near = get_close_matches(option, [*taken, *DATA_OPTIONS, *signature(learn).parameters], n=1)
         hint = f"; did you mean {near[0]}=?" if near else ""
         raise InputError(f"method {method!r} takes no option {option!r}, but it takes {quoted(taken, 20)}{hint}")
-
-
-def _kernels_are_compiled() -> bool:
-    """Say whether compiled kernels lie beside their sources; True where they would be kept elsewhere."""
-    folder = Path(__file__).parent / "kernels"
-    if os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("NUMBA_DISABLE_JIT") or not os.access(folder, os.W_OK):
-        return True
-    return any((folder / "__pycache__").glob("*.nbi"))
 
 
 def _with_limit(constraints: Constraints, max_parents: int | None) -> Constraints:

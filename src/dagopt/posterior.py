@@ -21,7 +21,7 @@ from dagopt.exact.edge_posterior import MOST_NODES, PRIORS, OrderSums, check_pri
 from dagopt.exact.solve import memory_in_bytes
 from dagopt.exact.threads import Stopped, Workers
 from dagopt.graph.dag import Graph
-from dagopt.learning import DATA_OPTIONS, _kernels_are_compiled, _with_limit
+from dagopt.learning import DATA_OPTIONS, _with_limit
 from dagopt.memory import readable
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
@@ -228,18 +228,15 @@ def edge_posterior(
     if isinstance(data, str | Path) and Path(data).suffix == ".jkl":
         raise InputError(f"edge probabilities need data but {data} holds local scores; give a table")
     check_prior(prior)
-    compiled = _kernels_are_compiled()
     table = as_table(data, **options)
     known = _with_limit(constraints or Constraints(), max_parents).resolve(table.names)
-    diagnosis = examine_table(table, int(known.at_most.max()))
+    diagnosis = examine_table(table, known.limit)
     diagnosis.raise_for_errors()
     name = MARGINAL_LIKELIHOODS.get(table.kind, "bic") if score is None else score
     scorer = make_score(table, name, convention=convention, equivalent_sample_size=equivalent_sample_size)
     problem = Problem(table, scorer, known)
     workers = Workers(deadline, make_progress(progress), n_jobs)
     _refuse_too_large(problem, memory_in_bytes(memory_limit), workers)
-    if not compiled:
-        workers.progress.note("compiling kernels: first run only, some seconds")
     n = problem.n_nodes
     edges, evidence = np.full((n, n), np.nan), np.nan
     try:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
+from weakref import ref
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -12,9 +13,13 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+if TYPE_CHECKING:
+    from dagopt.kernels.compiling import CompilationWatch
+
 __all__ = ["LinesProgress", "LiveProgress", "NoProgress", "Progress", "make_progress"]
 
 BAR_WIDTH = 28
+COMPILING = "compiling kernels: first run only, up to a minute"
 
 
 class Progress(Protocol):
@@ -43,7 +48,34 @@ class NoProgress:
         """Do nothing."""
 
 
-class LinesProgress:
+class _Shown:
+    """What live bar and lines share: they can say, once, that kernels are compiled."""
+
+    _watch: CompilationWatch | None = None
+
+    def watch_compilation(self) -> None:
+        """Say so from now on, until ``close``."""
+        from dagopt.kernels.compiling import CompilationWatch
+
+        shown = ref(self)
+
+        def tell() -> None:
+            if (still_there := shown()) is not None:  # dropped without being closed, it says nothing more
+                still_there.note(COMPILING)
+
+        self._watch = CompilationWatch(tell)
+        self._watch.start()
+
+    def note(self, message: str) -> None:
+        """Tell something that should stay on the screen."""
+
+    def close(self) -> None:
+        """End the show."""
+        if self._watch is not None:
+            self._watch.stop()
+
+
+class LinesProgress(_Shown):
     """Plain lines: one for each new phase, else at most one every ``every`` seconds.
 
     Parameters
@@ -76,15 +108,12 @@ class LinesProgress:
         """Print the message."""
         self._print(message)
 
-    def close(self) -> None:
-        """Do nothing."""
-
     def _print(self, line: str) -> None:
         self._stream.write(line + "\n")
         self._stream.flush()
 
 
-class LiveProgress:
+class LiveProgress(_Shown):
     """A line that renews itself: phase, bar, seconds; figures beside it, or below where there is no room.
 
     Parameters
@@ -113,6 +142,7 @@ class LiveProgress:
 
     def close(self) -> None:
         """Remove the line."""
+        super().close()
         if self._shown:
             self._live.stop()
             self._shown = False
@@ -151,7 +181,9 @@ def make_progress(progress: bool | Progress | None) -> Progress:
     if progress is False:
         return NoProgress()
     if progress is True:
-        return LiveProgress() if terminal else LinesProgress()
+        shown = LiveProgress() if terminal else LinesProgress()
+        shown.watch_compilation()
+        return shown
     return progress
 
 
