@@ -184,7 +184,8 @@ CASES = {
     "unknown network": ("networks alram", "'alram'", "did you mean 'alarm'?"),
     "unknown command": ("lern good.csv", "'lern'", "dagopt --help"),
     "no such flag": ("learn good.csv --methd hc", "--methd", "--method"),
-    "argument left out": ("learn", "'data'", "dagopt learn --help"),
+    "argument left out": ("learn", "'DATA'", "dagopt learn --help"),
+    "no resample": ("learn good.csv --bootstrap 0", "--bootstrap", "greater than or equal to 1"),
 }
 
 # Findings are what the doctor is for: exit code 1, and all of it on standard output.
