@@ -53,7 +53,8 @@ Dag = NDArray[np.int8]
 MOST_BOUND_CANDIDATES = 15  # free candidates a node up to which all parent sets are priced at the end
 MOST_PRICED_NODES = 100  # beyond, one round of pricing takes longer than the order search that it is to help
 ROUNDING = 1e-10  # of a score, as a share of it
-AGAIN = {"restarts": 1, "kicks": 3}  # effort of the order search after an integer phase
+BEFORE = {"restarts": 10, "kicks": 10}  # effort of the order search that comes first
+AGAIN = {"restarts": 1, "kicks": 3}  # and of those after an integer phase
 
 
 def solve_cg_dca(
@@ -284,7 +285,8 @@ class _Run:
         if self.options.order_start:
             self.progress.update("order search", None)
             with self.trace.timed("order"):
-                self.incumbent = self.search_orders(self.start)
+                effort = BEFORE if self.problem.n_nodes <= MOST_PRICED_NODES else {}
+                self.incumbent = self.search_orders(self.start, **effort)
         elif self.start is not None:
             self.incumbent = start_dag(self.problem, self.start)
             self.add_sets(families(self.incumbent))

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dagopt.constraints import Knowledge
-from dagopt.errors import InputError, checked_whole
+from dagopt.errors import checked_whole
 from dagopt.exact.answer import worth
 from dagopt.exact.candidates import candidate_pool
 from dagopt.exact.pool import MOST_NODES, Pool
@@ -20,13 +20,14 @@ from dagopt.progress import NoProgress, Progress
 from dagopt.result import Result
 from dagopt.scores.gaussian import LogDetScore
 from dagopt.search.hill_climbing import solve_hc, start_dag
-from dagopt.search.order import Family, ListedOrders, LogDetOrders, Orders, families, search_orders
+from dagopt.search.order import CountOrders, Family, ListedOrders, LogDetOrders, Orders, families, search_orders
 from dagopt.stop import Deadline
 
 __all__ = ["listable", "order_incumbent", "solve_order"]
 
 Dag = NDArray[np.int8]
 
+EFFORTS = ((150, 2, 3), (40, 2, 8), (0, 10, 10))  # columns from which on, restarts, kicks
 MANY_COLUMNS = 150  # from here all searches begin at the same DAG, and fewer are made unless asked otherwise
 MOST_LISTED = 300_000  # parent sets of discrete data that are listed without asking
 MOST_ROUNDS = 20
@@ -53,13 +54,13 @@ def solve_order(
     deadline, progress
         The clock, and where to tell what happens.
     restarts : int, optional
-        Independent searches: 10, or 2 for 150 columns or more. The first begins at a DAG, ``start`` or else that of
+        Independent searches: 10, or 2 for 40 columns or more. The first begins at a DAG, ``start`` or else that of
         hill climbing; the others at random orders, or for 150 columns or more at the same DAG.
     kicks : int, optional
-        How often each is disturbed and continued: 10, or 3 for 150 columns or more.
+        How often each is disturbed and continued: 10, 8 for 40 columns or more, 3 for 150 or more.
     candidates : int, optional
-        Gaussian data: keep only about so many candidate parents of each column, which is faster and loses some
-        score; all unless given.
+        Keep only about so many candidate parents of each column, those that tell most about it, which is faster for
+        many columns and may lose some score; all unless given.
     random_state : int
         Seed; the answer does not depend on ``n_jobs``.
     n_jobs : int, optional
@@ -127,9 +128,10 @@ class _Effort:
     ) -> _Effort:
         """Return the effort for a problem, or raise the error that names a wrong option."""
         many = problem.n_nodes >= MANY_COLUMNS
+        usual = next(effort for least, *effort in EFFORTS if problem.n_nodes >= least)
         return cls(
-            checked_whole("restarts", (2 if many else 10) if restarts is None else restarts, 1),
-            checked_whole("kicks", (3 if many else 10) if kicks is None else kicks, 0),
+            checked_whole("restarts", usual[0] if restarts is None else restarts, 1),
+            checked_whole("kicks", usual[1] if kicks is None else kicks, 0),
             None if candidates is None else checked_whole("candidates", candidates, 1),
             checked_whole("random_state", random_state, 0),
             n_jobs if n_jobs in (None, -1) else checked_whole("n_jobs", n_jobs, 1),
@@ -171,10 +173,7 @@ def _search(
         run = _Search(problem, deadline, start_dag(problem, start))
     first = run.row("hill climbing" if start is None else "start", run.dag)
     try:
-        if pool is not None:
-            orders: Orders | None = ListedOrders(pool.masks, pool.scores)
-        else:
-            orders = _orders(problem, effort, deadline, progress, run.notes)
+        orders = _orders(problem, effort, deadline, progress, run.notes) if pool is None else _listed(pool)
     except Stopped:
         orders = None
     if orders is not None and deadline.reason is None:
@@ -193,22 +192,21 @@ def _search(
 
 
 def _orders(problem: Problem, effort: _Effort, deadline: Deadline, progress: Progress, notes: list[str]) -> Orders:
-    """Return how orders are scored: by growing and shrinking, or over listed parent sets."""
-    candidates = effort.candidates
-    n = problem.n_nodes
+    """Return how orders are scored: over listed parent sets for discrete data that allow it, else by growing sets."""
+    if effort.candidates is None and not isinstance(problem.score, LogDetScore) and problem.n_nodes <= MOST_NODES:
+        knowledge, limit = listable(problem.knowledge)
+        if limit is not None:
+            notes.append(f"orders searched over parent sets of size <= {limit}, then hill climbing without that limit")
+        with Workers(deadline, progress, effort.n_jobs) as workers:
+            return _listed(candidate_pool(problem.score, knowledge, workers))
+    if effort.candidates is not None and effort.candidates < problem.n_nodes - 1:
+        notes.append(f"candidate parents screened: about {effort.candidates} a column (candidates=)")
     if isinstance(problem.score, LogDetScore):
-        if candidates is not None and candidates < n - 1:
-            notes.append(f"candidate parents screened: about {candidates} a column (candidates=)")
-        return LogDetOrders(problem, candidates)
-    if n > MOST_NODES:
-        raise InputError(
-            f"order search lists the parent sets of at most {MOST_NODES} discrete columns but got {n}; use method='hc'"
-        )
-    knowledge, limit = listable(problem.knowledge)
-    if limit is not None:
-        notes.append(f"orders searched over parent sets of size <= {limit}, then hill climbing without that limit")
-    with Workers(deadline, progress, effort.n_jobs) as workers:
-        pool = candidate_pool(problem.score, knowledge, workers)
+        return LogDetOrders(problem, effort.candidates)
+    return CountOrders(problem, effort.candidates)
+
+
+def _listed(pool: Pool) -> Orders:
     return ListedOrders(pool.masks, pool.scores)
 
 

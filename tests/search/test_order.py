@@ -1,8 +1,9 @@
 """Order search: insertion against scores that are computed anew; validity, determinism, knowledge, starts, clocks."""
 
-import itertools
+import contextlib
 import time
 
+import joblib
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,23 +14,38 @@ from dagopt.errors import InputError
 from dagopt.exact.candidates import candidate_pool
 from dagopt.exact.threads import Workers
 from dagopt.graph.order import is_acyclic
-from dagopt.kernels import order_search as kernels
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score
+from dagopt.scores.gaussian import LogDetScore
+from dagopt.search import grown_orders
 from dagopt.search.hill_climbing import solve_hc
-from dagopt.search.order import ListedOrders, LogDetOrders, _disturbed, _feasible, screened, search_orders
+from dagopt.search.order import CountOrders, ListedOrders, LogDetOrders, _disturbed, _feasible, search_orders
+from dagopt.search.screening import screened, screened_matrix
 from dagopt.stop import Deadline
 from search.made_problems import constraints_of, discrete_table, gaussian_table, problem_of, quiet, stopped_after
 
-SCORES = [("bic", "paper"), ("bic", "bnlearn"), ("bge", "paper"), ("loglik", "paper")]
+SCORES = [
+    ("bic", "paper"),
+    ("bic", "bnlearn"),
+    ("bge", "paper"),
+    ("loglik", "paper"),
+    ("discrete bic", "paper"),
+    ("discrete bdeu", "paper"),
+]
 
 
 def made(seed, n, constraints=None, score="bic", convention="paper", rows=80):
-    """Return a problem of Gaussian data."""
-    table = gaussian_table(seed, n, rows)
+    """Return a problem of Gaussian data, or of discrete data if the score says so."""
+    table = (discrete_table if score.startswith("discrete") else gaussian_table)(seed, n, rows)
+    score = score.removeprefix("discrete ")
     known = (constraints or Constraints()).resolve(table.names)
     return Problem(table, make_score(table, score, convention=convention), known)
+
+
+def grown(problem):
+    """Return the orders of a problem by growing and shrinking."""
+    return (LogDetOrders if isinstance(problem.score, LogDetScore) else CountOrders)(problem)
 
 
 def feasible_order(problem, rng):
@@ -44,7 +60,7 @@ def feasible_order(problem, rng):
 
 def check_state(problem, orders, state):
     """Check that order, ranks, parents and scores of a state agree with each other, the score and the knowledge."""
-    order, rank = state[0], state[1]
+    order, rank, scores = state.arrays[0], state.arrays[1], state.arrays[4]
     assert sorted(order) == list(range(problem.n_nodes))
     assert (rank[order] == np.arange(problem.n_nodes)).all()
     dag = orders.dag(state)
@@ -53,104 +69,47 @@ def check_state(problem, orders, state):
     for i, j in np.argwhere(dag):
         assert rank[i] < rank[j]
     for v in range(problem.n_nodes):
-        assert state[4][v] == pytest.approx(problem.score.local(v, np.flatnonzero(dag[:, v])), abs=1e-8)
+        assert scores[v] == pytest.approx(problem.score.local(v, np.flatnonzero(dag[:, v])), abs=1e-7)
 
 
-def grown(orders, v, before):
-    """Return parents and score that growing and shrinking finds among the variables ``before``."""
-    rank = np.full(orders.n_nodes, kernels.NOWHERE)
-    rank[list(before)] = 0
-    room = orders._room
-    parents, path = np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64)
-    size, score, _, _ = kernels.grow_shrink(orders._given, v, rank, 1, parents, path, np.zeros(room + 1))
-    return set(parents[:size].tolist()), score
-
-
-@pytest.mark.parametrize(("score", "convention"), SCORES)
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 10**6), data=st.data())
-def test_grown_parents_are_a_local_optimum(score, convention, seed, data):
-    """No allowed single addition or removal improves the parents that are found, and their score is theirs."""
-    n = 6
-    problem = made(seed, n, data.draw(constraints_of(n)), score, convention)
-    orders, known = LogDetOrders(problem), problem.knowledge
-    for v in range(n):
-        must = set(np.flatnonzero(known.must[:, v]).tolist())
-        before = must | set(data.draw(st.sets(st.sampled_from([u for u in range(n) if u != v]))))
-        found, value = grown(orders, v, before)
-        assert must <= found <= before
-        assert known.allows(v, found)
-        assert value == pytest.approx(problem.score.local(v, sorted(found)), abs=1e-8)
-        others = [found | {u} for u in before - found] + [found - {u} for u in found - must]
-        for other in others:
-            if known.allows(v, other):
-                assert problem.score.local(v, sorted(other)) <= value + 1e-6
-
-
-@pytest.mark.parametrize(("score", "convention"), SCORES[:3])
-def test_a_candidate_off_the_path_changes_nothing(score, convention):
-    """A further candidate that ``is_taken`` denies leaves the grown path as it is; one that it affirms is on it."""
-    n, seen = 7, set()
-    for seed in range(8):
-        problem = made(seed, n, score=score, convention=convention)
-        orders = LogDetOrders(problem)
-        room = orders._room
-        for v, x in itertools.permutations(range(n), 2):
-            before = [u for u in range(n) if u not in (v, x) and (u + seed) % 3]
-            paths = []
-            for inside in (before, [*before, x]):
-                rank = np.full(n, kernels.NOWHERE)
-                rank[inside] = 0
-                parents, path, bars = np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64), np.zeros(room + 1)
-                _, _, steps, _ = kernels.grow_shrink(orders._given, v, rank, 1, parents, path, bars)
-                paths.append((path[:steps].tolist(), path, steps, bars))
-            (short, path, steps, bars), (long, *_) = paths
-            taken = kernels.is_taken(orders._given, v, x, path, steps, bars, 0, np.empty((room + 2, room + 1)))
-            assert taken == (x in long)
-            if not taken:
-                assert short == long
-            seen.add(taken)
-    assert seen == {True, False}
+def total_anew(orders, order):
+    """Return the score of an order whose parents are all found anew."""
+    return orders.score(orders.start(np.array(order), Deadline()))
 
 
 @pytest.mark.parametrize(("score", "convention"), SCORES)
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), data=st.data())
 def test_insertion_keeps_its_state(score, convention, seed, data):
-    """After each insertion order, parents and scores agree; the gain is the change of the total and never negative."""
+    """After each insertion order, parents and scores agree, and the total has not fallen."""
     n = 6
     problem = made(seed, n, data.draw(constraints_of(n)), score, convention)
-    orders, rng = LogDetOrders(problem), np.random.default_rng(seed)
-    state = orders.start(feasible_order(problem, rng))
+    orders, rng = grown(problem), np.random.default_rng(seed)
+    state = orders.start(feasible_order(problem, rng), Deadline())
     check_state(problem, orders, state)
     for v in [*rng.permutation(n), *rng.permutation(n)]:
-        before, order = orders.score(state), state[0].tolist()
-        gain, idle = kernels.insert_best(orders._given, state, np.array([v]))
+        before, order = orders.score(state), orders.order(state).tolist()
+        tried, idle = orders.improve(state, np.array([v]))
         check_state(problem, orders, state)
-        assert gain == pytest.approx(orders.score(state) - before, abs=1e-8)
-        assert gain >= 0
-        assert (idle == 1) == (state[0].tolist() == order)
-        assert [u for u in state[0] if u != v] == [u for u in order if u != v]
+        after = orders.order(state).tolist()
+        assert tried == 1
+        assert orders.score(state) >= before - 1e-8
+        assert (idle == 1) == (after == order)
+        assert [u for u in after if u != v] == [u for u in order if u != v]
 
 
 @settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 10**6))
-def test_an_inserted_variable_has_no_better_place(seed):
-    """At no other place does the order, all parents found anew, score better than after the best insertion.
-
-    Greedy parents are no optimum, so the place is compared with those that were found at the time.
-    """
+@given(seed=st.integers(0, 10**6), score=st.sampled_from(["bic", "discrete bic", "discrete bdeu"]))
+def test_an_inserted_variable_has_no_better_place(seed, score):
+    """At no other place does the order, all parents found anew, score better than after the best insertion."""
     n = 6
-    problem = made(seed, n, rows=400)
-    orders, rng = LogDetOrders(problem), np.random.default_rng(seed)
+    problem = made(seed, n, score=score, rows=400)
+    orders, rng = grown(problem), np.random.default_rng(seed)
     order = feasible_order(problem, rng)
     v = int(rng.integers(n))
     rest = [u for u in order if u != v]
-    anew = max(
-        sum(grown(orders, u, placed[:p])[1] for p, u in enumerate(placed))
-        for placed in ([*rest[:k], v, *rest[k:]] for k in range(n))
-    )
-    state = orders.start(order)
+    anew = max(total_anew(orders, [*rest[:k], v, *rest[k:]]) for k in range(n))
+    state = orders.start(order, Deadline())
     orders.improve(state, np.array([v]))
     assert orders.score(state) >= anew - 1e-6
 
@@ -179,7 +138,7 @@ def test_insertion_over_a_pool_is_the_best_of_all_places(seed, data):
     """From any order, also one that required parents rule out, the best of all places is taken."""
     n = 5
     orders, pool = listed(made(seed, n, data.draw(constraints_of(n))))
-    state = orders.start(np.random.default_rng(seed).permutation(n))
+    state = orders.start(np.random.default_rng(seed).permutation(n), Deadline())
     for v in range(n):
         rest = [int(u) for u in state[0] if u != v]
         places = [by_hand(pool, [*rest[:k], v, *rest[k:]]) for k in range(n)]
@@ -196,14 +155,14 @@ def test_one_variable():
     """A single column has one order and no parents."""
     problem = made(0, 1)
     orders = LogDetOrders(problem)
-    state = orders.start(np.array([0]))
-    assert orders.improve(state, np.array([0])) == 1
+    state = orders.start(np.array([0]), Deadline())
+    assert orders.improve(state, np.array([0])) == (1, 1)
     check_state(problem, orders, state)
 
 
 def searched(problem, deadline=None, candidates=None, **options):
     """Return DAG and score of a short search."""
-    orders = LogDetOrders(problem, candidates)
+    orders = (LogDetOrders if isinstance(problem.score, LogDetScore) else CountOrders)(problem, candidates)
     options = {"restarts": 2, "kicks": 1, "n_jobs": 1, **options}
     return search_orders(orders, problem, deadline or Deadline(), **options)[:2]
 
@@ -246,7 +205,7 @@ def test_a_disturbed_order_is_an_order(n, most):
 def test_screening_keeps_both_ways_and_the_nearest():
     """The relation is symmetric, has no loops, and keeps the strongest correlation of every column."""
     matrix = np.array(problem_of(gaussian_table(3, 12)).score.logdet_form()[0])
-    keep = screened(matrix, 2)
+    keep = screened_matrix(matrix, 2)
     assert (keep == keep.T).all()
     assert not keep.diagonal().any()
     assert (keep.sum(axis=1) >= 2).all()
@@ -254,21 +213,36 @@ def test_screening_keeps_both_ways_and_the_nearest():
     assert keep[np.arange(12), strength.argmax(axis=1)].all()
 
 
-def test_screened_parents_are_among_the_candidates():
+@pytest.mark.parametrize("score", ["bic", "bdeu"])
+def test_screening_of_discrete_columns_keeps_the_best_single_parents(score):
+    """Every column keeps the two that raise its score most, and those of which it is such a one."""
+    table = discrete_table(3, 9, rows=300)
+    problem = problem_of(table, Constraints(required=[("V0", "V8")], forbidden=[("V1", "V2")]), score=score)
+    may = screened(problem, 2)
+    local = problem.score.local
+    best = [sorted((j for j in range(9) if j != i), key=lambda j: -local(i, [j]))[:2] for i in range(9)]
+    expected = np.array([[i != j and (i in best[j] or j in best[i]) for j in range(9)] for i in range(9)])
+    expected[0, 8], expected[1, 2] = True, False
+    assert (may == expected).all()
+    assert (screened(problem, 8) == problem.knowledge.may).all()
+    assert (screened(problem, None) == problem.knowledge.may).all()
+
+
+@pytest.mark.parametrize("made_table", [gaussian_table, discrete_table])
+def test_screened_parents_are_among_the_candidates(made_table):
     """With ``candidates`` every edge is one that screening keeps, or required."""
-    table = gaussian_table(4, 10, rows=300)
-    weak = np.abs(np.corrcoef(table.values.T)).argmin()
-    i, j = divmod(int(weak), 10)
+    table = made_table(4, 10, rows=300)
+    left_out = np.argwhere(~screened(problem_of(table), 2) & ~np.eye(10, dtype=bool))[0]
+    i, j = map(int, left_out)
     problem = problem_of(table, Constraints(required=[(f"V{i}", f"V{j}")]))
     dag, _ = searched(problem, candidates=2)
-    allowed = screened(np.array(problem.score.logdet_form()[0]), 2) | problem.knowledge.must
     assert dag[i, j] == 1
-    assert not (dag.astype(bool) & ~allowed).any()
+    assert not (dag.astype(bool) & ~screened(problem, 2)).any()
 
 
 def test_a_singular_matrix_is_screened():
     """Columns that determine each other do not stop the screening."""
-    assert screened(np.ones((4, 4)), 1).any(axis=1).all()
+    assert screened_matrix(np.ones((4, 4)), 1).any(axis=1).all()
 
 
 def test_the_answer_does_not_depend_on_the_number_of_threads():
@@ -281,12 +255,53 @@ def test_the_answer_does_not_depend_on_the_number_of_threads():
         assert value == score
 
 
-def test_the_memory_of_a_search_does_not_change_its_answer(monkeypatch):
-    """With room for one remembered score, the DAG is the same."""
-    problem = problem_of(gaussian_table(6, 12, rows=200))
+@pytest.mark.parametrize("made_table", [gaussian_table, discrete_table])
+def test_the_memory_of_a_search_does_not_change_its_answer(made_table, monkeypatch):
+    """With little room in the trees, and with one list a call, the DAG is the same."""
+    problem = problem_of(made_table(6, 12, rows=200))
     first, _ = searched(problem, kicks=3)
-    monkeypatch.setattr("dagopt.search.order.MOST_REMEMBERED", 1)
+    monkeypatch.setattr(grown_orders, "LEAST_SETS", 100)
+    monkeypatch.setattr(grown_orders, "SETS_A_COLUMN", 1)
+    monkeypatch.setattr(grown_orders, "LEAST_ENTRIES", 300)
+    monkeypatch.setattr(grown_orders, "ENTRIES_A_PAIR", 2)
     assert (searched(problem, kicks=3)[0] == first).all()
+    monkeypatch.undo()
+    monkeypatch.setattr(grown_orders, "SECONDS_A_CALL", 0.0)
+    assert (searched(problem, kicks=3)[0] == first).all()
+
+
+@pytest.mark.parametrize("made_table", [gaussian_table, discrete_table])
+def test_what_a_search_met(made_table):
+    """All parent sets are distinct, allowed and scored; those of the best DAG are there, and nothing else changes."""
+    problem = problem_of(made_table(7, 9, rows=200), Constraints(required=[("V3", "V1")], max_parents=3))
+    orders = grown(problem)
+    plain = search_orders(orders, problem, Deadline(), restarts=3, kicks=2)
+    found = search_orders(orders, problem, Deadline(), restarts=3, kicks=2, keep_met=True)
+    assert plain.met == ()
+    assert (plain.dag == found.dag).all()
+    sets = [(node, parents) for node, parents, _ in found.met]
+    assert len(set(sets)) == len(sets)
+    assert {(v, tuple(np.flatnonzero(found.dag[:, v]).tolist())) for v in range(9)} <= set(sets)
+    for node, parents, score in found.met:
+        assert list(parents) == sorted(parents)
+        assert problem.knowledge.allows(node, parents)
+        assert score == problem.score.local(node, parents)
+
+
+@pytest.mark.parametrize("made_table", [gaussian_table, discrete_table])
+@pytest.mark.parametrize("backend", ["loky", "threading", "dask"])
+def test_joblib_backends_give_the_same_answer(made_table, backend):
+    """Searches in threads, in other processes or on a cluster end alike."""
+    problem = problem_of(made_table(5, 8, rows=150))
+    first, score = searched(problem, restarts=3)
+    with contextlib.ExitStack() as stack:
+        if backend == "dask":
+            distributed = pytest.importorskip("distributed")
+            stack.enter_context(distributed.Client(processes=False, n_workers=1, dashboard_address=None))
+        stack.enter_context(joblib.parallel_config(backend))
+        other, value = searched(problem, deadline=Deadline(600), restarts=3, n_jobs=2)
+    assert (other == first).all()
+    assert value == score
 
 
 @pytest.mark.parametrize("all_from_start", [False, True])
@@ -341,9 +356,11 @@ def test_wrong_numbers_are_refused(options):
         searched(problem_of(gaussian_table(0, 3)), **options)
 
 
-def test_discrete_data_and_no_candidates_are_refused():
-    """Growing and shrinking is for Gaussian scores, and needs a candidate."""
+def test_scores_of_the_other_kind_and_no_candidates_are_refused():
+    """Each way of growing is for its kind of score, and needs a candidate."""
     with pytest.raises(InputError, match="expected a Gaussian score"):
         LogDetOrders(problem_of(discrete_table(0, 3)))
+    with pytest.raises(InputError, match="expected a score of discrete data"):
+        CountOrders(problem_of(gaussian_table(0, 3)))
     with pytest.raises(InputError, match="expected candidates >= 1"):
         LogDetOrders(problem_of(gaussian_table(0, 3)), candidates=0)

@@ -1,6 +1,6 @@
 """Best insertion over orders scored by a pool: each variable takes its best listed parent set among those before.
 
-The rule is that of ``kernels/order_search.py``; here a set is the bits of an integer, and the parents of a variable
+The rule is that of ``kernels/order_insertion.py``; here a set is the bits of an integer, and the parents of a variable
 are the first of its listed sets, from the best down, that lies inside the set of those before.
 """
 

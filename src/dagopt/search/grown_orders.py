@@ -1,10 +1,11 @@
 """Orders whose parents are found by growing and shrinking: for Gaussian and for discrete scores, of any size.
 
-The kernels are ``kernels/order_trees.py``, ``order_gains.py`` and ``order_insertion.py``.
+The kernels are ``kernels/order_trees.py``, ``order_scores.py`` and ``order_insertion.py``.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 
 from dagopt.errors import InputError
 from dagopt.kernels import order_insertion as kernels
-from dagopt.kernels.order_gains import COUNTS, LOGDET
 from dagopt.kernels.order_trees import BUDGET, COLUMNS
 from dagopt.problem import Problem
 from dagopt.scores.gaussian import LogDetScore
@@ -28,6 +28,7 @@ __all__ = ["CountOrders", "GrownOrders", "LogDetOrders"]
 NEVER = -1e300
 SECONDS_A_CALL = 0.1  # about, between two looks at the clock
 SECONDS_A_CELL = 2e-9  # of a contingency table, by row
+MOST_REPEATS = 3  # of a distinct row, on average, for rows to be counted by bits
 SECONDS_A_COLUMN = 5e-8  # of an addition to a covariance matrix
 LEAST_SETS, SETS_A_COLUMN = 1 << 16, 1 << 9  # remembered, 72 bytes each
 LEAST_ENTRIES, ENTRIES_A_PAIR = 1 << 20, 8  # of lists remembered, 8 bytes each
@@ -35,14 +36,15 @@ LEAST_ENTRIES, ENTRIES_A_PAIR = 1 << 20, 8  # of lists remembered, 8 bytes each
 
 @dataclass
 class GrownState:
-    """A search under way: its growth trees, and the order with the parents and the scores of its variables."""
+    """A search under way: its growth trees, the score with its room to work, and the ``state`` of the insertions."""
 
     trees: tuple[NDArray[Any], ...]
+    score: tuple[Any, ...]
     arrays: tuple[NDArray[Any], ...]
     patience: int = 1
 
 
-class GrownOrders:
+class GrownOrders(ABC):
     """Orders of the columns, parents by growing and shrinking among the candidates of each column.
 
     Parameters
@@ -51,25 +53,22 @@ class GrownOrders:
         Whose knowledge says what is allowed.
     may : bool array of shape (n, n)
         ``may[j, i]``: j is a candidate parent of i, within the knowledge.
-    score : tuple
-        As the kernels take it.
     seconds : float
         What one more list of additions takes, about.
     """
 
-    def __init__(self, problem: Problem, may: NDArray[np.bool_], score: tuple[Any, ...], seconds: float) -> None:
+    def __init__(self, problem: Problem, may: NDArray[np.bool_], seconds: float) -> None:
         n = self.n_nodes = problem.n_nodes
         by_name = name_order(problem.names)
         self.may = may
-        counts = may.sum(axis=0).astype(np.int64)
-        own = np.zeros((n, max(int(counts.max()), 1)), dtype=np.int64)
+        sizes = may.sum(axis=0).astype(np.int64)
+        own = np.zeros((n, max(int(sizes.max()), 1)), dtype=np.int64)
         for v in range(n):
-            own[v, : counts[v]] = by_name[may[by_name, v]]
+            own[v, : sizes[v]] = by_name[may[by_name, v]]
         most = np.minimum(problem.knowledge.at_most, max(n - 1, 0)).astype(np.int64)
         must = np.ascontiguousarray(problem.knowledge.must.T)
-        self._given = (own, counts, np.ascontiguousarray(may.T), must, most)
-        self._score = score
-        self._room = int(min(counts.max(), most.max())) + 1
+        self._given = (own, sizes, must, most)
+        self._room = int(min(sizes.max(), most.max())) + 1
         self._lists_a_call = max(int(SECONDS_A_CALL / seconds), 1)
 
     def start(self, order: Ints, deadline: Deadline, dag: Dag | None = None, after: Any = None) -> GrownState:
@@ -78,9 +77,11 @@ class GrownOrders:
         if after is None:
             state = GrownState(
                 _empty_trees(n),
+                self._new_score(),
                 (
                     np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64),
                     np.empty((n, self._room), dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n),
+                    np.zeros((n, n), dtype=np.int32), np.zeros(n, dtype=np.int64),
                 ),
             )  # fmt: skip
         else:
@@ -89,20 +90,20 @@ class GrownOrders:
         done, patience = 0, 1
         while done < n and deadline.reason is None:
             self._allow(state, patience)
-            before, done = done, kernels.score_order(self._given, self._score, state.trees, state.arrays, done)
+            before, done = done, kernels.score_order(self._given, state.score, state.trees, state.arrays, done)
             patience = 1 if done > before else 2 * patience
-        kernels.give_required(self._given, self._score, state.trees, state.arrays, done)
+        kernels.give_required(self._given, state.score, state.arrays, done)
         if dag is not None:
             for v in range(n):
                 parents = np.flatnonzero(dag[:, v])
                 if self.may[parents, v].all():
-                    kernels.use_parents(self._score, state.arrays, v, parents)
+                    kernels.use_parents(state.score, state.arrays, v, parents)
         return state
 
     def improve(self, state: Any, variables: Ints) -> tuple[int, int]:
         """Put each of these variables at its best place; return how many were tried, and how many at the end stayed."""
         self._allow(state, state.patience)
-        tried, idle = kernels.insert_best(self._given, self._score, state.trees, state.arrays, variables)
+        tried, idle = kernels.insert_best(self._given, state.score, state.trees, state.arrays, variables)
         state.patience = 1 if tried else 2 * state.patience
         return int(tried), int(idle)
 
@@ -116,15 +117,19 @@ class GrownOrders:
 
     def dag(self, state: Any) -> Dag:
         """Return the present DAG."""
-        _, _, parents, sizes, _ = state.arrays
+        _, _, parents, sizes, _, _, _ = state.arrays
         adjacency = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int8)
         for v in range(self.n_nodes):
             adjacency[parents[v, : sizes[v]], v] = 1
         return adjacency
 
+    @abstractmethod
+    def _new_score(self) -> tuple[Any, ...]:
+        """Return the score as the kernels take it, with room to work of its own."""
+
     def _allow(self, state: GrownState, patience: int) -> None:
         """Set how many lists the next call may make."""
-        state.trees[6][BUDGET] = patience * self._lists_a_call
+        state.trees[5][BUDGET] = patience * self._lists_a_call
 
 
 class LogDetOrders(GrownOrders):
@@ -148,11 +153,17 @@ class LogDetOrders(GrownOrders):
         form = np.stack([np.diff(constant), 0.5 * power[1:], 0.5 * np.diff(power)])
         form = np.concatenate([form, form[:, -1:]], axis=1)
         form[0, -1] = NEVER  # there is no set of n parents
-        numbers = np.zeros(0, dtype=np.int64)
-        counts = np.zeros((0, 0), dtype=np.uint16), numbers, numbers, np.zeros(0), 0.0, 0.0, np.zeros(0)
-        given = (LOGDET, np.ascontiguousarray(matrix), log_scale, np.ascontiguousarray(form), *counts)
-        may = screened(problem, candidates)
-        super().__init__(problem, may, given, SECONDS_A_COLUMN * n)
+        self._form = np.ascontiguousarray(matrix), log_scale, np.ascontiguousarray(form)
+        super().__init__(problem, screened(problem, candidates), SECONDS_A_COLUMN * n)
+
+    def _new_score(self) -> tuple[Any, ...]:
+        """Return the score, and the room in which parent sets are grown; see ``kernels/order_logdet.py``."""
+        room, width = self._room, self._given[0].shape[1]
+        work = (
+            np.empty((room, width)), np.empty(width), np.empty(width), np.empty((room, room)), np.empty(room),
+            np.empty(room, dtype=np.int64), np.full(2, -1, dtype=np.int64), np.empty(2),
+        )  # fmt: skip
+        return (*self._form, work)
 
 
 class CountOrders(GrownOrders):
@@ -171,12 +182,31 @@ class CountOrders(GrownOrders):
         if not isinstance(score, CountingScore):
             raise InputError(f"expected a score of discrete data but got {score.label}")
         codes, arity, weights, clogc, ess, rate = score.counting_form()
-        nothing = np.zeros((0, 0))
         alone = score.per_node(np.zeros((problem.n_nodes, problem.n_nodes), dtype=np.int8))
-        information = rate * (arity - 1) - alone
-        given = (COUNTS, nothing, nothing[0:0].ravel(), nothing, codes, arity, weights, clogc, ess, rate, information)
+        bits = _bits(codes, arity, weights)
+        self._counts = (codes, arity, weights, clogc, ess, rate, rate * (arity - 1) - alone, *bits)
         may = screened(problem, candidates)
-        super().__init__(problem, may, given, SECONDS_A_CELL * codes.shape[1] * max(int(may.sum(axis=0).max()), 1))
+        seconds = SECONDS_A_CELL * codes.shape[1] * max(int(may.sum(axis=0).max()), 1)
+        super().__init__(problem, may, seconds)
+
+    def _new_score(self) -> tuple[Any, ...]:
+        """Return the score; it needs no room of its own."""
+        return self._counts
+
+
+def _bits(codes: NDArray[np.uint16], arity: Ints, weights: Ints) -> tuple[NDArray[np.uint64], Ints]:
+    """Return a bit for every level and row of the data, and where each column begins; none where rows repeat much."""
+    starts = np.concatenate([[0], np.cumsum(arity)[:-1]]).astype(np.int64)
+    if weights.sum() > MOST_REPEATS * len(weights):
+        return np.zeros((0, 0), dtype=np.uint64), starts
+    words = -(-int(weights.sum()) // 64)
+    bits = np.zeros((int(arity.sum()), words), dtype=np.uint64)
+    for j, code in enumerate(codes):
+        repeated = np.repeat(code, weights)
+        for level in range(arity[j]):
+            packed = np.packbits(repeated == level, bitorder="little")
+            bits[starts[j] + level].view(np.uint8)[: len(packed)] = packed
+    return bits, starts
 
 
 def _empty_trees(n: int) -> tuple[NDArray[Any], ...]:
@@ -185,6 +215,5 @@ def _empty_trees(n: int) -> tuple[NDArray[Any], ...]:
     entries = max(LEAST_ENTRIES, ENTRIES_A_PAIR * n * n)
     return (
         np.full(n, -1, dtype=np.int64), np.empty((sets, COLUMNS), dtype=np.int64), np.empty(sets),
-        np.empty(entries, dtype=np.int32), np.empty(entries, dtype=np.int32), np.full(n, -1, dtype=np.int64),
-        np.zeros(4, dtype=np.int64),
+        np.empty(entries, dtype=np.int32), np.empty(entries, dtype=np.int32), np.zeros(4, dtype=np.int64),
     )  # fmt: skip

@@ -8,17 +8,19 @@ then some columns are put at random places and the search goes on from there, ke
 from __future__ import annotations
 
 import heapq
+import math
 import os
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
 from dagopt.errors import InputError
 from dagopt.graph.order import topological_order
-from dagopt.kernels.order_gains import ENOUGH
+from dagopt.kernels.order_trees import ENOUGH
 from dagopt.problem import Problem
 from dagopt.search.grown_orders import CountOrders, LogDetOrders
 from dagopt.search.hill_climbing import start_dag
@@ -106,20 +108,22 @@ def search_orders(
         raise InputError(f"expected restarts >= 1 and kicks >= 0 but got {restarts} and {kicks}")
     first = None if start is None else start_dag(problem, start)
     begins = [first, *[first if all_from_start else None] * (restarts - 1)]
-    by_name = name_order(problem.names)
     seeds = np.random.SeedSequence(random_state).spawn(restarts)
-    jobs = min((os.cpu_count() or 1) if n_jobs in (None, -1) else int(n_jobs or 1), restarts)
-    chains = [
-        (orders, problem, deadline, seed, begin, by_name, kicks, keep_met)
-        for seed, begin in zip(seeds, begins, strict=True)
-    ]
-    if jobs == 1:
-        ends = [_chain(*chain) for chain in chains]
-    else:
-        ends = Parallel(n_jobs=jobs, prefer="threads")(delayed(_chain)(*chain) for chain in chains)
+    plan = _Plan(orders, problem.knowledge.must, name_order(problem.names), kicks, keep_met)
+    ends = _run(plan, list(zip(seeds, begins, strict=True)), deadline, n_jobs)
     best = max(ends, key=lambda end: end.score)  # the first of equal ones
     met = _scored(problem, [end.optima for end in ends], [end.passed for end in ends]) if keep_met else ()
     return Found(best.dag, best.score, met)
+
+
+class _Plan(NamedTuple):
+    """What all searches share: how orders are scored, what must be before what, names, kicks, what to keep."""
+
+    orders: Orders
+    must: NDArray[np.bool_]
+    by_name: Ints
+    kicks: int
+    keep_met: bool
 
 
 class _End(NamedTuple):
@@ -131,26 +135,55 @@ class _End(NamedTuple):
     passed: list[Family]
 
 
+Begin = tuple[np.random.SeedSequence, Dag | None]
+
+
+def _run(plan: _Plan, begins: list[Begin], deadline: Deadline, n_jobs: int | None) -> list[_End]:
+    """Run all searches, dealt out to threads or to the workers of the joblib backend in force."""
+    backend, default = get_active_backend(prefer="threads")
+    if n_jobs in (None, -1):
+        n_jobs = default if default > 1 else os.cpu_count() or 1
+    jobs = min(int(n_jobs or 1), len(begins))
+    if jobs == 1:
+        return _chains(plan, begins, deadline)
+    parallel = Parallel(n_jobs=jobs, prefer="threads", max_nbytes=None)  # kernels want arrays, not mapped files
+    hands = [begins[k::jobs] for k in range(jobs)]
+    if getattr(backend, "supports_sharedmem", False):
+        done = parallel(delayed(_chains)(plan, hand, deadline) for hand in hands)
+    else:
+        seconds = None if math.isinf(deadline.remaining()) else max(deadline.remaining(), 1e-9)
+        done = parallel(delayed(_chains_elsewhere)(plan, hand, seconds) for hand in hands)
+    return [done[k % jobs][k // jobs] for k in range(len(begins))]
+
+
+def _chains_elsewhere(plan: _Plan, begins: list[Begin], seconds: float | None) -> list[_End]:
+    """Run searches in another process, which has a clock of its own."""
+    with Deadline(seconds) as deadline:
+        return _chains(plan, begins, deadline)
+
+
+def _chains(plan: _Plan, begins: list[Begin], deadline: Deadline) -> list[_End]:
+    """Run one search after the other; each uses what those before remember, which does not change its end."""
+    ends, state = [], None
+    for seed, begin in begins:
+        end, state = _chain(plan, seed, begin, deadline, state)
+        ends.append(end)
+    return ends
+
+
 def _chain(
-    orders: Orders,
-    problem: Problem,
-    deadline: Deadline,
-    seed: np.random.SeedSequence,
-    begin: Dag | None,
-    by_name: Ints,
-    kicks: int,
-    keep_met: bool,
-) -> _End:
+    plan: _Plan, seed: np.random.SeedSequence, begin: Dag | None, deadline: Deadline, state: Any
+) -> tuple[_End, Any]:
     """Run one search: to a local optimum, then disturbed again and again."""
+    orders, must, by_name, kicks, keep_met = plan
     rng = np.random.default_rng(seed)
-    must = problem.knowledge.must
     optima: dict[Family, None] = {}
     passed: dict[Family, None] | None = {} if keep_met else None
     if begin is None:
         order = _feasible(by_name[rng.permutation(orders.n_nodes)], must)
     else:
         order = by_name[topological_order(begin[np.ix_(by_name, by_name)])]
-    state = orders.start(order, deadline, begin)
+    state = orders.start(order, deadline, begin, after=state)
     _climb(orders, state, deadline, rng, by_name, passed)
     best_dag, best_score, best_order = orders.dag(state), orders.score(state), orders.order(state)
     for _ in range(kicks):
@@ -167,7 +200,7 @@ def _chain(
             best_dag, best_score = orders.dag(state), score
     if keep_met:
         optima.update(dict.fromkeys(families(orders.dag(state))))
-    return _End(best_dag, best_score, list(optima), list(passed or ()))
+    return _End(best_dag, best_score, list(optima), list(passed or ())), state
 
 
 def families(dag: Dag) -> list[Family]:
