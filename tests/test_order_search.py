@@ -12,9 +12,9 @@ import dagopt
 from dagopt.constraints import Constraints
 from dagopt.errors import InputError
 from dagopt.exact.solve import solve_exact
-from dagopt.graph.order import is_acyclic
-from dagopt.order_search import listable, solve_order
+from dagopt.order_search import listable, order_incumbent, solve_order
 from dagopt.problem import Problem
+from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score
 from dagopt.search.hill_climbing import solve_hc
 from dagopt.stop import Deadline
@@ -177,13 +177,39 @@ def test_wrong_options_are_refused(options):
         solved(problem_of(gaussian_table(0, 4)), **options)
 
 
-def test_many_discrete_columns_are_not_listed():
-    """More than 62 discrete columns have their parents grown; the answer is no worse than hill climbing's."""
-    data, _ = dagopt.simulate(64, 300, 1.0, 0, kind="discrete")
-    result = dagopt.learn(data, "order", progress=False, restarts=1, kicks=0)
-    assert is_acyclic(result.adjacency)
-    assert result.score == pytest.approx(dagopt.score(data, result.dag), abs=1e-6)
-    assert result.score >= dagopt.learn(data, "hc", progress=False).score - 1e-9
+@pytest.mark.parametrize("kind", ["gaussian", "discrete"])
+@pytest.mark.parametrize("score", ["bic", "marginal"])
+def test_more_columns_than_a_machine_word_has_bits(kind, score):
+    """70 columns of either kind, with knowledge: allowed, and better than hill climbing alone."""
+    data, _ = dagopt.simulate(70, 400, 1.0, 1, kind=kind)
+    known = Constraints(required=[("X3", "X65")], forbidden=[("X66", "X1"), ("X1", "X66")], tiers=[["X0"], ["X69"]])
+    options = {
+        "score": score if score == "bic" else {"gaussian": "bge", "discrete": "bdeu"}[kind],
+        "constraints": known,
+        "max_parents": 3,
+        "progress": False,
+    }
+    result = dagopt.learn(data, "order", **options, restarts=2, kicks=2)
+    edges = set(result.dag.edges)
+    assert ("X3", "X65") in edges
+    assert not {("X66", "X1"), ("X1", "X66"), ("X69", "X0")} & edges
+    assert max(d for _, d in result.dag.in_degree) <= 3
+    assert result.score >= dagopt.learn(data, "hc", **options).score - 1e-6
+
+
+def test_a_search_that_remembers_what_it_met():
+    """The DAG is that of the method itself; all sets are allowed, none is listed twice, its own are there."""
+    for table in (gaussian_table, discrete_table):
+        problem = problem_of(table(5, 8, rows=150), Constraints(required=[("V2", "V1")], max_parents=3))
+        options = {"restarts": 2, "kicks": 2, "n_jobs": 1}
+        dag, met = order_incumbent(problem, Deadline(), NoProgress(), **options)
+        assert (dag == solve_order(problem, **quiet(), **options).adjacency).all()
+        assert len(met) == len(set(met))
+        assert all(problem.knowledge.allows(node, parents) for node, parents in met)
+        assert {(v, tuple(np.flatnonzero(dag[:, v]).tolist())) for v in range(8)} <= set(met)
+        stopped, few = order_incumbent(problem, stopped_after(0), NoProgress(), **options)
+        assert problem.knowledge.allows_dag(stopped)
+        assert {node for node, _ in few} == set(range(8))
 
 
 def test_the_limit_of_listed_sets():

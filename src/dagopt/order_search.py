@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from dagopt.constraints import Knowledge
 from dagopt.errors import checked_whole
 from dagopt.exact.answer import worth
-from dagopt.exact.candidates import candidate_pool
-from dagopt.exact.pool import MOST_NODES, Pool
-from dagopt.exact.threads import Stopped, Workers
+from dagopt.exact.pool import Pool
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
 from dagopt.result import Result
@@ -172,12 +170,9 @@ def _search(
     else:
         run = _Search(problem, deadline, start_dag(problem, start))
     first = run.row("hill climbing" if start is None else "start", run.dag)
-    try:
-        orders = _orders(problem, effort, deadline, progress, run.notes) if pool is None else _listed(pool)
-    except Stopped:
-        orders = None
-    if orders is not None and deadline.reason is None:
+    if deadline.reason is None:
         progress.update("order search", None)
+        orders = _orders(problem, effort, run.notes) if pool is None else ListedOrders(pool.masks, pool.scores)
         found = search_orders(
             orders, problem, deadline, restarts=effort.restarts, kicks=effort.kicks, random_state=effort.random_state,
             n_jobs=effort.n_jobs, start=run.dag, all_from_start=effort.all_from_start, keep_met=keep_met,
@@ -191,23 +186,13 @@ def _search(
     return run
 
 
-def _orders(problem: Problem, effort: _Effort, deadline: Deadline, progress: Progress, notes: list[str]) -> Orders:
-    """Return how orders are scored: over listed parent sets for discrete data that allow it, else by growing sets."""
-    if effort.candidates is None and not isinstance(problem.score, LogDetScore) and problem.n_nodes <= MOST_NODES:
-        knowledge, limit = listable(problem.knowledge)
-        if limit is not None:
-            notes.append(f"orders searched over parent sets of size <= {limit}, then hill climbing without that limit")
-        with Workers(deadline, progress, effort.n_jobs) as workers:
-            return _listed(candidate_pool(problem.score, knowledge, workers))
+def _orders(problem: Problem, effort: _Effort, notes: list[str]) -> Orders:
+    """Return how orders are scored, by the kind of the score."""
     if effort.candidates is not None and effort.candidates < problem.n_nodes - 1:
         notes.append(f"candidate parents screened: about {effort.candidates} a column (candidates=)")
     if isinstance(problem.score, LogDetScore):
         return LogDetOrders(problem, effort.candidates)
     return CountOrders(problem, effort.candidates)
-
-
-def _listed(pool: Pool) -> Orders:
-    return ListedOrders(pool.masks, pool.scores)
 
 
 def listable(knowledge: Knowledge) -> tuple[Knowledge, int | None]:

@@ -94,6 +94,9 @@ def test_discrete_networks():
     data, dag = simulate(10, 50, 1.0, 0, kind="discrete")
     assert list(data.columns) == list(dag)
     assert all(isinstance(dtype, pd.CategoricalDtype) for dtype in data.dtypes)
+    same = random_discrete_network(30, 1.5, random_state=0, levels=3)
+    assert {len(own) for own in same.levels} == {3}
+    assert simulate(6, 500, 1.0, 0, kind="discrete", levels=5).data.nunique().tolist() == [5] * 6
 
 
 def test_extreme_degrees():
@@ -118,6 +121,8 @@ def test_extreme_degrees():
         ({"random_state": -1}, "random_state"),
         ({"random_state": "now"}, "random_state"),
         ({"kind": "gausian"}, "did you mean 'gaussian'"),
+        ({"levels": 3}, "leave it out"),
+        ({"levels": 1, "kind": "discrete"}, "levels"),
     ],
 )
 def test_bad_arguments(options, words):

@@ -35,6 +35,7 @@ def simulate(
     random_state: RandomState = None,
     *,
     kind: str = "gaussian",
+    levels: int | None = None,
 ) -> Simulation:
     """Draw a random network and data from it.
 
@@ -47,7 +48,9 @@ def simulate(
     random_state : int, Generator or None
         With a seed, the draws depend on it together with the three numbers above.
     kind : {"gaussian", "discrete"}
-        Linear-Gaussian equations, or probability tables with 2 to 4 levels.
+        Linear-Gaussian equations, or probability tables.
+    levels : int, optional
+        Levels of every column of discrete data; 2 to 4, drawn for each, unless given.
 
     Returns
     -------
@@ -75,13 +78,15 @@ def simulate(
     n_samples = checked_count("n_samples", n_samples)
     if kind not in KINDS:
         raise unknown_name("kind", kind, KINDS)
+    if levels is not None and kind != "discrete":
+        raise InputError(f"levels={levels!r} is for discrete data but kind is {kind!r}; leave it out")
     if random_state is None or isinstance(random_state, np.random.Generator):
         rng = as_generator(random_state)
     else:
         seed = checked_count("random_state", random_state, least=0)
         rng = np.random.default_rng([seed, n_nodes, n_samples, int(10 * degree)])
     if kind == "discrete":
-        discrete = random_discrete_network(n_nodes, degree, random_state=rng)
+        discrete = random_discrete_network(n_nodes, degree, random_state=rng, levels=levels)
         return Simulation(discrete.sample(n_samples, rng), discrete.dag)
     network, order = _draw_gaussian(n_nodes, degree, rng)
     return Simulation(network.sample(n_samples, rng, order=order.tolist()), network.dag)
@@ -104,7 +109,12 @@ def random_gaussian_network(n_nodes: int, degree: float = 1.0, random_state: Ran
 
 
 def random_discrete_network(
-    n_nodes: int, degree: float = 1.0, max_levels: int = 4, random_state: RandomState = None
+    n_nodes: int,
+    degree: float = 1.0,
+    max_levels: int = 4,
+    random_state: RandomState = None,
+    *,
+    levels: int | None = None,
 ) -> DiscreteNetwork:
     """Draw a random DAG with 2 to ``max_levels`` levels a node and rows uniform on the simplex.
 
@@ -118,6 +128,8 @@ def random_discrete_network(
         The most levels of a variable; they are called s0, s1, ...
     random_state : int, Generator or None
         Seed, generator, or fresh entropy.
+    levels : int, optional
+        The number of levels of every variable, instead of a draw.
     """
     n_nodes, degree = _checked_design(n_nodes, degree)
     max_levels = checked_count("max_levels", max_levels, least=2)
@@ -128,16 +140,19 @@ def random_discrete_network(
     for place, node in enumerate(order):
         parents[node] = tuple(sorted(order[edges[:, place]].tolist()))
     names = _names(n_nodes)
-    arities = rng.integers(2, max_levels + 1, n_nodes)
-    levels = tuple(tuple(f"s{k}" for k in range(arity)) for arity in arities)
-    shapes = [table_shape(names, levels, parents, j) for j in range(n_nodes)]
+    if levels is None:
+        arities = rng.integers(2, max_levels + 1, n_nodes).tolist()
+    else:
+        arities = [checked_count("levels", levels, least=2)] * n_nodes
+    spelled = tuple(tuple(f"s{k}" for k in range(arity)) for arity in arities)
+    shapes = [table_shape(names, spelled, parents, j) for j in range(n_nodes)]
     if (cells := sum(map(prod, shapes))) > MOST_DRAWN_CELLS:
         raise InputError(
             f"the tables drawn would have {cells:,} cells, expected at most {MOST_DRAWN_CELLS:,};"
-            " lower degree or max_levels"
+            " lower degree or levels"
         )
     tables = tuple(rng.dirichlet(np.ones(shape[-1]), size=shape[:-1]) for shape in shapes)
-    return DiscreteNetwork(names, levels, tuple(parents), tables)
+    return DiscreteNetwork(names, spelled, tuple(parents), tables)
 
 
 def _draw_gaussian(n_nodes: int, degree: float, rng: np.random.Generator) -> tuple[GaussianNetwork, NDArray[np.int64]]:
