@@ -167,7 +167,7 @@ def test_a_tiny_time_limit_and_an_interrupt():
         {"candidates": 0},
         {"random_state": -1},
         {"n_jobs": 0},
-        {"start": [("V0", "V1"), ("V1", "V0")]},
+        {"start": [("V0", "V1"), ("V1", "V2"), ("V2", "V0")]},
         {"start": [("V0", "Z")]},
     ],
 )

@@ -21,6 +21,7 @@ from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
 from dagopt.result import Result
 from dagopt.scores.build import Convention, make_score
+from dagopt.search.start import start_dag, with_start
 from dagopt.stop import Deadline
 
 __all__ = ["METHODS", "Method", "check_options", "learn", "method_name", "pose"]
@@ -150,12 +151,17 @@ def learn(
         max_parents=max_parents,
         **{key: options.pop(key) for key in DATA_OPTIONS if key in options},
     )
+    begin = None if options.get("start") is None else start_dag(problem, options["start"])
+    if begin is not None:
+        options["start"] = begin
     shown = make_progress(progress)
     try:
         with deadline:
             result = METHODS[method].load()(problem, deadline=deadline, progress=shown, **options)
     finally:
         shown.close()
+    if begin is not None:
+        result = with_start(result, problem, begin)
     return replace(
         result,
         findings=diagnosis.warnings,

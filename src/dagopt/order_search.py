@@ -17,8 +17,9 @@ from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
 from dagopt.result import Result
 from dagopt.scores.gaussian import LogDetScore
-from dagopt.search.hill_climbing import solve_hc, start_dag
+from dagopt.search.hill_climbing import solve_hc
 from dagopt.search.order import CountOrders, Family, ListedOrders, LogDetOrders, Orders, families, search_orders
+from dagopt.search.start import start_dag
 from dagopt.stop import Deadline
 
 __all__ = ["listable", "order_incumbent", "solve_order"]

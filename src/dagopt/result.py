@@ -237,6 +237,8 @@ class Result:
         ]
         if self.score is not None:
             lines.append(f"score   {self.score:.4f}  ({self.score_label})")
+        if "start_score" in self.details:
+            lines.append(f"start   {self.details['start_score']:.4f}  {_improvement(self.details)}")
         if self.bound is None:
             lines.append("bound   none: nothing is proven about better DAGs")
         elif self.status == "optimal":
@@ -320,3 +322,12 @@ class Result:
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def _improvement(details: dict[str, Any]) -> str:
+    """Return in words what has become of the start."""
+    if details["improvement"] <= 1e-9 * abs(details["start_score"]):
+        return "nothing better was found"
+    added, dropped, turned = (details[f"edges_{what}"] for what in ("added", "dropped", "reversed"))
+    changes = f"{added} edge{'' if added == 1 else 's'} added, {dropped} dropped, {turned} reversed"
+    return f"improved by {details['improvement']:.4f}; {changes}"

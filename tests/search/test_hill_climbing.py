@@ -159,7 +159,7 @@ def test_an_interrupt_is_told_apart_from_the_clock():
         ({"restarts": 1.5}, "restarts"),
         ({"perturb": 0}, "perturb"),
         ({"random_state": True}, "random_state"),
-        ({"start": [("V0", "V1"), ("V1", "V0")]}, "undirected"),
+        ({"start": [("V0", "V1"), ("V1", "V2"), ("V2", "V0")]}, "cycle"),
         ({"start": [("V1", "V0")]}, "forbidden edge 'V1 -> V0'"),
         ({"start": [("V2", "V3")]}, "required edge 'V0 -> V1'"),
         ({"start": [("V0", "V1"), ("V2", "V1"), ("V3", "V1")]}, "at most 2"),

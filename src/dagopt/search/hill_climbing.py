@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.errors import InputError, checked_whole, quoted
-from dagopt.graph.dag import as_graph, require_dag
+from dagopt.errors import checked_whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
 from dagopt.search.hill_moves import KINDS, Move, MovingDag
+from dagopt.search.start import start_dag
 from dagopt.stop import Deadline, StopReason
 
 __all__ = ["SearchLog", "checked_climb", "climb", "solve_hc", "start_dag", "with_restarts"]
@@ -181,29 +181,6 @@ def _shake(dag: MovingDag, perturb: int, rng: np.random.Generator, log: SearchLo
         if move is not None:
             dag.apply(move)
             log.add(move, dag.score, why="random ")
-
-
-def start_dag(problem: Problem, start: Any) -> NDArray[np.int8]:
-    """Return the DAG to start from, in column order, or say why it cannot be used."""
-    knowledge = problem.knowledge
-    if start is None:
-        return knowledge.must.astype(np.int8)
-    graph = as_graph(start, problem.names)
-    require_dag(graph)
-    present = graph.adjacency != 0
-    for wrong, what in (
-        (knowledge.must & ~present, "lacks the required"),
-        (present & ~knowledge.may, "has the forbidden"),
-    ):
-        if wrong.any():
-            edges = [f"{problem.names[i]} -> {problem.names[j]}" for i, j in np.argwhere(wrong)]
-            raise InputError(f"the start DAG {what} edge {quoted(edges)}; change the start or the constraints")
-    for i in map(int, np.flatnonzero(present.sum(axis=0) > knowledge.at_most)):
-        raise InputError(
-            f"the start DAG gives {problem.names[i]!r} {int(present[:, i].sum())} parents, expected at most "
-            f"{knowledge.at_most[i]}; remove some or raise max_parents"
-        )
-    return graph.adjacency.copy()
 
 
 def checked_climb(restarts: int, perturb: int, random_state: int) -> dict[str, Any]:

@@ -23,10 +23,10 @@ from dagopt.graph.order import topological_order
 from dagopt.kernels.order_trees import ENOUGH
 from dagopt.problem import Problem
 from dagopt.search.grown_orders import CountOrders, LogDetOrders
-from dagopt.search.hill_climbing import start_dag
 from dagopt.search.hill_names import name_order
 from dagopt.search.listed_orders import ListedOrders
 from dagopt.search.orders import Dag, Ints, Orders
+from dagopt.search.start import start_dag
 from dagopt.stop import Deadline
 
 __all__ = [
