@@ -90,19 +90,21 @@ def test_best_scores_with_and_without_each_parent(data, n, chunk_bits, seed):
     }
     allowed = [mask for mask in others if mask & must == must and not mask & ~may and mask.bit_count() <= at_most]
     local = {mask: table[mask | 1 << node] - table[mask] for mask in allowed}
-    expected = np.full((2, n - 1), -np.inf)
+    expected = np.full((3, n - 1), -np.inf)
     for mask in allowed:
         for b, j in enumerate(j for j in range(n) if j != node):
             row = 0 if mask >> j & 1 else 1
             expected[row, b] = max(expected[row, b], local[mask] + above[mask])
+            if row:  # j comes before the node, and is no parent of it
+                expected[2, b] = max(expected[2, b], local[mask] + above[mask | 1 << j])
     chunk_bits = min(chunk_bits, n - 1)
     chunks = 1 << (n - 1 - chunk_bits)
     closed = np.empty(1 << (n - 1))
     kernels.around(opt, rest, node, closed, n - 1, 0, 1)
-    found = np.full((2, n - 1), -np.inf)
+    found = np.full((3, n - 1), -np.inf)
     kernels.with_and_without(table, node, must, may, at_most, closed, chunk_bits, 0, chunks, found)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
-    listed = np.full((2, n - 1), -np.inf)
+    listed = np.full((3, n - 1), -np.inf)
     masks = np.array(allowed, dtype=np.int64)
     kernels.listed_with_and_without(masks, np.array([local[mask] for mask in allowed]), node, closed, listed)
     np.testing.assert_allclose(listed, expected, rtol=1e-12)
