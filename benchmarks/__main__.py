@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import exact, pricing, scores
+from benchmarks import exact, peers, pricing, scores
 
 
 def main() -> None:
@@ -12,6 +12,9 @@ def main() -> None:
     pricing.main()
     print("\n# Exact method (benchmarks/exact.py)")
     exact.main()
+    print("\n# Other packages (benchmarks/peers.py), each run ended after a minute or so")
+    for n in (25, 50):
+        peers.compare(n, [], 60.0)
 
 
 if __name__ == "__main__":
