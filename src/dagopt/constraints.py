@@ -54,6 +54,10 @@ class Knowledge:
         most = int(self.at_most.max(initial=0))
         return most if most < self.n_nodes - 1 else None
 
+    def free(self, node: int) -> NDArray[np.int64]:
+        """Return the columns that may but need not be parents of a node."""
+        return np.flatnonzero(self.may[:, node] & ~self.must[:, node])
+
     def allows(self, node: int, parents: Iterable[int]) -> bool:
         """Say whether a parent set is allowed for a node."""
         chosen = np.zeros(self.n_nodes, dtype=bool)

@@ -187,7 +187,7 @@ class _Growth:
         self.node = node
         self._slack = slack
         self._must = [int(j) for j in np.flatnonzero(knowledge.must[:, node])]
-        self._free = [int(j) for j in np.flatnonzero(knowledge.may[:, node] & ~knowledge.must[:, node])]
+        self._free = knowledge.free(node).tolist()
         self._most = int(knowledge.at_most[node]) - len(self._must)
         self.level: Ints = np.zeros(1, dtype=np.int64)  # masks over the free candidates, sorted
         self._inherited: Floats = np.full(1, -np.inf)  # best score of proper subsets

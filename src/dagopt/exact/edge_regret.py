@@ -272,7 +272,7 @@ def _allowed_sets(problem: Problem, node: int, workers: Workers) -> tuple[Ints, 
     """Return every allowed parent set of a node as a mask, and the local scores."""
     known = problem.knowledge
     must = tuple(map(int, np.flatnonzero(known.must[:, node])))
-    free = list(map(int, np.flatnonzero(known.may[:, node] & ~known.must[:, node])))
+    free = known.free(node).tolist()
     most = int(known.at_most[node]) - len(must)
     sets = [must + chosen for size in range(most + 1) for chosen in combinations(free, size)]
     scores = np.empty(len(sets))

@@ -61,7 +61,7 @@ class DcaPricer:
 
     def candidates(self, node: int) -> NDArray[np.int64]:
         """Return the nodes that may but need not be parents."""
-        return np.flatnonzero(self._knowledge.may[:, node] & ~self._knowledge.must[:, node])
+        return self._knowledge.free(node)
 
     def reduced_cost(self, node: int, master: RestrictedMaster, lp: MasterSolution) -> ReducedCost:
         """Return z_i under the duals of an LP solution."""

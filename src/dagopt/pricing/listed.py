@@ -45,7 +45,7 @@ class ListedPricer:
 
     def candidates(self, node: int) -> NDArray[np.int64]:
         """Return the nodes that may but need not be parents."""
-        return np.flatnonzero(self.knowledge.may[:, node] & ~self.knowledge.must[:, node])
+        return self.knowledge.free(node)
 
     def price(
         self,

@@ -121,7 +121,7 @@ class MinlpPricer:
 
     def candidates(self, node: int) -> Ints:
         """Return the nodes that may but need not be parents."""
-        return np.flatnonzero(self._knowledge.may[:, node] & ~self._knowledge.must[:, node])
+        return self._knowledge.free(node)
 
     def price(
         self, node: int, master: RestrictedMaster, lp: MasterSolution, start: Floats, deadline: Deadline
