@@ -148,7 +148,7 @@ def test_after_ctrl_c_nothing_more_is_begun(said, monkeypatch):
     learn = dagopt.learn
     monkeypatch.setattr("dagopt.learning.learn", lambda *a, **k: replace(learn(*a, **k), status="interrupted"))
     monkeypatch.setattr(Result, "regrets", lambda *_, **__: pytest.fail("explained"))
-    monkeypatch.setattr("dagopt.bootstrapping.bootstrap", lambda *_, **__: pytest.fail("resampled"))
+    monkeypatch.setattr("dagopt.certainty.bootstrapping.bootstrap", lambda *_, **__: pytest.fail("resampled"))
     code, out, _ = said("learn", "data.csv", "-q", "--explain", "--bootstrap", "5")
     assert code == 0
     assert "stopped by the user" in out

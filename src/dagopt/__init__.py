@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dagopt import datasets
-    from dagopt.agreement import Bootstrap
-    from dagopt.bootstrapping import bootstrap
+    from dagopt.certainty.agreement import Bootstrap
+    from dagopt.certainty.bootstrapping import bootstrap
+    from dagopt.certainty.explanation import Explanation
+    from dagopt.certainty.penalty_path import PenaltyPath, path
+    from dagopt.certainty.posterior import EdgePosterior, edge_posterior
     from dagopt.constraints import Constraints
     from dagopt.data.doctor import examine
     from dagopt.data.simulate import simulate
@@ -25,14 +28,11 @@ if TYPE_CHECKING:
         StablePC,
         Tabu,
     )
-    from dagopt.explanation import Explanation
     from dagopt.graph.dag import Graph
     from dagopt.graph.formats import read_graph, write_graph
     from dagopt.graph.metrics import compare
     from dagopt.learning import learn
     from dagopt.parameters.fitting import fit
-    from dagopt.penalty_path import PenaltyPath, path
-    from dagopt.posterior import EdgePosterior, edge_posterior
     from dagopt.report.plots import plot_comparison
     from dagopt.result import Result
     from dagopt.scores.build import make_score, score, score_table
@@ -78,17 +78,17 @@ __all__ = [
 
 # Where each public name lives; imported at first use, so that `import dagopt` and `dagopt --help` are instant.
 _HOMES = {
-    "Bootstrap": "dagopt.agreement",
-    "bootstrap": "dagopt.bootstrapping",
+    "Bootstrap": "dagopt.certainty.agreement",
+    "bootstrap": "dagopt.certainty.bootstrapping",
     "Constraints": "dagopt.constraints",
     "CuttingPlanes": "dagopt.estimators",
     "DagoptError": "dagopt.errors",
     "CGDCA": "dagopt.estimators",
     "CGMINLP": "dagopt.estimators",
-    "EdgePosterior": "dagopt.posterior",
-    "edge_posterior": "dagopt.posterior",
+    "EdgePosterior": "dagopt.certainty.posterior",
+    "edge_posterior": "dagopt.certainty.posterior",
     "ExactDP": "dagopt.estimators",
-    "Explanation": "dagopt.explanation",
+    "Explanation": "dagopt.certainty.explanation",
     "Graph": "dagopt.graph.dag",
     "HillClimbing": "dagopt.estimators",
     "InputError": "dagopt.errors",
@@ -101,8 +101,8 @@ _HOMES = {
     "examine": "dagopt.data.doctor",
     "fit": "dagopt.parameters.fitting",
     "learn": "dagopt.learning",
-    "PenaltyPath": "dagopt.penalty_path",
-    "path": "dagopt.penalty_path",
+    "PenaltyPath": "dagopt.certainty.penalty_path",
+    "path": "dagopt.certainty.penalty_path",
     "plot_comparison": "dagopt.report.plots",
     "Result": "dagopt.result",
     "make_score": "dagopt.scores.build",

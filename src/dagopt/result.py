@@ -21,7 +21,7 @@ from dagopt.graph.order import is_acyclic
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dagopt.explanation import Explanation
+    from dagopt.certainty.explanation import Explanation
     from dagopt.parameters.base import FittedNetwork
     from dagopt.problem import Problem
     from dagopt.progress import Progress
@@ -193,8 +193,8 @@ class Result:
         -------
         Explanation
         """
-        from dagopt.alternatives import Effort
-        from dagopt.explain import explain
+        from dagopt.certainty.alternatives import Effort
+        from dagopt.certainty.explain import explain
 
         effort = Effort(method, n_jobs, memory_limit, random_state)
         return explain(self, a, b, effort, time_limit=time_limit, progress=progress)
@@ -221,8 +221,8 @@ class Result:
             with it ``reversed``, and with ``neither`` direction; ``proven``, whether these are exact or else upper
             estimates; a ``note`` where the constraints leave no such DAG.
         """
-        from dagopt.alternatives import Effort
-        from dagopt.explain import regrets
+        from dagopt.certainty.alternatives import Effort
+        from dagopt.certainty.explain import regrets
 
         effort = Effort(method, n_jobs, memory_limit, random_state)
         return regrets(self, effort, time_limit=time_limit, progress=progress)

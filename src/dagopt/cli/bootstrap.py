@@ -14,7 +14,7 @@ from dagopt.cli.show import in_flags, print_json, print_summary, print_table
 from dagopt.errors import InputError
 
 if TYPE_CHECKING:
-    from dagopt.agreement import Bootstrap
+    from dagopt.certainty.agreement import Bootstrap
 
 __all__ = ["bootstrap"]
 
@@ -62,7 +62,7 @@ def bootstrap(
 
     Exit code 0, also when the time limit ended the run, which is then said; 2 if the input is bad.
     """
-    from dagopt.bootstrapping import bootstrap as resampled
+    from dagopt.certainty.bootstrapping import bootstrap as resampled
     from dagopt.errors import checked_number
     from dagopt.graph.formats import write_graph
 

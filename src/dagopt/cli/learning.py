@@ -224,7 +224,7 @@ def _with_resamples(
     result: Result, table: Table | None, n: int, method: str, own: dict[str, Any], asked: dict[str, Any]
 ) -> Result:
     """Return the result with how often each edge is learned from resampled rows by the same method."""
-    from dagopt.bootstrapping import bootstrap
+    from dagopt.certainty.bootstrapping import bootstrap
     from dagopt.report.evidence import with_evidence
 
     if result.status == "interrupted":

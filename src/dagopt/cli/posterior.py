@@ -13,7 +13,7 @@ from dagopt.cli.show import print_json, print_summary, print_table
 from dagopt.errors import InputError
 
 if TYPE_CHECKING:
-    from dagopt.posterior import EdgePosterior
+    from dagopt.certainty.posterior import EdgePosterior
 
 __all__ = ["posterior"]
 
@@ -65,9 +65,9 @@ def posterior(
 
     Exit code 0; 2 if the input is bad or the time limit came first.
     """
+    from dagopt.certainty.posterior import edge_posterior
     from dagopt.data.writing import write_frame
     from dagopt.graph.formats import write_graph
-    from dagopt.posterior import edge_posterior
 
     found = edge_posterior(
         data,

@@ -14,13 +14,13 @@ import matplotlib.pyplot as plt
 
 import dagopt
 from dagopt import bootstrapping
-from dagopt.agreement import Bootstrap
+from dagopt.certainty.agreement import Bootstrap
+from dagopt.certainty.warm_search import likely_parents, solve_warm
 from dagopt.data.resampling import resampled
 from dagopt.data.table import as_table
 from dagopt.graph.cpdag import cpdag
 from dagopt.result import Result
 from dagopt.stop import Deadline
-from dagopt.warm_search import likely_parents, solve_warm
 
 QUIET = {"progress": False}
 

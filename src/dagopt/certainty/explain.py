@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.alternatives import Best, Effort, Pair, Relation, best_by_relation, relation_of
+from dagopt.certainty.alternatives import Best, Effort, Pair, Relation, best_by_relation, relation_of
+from dagopt.certainty.explanation import Alternative, Explanation, arrow
 from dagopt.errors import InputError, unknown_name
-from dagopt.explanation import Alternative, Explanation, arrow
 from dagopt.graph.cpdag import cpdag
 from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic

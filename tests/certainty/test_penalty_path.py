@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 
 import dagopt
 from dagopt import penalty_path
-from dagopt.penalty_path import PenaltyPath, usual_grid
+from dagopt.certainty.penalty_path import PenaltyPath, usual_grid
 from dagopt.report import plot_path
 from dagopt.result import Result
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dagopt.certainty.warm_search import likely_parents, quick_method, solve_warm
 from dagopt.constraints import Constraints
 from dagopt.data.table import Table
 from dagopt.data.writing import write_frame
@@ -24,7 +25,6 @@ from dagopt.result import Result, Status
 from dagopt.scores.build import Convention, make_score, penalty_value
 from dagopt.search.hill_climbing import solve_hc, start_dag
 from dagopt.stop import Deadline
-from dagopt.warm_search import likely_parents, quick_method, solve_warm
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

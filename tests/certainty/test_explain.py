@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import dagopt
-from dagopt.alternatives import Effort, best_by_relation, relation_of, restricted
+from dagopt.certainty.alternatives import Effort, best_by_relation, relation_of, restricted
 from dagopt.graph.cpdag import cpdag
 from dagopt.progress import NoProgress
 from dagopt.stop import Deadline

@@ -11,7 +11,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from dagopt.agreement import Bootstrap
+from dagopt.certainty.agreement import Bootstrap
+from dagopt.certainty.warm_search import likely_parents, quick_method, solve_warm
 from dagopt.constraints import Constraints
 from dagopt.data.resampling import resampled
 from dagopt.errors import InputError, checked_number, checked_whole
@@ -23,7 +24,6 @@ from dagopt.progress import NoProgress, Progress, make_progress
 from dagopt.result import Result
 from dagopt.scores.build import Convention, make_score
 from dagopt.stop import Deadline
-from dagopt.warm_search import likely_parents, quick_method, solve_warm
 
 __all__ = ["bootstrap"]
 

@@ -15,6 +15,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from dagopt.auto import PATIENCE, SAFETY
+from dagopt.certainty.warm_search import likely_parents, solve_warm
 from dagopt.constraints import Knowledge
 from dagopt.errors import InputError
 from dagopt.exact.edge_regret import edge_regrets, estimate_edge_regrets
@@ -27,7 +28,6 @@ from dagopt.graph.order import is_acyclic
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
 from dagopt.stop import Deadline
-from dagopt.warm_search import likely_parents, solve_warm
 
 __all__ = ["RELATIONS", "Best", "Effort", "best_by_relation", "relation_of", "restricted"]
 

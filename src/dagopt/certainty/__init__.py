@@ -1,0 +1,1 @@
+"""How sure an edge is: regrets, resampled rows, exact probabilities, a path of penalties."""
