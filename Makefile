@@ -38,14 +38,14 @@ $(VENV)/dev: pyproject.toml | $(VENV)/made
 	@touch $@ $(VENV)/test $(VENV)/user
 
 demo: $(VENV)/user
-	@$(BIN)/python -m dagopt.demo demo
+	@$(BIN)/python -m dagopt.cli.demo demo
 
 test: $(VENV)/test
 	@echo "running the suite on all cores (the first run also compiles the kernels) ..."
 	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 lint: $(VENV)/dev
-	@echo "ruff ..." && $(BIN)/ruff check src tests benchmarks && $(BIN)/ruff format --check src tests benchmarks
+	@echo "ruff ..." && $(BIN)/ruff check src tests benchmarks experiments && $(BIN)/ruff format --check src tests benchmarks experiments
 	@echo "mypy ..." && $(BIN)/mypy
 
 $(VENV)/bench: pyproject.toml | $(VENV)/test
@@ -57,8 +57,8 @@ bench: $(VENV)/bench
 	@$(BIN)/python -m benchmarks
 
 paper: $(VENV)/user
-	@$(BIN)/dagopt paper run table1 --quick
-	@$(BIN)/dagopt paper show table1
+	@$(BIN)/python -m experiments run table1 --quick
+	@$(BIN)/python -m experiments show table1
 
 $(VENV)/docs: pyproject.toml | $(VENV)/made
 	@echo "installing dagopt with what runs the notebooks ..."

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 import dagopt
-from dagopt.constraints import Constraints
 from dagopt.data.table import as_table
-from dagopt.exact.best_classes import estimate_best_classes
+from dagopt.knowledge import Constraints
 from dagopt.memory import readable
+from dagopt.methods.exact.best_classes import estimate_best_classes
 from dagopt.problem import Problem
 from dagopt.scores import make_score
 

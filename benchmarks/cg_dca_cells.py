@@ -1,6 +1,6 @@
 """A method on the 24 Gaussian cells of the paper's table 1, beside the paper's CG-DCA and the proven optimum.
 
-    dagopt paper run table1 --methods cg-dca-paper,exact --seeds 0,1,2 --results FOLDER
+    python -m experiments run table1 --methods cg-dca-paper,exact --seeds 0,1,2 --results FOLDER
     python -m benchmarks.cg_dca_cells [--method cg-dca-paper] [--results FOLDER]
 
 Reads recorded runs, those that come with the package unless a folder is given. The optimum is the exact method's,
@@ -12,9 +12,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from dagopt.experiments.published import published
-from dagopt.experiments.records import Record
-from dagopt.experiments.store import best_of, results_in_use
+from experiments.published import published
+from experiments.records import Record
+from experiments.store import best_of, results_in_use
 
 CLOSE = 0.01
 

@@ -15,12 +15,12 @@ import networkx
 import numpy as np
 import pandas as pd
 
-from dagopt.data.bif import write_bif
-from dagopt.data.discrete_network import DiscreteNetwork
-from dagopt.data.gaussian_json import write_gaussian_json
-from dagopt.data.gaussian_network import GaussianNetwork
+from dagopt.networks.bif import write_bif
+from dagopt.networks.discrete import DiscreteNetwork
+from dagopt.networks.gaussian import GaussianNetwork
+from dagopt.networks.gaussian_json import write_gaussian_json
 
-BUNDLED = Path(__file__).parents[1] / "src" / "dagopt" / "data" / "networks"
+BUNDLED = Path(__file__).parents[1] / "src" / "dagopt" / "networks" / "files"
 FITTED = (
     "Tables fitted by maximum likelihood to {rows} rows along the true structure; "
     "parent configurations that never occur are uniform."

@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 
 import dagopt
-from dagopt.column_generation import first_columns
-from dagopt.constraints import Constraints
 from dagopt.data.table import as_table
+from dagopt.deadline import Deadline
+from dagopt.knowledge import Constraints
 from dagopt.master.relaxation import RestrictedMaster
+from dagopt.methods.column_generation.loop import first_columns
 from dagopt.pricing.dca import DcaPricer
 from dagopt.pricing.minlp import MinlpPricer
 from dagopt.problem import Problem
 from dagopt.scores import make_score
-from dagopt.stop import Deadline
 
 LARGE = (20, 5000, 1.0, 0)  # nodes, samples, degree, seed
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import argparse
 
-from dagopt.experiments.adapters import ADAPTERS
-from dagopt.experiments.isolate import run_isolated
-from dagopt.experiments.measure import not_available
-from dagopt.experiments.records import Run
+from experiments.adapters import ADAPTERS
+from experiments.isolate import run_isolated
+from experiments.measure import not_available
+from experiments.records import Run
 
 MOST_EXACT_NODES = 25
 PEERS = [name for name in ADAPTERS if name != "causal-learn-pc"]

@@ -18,16 +18,16 @@ import time
 import numpy as np
 
 import dagopt
-from dagopt.constraints import Constraints
 from dagopt.data.table import as_table
-from dagopt.exact.edge_posterior import estimate_order_sums
-from dagopt.exact.edge_regret import edge_regrets, estimate_edge_regrets
-from dagopt.exact.solve import memory_in_bytes
+from dagopt.deadline import Deadline
+from dagopt.knowledge import Constraints
 from dagopt.memory import readable
+from dagopt.methods.exact.edge_posterior import estimate_order_sums
+from dagopt.methods.exact.edge_regret import edge_regrets, estimate_edge_regrets
+from dagopt.methods.exact.solve import memory_in_bytes
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.scores import make_score
-from dagopt.stop import Deadline
 
 WARM = 14  # columns that make every kernel run
 

@@ -15,8 +15,8 @@ from dagopt import cli
 from dagopt.cli.output import FORMATS as WRITTEN
 from dagopt.estimators import StructureLearner
 from dagopt.graph import FORMATS
-from dagopt.independence.tests import TESTS
-from dagopt.learning import METHODS
+from dagopt.methods.independence.tests import TESTS
+from dagopt.methods.registry import METHODS
 from dagopt.scores import SCORES
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -8,12 +8,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dagopt.data.bif import read_bif
-from dagopt.data.gaussian_json import read_gaussian_json
 from dagopt.data.writing import write_frame
 from dagopt.errors import InputError
 from dagopt.files import read_text, replacing, write_text
 from dagopt.graph import read_graph, read_jkl
+from dagopt.networks.bif import read_bif
+from dagopt.networks.gaussian_json import read_gaussian_json
 
 FRAME = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
 

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 import dagopt
-from dagopt.constraints import Constraints
-from dagopt.learning import METHODS, Method, learn
+from dagopt.knowledge import Constraints
+from dagopt.learning import learn
+from dagopt.methods.registry import METHODS, Method
 from dagopt.progress import NoProgress
 from dagopt.result import Result
 
@@ -209,14 +210,14 @@ def test_method_gets_the_time_limit(frame, monkeypatch):
 
 def test_a_file_of_local_scores_has_its_best_dag(tmp_path):
     """A .jkl file of all local scores gives the optimum of the data, and of the constraints, with its scope."""
-    from dagopt.constraints import Constraints
+    from dagopt.candidates.jkl import write_jkl
+    from dagopt.candidates.listing import candidate_pool
     from dagopt.data.table import as_table
-    from dagopt.exact.candidates import candidate_pool
-    from dagopt.exact.threads import Workers
-    from dagopt.graph.jkl import write_jkl
+    from dagopt.deadline import Deadline
+    from dagopt.knowledge import Constraints
     from dagopt.progress import NoProgress
     from dagopt.scores import make_score
-    from dagopt.stop import Deadline
+    from dagopt.workers import Workers
 
     data = dagopt.datasets.load("asia", n_samples=300, random_state=2).data
     table = as_table(data)

@@ -17,7 +17,7 @@ import pytest
 import dagopt
 
 NOT_IMPORTED_AT_ONCE = ("numba", "pandas", "matplotlib", "sklearn", "scipy", "networkx")
-NEEDS_MORE = ("dagopt.exact.subset_dp_gpu", "dagopt.solvers")  # CuPy and solvers, which need not be installed
+NEEDS_MORE = ("dagopt.methods.exact.subset_dp_gpu", "dagopt.solvers")  # CuPy and solvers, which need not be installed
 
 
 def modules():

@@ -6,15 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dagopt import datasets
-    from dagopt.certainty.agreement import Bootstrap
-    from dagopt.certainty.bootstrapping import bootstrap
-    from dagopt.certainty.explanation import Explanation
-    from dagopt.certainty.penalty_path import PenaltyPath, path
-    from dagopt.certainty.posterior import EdgePosterior, edge_posterior
-    from dagopt.constraints import Constraints
     from dagopt.data.doctor import examine
-    from dagopt.data.simulate import simulate
     from dagopt.data.table import as_table
     from dagopt.errors import DagoptError, InputError
     from dagopt.estimators import (
@@ -28,11 +20,19 @@ if TYPE_CHECKING:
         StablePC,
         Tabu,
     )
+    from dagopt.evidence.agreement import Bootstrap
+    from dagopt.evidence.bootstrap import bootstrap
+    from dagopt.evidence.explanation import Explanation
+    from dagopt.evidence.penalty_path import PenaltyPath, path
+    from dagopt.evidence.posterior import EdgePosterior, edge_posterior
     from dagopt.graph.dag import Graph
     from dagopt.graph.formats import read_graph, write_graph
     from dagopt.graph.metrics import compare
+    from dagopt.knowledge import Constraints
     from dagopt.learning import learn
-    from dagopt.parameters.fitting import fit
+    from dagopt.networks import bundled as datasets
+    from dagopt.networks.fitted.fitting import fit
+    from dagopt.networks.simulate import simulate
     from dagopt.report.plots import plot_comparison
     from dagopt.result import Result
     from dagopt.scores.build import make_score, score, score_table
@@ -78,17 +78,17 @@ __all__ = [
 
 # Where each public name lives; imported at first use, so that `import dagopt` and `dagopt --help` are instant.
 _HOMES = {
-    "Bootstrap": "dagopt.certainty.agreement",
-    "bootstrap": "dagopt.certainty.bootstrapping",
-    "Constraints": "dagopt.constraints",
+    "Bootstrap": "dagopt.evidence.agreement",
+    "bootstrap": "dagopt.evidence.bootstrap",
+    "Constraints": "dagopt.knowledge",
     "CuttingPlanes": "dagopt.estimators",
     "DagoptError": "dagopt.errors",
     "CGDCA": "dagopt.estimators",
     "CGMINLP": "dagopt.estimators",
-    "EdgePosterior": "dagopt.certainty.posterior",
-    "edge_posterior": "dagopt.certainty.posterior",
+    "EdgePosterior": "dagopt.evidence.posterior",
+    "edge_posterior": "dagopt.evidence.posterior",
     "ExactDP": "dagopt.estimators",
-    "Explanation": "dagopt.certainty.explanation",
+    "Explanation": "dagopt.evidence.explanation",
     "Graph": "dagopt.graph.dag",
     "HillClimbing": "dagopt.estimators",
     "InputError": "dagopt.errors",
@@ -99,24 +99,24 @@ _HOMES = {
     "as_table": "dagopt.data.table",
     "compare": "dagopt.graph.metrics",
     "examine": "dagopt.data.doctor",
-    "fit": "dagopt.parameters.fitting",
+    "fit": "dagopt.networks.fitted.fitting",
     "learn": "dagopt.learning",
-    "PenaltyPath": "dagopt.certainty.penalty_path",
-    "path": "dagopt.certainty.penalty_path",
+    "PenaltyPath": "dagopt.evidence.penalty_path",
+    "path": "dagopt.evidence.penalty_path",
     "plot_comparison": "dagopt.report.plots",
     "Result": "dagopt.result",
     "make_score": "dagopt.scores.build",
     "read_graph": "dagopt.graph.formats",
     "score": "dagopt.scores.build",
     "score_table": "dagopt.scores.build",
-    "simulate": "dagopt.data.simulate",
+    "simulate": "dagopt.networks.simulate",
     "write_graph": "dagopt.graph.formats",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name == "datasets":
-        return import_module("dagopt.datasets")
+        return import_module("dagopt.networks.bundled")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'dagopt' has no attribute {name!r}")

@@ -1,86 +1,33 @@
-"""``learn``: the one place that names concrete methods and wires them to data, score, knowledge and clock."""
+"""``learn``: data, score, knowledge and clock wired to a method."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
-from inspect import Parameter, signature
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from dagopt.constraints import Constraints
+from dagopt.candidates.jkl import read_jkl
+from dagopt.candidates.pool import Pool
 from dagopt.data.doctor import examine_table
 from dagopt.data.findings import Diagnosis
 from dagopt.data.table import as_table
-from dagopt.errors import InputError, quoted, unknown_name
-from dagopt.exact.pool import Pool
-from dagopt.graph.jkl import read_jkl
+from dagopt.deadline import Deadline
+from dagopt.errors import InputError, quoted
+from dagopt.knowledge import Constraints
+from dagopt.methods.registry import FROM_SCORES, METHODS, method_name
+from dagopt.methods.start import start_dag, with_start
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
 from dagopt.result import Result
 from dagopt.scores.build import Convention, make_score
-from dagopt.search.start import start_dag, with_start
-from dagopt.stop import Deadline
 
-__all__ = ["METHODS", "Method", "check_options", "learn", "method_name", "pose"]
+__all__ = ["check_options", "learn", "pose"]
 
 DATA_OPTIONS = ("columns", "kind", "discretize", "bins", "missing", "na_values")
-GIVEN_TO_ALL = ("problem", "deadline", "progress")  # what every method's function takes, besides its options
-
-
-@dataclass(frozen=True)
-class Method:
-    """A method by name: where its function is and what it does in a line.
-
-    The function is called as ``solve(problem, deadline=, progress=, **options)`` and returns a ``Result``.
-    """
-
-    module: str
-    function: str
-    about: str
-    max_parents: int | None = None
-    """The limit on the number of parents where none is given."""
-
-    def load(self) -> Callable[..., Result]:
-        """Import the function."""
-        found: Callable[..., Result] = getattr(import_module(self.module), self.function)
-        return found
-
-    def options(self) -> dict[str, Any]:
-        """Return the method's own options with their defaults."""
-        taken = signature(self.load()).parameters.values()
-        named = [one for one in taken if one.kind is not Parameter.VAR_KEYWORD and one.name not in GIVEN_TO_ALL]
-        return {one.name: one.default for one in named}
-
-
-METHODS = {
-    "auto": Method("dagopt.auto", "solve_auto", "exact while it fits memory and patience, else cg-dca"),
-    "exact": Method("dagopt.exact.solve", "solve_exact", "the proven best DAG, by dynamic programming over subsets"),
-    "order": Method("dagopt.order_search", "solve_order", "local search over orders of the columns, from many starts"),
-    "cg-dca": Method(
-        "dagopt.cg_dca", "solve_cg_dca", "row and column generation with DCA pricing, joined with order search"
-    ),
-    "cg-dca-paper": Method("dagopt.cg_dca", "solve_cg_dca_paper", "CG-DCA with the paper's settings throughout"),
-    "cg-minlp": Method("dagopt.cg_minlp", "solve_cg_minlp", "column generation with exact pricing, for few columns"),
-    "gobnilp": Method(
-        "dagopt.cutting_planes", "solve_gobnilp", "the integer program of GOBNILP, proven by cutting planes", 3
-    ),
-    "hc": Method("dagopt.search.hill_climbing", "solve_hc", "hill climbing over additions, deletions and reversals"),
-    "tabu": Method("dagopt.search.tabu", "solve_tabu", "hill climbing that walks on past local optima, but never back"),
-    "pc": Method("dagopt.independence.stable_pc", "solve_pc", "stable PC: a PDAG from tests of independence"),
-    "mmhc": Method(
-        "dagopt.independence.mmhc", "solve_mmhc", "hill climbing among the neighbours that MMPC's tests leave"
-    ),
-}
-
-
-FROM_SCORES = {  # for files of local scores: the function, and the options that have a meaning then
-    "auto": ("dagopt.exact.solve", "solve_given_pool", ("memory_limit", "n_jobs")),
-    "exact": ("dagopt.exact.solve", "solve_given_pool", ("memory_limit", "n_jobs")),
-    "gobnilp": ("dagopt.cutting_planes", "solve_pool_by_cuts", ("local_size", "restarts", "random_state", "n_jobs")),
-}
 
 
 def learn(
@@ -221,18 +168,11 @@ def _learn_from_scores(
     shown = make_progress(progress)
     try:
         with deadline:
-            solve: Callable[..., Result] = getattr(import_module(module), function)
+            solve: Callable[..., Result] = getattr(import_module(f"dagopt.methods.{module}"), function)
             result = solve(pool.allowed_by(knowledge), deadline=deadline, progress=shown, **taken)
     finally:
         shown.close()
     return replace(result, seconds=deadline.elapsed())
-
-
-def method_name(name: str) -> str:
-    """Return the method that a name stands for, or raise the error that lists the methods."""
-    if name not in METHODS:
-        raise unknown_name("method", name, list(METHODS))
-    return name
 
 
 def check_options(method: str, options: Iterable[str]) -> None:

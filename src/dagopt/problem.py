@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dagopt.constraints import Knowledge
 from dagopt.data.table import Table
+from dagopt.knowledge import Knowledge
 from dagopt.scores.base import Score
 
 __all__ = ["Problem"]

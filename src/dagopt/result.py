@@ -21,8 +21,8 @@ from dagopt.graph.order import is_acyclic
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dagopt.certainty.explanation import Explanation
-    from dagopt.parameters.base import FittedNetwork
+    from dagopt.evidence.explanation import Explanation
+    from dagopt.networks.fitted.base import FittedNetwork
     from dagopt.problem import Problem
     from dagopt.progress import Progress
 
@@ -143,7 +143,7 @@ class Result:
             Parameters with standard errors, and what can be done with them: ``simulate``, ``log_likelihood``,
             ``predict``.
         """
-        from dagopt.parameters.fitting import fit_table, table_like
+        from dagopt.networks.fitted.fitting import fit_table, table_like
 
         if self.dag is None:
             raise InputError(
@@ -193,8 +193,8 @@ class Result:
         -------
         Explanation
         """
-        from dagopt.certainty.alternatives import Effort
-        from dagopt.certainty.explain import explain
+        from dagopt.evidence.alternatives import Effort
+        from dagopt.evidence.explain import explain
 
         effort = Effort(method, n_jobs, memory_limit, random_state)
         return explain(self, a, b, effort, time_limit=time_limit, progress=progress)
@@ -221,8 +221,8 @@ class Result:
             with it ``reversed``, and with ``neither`` direction; ``proven``, whether these are exact or else upper
             estimates; a ``note`` where the constraints leave no such DAG.
         """
-        from dagopt.certainty.alternatives import Effort
-        from dagopt.certainty.explain import regrets
+        from dagopt.evidence.alternatives import Effort
+        from dagopt.evidence.explain import regrets
 
         effort = Effort(method, n_jobs, memory_limit, random_state)
         return regrets(self, effort, time_limit=time_limit, progress=progress)

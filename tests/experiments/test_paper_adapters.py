@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from dagopt.data.simulate import simulate
 from dagopt.data.table import as_table
 from dagopt.errors import InputError
-from dagopt.experiments.adapters import ADAPTERS, from_causal_learn
-from dagopt.experiments.measure import not_available
 from dagopt.graph.cpdag import cpdag
 from dagopt.learning import learn
+from dagopt.networks.simulate import simulate
+from experiments.adapters import ADAPTERS, from_causal_learn
+from experiments.measure import not_available
 
 INSTALLED = [name for name, adapter in ADAPTERS.items() if adapter.installed]
 

@@ -1,4 +1,4 @@
-"""``dagopt paper``: the quick run of table 1 through the command, a run that was killed, and a cluster of two."""
+"""``python -m experiments``: the quick run of table 1 through the command, a killed run, and a cluster of two."""
 
 import json
 import random
@@ -13,11 +13,11 @@ import pytest
 import typer
 
 from dagopt import cli
-from dagopt.experiments.design import designs
-from dagopt.experiments.instances import load
-from dagopt.experiments.records import parse_graph
-from dagopt.experiments.store import best_of, read_folder
 from dagopt.scores.build import make_score
+from experiments.design import designs
+from experiments.instances import load
+from experiments.records import parse_graph
+from experiments.store import best_of, read_folder
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAPER = typer.main.get_command(cli.app).commands["paper"].commands
@@ -26,7 +26,7 @@ OUTCOME = ("status", "score", "true_score", "bound", "graph", "shd")
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    """Return the folder of results of ``dagopt paper run table1 --quick``."""
+    """Return the folder of results of ``python -m experiments run table1 --quick``."""
     folder = tmp_path_factory.mktemp("quick") / "results"
     assert cli.run(["paper", "run", "table1", "--quick", "--quiet", "--jobs", "2", "--results", str(folder)]) == 0
     return folder
@@ -163,7 +163,7 @@ def test_bad_input_is_told_in_a_line(arguments, message, tmp_path, monkeypatch, 
 def test_help_has_an_example_and_the_page_every_option(name, capsys):
     """Each command shows how it is used, and docs/paper.md has its options."""
     assert cli.run(["paper", name, "--help"]) == 0
-    assert f"dagopt paper {name}" in capsys.readouterr().out
+    assert f"python -m experiments {name}" in capsys.readouterr().out
     page = (DOCS / "paper.md").read_text(encoding="utf-8")
     for parameter in PAPER[name].params:
         longest = max(parameter.opts, key=len)

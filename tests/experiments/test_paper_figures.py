@@ -7,10 +7,10 @@ from importlib.resources import files
 
 import pytest
 
-from dagopt.experiments.design import designs
-from dagopt.experiments.published import published
+from experiments.design import designs
+from experiments.published import published
 
-KEPT = tomllib.loads((files("dagopt.experiments") / "published.toml").read_text("utf-8"), parse_float=Decimal)
+KEPT = tomllib.loads((files("experiments") / "published.toml").read_text("utf-8"), parse_float=Decimal)
 TABLES = [f"table{k}" for k in range(1, 11)]
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?")
 

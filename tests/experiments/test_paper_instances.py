@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dagopt.errors import InputError
-from dagopt.experiments.design import designs
-from dagopt.experiments.instances import SETS, Cell, data_folder, load, missing_data
+from experiments.design import designs
+from experiments.instances import SETS, Cell, data_folder, load, missing_data
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from dagopt.errors import InputError
-from dagopt.experiments.figures import gap
-from dagopt.experiments.instances import Cell, load
-from dagopt.experiments.measure import measure
-from dagopt.experiments.records import Record, Run, graph_text, parse_graph
-from dagopt.experiments.store import append, best_of, bundled_records, read_folder, results_in_use
 from dagopt.graph.metrics import compare
 from dagopt.scores.build import make_score
+from experiments.figures import gap
+from experiments.instances import Cell, load
+from experiments.measure import measure
+from experiments.records import Record, Run, graph_text, parse_graph
+from experiments.store import append, best_of, bundled_records, read_folder, results_in_use
 
 RUN = Run("n15-N5000-d0.5", 3, "hc", {"restarts": 2}, 60.0)
 

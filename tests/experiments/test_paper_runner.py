@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.experiments.backends import check_backend
-from dagopt.experiments.design import chosen_designs, designs
-from dagopt.experiments.isolate import CHILD, run_isolated
-from dagopt.experiments.pace import Pace, in_words
-from dagopt.experiments.records import Record, Run
-from dagopt.experiments.runner import make_plan, select
-from dagopt.stop import Deadline
+from experiments.backends import check_backend
+from experiments.design import chosen_designs, designs
+from experiments.isolate import CHILD, run_isolated
+from experiments.pace import Pace, in_words
+from experiments.records import Record, Run
+from experiments.runner import make_plan, select
 
 RUN = Run("n15-N5000-d0.5", 0, "hc", {}, 60.0)
 

@@ -5,23 +5,23 @@ import re
 
 import pytest
 
-from dagopt.auto import choose
-from dagopt.constraints import Constraints
-from dagopt.data.simulate import simulate
 from dagopt.data.table import as_table
-from dagopt.exact.solve import estimate_exact
-from dagopt.experiments.design import designs
-from dagopt.experiments.figures import Results, below_best, gap, ratio_text, seconds_text
-from dagopt.experiments.headline import headline
-from dagopt.experiments.layout import as_latex, as_markdown, as_values
-from dagopt.experiments.page import make_page
-from dagopt.experiments.plots import plot_cells, plot_profiles, shares_within, write_plots
-from dagopt.experiments.published import published
-from dagopt.experiments.records import Record, Run
-from dagopt.experiments.store import bundled_records
-from dagopt.experiments.tables import make_table
+from dagopt.knowledge import Constraints
+from dagopt.methods.auto import choose
+from dagopt.methods.exact.solve import estimate_exact
+from dagopt.networks.simulate import simulate
 from dagopt.problem import Problem
 from dagopt.scores.build import make_score
+from experiments.design import designs
+from experiments.figures import Results, below_best, gap, ratio_text, seconds_text
+from experiments.headline import headline
+from experiments.layout import as_latex, as_markdown, as_values
+from experiments.page import make_page
+from experiments.plots import plot_cells, plot_profiles, shares_within, write_plots
+from experiments.published import published
+from experiments.records import Record, Run
+from experiments.store import bundled_records
+from experiments.tables import make_table
 
 CELL = "n15-N5000-d1.0"
 LABEL = "(15, 5000, 1.0)"
@@ -177,9 +177,9 @@ def test_a_page_says_with_what_when_and_how_it_was_made(records, tmp_path):
     results = Results(records)
     tables = [make_table(design, results) for design in designs().values()]
     picture = tmp_path / "images" / "profiles.png"
-    page = make_page(tables, results, "dagopt paper show all", [picture], tmp_path)
+    page = make_page(tables, results, "python -m experiments show all", [picture], tmp_path)
     assert page.startswith("# ")
-    for expected in ("`dagopt paper show all`", "2025-01-02", "- 2 cores (1 run)", "(images/profiles.png)"):
+    for expected in ("`python -m experiments show all`", "2025-01-02", "- 2 cores (1 run)", "(images/profiles.png)"):
         assert expected in page
     for design in designs().values():
         assert f"## {design.place}: {design.title}" in page

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from brute_force import (
     all_dags,
     colliders,
@@ -12,7 +13,6 @@ from brute_force import (
     random_pdag,
     union,
 )
-
 from dagopt.errors import InputError
 from dagopt.graph.cpdag import cpdag, extend_pdag, meek_closure, random_member, v_structures
 

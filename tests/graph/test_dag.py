@@ -6,12 +6,12 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from brute_force import acyclic, random_pdag
 from hypothesis import given
-from strategies import dags, pdags
 
+from brute_force import acyclic, random_pdag
 from dagopt.errors import InputError
 from dagopt.graph import Graph, as_graph, find_cycle, require_dag, topological_order
+from strategies import dags, pdags
 
 NAMES = ("A", "B", "C", "D")
 CHAIN = Graph.from_edges(NAMES, [("A", "B"), ("B", "C")])

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import dags, pdags
 
 from dagopt.errors import InputError
 from dagopt.graph import Graph, compare, random_member
 from dagopt.graph.cpdag import cpdag
+from strategies import dags, pdags
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 nodes = st.sampled_from("ABCDEF")

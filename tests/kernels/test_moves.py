@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dagopt.graph.order import is_acyclic
-from dagopt.kernels import hill_climbing as kernels
+from dagopt.kernels import climbing as kernels
 
 NO_MOVES = np.empty((0, 3), dtype=np.int64)
 

@@ -5,14 +5,14 @@ import itertools
 
 import numpy as np
 import pytest
-from made_pools import can_be_violated, random_pool, score_of
 
+from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.graph.order import is_acyclic
 from dagopt.master.integer import SubsetRecursion, make_integer_solver
 from dagopt.master.pool import Column, ColumnPool
 from dagopt.master.separation import ColumnArrays
-from dagopt.stop import Deadline
+from made_pools import can_be_violated, random_pool, score_of
 
 HAS_GUROBI = importlib.util.find_spec("gurobipy") is not None
 NEEDS_GUROBI = pytest.mark.skipif(not HAS_GUROBI, reason="needs gurobipy")

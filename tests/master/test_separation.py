@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_pools import most_violated, random_point, random_pool, violation
 
+from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.kernels import separation as kernels
+from dagopt.kernels.cuts import separation as kernels
 from dagopt.master.pool import Column, ColumnPool, mask_of
 from dagopt.master.separation import (
     CUT_TOLERANCE,
@@ -20,7 +20,7 @@ from dagopt.master.separation import (
     _by_ip,
     integer_clusters,
 )
-from dagopt.stop import Deadline
+from made_pools import most_violated, random_point, random_pool, violation
 
 
 def seeded(seed, n_nodes, n_columns, **options):

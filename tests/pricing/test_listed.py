@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dagopt.exact.candidates import candidate_pool
-from dagopt.exact.threads import Workers
+from dagopt.candidates.listing import candidate_pool
+from dagopt.deadline import Deadline
 from dagopt.master.pool import Column, mask_of, members
 from dagopt.pricing.bound import lagrangian_bound
 from dagopt.pricing.dca import DcaPricer
 from dagopt.pricing.exhaustive import ExhaustivePricer
 from dagopt.pricing.listed import COLUMNS_A_CALL, ListedPricer
 from dagopt.progress import NoProgress
-from dagopt.stop import Deadline
+from dagopt.workers import Workers
 from made_pricing import allowed_sets, made_master, made_problem
 
 SEEDS = st.integers(0, 2**16)

@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dagopt.constraints import Constraints
 from dagopt.data.table import ContinuousTable
+from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.knowledge import Constraints
 from dagopt.master.pool import members
 from dagopt.pricing.exhaustive import ExhaustivePricer
 from dagopt.pricing.minlp import GAP, MinlpPricer, Regression
 from dagopt.problem import Problem
 from dagopt.scores.build import make_score
 from dagopt.solvers.scip_pricing import SAFETY, PricingOutcome
-from dagopt.stop import Deadline
 from made_masters import direct_local, gaussian_table, problem_of, subsets, table_of
 from made_pricing import made_master, made_problem
 

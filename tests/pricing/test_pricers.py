@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dagopt.column_generation import first_columns
-from dagopt.constraints import Constraints
+from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.knowledge import Constraints
 from dagopt.master.pool import Column, mask_of, members
 from dagopt.master.relaxation import RestrictedMaster
+from dagopt.methods.column_generation.loop import first_columns
 from dagopt.pricing.dca import DcaPricer
 from dagopt.pricing.exhaustive import COLUMNS_A_CALL, ExhaustivePricer
-from dagopt.stop import Deadline
 from made_masters import direct_local, problem_of, subsets, table_of
 from made_pricing import allowed_sets, made_master, made_problem
 

@@ -7,12 +7,12 @@ import json
 import xml.etree.ElementTree as ET
 
 import pytest
-from browser import Browser, chromium
-from made_results import ODD_NAMES, drawn_levels, drawn_numbers, learned_from, made, odd
 
 import dagopt
+from browser import Browser, chromium
 from dagopt.graph.dag import as_graph
-from dagopt.graph.dot import parse_dot
+from dagopt.graph.formats.dot import parse_dot
+from made_results import ODD_NAMES, drawn_levels, drawn_numbers, learned_from, made, odd
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="needs chromium")
 

@@ -7,7 +7,6 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from made_results import ODD_NAMES, bare, drawn_levels, drawn_numbers, learned_from, made, odd
 
 import dagopt
 from dagopt.errors import InputError
@@ -15,6 +14,7 @@ from dagopt.report.chart import convergence_svg, phases
 from dagopt.report.html import as_json, render_report, write_report
 from dagopt.report.view import view_of
 from dagopt.report.words import headline, proven
+from made_results import ODD_NAMES, bare, drawn_levels, drawn_numbers, learned_from, made, odd
 
 VOID = {"meta", "link", "input", "br", "hr", "img"}
 

@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 
+from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.master.pool import Column, ColumnPool
 from dagopt.solvers.gurobi import GurobiBranchAndCut
-from dagopt.stop import Deadline
 
 
 def small_pool():

@@ -7,7 +7,7 @@ REPEATED = """
 import numpy as np
 from dagopt.master.pool import Column, ColumnPool
 from dagopt.solvers.scip import ScipBranchAndCut
-from dagopt.stop import Deadline
+from dagopt.deadline import Deadline
 
 rng = np.random.default_rng(0)
 kept = []
@@ -25,7 +25,7 @@ BROKEN = """
 from dagopt.master import separation
 from dagopt.master.pool import Column, ColumnPool
 from dagopt.solvers.scip import ScipBranchAndCut
-from dagopt.stop import Deadline
+from dagopt.deadline import Deadline
 
 def broken(self, values):
     raise ZeroDivisionError("broken")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dagopt.deadline import Deadline
 from dagopt.solvers import scip_pricing
 from dagopt.solvers.scip_pricing import SAFETY, PricingProgram, solve_pricing
-from dagopt.stop import Deadline
 from made_masters import subsets
 
 GAP = 1e-4
@@ -19,7 +19,7 @@ GAP = 1e-4
 REPEATED = """
 import numpy as np
 from dagopt.solvers.scip_pricing import PricingProgram, solve_pricing
-from dagopt.stop import Deadline
+from dagopt.deadline import Deadline
 
 program = PricingProgram(500.0, np.eye(4), np.ones(4), np.full(4, 2.0), 3.0 * np.arange(5), [(frozenset({0, 1}), 2.0)])
 kept = [solve_pricing(program, 1e4, 1e-4, None, Deadline(limit)) for limit in (None, None, 1e-3, None)]

@@ -17,7 +17,6 @@ from dagopt.cli import bootstrap, explain, path, posterior
 from dagopt.cli.fitting import fit
 from dagopt.cli.graphs import compare, convert, networks
 from dagopt.cli.learning import LearnCommand, learn
-from dagopt.cli.paper import paper_commands
 from dagopt.cli.show import complain
 from dagopt.cli.tables import doctor, score, simulate
 from dagopt.errors import DagoptError
@@ -40,7 +39,6 @@ for panel, commands in {
 }.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
-app.add_typer(paper_commands, rich_help_panel="Research")
 
 
 def _version(shown: bool) -> None:
@@ -64,9 +62,9 @@ def _root(
         typer.echo(context.get_help())
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, commands: typer.Typer = app, name: str = "dagopt") -> None:
     """Run the command; every expected failure is one line on standard error and exit code 2."""
-    code = run(arguments)
+    code = run(arguments, commands, name)
     try:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has gone, as in `dagopt ... | head`
@@ -74,10 +72,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code)
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
+def run(arguments: Sequence[str] | None = None, commands: typer.Typer = app, name: str = "dagopt") -> int:
     """Run the command and return its exit code."""
     try:
-        code = app(args=None if arguments is None else list(arguments), prog_name="dagopt", standalone_mode=False)
+        code = commands(args=None if arguments is None else list(arguments), prog_name=name, standalone_mode=False)
         if code == INTERRUPTED:
             complain("interrupted")
         return code if isinstance(code, int) else 0
@@ -94,6 +92,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return complain("there is not enough memory; use fewer columns= or a smaller max_parents=")
     except Exception as error:
         if hasattr(error, "format_message"):  # a usage error of the command line parser
-            command = getattr(getattr(error, "ctx", None), "command_path", "dagopt")
+            command = getattr(getattr(error, "ctx", None), "command_path", name)
             return complain(f"{error.format_message()} (see {command} --help)")
         raise

@@ -14,7 +14,7 @@ from dagopt.cli.show import in_flags, print_json, print_summary, print_table
 from dagopt.errors import InputError
 
 if TYPE_CHECKING:
-    from dagopt.certainty.agreement import Bootstrap
+    from dagopt.evidence.agreement import Bootstrap
 
 __all__ = ["bootstrap"]
 
@@ -62,8 +62,8 @@ def bootstrap(
 
     Exit code 0, also when the time limit ended the run, which is then said; 2 if the input is bad.
     """
-    from dagopt.certainty.bootstrapping import bootstrap as resampled
     from dagopt.errors import checked_number
+    from dagopt.evidence.bootstrap import bootstrap as resampled
     from dagopt.graph.formats import write_graph
 
     require_file(out, "--out", TABLE_FILES)

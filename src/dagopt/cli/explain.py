@@ -123,8 +123,8 @@ def _learned(table: Any, method: str, time_limit: float | None, quiet: bool, pro
 def _given(table: Any, graph: Path, problem: dict[str, Any]) -> Result:
     """Return a result that holds a given DAG, after a look whether the constraints allow it."""
     from dagopt.learning import pose
+    from dagopt.methods.climbing.hill_climbing import start_dag
     from dagopt.result import Result
-    from dagopt.search.hill_climbing import start_dag
 
     posed, diagnosis = pose(table, **problem)
     dag = start_dag(posed, graph)

@@ -12,7 +12,7 @@ from dagopt.cli.show import in_flags, print_json, print_table
 from dagopt.errors import InputError
 
 if TYPE_CHECKING:
-    from dagopt.parameters import FittedNetwork
+    from dagopt.networks.fitted import FittedNetwork
 
 __all__ = ["fit"]
 
@@ -38,7 +38,7 @@ def fit(
 
     **Examples:** `dagopt fit data.csv graph.dot`, `dagopt fit data.csv graph.dot --out network.bif --ess 1`
     """
-    from dagopt.parameters import fit as fitted_to
+    from dagopt.networks.fitted import fit as fitted_to
 
     if out is not None:
         _require_suffix(out)
@@ -61,7 +61,7 @@ def _require_suffix(out: Path) -> None:
 
 def _write(fitted: FittedNetwork, out: Path) -> None:
     from dagopt.data.writing import write_frame
-    from dagopt.parameters import FittedDiscrete
+    from dagopt.networks.fitted import FittedDiscrete
 
     if out.suffix == ".csv":
         write_frame(fitted.parameters, out)

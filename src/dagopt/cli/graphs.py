@@ -68,7 +68,7 @@ def convert(
     if data is not None:
         _write_fitted(graph, data, target)
     elif target.suffix == ".bif" and source.endswith(".bif") and not essential:
-        from dagopt.data.bif import read_bif, write_bif
+        from dagopt.networks.bif import read_bif, write_bif
 
         write_bif(read_bif(source), target)
     else:
@@ -81,10 +81,10 @@ def convert(
 
 def _write_fitted(graph: Any, data: str, target: Path) -> None:
     """Fit the tables of a DAG on discrete data and write them as BIF."""
-    from dagopt.data.bif import write_bif
-    from dagopt.data.discrete_network import DiscreteNetwork
     from dagopt.data.table import as_frame
     from dagopt.graph.dag import as_graph, require_dag
+    from dagopt.networks.bif import write_bif
+    from dagopt.networks.discrete import DiscreteNetwork
 
     if target.suffix != ".bif":
         raise InputError(f"expected a .bif target to fit tables from --data but got {target}; name it *.bif")
@@ -105,10 +105,10 @@ def networks(
 
     **Examples:** `dagopt networks`, `dagopt networks alarm --out alarm.bif`
     """
-    from dagopt import datasets
-    from dagopt.data.bif import write_bif
-    from dagopt.data.discrete_network import DiscreteNetwork
     from dagopt.graph.formats import write_graph
+    from dagopt.networks import bundled as datasets
+    from dagopt.networks.bif import write_bif
+    from dagopt.networks.discrete import DiscreteNetwork
 
     described = datasets.describe()
     if name is None:

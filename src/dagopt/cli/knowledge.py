@@ -10,7 +10,7 @@ from dagopt.cli.options import listed
 from dagopt.errors import InputError
 
 if TYPE_CHECKING:
-    from dagopt.constraints import Constraints
+    from dagopt.knowledge import Constraints
 
 __all__ = ["constraints_from"]
 
@@ -29,7 +29,7 @@ def constraints_from(
     knowledge : path, optional
         The file.
     """
-    from dagopt.constraints import Constraints
+    from dagopt.knowledge import Constraints
 
     known = Constraints() if knowledge is None else Constraints.read(knowledge)
     groups = [] if tiers is None else [listed(group) for group in tiers.split(";") if group.strip()]

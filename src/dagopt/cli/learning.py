@@ -54,7 +54,7 @@ class LearnCommand(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help, with the methods below it."""
-        from dagopt.learning import METHODS
+        from dagopt.methods.registry import METHODS
 
         listed = [f"- **{name}**: {method.about}" for name, method in METHODS.items()]
         self.epilog = "\n".join(["Methods:", "", *listed])
@@ -224,7 +224,7 @@ def _with_resamples(
     result: Result, table: Table | None, n: int, method: str, own: dict[str, Any], asked: dict[str, Any]
 ) -> Result:
     """Return the result with how often each edge is learned from resampled rows by the same method."""
-    from dagopt.certainty.bootstrapping import bootstrap
+    from dagopt.evidence.bootstrap import bootstrap
     from dagopt.report.evidence import with_evidence
 
     if result.status == "interrupted":
@@ -236,7 +236,7 @@ def _with_resamples(
 
 def _method_options(method: str, given: dict[str, Any], pairs: Sequence[str]) -> tuple[str, dict[str, Any]]:
     """Return the name of the method and its options, or say which of them it does not take."""
-    from dagopt.learning import METHODS, method_name
+    from dagopt.methods.registry import METHODS, method_name
 
     name = method_name(method)
     taken = METHODS[name].options()

@@ -95,7 +95,7 @@ class OutputFolder:
     def write(self, result: Result) -> list[Path]:
         """Write everything, each file whole or not at all, and return the files."""
         from dagopt.files import write_text
-        from dagopt.parameters.json_text import json_text
+        from dagopt.networks.fitted.json_text import json_text
 
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -130,7 +130,7 @@ def _unwritable(folder: Path, error: OSError) -> InputError:
 
 def _write_graph(result: Result, name: str, path: Path) -> None:
     from dagopt.graph.formats import write_graph
-    from dagopt.parameters import FittedDiscrete
+    from dagopt.networks.fitted import FittedDiscrete
 
     if name in PICTURES:
         write_picture(result.plot, path)

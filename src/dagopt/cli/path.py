@@ -14,7 +14,7 @@ from dagopt.cli.show import in_flags, print_json, print_summary, print_table
 from dagopt.errors import InputError
 
 if TYPE_CHECKING:
-    from dagopt.certainty.penalty_path import PenaltyPath
+    from dagopt.evidence.penalty_path import PenaltyPath
 
 __all__ = ["path"]
 
@@ -62,8 +62,8 @@ def path(
 
     Exit code 0, also when the time limit ended the run, which is then said; 2 if the input is bad.
     """
-    from dagopt.certainty.penalty_path import path as learned
     from dagopt.data.writing import write_frame
+    from dagopt.evidence.penalty_path import path as learned
 
     require_file(out, "--out", TABLE_FILES)
     require_file(entries, "--entries", TABLE_FILES)

@@ -13,7 +13,7 @@ from dagopt.cli.show import print_json, print_summary, print_table
 from dagopt.errors import InputError
 
 if TYPE_CHECKING:
-    from dagopt.certainty.posterior import EdgePosterior
+    from dagopt.evidence.posterior import EdgePosterior
 
 __all__ = ["posterior"]
 
@@ -65,8 +65,8 @@ def posterior(
 
     Exit code 0; 2 if the input is bad or the time limit came first.
     """
-    from dagopt.certainty.posterior import edge_posterior
     from dagopt.data.writing import write_frame
+    from dagopt.evidence.posterior import edge_posterior
     from dagopt.graph.formats import write_graph
 
     found = edge_posterior(

@@ -17,7 +17,7 @@ from dagopt.data.discretize import discretized
 from dagopt.data.findings import Finding
 from dagopt.data.reading import read_columns
 from dagopt.errors import InputError, quoted
-from dagopt.kernels import counting
+from dagopt.kernels.counts import counting
 
 __all__ = ["ContinuousTable", "DiscreteTable", "Table", "as_frame", "as_table", "prepare_columns"]
 

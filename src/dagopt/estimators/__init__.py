@@ -1,6 +1,6 @@
 """The methods as scikit-learn estimators: parameters in the constructor, ``fit``, learned attributes with ``_``.
 
-To add a method, name it in ``learning.METHODS`` and write a class in this package that lists its options with the
+To add a method, name it in ``methods.registry`` and write a class in this package that lists its options with the
 defaults of its function: dataclass fields become the arguments of ``__init__``, which does nothing but assign them.
 """
 

@@ -14,10 +14,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from dagopt.constraints import Constraints
 from dagopt.data.doctor import examine_table
 from dagopt.data.table import ContinuousTable, DiscreteTable, Table, as_table
 from dagopt.errors import InputError
+from dagopt.knowledge import Constraints
 from dagopt.learning import learn
 from dagopt.progress import Progress
 from dagopt.result import Result

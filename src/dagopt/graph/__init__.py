@@ -3,14 +3,12 @@
 from dagopt.graph.cpdag import extend_pdag, meek_closure, random_member, v_structures
 from dagopt.graph.dag import Graph, as_graph, find_cycle, require_dag, topological_order
 from dagopt.graph.formats import FORMATS, read_graph, write_graph
-from dagopt.graph.jkl import LocalScores, read_jkl, write_jkl
 from dagopt.graph.metrics import Comparison, compare
 
 __all__ = [
     "FORMATS",
     "Comparison",
     "Graph",
-    "LocalScores",
     "as_graph",
     "compare",
     "extend_pdag",
@@ -18,10 +16,8 @@ __all__ = [
     "meek_closure",
     "random_member",
     "read_graph",
-    "read_jkl",
     "require_dag",
     "topological_order",
     "v_structures",
     "write_graph",
-    "write_jkl",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.graph.bitsets import members
+from dagopt.bits import members
 
 __all__ = ["acyclic_union"]
 

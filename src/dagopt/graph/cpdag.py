@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dagopt.bits import Marks, from_bitsets, members
 from dagopt.errors import InputError
-from dagopt.graph.bitsets import Marks, from_bitsets, members
 from dagopt.graph.order import checked_adjacency, default_names, is_acyclic, refuse_unless_dag
 
 __all__ = ["cpdag", "extend_pdag", "meek_closure", "random_member", "v_structures"]

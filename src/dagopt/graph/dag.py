@@ -192,8 +192,8 @@ def is_array(graph: object) -> bool:
 
 
 def _from_text(graph: str | os.PathLike[str], names: tuple[str, ...] | None) -> Graph:
-    from dagopt.graph.bnlearn_string import parse_model_string
     from dagopt.graph.formats import read_graph
+    from dagopt.graph.formats.bnlearn_string import parse_model_string
 
     text = graph.strip() if isinstance(graph, str) else ""
     if text.startswith("[") and text.endswith("]"):

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dagopt.bits import members, to_bitsets
 from dagopt.errors import InputError
-from dagopt.graph.bitsets import members, to_bitsets
 
 __all__ = [
     "checked_adjacency",

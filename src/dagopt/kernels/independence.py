@@ -19,7 +19,7 @@ import math
 import numpy as np
 from numba import njit
 
-from dagopt.kernels.counting import refine, renumber
+from dagopt.kernels.counts.counting import refine, renumber
 
 DETERMINED = 1e-12  # variance left, of 1, at or below which a variable is a function of those before it
 

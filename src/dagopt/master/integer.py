@@ -8,13 +8,13 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.deadline import Deadline
 from dagopt.errors import unknown_name
-from dagopt.exact.pool_dp import pool_bytes, solve_pool
-from dagopt.exact.threads import Stopped, Workers
 from dagopt.master.pool import ColumnPool
 from dagopt.memory import available_bytes
+from dagopt.methods.exact.pool_dp import pool_bytes, solve_pool
 from dagopt.progress import NoProgress
-from dagopt.stop import Deadline
+from dagopt.workers import Stopped, Workers
 
 __all__ = ["INTEGER_SOLVERS", "IntegerSolution", "IntegerSolver", "SubsetRecursion", "make_integer_solver"]
 

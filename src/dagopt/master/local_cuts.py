@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.kernels import local_cuts as kernels
+from dagopt.kernels.cuts import local_cuts as kernels
 from dagopt.master.separation import SUPPORT_TOLERANCE, ColumnArrays
 
 __all__ = ["LARGEST_SIZE", "LocalCut", "LocalSeparator"]

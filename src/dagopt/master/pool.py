@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.exact.pool import Pool
+from dagopt.candidates.pool import Pool
 
 __all__ = ["Column", "ColumnPool", "mask_of", "members"]
 

@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.bits import members, to_bitsets
+from dagopt.candidates.pool import Pool
+from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.exact.pool import Pool
-from dagopt.graph.bitsets import members, to_bitsets
-from dagopt.kernels import separation as kernels
+from dagopt.kernels.cuts import separation as kernels
 from dagopt.master.pool import ColumnPool
-from dagopt.stop import Deadline
 
 __all__ = ["CUT_TOLERANCE", "PROOF_TOLERANCE", "ColumnArrays", "FractionalSeparator", "Separated", "integer_clusters"]
 

@@ -7,9 +7,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.deadline import Deadline
 from dagopt.master.pool import Column
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
-from dagopt.stop import Deadline
 
 __all__ = ["Priced", "Pricer"]
 

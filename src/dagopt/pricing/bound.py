@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from dagopt.deadline import Deadline
 from dagopt.master.pool import Column
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.pricing.base import Pricer
-from dagopt.stop import Deadline
 
 __all__ = ["lagrangian_bound"]
 

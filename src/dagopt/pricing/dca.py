@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.deadline import Deadline
 from dagopt.errors import unknown_name
 from dagopt.master.pool import Column, mask_of
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.pricing.base import Priced
 from dagopt.problem import Problem
-from dagopt.stop import Deadline
 from dagopt.submodular.dca import CONVEX_STEPS, Visited, dca
 from dagopt.submodular.decomposition import ChainMemory, ReducedCost, check_score
 

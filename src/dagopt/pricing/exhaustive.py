@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.master.pool import Column, mask_of
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.pricing.base import Priced
 from dagopt.problem import Problem
 from dagopt.scores.base import bit_counts
-from dagopt.stop import Deadline
 
 __all__ = ["MOST_CANDIDATES", "ExhaustivePricer"]
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.constraints import Knowledge
-from dagopt.exact.pool import Pool
+from dagopt.candidates.pool import Pool
+from dagopt.deadline import Deadline
+from dagopt.knowledge import Knowledge
 from dagopt.master.pool import Column, mask_of
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.pricing.base import Priced
-from dagopt.stop import Deadline
 
 __all__ = ["ListedPricer"]
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from dagopt.data.table import ContinuousTable
+from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.master.pool import Column, mask_of
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
@@ -22,7 +23,6 @@ from dagopt.pricing.base import Priced
 from dagopt.problem import Problem
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.solvers.scip_pricing import PricingProgram, solve_pricing
-from dagopt.stop import Deadline
 
 __all__ = ["GAP", "MinlpPricer", "Proven", "Regression", "check_problem"]
 

@@ -9,8 +9,8 @@ import networkx as nx
 import numpy as np
 
 from dagopt.errors import InputError
-from dagopt.parameters import FittedDiscrete, FittedGaussian, FittedNetwork
-from dagopt.parameters.fitting import n_estimates
+from dagopt.networks.fitted import FittedDiscrete, FittedGaussian, FittedNetwork
+from dagopt.networks.fitted.fitting import n_estimates
 from dagopt.report.labels import label
 from dagopt.result import Result
 

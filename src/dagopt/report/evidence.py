@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.certainty.explanation import arrow
 from dagopt.errors import InputError, quoted
+from dagopt.evidence.explanation import arrow
 from dagopt.result import Result
 
 if TYPE_CHECKING:
-    from dagopt.certainty.agreement import Bootstrap
-    from dagopt.certainty.posterior import EdgePosterior
+    from dagopt.evidence.agreement import Bootstrap
+    from dagopt.evidence.posterior import EdgePosterior
 
 __all__ = ["with_evidence"]
 

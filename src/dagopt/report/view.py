@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.exact.answer import worth
 from dagopt.graph.cpdag import extend_pdag
+from dagopt.methods.answer import worth
 from dagopt.report.estimates import coefficients, estimates, fitted_or_why
 from dagopt.result import Result
 

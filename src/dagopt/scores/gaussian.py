@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from dagopt.data.table import ContinuousTable
 from dagopt.errors import InputError
-from dagopt.kernels import gaussian as kernels
-from dagopt.kernels.subset_lattice import scale_by_size
+from dagopt.kernels.gaussian import logdet as kernels
+from dagopt.kernels.lattice.subsets import scale_by_size
 from dagopt.scores.base import Floats, Ints, Score, bit_counts
 
 __all__ = ["GaussianScore", "LogDetScore"]

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.data.table import DiscreteTable
-from dagopt.kernels import counting as kernels
-from dagopt.kernels import joint_sets
-from dagopt.kernels.subset_lattice import subtract_products
+from dagopt.kernels.counts import counting as kernels
+from dagopt.kernels.counts import joint_sets
+from dagopt.kernels.lattice.subsets import subtract_products
 from dagopt.scores.base import Floats, Ints, Score
 
 __all__ = ["CountingScore", "MultinomialScore"]
@@ -71,7 +71,7 @@ class CountingScore(Score):
         return clipped
 
     def local_and_bounds(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
-        """Return local scores, and bounds on supersets: see ``exact/candidates.py``."""
+        """Return local scores, and bounds on supersets: see ``candidates/listing.py``."""
         without, together, product = np.empty((3, len(nodes)))
         kernels.joints_many(*self._data, nodes, flat, offsets, without, together, product)
         cost = self._cost(nodes, product)

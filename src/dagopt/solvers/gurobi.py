@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.deadline import Deadline
 from dagopt.errors import DagoptError, InputError
 from dagopt.master.integer import IntegerSolution
 from dagopt.master.pool import ColumnPool
 from dagopt.master.separation import NO_DAG, ColumnArrays, FractionalSeparator, integer_clusters
-from dagopt.stop import Deadline
 
 __all__ = ["GurobiBranchAndCut"]
 

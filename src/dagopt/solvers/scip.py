@@ -23,12 +23,12 @@ from pyscipopt.scip import PY_SCIP_PARAMSETTING as SCIP_PARAMSETTING
 from pyscipopt.scip import PY_SCIP_RESULT as SCIP_RESULT
 from pyscipopt.scip import PY_SCIP_STAGE as SCIP_STAGE
 
+from dagopt.deadline import Deadline
 from dagopt.errors import DagoptError, InputError
-from dagopt.kernels import separation as kernels
+from dagopt.kernels.cuts import separation as kernels
 from dagopt.master.integer import IntegerSolution
 from dagopt.master.pool import ColumnPool
 from dagopt.master.separation import NO_DAG, ColumnArrays, FractionalSeparator, integer_clusters
-from dagopt.stop import Deadline
 
 __all__ = ["ScipBranchAndCut", "separation_ip"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.kernels import min_norm as kernels
+from dagopt.kernels.gaussian import min_norm as kernels
 from dagopt.submodular.lovasz import subgradient
 
 __all__ = ["GreedyBases", "SetFunction", "base_of_chain", "gaussian_form", "greedy_bases"]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.kernels import min_norm as kernels
+from dagopt.kernels.gaussian import min_norm as kernels
 from dagopt.submodular.bases import SetFunction, base_of_chain, gaussian_form
 
 __all__ = ["min_norm", "min_norm_of_chains"]

@@ -1,0 +1,232 @@
+"""Tables with the paper's figures, ours and the ratio, from designs and result files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from experiments.design import Design, Entry, Panel
+from experiments.figures import FIGURES, Figure, Results, below_best, mean, ratio_text
+from experiments.headline import headline_table
+from experiments.instances import Cell
+from experiments.layout import NOTHING, Box, Grid, Heading, PaperTable, Row
+from experiments.published import Given, Published, published
+
+__all__ = ["make_table"]
+
+WORSE = "*"
+BEHIND_DIGITS = 3
+
+
+class Column(NamedTuple):
+    """A method of a table: our entries, which share the cells among them, and the paper's name if it has one."""
+
+    label: str
+    paper: str | None
+    entries: list[Entry]
+
+
+class Pair(NamedTuple):
+    """The paper's figure and ours."""
+
+    paper: Given | None
+    ours: float | None
+
+
+def make_table(design: Design, results: Results) -> PaperTable:
+    """Return a table with the paper's figures beside those of result files.
+
+    Parameters
+    ----------
+    design : Design
+        What the table is.
+    results : Results
+        What has been run.
+    """
+    if design.name == "headline":
+        return headline_table(design, results)
+    source = published()[design.published] if design.published else Published("", {})
+    columns = _columns(design, results)
+    grids = [
+        _range_grid(design, panel, columns, source, results)
+        if panel.statistic == "range"
+        else _mean_grid(design, panel, columns, source, results)
+        for panel in design.panels
+    ]
+    notes = _notes(design, columns, results)
+    return PaperTable(design.name, design.place, design.title, tuple(grids), tuple(notes))
+
+
+def _columns(design: Design, results: Results) -> list[Column]:
+    """Return the columns of a table; of methods that the paper has not, only those that have been run."""
+    columns: dict[str, Column] = {}
+    for entry in design.entries:
+        columns.setdefault(entry.label, Column(entry.label, entry.paper, [])).entries.append(entry)
+    return [
+        column
+        for column in columns.values()
+        if column.paper is not None or any(results.of(entry, cell) for entry in column.entries for cell in design.cells)
+    ]
+
+
+def _mean_grid(design: Design, panel: Panel, columns: Sequence[Column], source: Published, results: Results) -> Grid:
+    """Return the part with means: for each method the paper's, ours and their ratio, or ours alone."""
+    figure = FIGURES[panel.figure]
+    cells = _cells(design, panel)
+    columns = [
+        column
+        for column in columns
+        if column.paper is not None or any(results.values(column.entries, cell, panel.figure) for cell in cells)
+    ]
+    headings = [Heading("", "runs")]
+    for column in columns:
+        headings += _headings(column)
+    pairs = {cell: _pairs(panel.figure, columns, cell, source, results) for cell in cells}
+    rows = [
+        Row(
+            cell.label,
+            [
+                _count(columns, cell, results),
+                *(
+                    box
+                    for column, pair in zip(columns, pairs[cell], strict=True)
+                    for box in _boxes(column, pair, figure)
+                ),
+            ],
+        )
+        for cell in cells
+    ]
+    if len(cells) > 1 and panel.figure != "score":
+        rows.append(_summary(columns, [pairs[cell] for cell in cells], figure))
+    return Grid(figure.title, _first(cells), headings, rows)
+
+
+def _range_grid(design: Design, panel: Panel, columns: Sequence[Column], source: Published, results: Results) -> Grid:
+    """Return the part with the least and the largest value of each method that the paper has."""
+    figure = FIGURES[panel.figure]
+    known = [column for column in columns if column.paper is not None]
+    cells = _cells(design, panel)
+    rows = []
+    for cell in cells:
+        boxes = [_count(known, cell, results)]
+        for column in known:
+            ends = [source.get(cell.name, panel.figure, column.paper or "", end) for end in ("min", "max")]
+            ours = results.values(column.entries, cell, panel.figure)
+            boxes.append(_range([str(end) for end in ends if end is not None]))
+            boxes.append(_range([figure.text(end) for end in (min(ours), max(ours))] if ours else []))
+        rows.append(Row(cell.label, boxes))
+    headings = [Heading("", "runs")]
+    for column in known:
+        headings += _headings(column)[:2]
+    return Grid(f"{figure.title}: least, largest", _first(cells), headings, rows)
+
+
+def _pairs(figure: str, columns: Sequence[Column], cell: Cell, source: Published, results: Results) -> list[Pair]:
+    """Return the paper's mean and ours for every column on a cell."""
+    if figure == "behind":
+        scores = [source.get(cell.name, "score", column.paper or "") for column in columns]
+        paper = below_best([score.value for score in scores if score is not None])
+        ours = results.behind([column.entries for column in columns], cell)
+        return [Pair(Given(one, BEHIND_DIGITS), other) for one, other in zip(paper, ours, strict=True)]
+    pairs = []
+    for column in columns:
+        values = results.values(column.entries, cell, figure)
+        published = None if column.paper is None else source.get(cell.name, figure, column.paper)
+        pairs.append(Pair(published, mean(values) if values else None))
+    return pairs
+
+
+def _boxes(column: Column, pair: Pair, figure: Figure) -> list[Box]:
+    """Return what stands in a row for a method."""
+    if column.paper is None:
+        return [_ours(pair.ours, figure)]
+    paper = NOTHING if pair.paper is None else Box(str(pair.paper), pair.paper.value)
+    ours = _ours(pair.ours, figure)
+    if pair.paper is None or pair.ours is None:
+        return [paper, ours, NOTHING]
+    if figure.is_worse(pair.ours, pair.paper):
+        ours = Box(ours.text + WORSE, ours.value)
+    if not pair.paper.value:
+        return [paper, ours, NOTHING]
+    ratio = pair.ours / pair.paper.value
+    return [paper, ours, Box(ratio_text(ratio) if figure.comparable else f"{ratio:.3f}", ratio)]
+
+
+def _ours(value: float | None, figure: Figure) -> Box:
+    return NOTHING if value is None else Box(figure.text(value), value)
+
+
+def _summary(columns: Sequence[Column], rows: Sequence[Sequence[Pair]], figure: Figure) -> Row:
+    """Return the means over the cells on which ours has been run."""
+    boxes = [Box("")]
+    for k, column in enumerate(columns):
+        run = [row[k] for row in rows if row[k].ours is not None and (column.paper is None or row[k].paper is not None)]
+        ours = [pair.ours for pair in run if pair.ours is not None]
+        paper = [pair.paper for pair in run if pair.paper is not None]
+        known = Given(mean([one.value for one in paper]), paper[0].digits) if paper else None
+        boxes += _boxes(column, Pair(known, mean(ours) if ours else None), figure)
+    return Row("mean of the cells run", boxes)
+
+
+def _range(ends: Sequence[str]) -> Box:
+    return Box(", ".join(ends)) if ends else NOTHING
+
+
+def _count(columns: Sequence[Column], cell: Cell, results: Results) -> Box:
+    """Return how many runs with an answer the columns have on a cell, least to most."""
+    found = [sum(record.ended for entry in column.entries for record in results.of(entry, cell)) for column in columns]
+    counts = sorted({count for count in found if count})
+    if not counts:
+        return Box("0", 0)
+    return Box(str(counts[0]), counts[0]) if len(counts) == 1 else Box(f"{counts[0]}-{counts[-1]}")
+
+
+def _headings(column: Column) -> list[Heading]:
+    if column.paper is None:
+        return [Heading("", column.label)]
+    ours = "ours" if column.label == column.paper else column.label
+    return [Heading(column.paper, name) for name in ("paper", ours, "ratio")]
+
+
+def _cells(design: Design, panel: Panel) -> list[Cell]:
+    return [cell for cell in design.cells if not panel.cells or cell.name in panel.cells]
+
+
+def _first(cells: Sequence[Cell]) -> str:
+    return "(n, N, d)" if any(cell.degree is not None for cell in cells) else "data set"
+
+
+def _notes(design: Design, columns: Sequence[Column], results: Results) -> list[str]:
+    """Return what the reader must know: what has been run, what the marks mean."""
+    notes = list(design.notes)
+    if design.published:
+        notes.append(f"ratio: ours / paper. {WORSE} ours is worse, rounded to the paper's digits.")
+        if any(cell.degree is not None for cell in design.cells):
+            notes.append(
+                "The paper's figures are means over ten instances of its own; ours are drawn by the same recipe, seeds "
+                f"0 to {design.seeds - 1}, and averaged over those that have been run."
+            )
+    return [*notes, *(_coverage(design, column, results) for column in columns)]
+
+
+def _coverage(design: Design, column: Column, results: Results) -> str:
+    """Return how much of a column has been run, and how it ended."""
+    planned = {run.key for run in design.runs_of(column.entries)}
+    records = [record for cell in design.cells for entry in column.entries for record in results.of(entry, cell)]
+    own = [record for record in records if record.key in planned]
+    ends = {
+        "stopped by the time limit": sum(record.status == "time_limit" for record in own),
+        "without an answer": sum(not record.ended for record in own),
+        "with a graph that has no DAG and so no score": sum(record.ended and record.score is None for record in own),
+    }
+    said = "".join(f", {count} {what}" for what, count in ends.items() if count)
+    return f"{_spelled(column)}: {len(own)} of {len(planned)} runs{said}."
+
+
+def _spelled(column: Column) -> str:
+    """Return the label of a column with the method and the options behind it, where they are not plain."""
+    details = [] if column.entries[0].name == column.label else [column.entries[0].name]
+    for entry in column.entries:
+        where = f" on {' and '.join(Cell.named(name).label for name in entry.only)}" if entry.only else ""
+        details += [f"{name}={value}{where}" for name, value in entry.options.items()]
+    return f"{column.label} ({', '.join(details)})" if details else column.label

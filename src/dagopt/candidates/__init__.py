@@ -1,0 +1,1 @@
+"""Lists of candidate parent sets: pools, listing with pruning, ``.jkl`` files."""

@@ -1,1 +1,0 @@
-"""How sure an edge is: regrets, resampled rows, exact probabilities, a path of penalties."""

@@ -1,0 +1,1 @@
+"""How sure an edge is: bootstrap, penalty path, posterior, explanations, alternatives."""

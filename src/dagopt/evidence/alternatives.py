@@ -1,0 +1,253 @@
+"""The best DAG for each relation of two columns: an edge one way, the other way, or none.
+
+Exactly where that fits (``methods/exact/edge_regret.py``), else by search from the learned DAG with the edge changed. What a
+search finds is a lower bound on the best score, so a loss that follows from it is an upper bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from dagopt.deadline import Deadline
+from dagopt.errors import InputError
+from dagopt.evidence.warm_search import likely_parents, solve_warm
+from dagopt.graph.acyclic_union import acyclic_union
+from dagopt.graph.cpdag import extend_pdag, meek_closure
+from dagopt.graph.known_directions import essential_given
+from dagopt.graph.order import is_acyclic
+from dagopt.knowledge import Knowledge
+from dagopt.methods.auto import PATIENCE, SAFETY
+from dagopt.methods.exact.edge_regret import edge_regrets, estimate_edge_regrets
+from dagopt.methods.exact.solve import memory_in_bytes
+from dagopt.problem import Problem
+from dagopt.progress import NoProgress, Progress
+from dagopt.workers import Workers
+
+__all__ = ["RELATIONS", "Best", "Effort", "best_by_relation", "relation_of", "restricted"]
+
+Dag = NDArray[np.int8]
+Pair = tuple[int, int]
+Relation = Literal["forward", "backward", "neither"]
+
+RELATIONS: tuple[Relation, ...] = ("forward", "backward", "neither")
+SEARCH = {"restarts": 1, "kicks": 8}  # from the DAG with the edge changed
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best DAG in which two columns have a given relation.
+
+    Attributes
+    ----------
+    score : float
+        Its score; -inf where no allowed DAG has the relation, NaN where it was not found in time.
+    proven : bool
+        Whether no allowed DAG with the relation scores higher; else one may.
+    """
+
+    score: float
+    proven: bool
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How the best DAGs are looked for.
+
+    Attributes
+    ----------
+    method : {"auto", "exact", "order"}
+        ``auto`` is exact while that fits the memory and about a minute.
+    n_jobs : int or None
+        Threads; all cores for None and -1.
+    memory_limit : int, str or None
+        Of the exact method.
+    random_state : int
+        Seed of the searches.
+    """
+
+    method: str = "auto"
+    n_jobs: int | None = None
+    memory_limit: int | float | str | None = None
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        if self.method not in ("auto", "exact", "order"):
+            raise InputError(f"expected method= 'auto', 'exact' or 'order' but got {self.method!r}")
+
+
+def best_by_relation(
+    problem: Problem, dag: Dag, pairs: Sequence[Pair], effort: Effort, deadline: Deadline, progress: Progress
+) -> list[dict[Relation, Best]]:
+    """Return for each pair (a, b) the best DAG with a → b, with b → a and with neither.
+
+    Parameters
+    ----------
+    problem : Problem
+        Score and knowledge.
+    dag : int8 array
+        The learned DAG, where searches begin.
+    pairs : sequence of (int, int)
+        The pairs, by position.
+    effort : Effort
+        How they are looked for.
+    deadline, progress
+        The clock, and where to tell how far it is.
+    """
+    found: list[dict[Relation, Best]] = [{} for _ in pairs]
+    for (a, b), own in zip(pairs, found, strict=True):
+        for relation in RELATIONS:
+            if restricted(problem.knowledge, a, b, relation) is None:
+                own[relation] = Best(-np.inf, True)
+    if _is_exact(problem, effort, deadline):
+        _fill_exact(problem, pairs, found, effort, deadline, progress)
+    _fill_by_search(problem, dag, pairs, found, effort, deadline, progress)
+    return found
+
+
+def relation_of(dag: Dag, a: int, b: int) -> Relation:
+    """Return the relation of two nodes of a DAG."""
+    if dag[a, b]:
+        return "forward"
+    return "backward" if dag[b, a] else "neither"
+
+
+def restricted(knowledge: Knowledge, a: int, b: int, relation: Relation) -> Knowledge | None:
+    """Return the knowledge that leaves the DAGs in which two columns have a relation, None if it leaves none."""
+    if relation == "backward":
+        return restricted(knowledge, b, a, "forward")
+    must, may = knowledge.must.copy(), knowledge.may.copy()
+    if relation == "forward":
+        if not may[a, b] or must[b, a]:
+            return None
+        must[a, b], may[b, a] = True, False
+        full = must[:, b].sum() > knowledge.at_most[b]
+        if full or not is_acyclic(must.astype(np.int8)):
+            return None
+    else:
+        if must[a, b] or must[b, a]:
+            return None
+        may[a, b] = may[b, a] = False
+    return Knowledge(must, may, knowledge.at_most)
+
+
+def _is_exact(problem: Problem, effort: Effort, deadline: Deadline) -> bool:
+    """Say whether the exact method is wanted: asked for, or short enough."""
+    if effort.method != "auto":
+        return effort.method == "exact"
+    cores = Workers(deadline, NoProgress(), effort.n_jobs).count
+    estimate = estimate_edge_regrets(problem, memory_in_bytes(effort.memory_limit), cores)
+    return estimate.fits and SAFETY * estimate.seconds <= min(PATIENCE, deadline.remaining())
+
+
+def _fill_exact(
+    problem: Problem,
+    pairs: Sequence[Pair],
+    found: list[dict[Relation, Best]],
+    effort: Effort,
+    deadline: Deadline,
+    progress: Progress,
+) -> None:
+    """Add what the exact method finds before the deadline."""
+    both = [edge for a, b in pairs for edge in ((a, b), (b, a))]
+    regrets = edge_regrets(problem, deadline, progress, effort.n_jobs, effort.memory_limit, both)
+    for (a, b), own in zip(pairs, found, strict=True):
+        scores = (regrets.include[a, b], regrets.include[b, a], regrets.apart[a, b])
+        for relation, score in zip(RELATIONS, scores, strict=True):
+            if np.isfinite(score):
+                own.setdefault(relation, Best(float(score), True))
+
+
+def _fill_by_search(
+    problem: Problem,
+    dag: Dag,
+    pairs: Sequence[Pair],
+    found: list[dict[Relation, Best]],
+    effort: Effort,
+    deadline: Deadline,
+    progress: Progress,
+) -> None:
+    """Add the rest: every search's DAG counts for all pairs, as does the learned DAG."""
+    wanted = [
+        (pair, relation)
+        for pair, own in zip(pairs, found, strict=True)
+        for relation in RELATIONS
+        if relation not in own and relation != relation_of(dag, *pair)
+    ]
+    likely = likely_parents(problem, deadline, effort.n_jobs) if wanted else None
+    tasks = [
+        delayed(_searched)(problem, dag, pair, relation, likely, deadline, effort.random_state)
+        for pair, relation in wanted
+    ]
+    met: list[tuple[Dag, float]] = [(dag, problem.score.total(dag))]
+    n_jobs = -1 if effort.n_jobs is None else effort.n_jobs
+    results: Iterable[Dag | None] = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
+    for done, other in enumerate(results):
+        progress.update("other DAGs", done / len(wanted))
+        if other is not None:
+            met.append((other, problem.score.total(other)))
+    for (a, b), own in zip(pairs, found, strict=True):
+        for relation in RELATIONS:
+            if relation not in own:
+                scores = [score for other, score in met if relation_of(other, a, b) == relation]
+                own[relation] = Best(max(scores, default=np.nan), False)
+
+
+def _searched(
+    problem: Problem,
+    dag: Dag,
+    pair: Pair,
+    relation: Relation,
+    likely: NDArray[np.bool_] | None,
+    deadline: Deadline,
+    random_state: int,
+) -> Dag | None:
+    """Return the best DAG with a relation that is found from the learned DAG, None after the deadline."""
+    if deadline.reason is not None:
+        return None
+    known = restricted(problem.knowledge, *pair, relation)
+    assert known is not None
+    other = replace(problem, knowledge=known)
+    start = _equivalent(problem, dag, pair, relation)
+    if start is None:
+        start = _repaired(other, dag)
+    return solve_warm(other, start, likely, deadline=deadline, random_state=random_state, **SEARCH).adjacency
+
+
+def _equivalent(problem: Problem, dag: Dag, pair: Pair, relation: Relation) -> Dag | None:
+    """Return an equivalent DAG with the edge the other way round, if the data leave its direction open."""
+    known = problem.knowledge
+    essential = essential_given(dag, known.must, known.may)
+    tail, head = pair if relation == "forward" else pair[::-1]
+    if relation == "neither" or not (essential[tail, head] and essential[head, tail]):
+        return None
+    essential[head, tail] = 0
+    member = extend_pdag(meek_closure(essential))
+    return member if member is not None and known.allows_dag(member) else None
+
+
+def _repaired(problem: Problem, dag: Dag) -> Dag:
+    """Return a DAG that the knowledge allows: the required edges, then those of a DAG that fit, the dearest first."""
+    known = problem.knowledge
+    worth = {
+        (int(j), i): loss
+        for i in range(problem.n_nodes)
+        for j, loss in _losses(problem, i, np.flatnonzero(dag[:, i] & known.may[:, i]))
+    }
+    edges: list[Pair] = [(int(i), int(j)) for i, j in np.argwhere(known.must)]
+    edges += sorted(worth, key=lambda edge: (-worth[edge], edge))
+    return acyclic_union(edges, problem.n_nodes, known.at_most)
+
+
+def _losses(problem: Problem, node: int, parents: NDArray[np.intp]) -> list[tuple[int, float]]:
+    """Return each parent with the score lost when it alone is taken away."""
+    if not len(parents):
+        return []
+    here = problem.score.local(node, parents)
+    without = problem.score.removals(node, parents)
+    return [(int(j), float(here - without[j])) for j in parents]

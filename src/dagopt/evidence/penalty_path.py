@@ -1,0 +1,400 @@
+"""``path``: the learned DAG along a grid of penalties, from hardly any edge to more than BIC has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dagopt.data.table import Table
+from dagopt.data.writing import write_frame
+from dagopt.deadline import Deadline
+from dagopt.errors import InputError, checked_whole
+from dagopt.evidence.warm_search import likely_parents, quick_method, solve_warm
+from dagopt.graph.dag import Graph
+from dagopt.knowledge import Constraints
+from dagopt.learning import DATA_OPTIONS, check_options, pose
+from dagopt.methods.climbing.hill_climbing import solve_hc, start_dag
+from dagopt.methods.registry import METHODS, method_name
+from dagopt.problem import Problem
+from dagopt.progress import NoProgress, Progress, make_progress
+from dagopt.result import Result, Status
+from dagopt.scores.build import Convention, make_score, penalty_value
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["PenaltyPath", "path"]
+
+Floats = NDArray[np.float64]
+
+LOWEST = 0.25  # of the reference penalty: the last of the usual grid
+EXACT_BYTES = 1 << 28  # of one exact run, up to which ``auto`` proves the optimum at every penalty
+EXACT_SECONDS = 2.0
+WARM_SEARCH = {"restarts": 5, "kicks": 10}  # one search begins at the DAG of the penalty before, four at random orders
+_ENDED = {
+    "converged": "all penalties done",
+    "time_limit": "stopped by the time limit",
+    "interrupted": "stopped by the user",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class PenaltyPath:
+    """The learned DAGs along a grid of penalties.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The columns, in order.
+    penalties : float array
+        The penalties Λ of one parameter that were done, from the largest down.
+    results : tuple of Result
+        What was learned at each of them.
+    loglik, parameters : float arrays
+        Log-likelihood and number of parameters of each DAG; the score is ``loglik - penalty * parameters``.
+    reference : float
+        The penalty of the score that was asked for, which the usual grid contains.
+    method : str
+        The method.
+    status : {"converged", "time_limit", "interrupted"}
+        Why it ended.
+    seconds : float
+        Wall-clock time.
+    """
+
+    names: tuple[str, ...]
+    penalties: Floats
+    results: tuple[Result, ...]
+    loglik: Floats
+    parameters: Floats
+    reference: float
+    method: str
+    status: Status
+    seconds: float
+
+    @property
+    def graphs(self) -> list[Graph]:
+        """The DAG at each penalty."""
+        return [result.graph for result in self.results]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """A row a penalty: ``penalty``, ``score``, ``loglik``, ``parameters``, ``edges``, and whether it is proven."""
+        return pd.DataFrame(
+            {
+                "penalty": self.penalties,
+                "score": self.loglik - self.penalties * self.parameters,
+                "loglik": self.loglik,
+                "parameters": np.minimum(self.parameters, 2.0**62).astype(np.int64),
+                "edges": np.array([graph.n_edges for graph in self.graphs], dtype=np.int64),
+                "proven": np.array([result.status == "optimal" for result in self.results], dtype=bool),
+            }
+        )
+
+    @cached_property
+    def entries(self) -> pd.DataFrame:
+        """A row a pair of columns that is joined somewhere, the first to enter first.
+
+        ``enters`` is the largest penalty at which the pair is joined, ``stays`` the largest from which on it is
+        joined at all smaller ones (NaN if it is not joined at the last), ``points`` the number of penalties at which
+        it is. ``from`` and ``to`` are as in the DAG of the smallest penalty at which it is joined.
+        """
+        tails, heads, joined = self._pairs()
+        stays_at = _last(~joined) + 1
+        return pd.DataFrame(
+            {
+                "from": pd.Series([self.names[i] for i in tails], dtype=object),
+                "to": pd.Series([self.names[j] for j in heads], dtype=object),
+                "enters": self.penalties[_first(joined)],
+                "stays": np.append(self.penalties, np.nan)[stays_at],
+                "points": joined.sum(axis=0),
+            }
+        )
+
+    def summary(self) -> str:
+        """Return a few lines for people: the range of penalties, the edges, why it ended."""
+        lines = [f"{len(self.penalties)} penalties; {self.method}"]
+        if len(self.penalties):
+            first, last = self.table.iloc[0], self.table.iloc[-1]
+            lines[0] = f"{len(self.penalties)} penalties from {first.penalty:.4g} to {last.penalty:.4g}; {self.method}"
+            lines.append(f"edges   {int(first.edges)} at the largest penalty, {int(last.edges)} at the smallest")
+            at = np.flatnonzero(np.isclose(self.penalties, self.reference))
+            if len(at):
+                lines.append(
+                    f"        {int(self.table.edges.iloc[at[0]])} at the penalty {self.reference:.4g} of the score"
+                )
+            proven = int(self.table.proven.sum())
+            lines.append(f"proven  {proven} of {len(self.penalties)} DAGs are proven optimal for their penalty")
+        lines.append(f"status  {self.status}: {_ENDED[self.status]}, {self.seconds:.2f} s")
+        return "\n".join(lines)
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write ``table`` as a CSV file, whole or not at all."""
+        write_frame(self.table, path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        entries = [
+            row | {"stays": None if np.isnan(row["stays"]) else row["stays"]}
+            for row in self.entries.to_dict(orient="records")
+        ]
+        return {
+            "method": self.method,
+            "status": self.status,
+            "seconds": self.seconds,
+            "reference": self.reference,
+            "names": list(self.names),
+            "table": self.table.to_dict(orient="records"),
+            "entries": entries,
+            "edges": [[list(edge) for edge in graph.directed_edges] for graph in self.graphs],
+        }
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw at which penalties each pair of columns is joined."""
+        from dagopt.report.path_plot import plot_path
+
+        return plot_path(self, ax)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def joined(self) -> tuple[list[tuple[str, str]], NDArray[np.bool_]]:
+        """Return the pairs of ``entries``, and for each penalty (a row) which of them are joined."""
+        tails, heads, joined = self._pairs()
+        return [(self.names[i], self.names[j]) for i, j in zip(tails, heads, strict=True)], joined
+
+    def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
+        """Return tails and heads of the pairs in the order of ``entries``, and where they are joined."""
+        n = len(self.names)
+        dags = np.array([result.adjacency for result in self.results], dtype=np.int8).reshape(-1, n, n)
+        skeletons = (dags | dags.transpose(0, 2, 1)) != 0
+        first, second = np.nonzero(np.triu(skeletons.any(axis=0)))
+        joined = skeletons[:, first, second]
+        ranks = np.lexsort((second, first, _first(joined)))
+        first, second, joined = first[ranks], second[ranks], joined[:, ranks]
+        last = _last(joined)
+        turned = dags[last, second, first] > dags[last, first, second]
+        return np.where(turned, second, first), np.where(turned, first, second), joined
+
+
+def _first(present: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the first row with a one in each column, the number of rows where there is none."""
+    places = np.where(present, np.arange(len(present))[:, None], len(present))
+    return np.asarray(places.min(axis=0, initial=len(present)), dtype=np.intp)
+
+
+def _last(present: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the last row with a one in each column, -1 where there is none."""
+    places = np.where(present, np.arange(len(present))[:, None], -1)
+    return np.asarray(places.max(axis=0, initial=-1), dtype=np.intp)
+
+
+def path(
+    data: object,
+    penalties: Iterable[float] | None = None,
+    *,
+    n: int = 30,
+    method: str = "auto",
+    score: str | float = "bic",
+    convention: Convention = "paper",
+    constraints: Constraints | None = None,
+    max_parents: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    progress: bool | Progress | None = None,
+    **options: Any,
+) -> PenaltyPath:
+    """Learn a DAG for each of many penalties, and see which edges enter when.
+
+    Parameters
+    ----------
+    data : path, frame, array or Table
+        The data, as in ``learn``.
+    penalties : sequence of float, optional
+        The penalties Λ ≥ 0 of one parameter. By default ``n`` penalties from the largest at which a single edge pays
+        down to a quarter of that of the score, each the same factor below the one before, and that of the score.
+    n : int
+        Number of penalties of the default grid.
+    method : str
+        As in ``learn``, but ``auto`` proves the optimum at every penalty only where that takes about two seconds, and
+        else takes ``order``. A method that can start from a DAG starts from that of the penalty before.
+    score : str or float
+        ``"bic"``, ``"aic"``, or a penalty: the one that is marked. Scores without penalty have no path.
+    convention, constraints, max_parents
+        As in ``learn``.
+    random_state : int
+        Seed.
+    n_jobs : int, optional
+        Threads; all cores for None and -1. The answer does not depend on it.
+    time_limit : float, optional
+        Seconds for everything; the penalties done by then are returned.
+    progress : bool, Progress or None
+        Whether to show the run; on a terminal by default.
+    **options
+        Options of the data and of the method.
+
+    Returns
+    -------
+    PenaltyPath
+
+    Notes
+    -----
+    After order search hill climbing goes the way back, and at every penalty the best of all DAGs found along the path
+    is taken. So the number of parameters never falls as the penalty falls, as it never does for the best DAGs.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(6, 500, 1.0, random_state=0)
+    >>> along = dagopt.path(data, n=8)
+    >>> bool((along.table["parameters"].diff().dropna() >= 0).all())
+    True
+    """
+    deadline = Deadline(time_limit)
+    n = checked_whole("n", n, 2)
+    random_state = checked_whole("random_state", random_state, 0)
+    method = method_name(method)
+    if score in ("bdeu", "bge"):
+        raise InputError(f"score {score!r} has no penalty to vary; use 'bic', 'aic' or a penalty")
+    reading = {key: options.pop(key) for key in DATA_OPTIONS if key in options}
+    known: dict[str, Any] = {"constraints": constraints, "max_parents": max_parents}
+    problem, diagnosis = pose(data, method, score=score, convention=convention, **known, **reading)
+    reference = penalty_value(score, problem.table.n_samples)
+    grid = _checked(penalties) if penalties is not None else usual_grid(problem.table, reference, n, convention)
+    if method == "auto":
+        method = quick_method(problem, EXACT_BYTES, EXACT_SECONDS)
+    check_options(method, options)
+    shown = make_progress(progress)
+    given = {"random_state": random_state, "n_jobs": n_jobs} | options
+    try:
+        with deadline:
+            found = _along(problem, grid, convention, method, given, deadline, shown)
+            met = [result.adjacency for result in found] + (_way_back(found, deadline) if method == "order" else [])
+    finally:
+        shown.close()
+    loglik, parameters = _ends(problem.table, met, convention)
+    chosen = _best_of_all(len(found), grid, loglik, parameters)
+    common: dict[str, Any] = {"findings": diagnosis.warnings, "n_samples": problem.table.n_samples}
+    return PenaltyPath(
+        names=problem.names,
+        penalties=grid[: len(found)],
+        results=tuple(replace(_with_dag(result, met[k]), **common) for k, result in zip(chosen, found, strict=True)),
+        loglik=loglik[chosen],
+        parameters=parameters[chosen],
+        reference=reference,
+        method=method,
+        status="converged" if len(found) == len(grid) else deadline.reason or "time_limit",
+        seconds=deadline.elapsed(),
+    )
+
+
+def usual_grid(table: Table, reference: float, n: int, convention: Convention) -> Floats:
+    """Return penalties from the largest at which a single edge pays to a quarter of the reference, and the reference.
+
+    An edge j → i pays while the penalty is below its gain in log-likelihood over its number of parameters.
+    """
+    free, taxed = (make_score(table, penalty, convention=convention) for penalty in (0.0, 1.0))
+    largest = 0.0
+    for node in range(len(table.names)):
+        gain = free.additions(node) - free.local(node)
+        added = gain - (taxed.additions(node) - taxed.local(node))
+        paid = np.delete(gain, node) / np.maximum(np.delete(added, node), 1e-12)
+        largest = max(largest, float(np.max(paid, initial=0.0)))
+    low = LOWEST * (reference or penalty_value("bic", table.n_samples))
+    grid = np.geomspace(max(1.0001 * largest, 4 * low), low, n)  # a little above, where nothing pays
+    marked = [reference] if low < reference < grid[0] else []
+    return np.unique(np.concatenate([grid, marked]))[::-1].copy()
+
+
+def _checked(penalties: Iterable[float]) -> Floats:
+    """Return the penalties from the largest down, each once, or raise the error that says what is wrong."""
+    try:
+        grid = np.unique(np.asarray(list(penalties), dtype=np.float64))[::-1].copy()
+    except (TypeError, ValueError):
+        raise InputError(f"expected penalties= a list of numbers >= 0 but got {penalties!r}") from None
+    if not grid.size or not np.isfinite(grid).all() or grid.min() < 0:
+        raise InputError(f"expected penalties= numbers >= 0, at least one, but got {grid.tolist()}; change the option")
+    return grid
+
+
+def _along(
+    problem: Problem,
+    grid: Floats,
+    convention: Convention,
+    method: str,
+    given: dict[str, Any],
+    deadline: Deadline,
+    progress: Progress,
+) -> list[Result]:
+    """Return what is learned at each penalty, from the largest down, until the deadline."""
+    taken = METHODS[method].options()
+    options = {key: value for key, value in given.items() if key in taken}
+    start = start_dag(problem, options.pop("start", None))
+    found: list[Result] = []
+    for penalty in grid.tolist():
+        progress.update("penalties", len(found) / len(grid), penalty=penalty, edges=int(start.sum()))
+        now = replace(problem, score=make_score(problem.table, penalty, convention=convention))
+        if method == "order":
+            likely = likely_parents(now, deadline, options["n_jobs"])
+            result = solve_warm(now, start, likely, deadline=deadline, **WARM_SEARCH | options)
+        else:
+            begin = {"start": start} if "start" in taken else {}
+            result = METHODS[method].load()(now, deadline=deadline, progress=NoProgress(), **begin, **options)
+        if result.status in ("time_limit", "interrupted"):
+            break
+        if not result.graph.is_dag:
+            raise InputError(
+                f"method {method!r} learns a class and not a DAG, which has no path; use 'auto' or 'order'"
+            )
+        start = result.adjacency
+        found.append(replace(result, problem=now))
+    return found
+
+
+def _way_back(found: list[Result], deadline: Deadline) -> list[NDArray[np.int8]]:
+    """Return the DAGs that hill climbing finds back along the path, each from the best of the penalty below."""
+    met: list[NDArray[np.int8]] = []
+    dag = None
+    for result in reversed(found):
+        assert result.problem is not None
+        score = result.problem.score
+        if dag is not None:
+            dag = solve_hc(result.problem, deadline=deadline, progress=NoProgress(), start=dag).adjacency
+            met.append(dag)
+        if dag is None or score.total(result.adjacency) > score.total(dag):
+            dag = result.adjacency
+    return met
+
+
+def _ends(table: Table, dags: list[NDArray[np.int8]], convention: Convention) -> tuple[Floats, Floats]:
+    """Return log-likelihood and number of parameters of each DAG: the score at two penalties tells both."""
+    free, taxed = (make_score(table, penalty, convention=convention) for penalty in (0.0, 1.0))
+    loglik = np.array([free.total(dag) for dag in dags], dtype=np.float64)
+    cost = loglik - np.array([taxed.total(dag) for dag in dags], dtype=np.float64)
+    return loglik, np.round(cost)
+
+
+def _best_of_all(count: int, grid: Floats, loglik: Floats, parameters: Floats) -> list[int]:
+    """Return for each of the first penalties the best of all DAGs: its own unless another is better."""
+    best = []
+    for own, penalty in enumerate(grid[:count]):
+        scores = loglik - penalty * parameters
+        top = int(scores.argmax())
+        best.append(top if scores[top] > scores[own] + 1e-9 * max(abs(scores[own]), 1.0) else own)
+    return best
+
+
+def _with_dag(result: Result, dag: NDArray[np.int8]) -> Result:
+    """Return the result with another DAG of its problem."""
+    assert result.problem is not None
+    if np.array_equal(dag, result.adjacency):
+        return result
+    return replace(result, adjacency=dag, score=result.problem.score.total(dag), details={})

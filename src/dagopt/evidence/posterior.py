@@ -1,0 +1,285 @@
+"""``edge_posterior``: the exact probability of every edge given the data, averaged over all DAGs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dagopt.data.doctor import examine_table
+from dagopt.data.findings import Finding
+from dagopt.data.table import as_table
+from dagopt.deadline import Deadline
+from dagopt.errors import InputError, quoted
+from dagopt.graph.dag import Graph
+from dagopt.knowledge import Constraints
+from dagopt.learning import DATA_OPTIONS, _with_limit
+from dagopt.memory import readable
+from dagopt.methods.exact.edge_posterior import MOST_NODES, PRIORS, OrderSums, check_prior, estimate_order_sums
+from dagopt.methods.exact.solve import memory_in_bytes
+from dagopt.problem import Problem
+from dagopt.progress import Progress, make_progress
+from dagopt.scores.build import Convention, make_score
+from dagopt.workers import Stopped, Workers
+
+__all__ = ["EdgePosterior", "edge_posterior"]
+
+MARGINAL_LIKELIHOODS = {"continuous": "bge", "discrete": "bdeu"}  # the score of each kind of table unless one is given
+LIKELY = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class EdgePosterior:
+    """The probability of every edge.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The columns, in order.
+    probabilities : float array of shape (n, n)
+        ``[i, j]`` is the probability of i → j; all NaN where the deadline came first.
+    log_evidence : float
+        The logarithm of the probability of the data, averaged over all orders and parent sets; NaN where the deadline
+        came first.
+    status : {"done", "time_limit", "interrupted"}
+        Why the run ended.
+    prior : {"fair", "uniform"}
+        The prior over parent sets.
+    score_label : str
+        What the exponential was taken of.
+    seconds : float
+        Wall-clock time of the run.
+    n_samples : int
+        Rows of data.
+    findings : tuple of Finding
+        The doctor's warnings.
+    """
+
+    names: tuple[str, ...]
+    probabilities: NDArray[np.float64]
+    log_evidence: float
+    status: Literal["done", "time_limit", "interrupted"]
+    prior: str
+    score_label: str
+    seconds: float = 0.0
+    n_samples: int = 0
+    findings: tuple[Finding, ...] = ()
+
+    @cached_property
+    def edges(self) -> pd.DataFrame:
+        """The probability of each edge, from the row to the column."""
+        return self._framed(self.probabilities, "from", "to")
+
+    @cached_property
+    def skeleton(self) -> pd.DataFrame:
+        """The probability that two columns are joined, in either direction."""
+        return self._framed(self.probabilities + self.probabilities.T, None, None)
+
+    def table(self) -> pd.DataFrame:
+        """Return one row an edge, the most probable first: ``from``, ``to``, ``probability``, ``joined``."""
+        n = len(self.names)
+        pairs = np.argwhere(~np.eye(n, dtype=bool))
+        probability = self.probabilities[pairs[:, 0], pairs[:, 1]]
+        names = np.array(self.names, dtype=object)
+        rows = {
+            "from": names[pairs[:, 0]],
+            "to": names[pairs[:, 1]],
+            "probability": probability,
+            "joined": probability + self.probabilities[pairs[:, 1], pairs[:, 0]],
+        }
+        return pd.DataFrame(rows).sort_values("probability", ascending=False, kind="stable", ignore_index=True)
+
+    def graph(self, threshold: float = LIKELY) -> Graph:
+        """Return the graph of the pairs that are joined with a probability above the threshold.
+
+        An edge is directed where one direction alone is above it, and undirected else. The graph sums up many DAGs and
+        need not be one of them: three likely edges can close a cycle.
+        """
+        if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
+            raise InputError(f"expected threshold= a probability from 0 to 1 but got {threshold!r}; 0.5 is usual")
+        likely = self.probabilities > threshold
+        joined = self.skeleton.to_numpy() > threshold
+        return Graph((likely | (joined & ~(likely | likely.T))).astype(np.int8), self.names)
+
+    def summary(self) -> str:
+        """Return a few lines for people: what was averaged, and how much is likely."""
+        n = len(self.names)
+        lines = [f"{n} columns, {self.n_samples} rows; all DAGs and orders of the columns, {self.score_label}"]
+        if self.status == "done":
+            joined = np.triu(self.skeleton.to_numpy(), 1)
+            likely, directed = int((joined > LIKELY).sum()), int((self.probabilities > LIKELY).sum())
+            lines += [
+                f"edges     {joined.sum():.2f} expected; {likely} of {n * (n - 1) // 2} pairs are joined with "
+                f"probability > {LIKELY}, {directed} of them in one direction alone",
+                f"evidence  {self.log_evidence:.4f}  logarithm of the average likelihood",
+            ]
+        lines += [
+            f"prior     {self.prior}: all orders are equally likely, and {PRIORS[self.prior]};",
+            "          not uniform over DAGs: one counts once for every order it agrees with",
+            f"status    {self.status}: {_PLAIN_STATUS[self.status]}, {self.seconds:.2f} s",
+        ]
+        return "\n".join(lines + [f"warning   {finding.message}" for finding in self.findings])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "status": self.status,
+            "log_evidence": self.log_evidence,
+            "prior": self.prior,
+            "score_label": self.score_label,
+            "seconds": self.seconds,
+            "n_samples": self.n_samples,
+            "names": list(self.names),
+            "edges": self.table().to_dict(orient="records"),
+            "warnings": [finding.line for finding in self.findings],
+        }
+
+    def _framed(self, values: NDArray[np.float64], rows: str | None, columns: str | None) -> pd.DataFrame:
+        return pd.DataFrame(values, pd.Index(self.names, name=rows), pd.Index(self.names, name=columns))
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+_PLAIN_STATUS = {
+    "done": "the probabilities are exact",
+    "time_limit": "stopped by the time limit; nothing is known",
+    "interrupted": "stopped by the user; nothing is known",
+}
+
+
+def edge_posterior(
+    data: object,
+    score: str | float | None = None,
+    *,
+    prior: str = "fair",
+    convention: Convention = "paper",
+    equivalent_sample_size: float = 1.0,
+    constraints: Constraints | None = None,
+    max_parents: int | None = None,
+    time_limit: float | None = None,
+    progress: bool | Progress | None = None,
+    n_jobs: int | None = None,
+    memory_limit: int | float | str | None = None,
+    **options: Any,
+) -> EdgePosterior:
+    """Return the exact probability of every edge given the data.
+
+    All DAGs count, each with its likelihood averaged over its parameters and with its prior probability. The prior
+    is order-modular: all orders of the columns are equally likely, and given an order, columns choose their
+    parents among those before them. So a DAG counts once for every order it agrees with. This is not uniform
+    over DAGs, and it weighs the members of an equivalence class differently: read the probability that two columns are
+    joined before that of a direction.
+
+    Parameters
+    ----------
+    data : path, frame, array or Table
+        The data; see ``as_table``, whose options (``columns``, ``kind``, ``discretize``, ``bins``, ``missing``,
+        ``na_values``) may be given too.
+    score : str or float, optional
+        The logarithm of a marginal likelihood: ``"bdeu"`` for discrete data, ``"bge"`` for continuous data, which are
+        taken unless another is given. The exponential of ``"bic"`` is an approximation of one.
+    prior : {"fair", "uniform"}
+        ``fair`` gives every number of parents the same weight, shared among the sets of that size; ``uniform`` gives
+        every parent set the same weight, which favours many parents.
+    convention : {"paper", "bnlearn"}
+        How a penalised Gaussian likelihood counts parameters.
+    equivalent_sample_size : float
+        Weight of the prior of BDeu or BGe.
+    constraints : Constraints, optional
+        What is known about the graph; DAGs that it does not allow have probability 0.
+    max_parents : int, optional
+        The largest number of parents of a node, in addition to the constraints.
+    time_limit : float, optional
+        Seconds; nothing is known before the end.
+    progress : bool, Progress or None
+        Whether to show the run; on a terminal by default.
+    n_jobs : int, optional
+        Threads; all cores unless given. The answer does not depend on it.
+    memory_limit : int or str, optional
+        Bytes, or text such as ``"8GB"``; most of what is free unless given. More is refused before the work begins.
+    **options
+        Options of the data.
+
+    Returns
+    -------
+    EdgePosterior
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.datasets.load("asia", n_samples=2000, random_state=1)
+    >>> found = dagopt.edge_posterior(data)
+    >>> bool(found.skeleton.loc["smoke", "lung"] > 0.99)
+    True
+
+    References
+    ----------
+    Koivisto, Sood (2004). Exact Bayesian structure discovery in Bayesian networks. JMLR 5.
+    """
+    deadline = Deadline(time_limit)
+    _check_data_options(options)
+    if isinstance(data, str | Path) and Path(data).suffix == ".jkl":
+        raise InputError(f"edge probabilities need data but {data} holds local scores; give a table")
+    check_prior(prior)
+    table = as_table(data, **options)
+    known = _with_limit(constraints or Constraints(), max_parents).resolve(table.names)
+    diagnosis = examine_table(table, known.limit)
+    diagnosis.raise_for_errors()
+    name = MARGINAL_LIKELIHOODS.get(table.kind, "bic") if score is None else score
+    scorer = make_score(table, name, convention=convention, equivalent_sample_size=equivalent_sample_size)
+    problem = Problem(table, scorer, known)
+    workers = Workers(deadline, make_progress(progress), n_jobs)
+    _refuse_too_large(problem, memory_in_bytes(memory_limit), workers)
+    n = problem.n_nodes
+    edges, evidence = np.full((n, n), np.nan), np.nan
+    try:
+        with deadline, workers:
+            edges, evidence = OrderSums(problem, prior, workers).run()
+        status = None
+    except Stopped:
+        status = deadline.reason
+    finally:
+        workers.progress.close()
+    return EdgePosterior(
+        names=table.names,
+        probabilities=edges,
+        log_evidence=evidence,
+        status=status or "done",
+        prior=prior,
+        score_label=scorer.label,
+        seconds=deadline.elapsed(),
+        n_samples=table.n_samples,
+        findings=diagnosis.warnings,
+    )
+
+
+def _refuse_too_large(problem: Problem, memory_limit: int, workers: Workers) -> None:
+    """Raise for what does not fit, else tell what it will take."""
+    n = problem.n_nodes
+    if n > MOST_NODES:
+        raise InputError(
+            f"expected at most {MOST_NODES} columns, as edge probabilities are sums over all sets of columns, but got "
+            f"{n}; use fewer columns="
+        )
+    estimate = estimate_order_sums(problem, memory_limit, workers.count)
+    if not estimate.fits:
+        raise InputError(
+            f"the edge probabilities of {n} columns need {estimate} but the memory limit is {readable(memory_limit)}; "
+            f"use fewer columns= or raise memory_limit="
+        )
+    workers.progress.note(f"edge probabilities by sums over all orders: {estimate}")
+
+
+def _check_data_options(options: dict[str, Any]) -> None:
+    for option in options:
+        if option not in DATA_OPTIONS:
+            near = get_close_matches(option, [*DATA_OPTIONS, "prior", "score", "constraints", "max_parents"], n=1)
+            hint = f"; did you mean {near[0]}=?" if near else ""
+            raise InputError(f"edge_posterior takes no option {option!r}, but it takes {quoted(DATA_OPTIONS)}{hint}")

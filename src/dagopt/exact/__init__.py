@@ -1,1 +1,0 @@
-"""The proven best DAG, by dynamic programming over subsets."""

@@ -1,0 +1,139 @@
+"""Graph files: `read_graph` and `write_graph` choose the format by the suffix of the path."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dagopt.errors import InputError, unknown_name
+from dagopt.files import read_text, write_text
+from dagopt.graph.dag import Graph, as_graph, require_dag
+from dagopt.graph.formats.bnlearn_string import format_model_string, parse_model_string
+from dagopt.graph.formats.csv_tables import format_adjacency, format_edges, parse_adjacency, parse_csv, parse_edges
+from dagopt.graph.formats.dot import format_dot, parse_dot
+from dagopt.graph.formats.graphml import format_graphml, parse_graphml
+from dagopt.graph.formats.json_graph import format_json, parse_json
+from dagopt.networks.bif import parse_bif_structure
+
+__all__ = ["FORMATS", "read_graph", "write_graph"]
+
+
+class _Format(NamedTuple):
+    """How to make a graph of a text, and a text of a graph."""
+
+    parse: Callable[[str], Graph]
+    render: Callable[[Graph], str]
+
+
+def _parse_bif(text: str) -> Graph:
+    """Read the structure of a discrete network."""
+    names, parents = parse_bif_structure(text)
+    graph = Graph.from_edges(names, [(names[i], name) for name, own in zip(names, parents, strict=True) for i in own])
+    require_dag(graph)
+    return graph
+
+
+def _refuse_bif(graph: Graph) -> str:
+    """Raise the error for a graph that is to be written as BIF."""
+    raise InputError(
+        f"a BIF file needs probability tables, got a graph of {graph.n_nodes} nodes without any; fit them with"
+        " dagopt convert graph.csv out.bif --data data.csv, or write another format such as .dot"
+    )
+
+
+_FORMATS = {
+    "edges": _Format(parse_edges, format_edges),
+    "adjacency": _Format(parse_adjacency, format_adjacency),
+    "dot": _Format(parse_dot, format_dot),
+    "graphml": _Format(parse_graphml, format_graphml),
+    "json": _Format(parse_json, format_json),
+    "bnlearn": _Format(parse_model_string, format_model_string),
+    "bif": _Format(_parse_bif, _refuse_bif),
+}
+_CSV = _Format(parse_csv, format_edges)  # read by content, written as edges
+_SUFFIXES = {
+    ".adj.csv": _FORMATS["adjacency"],
+    ".csv": _CSV,
+    ".dot": _FORMATS["dot"],
+    ".gv": _FORMATS["dot"],
+    ".graphml": _FORMATS["graphml"],
+    ".json": _FORMATS["json"],
+    ".bnlearn": _FORMATS["bnlearn"],
+    ".txt": _FORMATS["bnlearn"],
+    ".bif": _FORMATS["bif"],
+}
+
+FORMATS: tuple[str, ...] = tuple(_FORMATS)
+"""The names that ``format=`` takes; ``bif`` can only be read."""
+
+
+def read_graph(path: str | os.PathLike[str], names: Iterable[str] | None = None, *, format: str | None = None) -> Graph:
+    """Read a graph from a file.
+
+    Parameters
+    ----------
+    path : str or path
+        The file. Its suffix gives the format: ``.csv`` (edges or adjacency, told apart by the header),
+        ``.adj.csv``, ``.dot`` or ``.gv``, ``.graphml``, ``.json``, ``.bnlearn`` or ``.txt`` (a model
+        string), ``.bif`` (the structure alone).
+    names : iterable of str, optional
+        All nodes, in the order wanted, as in `dagopt.graph.as_graph`.
+    format : str, optional
+        One of `FORMATS`, whatever the suffix.
+
+    Returns
+    -------
+    Graph
+        The graph, its nodes in the order of the file if no names are given.
+    """
+    chosen = _format_of(path, format)
+    text = read_text(path)
+    try:
+        return as_graph(chosen.parse(text), names)
+    except InputError as error:
+        raise InputError(f"in {str(path)!r}: {error}") from None
+
+
+def write_graph(graph: Any, path: str | os.PathLike[str], *, format: str | None = None) -> None:
+    """Write a graph to a file, whole or not at all.
+
+    Parameters
+    ----------
+    graph : anything that `dagopt.graph.as_graph` takes
+        Model strings (``.bnlearn``, ``.txt``) hold only DAGs; all other formats hold any PDAG.
+    path : str or path
+        The file to write or replace; its suffix gives the format as in `read_graph`, and ``.csv`` is
+        written as edges.
+    format : str, optional
+        One of `FORMATS`, whatever the suffix.
+
+    Notes
+    -----
+    Every format but ``edges`` keeps the order of the nodes.
+    """
+    chosen = _format_of(path, format)
+    named = as_graph(graph)
+    if named.n_nodes == 0:
+        raise InputError(f"expected a graph with nodes to write to {str(path)!r}, got none; give its names")
+    try:
+        text = chosen.render(named)
+    except InputError as error:
+        raise InputError(f"could not write {str(path)!r}: {error}") from None
+    write_text(text, path)
+
+
+def _format_of(path: str | os.PathLike[str], format: str | None) -> _Format:
+    """Return the format asked for by name, or else by the longest suffix that fits."""
+    if format is not None:
+        if format not in _FORMATS:
+            raise unknown_name("graph format", format, FORMATS)
+        return _FORMATS[format]
+    name = Path(path).name.lower()
+    for suffix, chosen in _SUFFIXES.items():
+        if name.endswith(suffix):
+            return chosen
+    raise InputError(
+        f"expected a graph file ending in {', '.join(_SUFFIXES)}, got {str(path)!r}; rename it or give format="
+    )

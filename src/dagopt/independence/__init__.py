@@ -1,1 +1,0 @@
-"""Learning from tests of conditional independence: stable PC, MMPC and MMHC."""

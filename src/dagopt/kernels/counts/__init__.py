@@ -1,0 +1,1 @@
+"""Counts of configurations of discrete columns."""

@@ -1,0 +1,136 @@
+"""Joints of many sets of discrete variables at once.
+
+The rows are split by a set's variables one after the other, in an order that is the same for all sets, and what the
+next set has in common with the last is kept. The last variable is the one whose most frequent level has the largest
+share: only the rows with other levels are counted, and the rest of each cell is what these leave of it. So most sets
+take one pass over the few rows in which one variable is not at its most frequent level.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from dagopt.kernels.counts.counting import DENSE_CELLS, LARGEST_PRODUCT, renumber, term
+
+MOST_MEMBERS = 64
+
+
+@njit(cache=True, nogil=True)
+def rare_rows(codes, arity, weights):  # type: ignore[no-untyped-def]
+    """Return the rows in which each variable is not at its most frequent level, end to end, and offsets."""
+    n, rows = codes.shape
+    offsets = np.zeros(n + 1, dtype=np.int64)
+    listed = np.empty(n * rows, dtype=np.int32)
+    at = 0
+    for j in range(n):
+        counts = np.zeros(arity[j], dtype=np.int64)
+        for r in range(rows):
+            counts[codes[j, r]] += weights[r]
+        modal = np.argmax(counts)
+        for r in range(rows):
+            if codes[j, r] != modal:
+                listed[at] = r
+                at += 1
+        offsets[j + 1] = at
+    return listed[:at].copy(), offsets
+
+
+@njit(cache=True, nogil=True)
+def _sum_split(cells, code, arity, rare, weights, whole, span, clogc, ess, prior, counts):  # type: ignore[no-untyped-def]
+    """Return the joint of cells split by one more variable, and how many of the finer cells occur.
+
+    ``whole`` are the weights of the cells before; ``counts`` is room for those of the finer ones.
+    """
+    counts[: span * arity] = 0
+    for r in rare:
+        counts[cells[r] * arity + code[r]] += weights[r]
+    total = 0.0
+    found = 0
+    for c in range(span):
+        rest = whole[c]
+        for x in range(c * arity, (c + 1) * arity):
+            if counts[x] > 0:
+                rest -= counts[x]
+                total += term(counts[x], clogc, ess, prior)
+                found += 1
+        if rest > 0:
+            total += term(rest, clogc, ess, prior)
+            found += 1
+    return total, found
+
+
+@njit(cache=True, nogil=True)
+def _sum_sparse(cells, span, code, arity, weights, clogc, ess, prior):  # type: ignore[no-untyped-def]
+    """Return the same where there could be many more cells than rows."""
+    split = np.empty(cells.shape[0], dtype=np.int64)
+    for r in range(cells.shape[0]):
+        split[r] = np.int64(cells[r]) * arity + code[r]
+    found = renumber(split, span * arity)
+    counts = np.zeros(found, dtype=np.int64)
+    for r in range(cells.shape[0]):
+        counts[split[r]] += weights[r]
+    total = 0.0
+    for c in range(found):
+        total += term(counts[c], clogc, ess, prior)
+    return total, found
+
+
+@njit(cache=True, nogil=True)
+def joints_of_sets(  # type: ignore[no-untyped-def]
+    codes, arity, weights, clogc, ess, order, listed, offsets, sets, joint, occurring
+):
+    """Fill ``joint[k]`` and the number of configurations that occur, for every set, the bits of ``sets[k]``.
+
+    Variables split the rows in the given order; sets that follow each other should share their first ones.
+    """
+    rows = codes.shape[1]
+    cells = np.zeros((MOST_MEMBERS, rows), dtype=np.int32)  # cells[d]: split by the first d variables
+    spans = np.ones(MOST_MEMBERS, dtype=np.int64)
+    wholes = np.zeros((MOST_MEMBERS, max(rows, DENSE_CELLS)), dtype=np.int64)
+    for r in range(rows):
+        wholes[0, 0] += weights[r]
+    counts = np.zeros(4 * rows + DENSE_CELLS, dtype=np.int64)
+    path = np.full(MOST_MEMBERS, -1, dtype=np.int64)
+    members = np.empty(MOST_MEMBERS, dtype=np.int64)
+    depth = 0  # how far the path is split
+    for k in range(sets.shape[0]):
+        size = 0
+        product = 1.0
+        for j in order:
+            if (sets[k] >> j) & 1:
+                members[size] = j
+                size += 1
+                product *= arity[j]
+        prior = ess / min(product, LARGEST_PRODUCT)
+        if size == 0:
+            joint[k] = term(wholes[0, 0], clogc, ess, prior)
+            occurring[k] = 1
+            continue
+        common = 0
+        while common < depth and common < size - 1 and path[common] == members[common]:
+            common += 1
+        for d in range(common, size - 1):
+            j = members[d]
+            path[d] = j
+            source, target = cells[d], cells[d + 1]
+            for r in range(rows):
+                target[r] = source[r] * arity[j] + codes[j, r]
+            spans[d + 1] = spans[d] * arity[j]
+            if spans[d + 1] > DENSE_CELLS:
+                spans[d + 1] = renumber(target, spans[d + 1])
+            whole = wholes[d + 1]
+            whole[: spans[d + 1]] = 0
+            for r in range(rows):
+                whole[target[r]] += weights[r]
+        depth = size - 1
+        last = members[depth]
+        if spans[depth] * arity[last] <= counts.shape[0]:
+            joint[k], occurring[k] = _sum_split(
+                cells[depth], codes[last], arity[last], listed[offsets[last] : offsets[last + 1]],
+                weights, wholes[depth], spans[depth], clogc, ess, prior, counts,
+            )  # fmt: skip
+        else:
+            joint[k], occurring[k] = _sum_sparse(
+                cells[depth], spans[depth], codes[last], arity[last], weights, clogc, ess, prior
+            )

@@ -1,0 +1,1 @@
+"""Separation of cluster cuts and of local cuts."""

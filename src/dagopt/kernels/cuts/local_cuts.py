@@ -1,0 +1,311 @@
+"""Local cuts: inequalities that all DAGs over a few nodes satisfy, and an LP point does not.
+
+For a set S of s nodes the columns of its nodes are put together by what they have inside S: item (i, T) stands for all
+columns of i with J ∩ S = T, and y_{i,T} is their mass. A DAG gives a point y that takes at most one item a node and has
+no cycle. Since parents may always be taken away, the inequalities that matter have coefficients a ≥ 0 and can be
+scaled to Σ a_{i,T} y_{i,T} ≤ 1. The one that a point violates most solves
+
+    max Σ a y   s.t.  Σ_{items of D} a ≤ 1 for every DAG D over S,  a ≥ 0,
+
+whose dual covers y by DAGs of least total weight. A primal simplex method solves the dual over the items with y > 0;
+the column that enters is the best DAG for the present prices, by the recursion over subsets. Lifting then gives every
+other item the largest coefficient that it can have.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from dagopt.kernels.cuts.separation import _has
+
+PRICE_TOLERANCE = 1e-9  # a price above minus this is not negative
+DAG_TOLERANCE = 1e-7  # a DAG worth at most 1 + this does not enter; coefficients are then scaled to 1
+PIVOT_TOLERANCE = 1e-9
+REFRESH = 50  # pivots after which prices are computed anew
+NEVER = -1e30
+
+
+@njit(cache=True, nogil=True)
+def _spread(s, best):  # type: ignore[no-untyped-def]
+    """Let every set P have what its subsets have: ``best[P * s + i]`` becomes the maximum over subsets of P."""
+    for b in range(s):
+        width = (1 << b) * s
+        for low in range(0, best.shape[0], 2 * width):
+            for k in range(low, low + width):
+                best[k + width] = max(best[k + width], best[k])
+
+
+@njit(cache=True, nogil=True)
+def _recursion(s, best, opt, sink):  # type: ignore[no-untyped-def]
+    """Return the value of the best DAG when node i with predecessors P earns ``best[P * s + i]``."""
+    opt[0] = 0.0
+    for p in range(1, 1 << s):
+        top = -np.inf
+        for i in range(s):
+            if (p >> i) & 1:
+                q = p ^ (1 << i)
+                value = opt[q] + best[q * s + i]
+                if value > top:
+                    top = value
+                    sink[p] = i
+        opt[p] = top
+    return opt[(1 << s) - 1]
+
+
+@njit(cache=True, nogil=True)
+def _best_dag(s, item_node, item_set, price, best, opt, sink):  # type: ignore[no-untyped-def]
+    """Return the value of the best DAG for these prices of items, at least 0 for each node."""
+    best[:] = 0.0
+    for k in range(item_node.shape[0]):
+        at = item_set[k] * s + item_node[k]
+        best[at] = max(best[at], price[k])
+    _spread(s, best)
+    return _recursion(s, best, opt, sink)
+
+
+@njit(cache=True, nogil=True)
+def _enter_dag(s, item_node, item_set, price, best, sink, inverse, direction):  # type: ignore[no-untyped-def]
+    """Fill ``direction`` with the basis inverse times the column of the DAG that ``sink`` tells."""
+    direction[:] = 0.0
+    p = (1 << s) - 1
+    while p:
+        i = sink[p]
+        p ^= 1 << i
+        value = best[p * s + i]
+        if value <= 0.0:
+            continue
+        for k in range(item_node.shape[0]):
+            if item_node[k] == i and price[k] == value and (item_set[k] & ~p) == 0:
+                for r in range(direction.shape[0]):
+                    direction[r] += inverse[r, k]
+                break
+
+
+@njit(cache=True, nogil=True)
+def cover(s, item_node, item_set, mass, enough, coefficient):  # type: ignore[no-untyped-def]
+    """Return the weight of the least cover of the items' mass by DAGs, and its prices as coefficients.
+
+    The weight minus 1 is by how much Σ coefficient * y ≤ 1, which holds for all DAGs, is violated. 0 is returned, for
+    nothing found, as soon as the weight is at most ``enough``, or if the method does not come to an end.
+    """
+    m = item_node.shape[0]
+    best = np.empty(s << s)
+    opt = np.empty(1 << s)
+    sink = np.zeros(1 << s, dtype=np.int64)
+    inverse = np.eye(m)
+    weight = mass.copy()
+    cost = np.ones(m)
+    price = np.ones(m)
+    direction = np.empty(m)
+    for step in range(1, 40 * m + 100):
+        total = 0.0
+        for r in range(m):
+            total += cost[r] * weight[r]
+        if total <= enough:
+            return 0.0
+        lowest = np.argmin(price)
+        if price[lowest] < -PRICE_TOLERANCE:  # cover too much of an item
+            direction[:] = -inverse[:, lowest]
+            gain = price[lowest]
+            entering = 0.0
+        else:
+            top = _best_dag(s, item_node, item_set, price, best, opt, sink)
+            if top <= 1.0 + DAG_TOLERANCE:
+                total = 0.0
+                for k in range(m):
+                    coefficient[k] = max(price[k], 0.0) / max(top, 1.0)
+                    total += coefficient[k] * mass[k]
+                return total
+            _enter_dag(s, item_node, item_set, price, best, sink, inverse, direction)
+            gain = 1.0 - top
+            entering = 1.0
+        leaving = -1
+        ratio = np.inf
+        for r in range(m):
+            if direction[r] > PIVOT_TOLERANCE:
+                here = weight[r] / direction[r]
+                tied = here < ratio + 1e-12
+                if here < ratio - 1e-12 or (tied and direction[r] > direction[leaving]):
+                    ratio = here
+                    leaving = r
+        if leaving < 0:
+            return 0.0
+        pivot = direction[leaving]
+        for r in range(m):
+            weight[r] = max(weight[r] - ratio * direction[r], 0.0)
+        weight[leaving] = ratio
+        cost[leaving] = entering
+        price += (gain / pivot) * inverse[leaving]
+        inverse[leaving] /= pivot
+        for r in range(m):
+            if r != leaving and direction[r] != 0.0:
+                inverse[r] -= direction[r] * inverse[leaving]
+        if step % REFRESH == 0:
+            price[:] = 0.0
+            for r in range(m):
+                price += cost[r] * inverse[r]
+    return 0.0
+
+
+@njit(cache=True, nogil=True)
+def lift(s, table):  # type: ignore[no-untyped-def]
+    """Raise the coefficients ``table[T * s + i]`` as far as Σ table * y ≤ 1 stays true, node after node.
+
+    Node i takes one item only, so its coefficients are raised at once: that of T to 1 minus the best of a DAG in
+    which i has the parents T, which is the maximum over P ⊇ T of the best before i (P) and after it.
+    """
+    full = (1 << s) - 1
+    before = np.empty(1 << s)
+    after = np.empty(1 << s)
+    through = np.empty(1 << s)
+    _spread(s, table)
+    for i in range(s):
+        bit = 1 << i
+        before[0] = 0.0
+        for p in range(1, 1 << s):
+            if p & bit:
+                continue
+            before[p] = NEVER
+            for j in range(s):
+                if (p >> j) & 1:
+                    q = p ^ (1 << j)
+                    before[p] = max(before[p], before[q] + table[q * s + j])
+        after[full] = 0.0
+        for p in range(full - 1, -1, -1):
+            if not p & bit:
+                continue
+            after[p] = NEVER
+            for j in range(s):
+                if not (p >> j) & 1:
+                    after[p] = max(after[p], table[p * s + j] + after[p | (1 << j)])
+        for p in range(1 << s):
+            through[p] = NEVER if p & bit else before[p] + after[p | bit]
+        for b in range(s):
+            for p in range(1 << s):
+                if not (p >> b) & 1:
+                    through[p] = max(through[p], through[p | (1 << b)])
+        for t in range(1, 1 << s):
+            if not t & bit:
+                table[t * s + i] = max(table[t * s + i], 1.0 - through[t])
+
+
+@njit(cache=True, nogil=True)
+def _inside(words, subset):  # type: ignore[no-untyped-def]
+    """Return a parent set's part inside a subset: bit b is the subset's b-th node."""
+    found = 0
+    for b in range(subset.shape[0]):
+        if _has(words, subset[b]):
+            found |= 1 << b
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _is_one_component(s, item_node, item_set):  # type: ignore[no-untyped-def]
+    """Say whether the arcs of the items make all nodes reach each other; if not, a smaller set does as well."""
+    into = np.zeros((2, s), dtype=np.int64)
+    for k in range(item_node.shape[0]):
+        into[0, item_node[k]] |= item_set[k]
+        for b in range(s):
+            if (item_set[k] >> b) & 1:
+                into[1, b] |= 1 << item_node[k]
+    for way in range(2):
+        seen = 1
+        fresh = 1
+        while fresh:
+            reached = 0
+            for b in range(s):
+                if (fresh >> b) & 1:
+                    reached |= into[way, b]
+            fresh = reached & ~seen
+            seen |= reached
+        if seen != (1 << s) - 1:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def local_cuts(words, mass, offsets, subsets, least, tables):  # type: ignore[no-untyped-def]
+    """Look for a cut violated by more than ``least`` over each subset of nodes.
+
+    Columns ``offsets[i]`` to ``offsets[i + 1]`` are those of node i. Returns by how much each subset's cut is violated,
+    0 for none; ``tables[q, T * s + i]`` are the coefficients of subset q.
+    """
+    count, s = subsets.shape
+    violation = np.zeros(count)
+    for q in range(count):
+        subset = subsets[q]
+        table = tables[q]
+        table[:] = 0.0
+        for a in range(s):
+            for k in range(offsets[subset[a]], offsets[subset[a] + 1]):
+                table[_inside(words[k], subset) * s + a] += mass[k]
+        items = s + np.flatnonzero(table[s:] > PIVOT_TOLERANCE)
+        item_node = items % s
+        item_set = items // s
+        if not _is_one_component(s, item_node, item_set):
+            continue
+        coefficient = np.empty(items.shape[0])
+        weight = cover(s, item_node, item_set, table[items], 1.0 + least, coefficient)
+        if weight > 1.0 + least:
+            table[:] = 0.0
+            table[items] = coefficient
+            lift(s, table)
+            violation[q] = weight - 1.0
+    return violation
+
+
+@njit(cache=True, nogil=True)
+def grow_subsets(arcs, noise, seeds, size, subsets):  # type: ignore[no-untyped-def]
+    """Grow a subset from the two ends of each seed; fill a row each in the order of growth.
+
+    ``arcs[i, j]`` is the mass of columns of i with parent j. The node that comes next has most mass to and from the
+    subset, arcs both ways counted once more; ``noise[q]`` are factors for each node. Returns how many rows are full.
+    """
+    n = arcs.shape[0]
+    into = np.empty(n)
+    out = np.empty(n)
+    count = 0
+    for q in range(seeds.shape[0]):
+        into[:] = 0.0
+        out[:] = 0.0
+        left = np.ones(n, dtype=np.bool_)
+        for k in range(size):
+            if k < 2:
+                chosen = seeds[q, k]
+            else:
+                chosen = -1
+                top = 1e-9
+                for j in range(n):
+                    value = noise[q, j] * (into[j] + out[j] + min(into[j], out[j]))
+                    if left[j] and value > top:
+                        top = value
+                        chosen = j
+                if chosen < 0:
+                    break
+            subsets[count, k] = chosen
+            left[chosen] = False
+            into += arcs[chosen]
+            out += arcs[:, chosen]
+            if k == size - 1:
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def cut_row(words, offsets, subset, table, coefficient):  # type: ignore[no-untyped-def]
+    """Fill ``coefficient`` with those of a cut for all columns."""
+    s = subset.shape[0]
+    coefficient[:] = 0.0
+    for a in range(s):
+        for k in range(offsets[subset[a]], offsets[subset[a] + 1]):
+            coefficient[k] = table[_inside(words[k], subset) * s + a]
+
+
+@njit(cache=True, nogil=True)
+def arc_mass(node, words, mass, arcs):  # type: ignore[no-untyped-def]
+    """Add the mass of columns of i with parent j to ``arcs[i, j]``."""
+    for k in range(node.shape[0]):
+        for j in range(arcs.shape[0]):
+            if _has(words[k], j):
+                arcs[node[k], j] += mass[k]

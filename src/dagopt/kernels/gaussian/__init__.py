@@ -1,0 +1,1 @@
+"""Log-determinants of sub-matrices, and the minimum-norm point over them."""

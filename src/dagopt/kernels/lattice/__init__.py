@@ -1,0 +1,1 @@
+"""Tables over all subsets of the nodes."""

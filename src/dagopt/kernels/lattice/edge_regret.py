@@ -1,0 +1,207 @@
+"""The best DAG with each edge and without it, over the lattice of subsets; a set is the bits of an integer.
+
+``opt[S]`` is the best score of a DAG over S (``kernels/lattice/subsets.py``) and ``rest[S]`` the most that the variables
+outside S add when those of S come before them:
+
+    rest[V] = 0,    rest[S] = max over i outside S of best_i[S] + rest[S + i].
+
+So ``local(i, J) + max over S ⊇ J without i of opt[S] + rest[S + i]`` is the best score of a DAG in which i has exactly
+the parents J. The maximum over supersets is one over subsets of complements: in that table, an entry is the complement
+of its place. Tables of a node leave its own bit out.
+
+In a DAG that does not join i and x one of the two comes first. With x before i the best score is the maximum over J
+without x of ``local(i, J)`` and the same maximum over the S ⊇ J + x; the other order has its figure at the other node.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from dagopt.kernels.lattice.pools import _table
+from dagopt.kernels.lattice.subsets import _close_bits, _larger, _ones, _with_gap, _without
+
+
+@njit(cache=True, nogil=True)
+def _sources_one_by_one(best, begin, here):  # type: ignore[no-untyped-def]
+    """Finish the places from ``begin`` in falling order; each waits only for larger ones."""
+    for s in range(here.shape[0] - 2, -1, -1):
+        i = 0
+        while (1 << i) < here.shape[0]:
+            if not (s >> i) & 1:
+                here[s] = _larger(here[s + (1 << i)] + best[i, _without(begin + s, i)], here[s])
+            i += 1
+
+
+@njit(cache=True, nogil=True)
+def _raise_by(here, later, scores):  # type: ignore[no-untyped-def]
+    """Raise a run by one node that comes next."""
+    for k in range(here.shape[0]):
+        value = later[k] + scores[k]
+        here[k] = value if value > here[k] else here[k]
+
+
+@njit(cache=True, nogil=True)
+def _sources_of_eight(best, begin, v):  # type: ignore[no-untyped-def]
+    """Finish eight places by the nodes among their three lowest bits that come next."""
+    a = best[0, begin >> 1 : (begin >> 1) + 4]  # node 0 after 0, 2, 4, 6
+    b = best[1, begin >> 1 : (begin >> 1) + 4]  # node 1 after 0, 1, 4, 5
+    c = best[2, begin >> 1 : (begin >> 1) + 4]  # node 2 after 0, 1, 2, 3
+    v[6] = _larger(v[7] + a[3], v[6])
+    v[5] = _larger(v[7] + b[3], v[5])
+    v[4] = _larger(v[5] + a[2], _larger(v[6] + b[2], v[4]))
+    v[3] = _larger(v[7] + c[3], v[3])
+    v[2] = _larger(v[3] + a[1], _larger(v[6] + c[2], v[2]))
+    v[1] = _larger(v[3] + b[1], _larger(v[5] + c[1], v[1]))
+    v[0] = _larger(v[1] + a[0], _larger(v[2] + b[0], _larger(v[4] + c[0], v[0])))
+
+
+@njit(cache=True, nogil=True)
+def sources(best, low_bits, block, rest, chunk_bits, chunks):  # type: ignore[no-untyped-def]
+    """Finish ``rest`` for the given chunks of a block; all chunks above them must be finished.
+
+    The twin of ``subset_lattice.sinks``: ``best[i]`` is the closed table of low node i, and ``rest`` comes with what
+    was pulled from other blocks.
+    """
+    length = 1 << chunk_bits
+    for t in chunks:
+        begin = t * length
+        here = rest[block + begin : block + begin + length]
+        for i in range(chunk_bits, low_bits):
+            if not (begin >> i) & 1:
+                more = block + begin + (1 << i)
+                at = _without(begin, i)
+                _raise_by(here, rest[more : more + length], best[i, at : at + length])
+        if chunk_bits < 3:
+            _sources_one_by_one(best, begin, here)
+            continue
+        for u in range(length - 8, -1, -8):
+            for i in range(3, chunk_bits):
+                if not (u >> i) & 1:
+                    more = u + (1 << i)
+                    at = _without(begin + u, i)
+                    _raise_by(here[u : u + 8], here[more : more + 8], best[i, at : at + 8])
+            _sources_of_eight(best, begin + u, here[u : u + 8])
+
+
+@njit(cache=True, nogil=True)
+def pull(scores, block, bit, rest, first, last):  # type: ignore[no-untyped-def]
+    """Raise ``rest`` of a block by letting a high node come next after every set here."""
+    here = rest[block + first : block + last]
+    _raise_by(here, rest[block + bit + first : block + bit + last], scores[first:last])
+
+
+@njit(cache=True, nogil=True)
+def blocks_back(masks, scores, offsets, low_bits, chosen, rest):  # type: ignore[no-untyped-def]
+    """Finish ``rest`` for the chosen blocks of a pool; all blocks that contain them must be finished.
+
+    The twin of ``pool_lattice.blocks``: candidate ``k`` of node ``i`` is ``masks[offsets[i] + k]`` with its score.
+    """
+    n = offsets.shape[0] - 1
+    size = 1 << low_bits
+    tables = np.empty((low_bits, max(size >> 1, 1)))
+    table = np.empty(size)
+    everything = np.zeros(1, dtype=np.int64)
+    for block in chosen:
+        base = block << low_bits
+        here = rest[base : base + size]
+        for b in range(low_bits, n):
+            if (block >> (b - low_bits)) & 1:
+                continue
+            own = slice(offsets[b], offsets[b + 1])
+            _table(masks[own], scores[own], low_bits, block, b, table)
+            more = base + (1 << b)
+            _raise_by(here, rest[more : more + size], table)
+        for i in range(low_bits):
+            own = slice(offsets[i], offsets[i + 1])
+            _table(masks[own], scores[own], low_bits, block, i, tables[i])
+        sources(tables, low_bits, base, rest, low_bits, everything)
+
+
+@njit(cache=True, nogil=True)
+def around(opt, rest, node, out, chunk_bits, first, last):  # type: ignore[no-untyped-def]
+    """Fill chunks of a table of complements with ``opt[S] + rest[S + i]``, closed within each chunk."""
+    length = 1 << chunk_bits
+    final = out.shape[0] - 1
+    for chunk in range(first, last):
+        for x in range(chunk * length, (chunk + 1) * length):
+            place = _with_gap(final - x, node)
+            out[x] = opt[place] + rest[place + (1 << node)]
+        _close_bits(out, chunk * length, chunk_bits)
+
+
+@njit(cache=True, nogil=True)
+def _raise_parents(found, first_bit, x, value):  # type: ignore[no-untyped-def]
+    """Raise ``found`` by a score of the sets with the bits ``x`` from ``first_bit`` on."""
+    for b in range(first_bit, found.shape[1]):
+        without = 1 - ((x >> b) & 1)
+        found[without, b] = _larger(value, found[without, b])
+
+
+@njit(cache=True, nogil=True)
+def _raise_apart(found, chunk_bits, chunk, scores, above):  # type: ignore[no-untyped-def]
+    """Raise ``found[x]`` to the best score in which x comes before the node but is no parent of it.
+
+    ``scores`` are the local scores of the parent sets of a chunk.
+    """
+    length = 1 << chunk_bits
+    start = above.shape[0] - 1 - chunk * length
+    for b in range(chunk_bits):
+        bit = 1 << b
+        best = -np.inf
+        for first in range(0, length, 2 * bit):
+            for k in range(first, first + bit):
+                best = _larger(scores[k] + above[start - bit - k], best)
+        found[b] = _larger(best, found[b])
+    for b in range(chunk_bits, found.shape[0]):
+        if not ((chunk << chunk_bits) >> b) & 1:
+            best = -np.inf
+            for k in range(length):
+                best = _larger(scores[k] + above[start - (1 << b) - k], best)
+            found[b] = _larger(best, found[b])
+
+
+@njit(cache=True, nogil=True)
+def with_and_without(table, node, must, may, at_most, above, chunk_bits, first, last, found):  # type: ignore[no-untyped-def]
+    """Raise ``found[0, x]`` and ``found[1, x]`` to the best scores with and without each parent.
+
+    Over the sets J of the chunks ``first`` to ``last``; ``above`` is the closed table of ``around``. Places leave the
+    node's bit out. ``found[2, x]`` is raised to the best score with x before the node but not as its parent.
+    """
+    length = 1 << chunk_bits
+    final = above.shape[0] - 1
+    scores = np.empty(length)
+    values = np.empty(length)
+    no_limit = at_most >= found.shape[1]
+    for chunk in range(first, last):
+        for k in range(length):
+            x = chunk * length + k
+            mask = _with_gap(x, node)
+            scores[k] = -np.inf
+            if (mask & must) == must and (mask & ~may) == 0 and (no_limit or _ones(mask) <= at_most):
+                scores[k] = table[mask + (1 << node)] - table[mask]
+            values[k] = scores[k] + above[final - x]
+        _raise_apart(found[2], chunk_bits, chunk, scores, above)
+        half = length >> 1
+        for b in range(chunk_bits - 1, -1, -1):  # fold the chunk over its highest bit, then the next, to one number
+            lower, upper = -np.inf, -np.inf
+            for k in range(half):
+                lower = _larger(values[k], lower)
+                upper = _larger(values[half + k], upper)
+                values[k] = _larger(values[half + k], values[k])
+            found[0, b] = _larger(upper, found[0, b])
+            found[1, b] = _larger(lower, found[1, b])
+            half >>= 1
+        _raise_parents(found, chunk_bits, chunk * length, values[0])
+
+
+@njit(cache=True, nogil=True)
+def listed_with_and_without(masks, scores, node, above, found):  # type: ignore[no-untyped-def]
+    """Do what ``with_and_without`` does over listed parent sets."""
+    final = above.shape[0] - 1
+    for k in range(masks.shape[0]):
+        x = _without(masks[k], node)
+        _raise_parents(found, 0, x, scores[k] + above[final - x])
+        for b in range(found.shape[1]):
+            if not (x >> b) & 1:
+                found[2, b] = _larger(scores[k] + above[final - x - (1 << b)], found[2, b])

@@ -1,0 +1,73 @@
+"""The subset recursion over given candidate parent sets, with memory for one number a set.
+
+A block is all sets with the same high bits T. Its tables of best parents are made afresh from the candidates
+whose high bits lie in T, so nothing but ``opt`` is kept; and since a node is never its own parent, the table of
+a high node b in T serves the sets without b as well. Blocks with equally many high bits do not depend on
+each other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from dagopt.kernels.lattice.subsets import _close_bits, _without, sinks
+
+
+@njit(cache=True, nogil=True)
+def _table(masks, scores, low_bits, block, node, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with the best candidate inside the block and each place, a low node's own bit left out."""
+    low_node = node < low_bits
+    bits = low_bits - 1 if low_node else low_bits
+    places = (1 << low_bits) - 1
+    for x in range(1 << bits):
+        out[x] = -np.inf
+    for k in range(masks.shape[0]):
+        if (masks[k] >> low_bits) & ~block:
+            continue
+        x = masks[k] & places
+        if low_node:
+            x = _without(x, node)
+        if scores[k] > out[x]:
+            out[x] = scores[k]
+    _close_bits(out, 0, bits)
+
+
+@njit(cache=True, nogil=True)
+def blocks(masks, scores, offsets, low_bits, chosen, opt):  # type: ignore[no-untyped-def]
+    """Finish ``opt`` for the chosen blocks; all blocks inside them must be finished.
+
+    Candidate ``k`` of node ``i`` is ``masks[offsets[i] + k]`` with its score.
+    """
+    n = offsets.shape[0] - 1
+    size = 1 << low_bits
+    tables = np.empty((low_bits, max(size >> 1, 1)))
+    table = np.empty(size)
+    everything = np.zeros(1, dtype=np.int64)
+    for block in chosen:
+        base = block << low_bits
+        here = opt[base : base + size]
+        for b in range(low_bits, n):
+            if not (block >> (b - low_bits)) & 1:
+                continue
+            _table(masks[offsets[b] : offsets[b + 1]], scores[offsets[b] : offsets[b + 1]], low_bits, block, b, table)
+            before = opt[base - (1 << b) : base - (1 << b) + size]
+            for x in range(size):
+                value = before[x] + table[x]
+                here[x] = value if value > here[x] else here[x]
+        for i in range(low_bits):
+            own = slice(offsets[i], offsets[i + 1])
+            _table(masks[own], scores[own], low_bits, block, i, tables[i])
+        sinks(tables, low_bits, base, opt, low_bits, everything)
+
+
+@njit(cache=True, nogil=True)
+def best_candidate(masks, scores, inside):  # type: ignore[no-untyped-def]
+    """Return the place of the best candidate inside a set, the first of equals, or -1."""
+    best = -np.inf
+    chosen = -1
+    for k in range(masks.shape[0]):
+        if (masks[k] & ~inside) == 0 and scores[k] > best:
+            best = scores[k]
+            chosen = k
+    return chosen

@@ -1,0 +1,1 @@
+"""Search over orders of the nodes."""

@@ -1,0 +1,195 @@
+"""Local scores of a node with one parent more or one less, for scores made of counts.
+
+``counts`` is a tuple: codes, arity, weights, clogc, ess, rate, information, bits, starts. A score is a difference of
+two joints of ``kernels/counts/counting.py``, less ``rate * (a_i - 1)`` times the product of the arities of the parents.
+``information[j]`` is N times the entropy of column j: no parent tells more than that. ``bits[starts[j] + l]`` has a bit
+for each row of the data, set where column j has level l: a small table is counted by the bits that two levels share, a
+large one row by row.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+
+from dagopt.kernels.counts import counting
+
+FEW_CELLS = 1 << 10  # of a contingency table that is kept whole even for fewer rows
+WORDS_A_ROW = 3  # counted by bits in the time that one row takes
+
+
+@intrinsic
+def _ones(context, word):  # type: ignore[no-untyped-def]
+    """Return the number of ones of a word."""
+
+    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), code
+
+
+@njit(cache=True, nogil=True)
+def local_score(counts, v, parents):  # type: ignore[no-untyped-def]
+    """Return the score of v with these parents."""
+    codes, arity, weights, clogc, ess, rate, _, _, _ = counts
+    cells = np.empty(codes.shape[1], dtype=np.int64)
+    without, together, product = counting.joints(codes, arity, weights, clogc, ess, v, parents, cells)
+    return together - without - _cost(arity, rate, v, product)
+
+
+@njit(cache=True, nogil=True)
+def removals(counts, v, parents, values):  # type: ignore[no-untyped-def]
+    """Fill ``values[k]`` with the score of v with all parents but the k-th."""
+    rest = parents[1:].copy()
+    for k in range(parents.shape[0]):
+        values[k] = local_score(counts, v, rest)
+        if k < rest.shape[0]:
+            rest[k] = parents[k]
+
+
+@njit(cache=True, nogil=True)
+def additions(counts, v, parents, candidates, enough, values):  # type: ignore[no-untyped-def]
+    """Fill ``values[k]`` with the score of v with ``candidates[k]`` in addition; return it with the parents alone.
+
+    A candidate that is a parent, or that does not raise the score by ``enough``, has -inf.
+    """
+    codes, arity, weights, clogc, ess, rate, information, bits, starts = counts
+    rows = codes.shape[1]
+    cells = np.zeros(rows, dtype=np.int64)
+    span = 1
+    product = 1.0
+    for y in parents:
+        span = counting.refine(cells, span, codes[y], arity[y])
+        product *= arity[y]
+    occurring = counting.renumber(cells, span)
+    span = counting.refine(cells, occurring, codes[v], arity[v])
+    product = min(product, counting.LARGEST_PRODUCT)
+    without, together = counting.two_sums(cells, span, arity[v], weights, clogc, ess, product * arity[v])
+    own = together - without - _cost(arity, rate, v, product)
+    values[:] = -np.inf
+    if ess > 0.0 and -occurring * math.log(arity[v]) <= own + enough:
+        return own
+    words = bits.shape[1]
+    by_bits = 0 < span * words <= WORDS_A_ROW * rows
+    masks = _masks(bits, starts, arity, parents, v) if by_bits else np.empty((0, 0), dtype=np.uint64)
+    totals = np.array([_shared(mask, mask) for mask in masks])
+    split = np.empty(rows, dtype=np.int64)
+    for k in range(candidates.shape[0]):
+        x = candidates[k]
+        larger = min(product * arity[x], counting.LARGEST_PRODUCT)
+        cost = _cost(arity, rate, v, larger)
+        if ess == 0.0 and min(together - without + information[x], 0.0) - cost <= own + enough:
+            continue
+        if _has(parents, x):
+            continue
+        if by_bits and masks.shape[0] * (arity[x] - 1) * words <= WORDS_A_ROW * rows:
+            table = _table_by_bits(masks, totals, bits[starts[x] : starts[x] + arity[x]])
+            coarse, fine = _sums(table, arity[v], clogc, ess, larger)
+        elif span * arity[x] <= max(2 * rows, FEW_CELLS):
+            table = _table_by_rows(cells, span, codes[x], arity[x], weights)
+            coarse, fine = _sums(table, arity[v], clogc, ess, larger)
+        else:
+            for r in range(rows):
+                split[r] = cells[r] // arity[v]
+            finer = counting.refine(split, span // arity[v], codes[x], arity[x])
+            finer = counting.refine(split, finer, codes[v], arity[v])
+            coarse, fine = counting.two_sums(split, finer, arity[v], weights, clogc, ess, larger * arity[v])
+        if fine - coarse - cost > own + enough:
+            values[k] = fine - coarse - cost
+    return own
+
+
+@njit(cache=True, nogil=True)
+def _has(parents, x):  # type: ignore[no-untyped-def]
+    for y in parents:  # noqa: SIM110
+        if y == x:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _cost(arity, rate, v, product):  # type: ignore[no-untyped-def]
+    return rate * (arity[v] - 1) * min(product, counting.LARGEST_PRODUCT)
+
+
+@njit(cache=True, nogil=True)
+def _shared(one, other):  # type: ignore[no-untyped-def]
+    """Return how many rows two rows of bits have in common."""
+    total = np.uint64(0)
+    for w in range(one.shape[0]):
+        total += _ones(one[w] & other[w])  # type: ignore[call-arg]
+    return np.int64(total)
+
+
+@njit(cache=True, nogil=True)
+def _masks(bits, starts, arity, parents, v):  # type: ignore[no-untyped-def]
+    """Return the rows of every configuration of the parents that occurs, split by the level of v, as bits."""
+    words = bits.shape[1]
+    found = np.full((1, words), ~np.uint64(0), dtype=np.uint64)
+    for y in parents:
+        finer = np.empty((found.shape[0] * arity[y], words), dtype=np.uint64)
+        kept = 0
+        for i in range(found.shape[0]):
+            for level in range(starts[y], starts[y] + arity[y]):
+                occurs = np.uint64(0)
+                for w in range(words):
+                    finer[kept, w] = found[i, w] & bits[level, w]
+                    occurs |= finer[kept, w]
+                if occurs:
+                    kept += 1
+        found = finer[:kept]
+    masks = np.empty((found.shape[0] * arity[v], words), dtype=np.uint64)
+    for i in range(found.shape[0]):
+        for level in range(arity[v]):
+            for w in range(words):
+                masks[i * arity[v] + level, w] = found[i, w] & bits[starts[v] + level, w]
+    return masks
+
+
+@njit(cache=True, nogil=True)
+def _table_by_bits(masks, totals, levels):  # type: ignore[no-untyped-def]
+    """Return how many rows of each mask have each level; the last level has those that are left."""
+    table = np.zeros((masks.shape[0], levels.shape[0]), dtype=np.int64)
+    last = levels.shape[0] - 1
+    for i in range(masks.shape[0]):
+        left = totals[i]
+        for level in range(last):
+            if left == 0:
+                break
+            table[i, level] = _shared(masks[i], levels[level])
+            left -= table[i, level]
+        table[i, last] = left
+    return table
+
+
+@njit(cache=True, nogil=True)
+def _table_by_rows(cells, span, code, arity, weights):  # type: ignore[no-untyped-def]
+    """Return the weight of every cell and level; two tables take turns, so that no sum waits for the one before."""
+    rows = cells.shape[0]
+    table = np.zeros((2, span, arity), dtype=np.int64)
+    for r in range(0, rows - 1, 2):
+        table[0, cells[r], code[r]] += weights[r]
+        table[1, cells[r + 1], code[r + 1]] += weights[r + 1]
+    if rows % 2:
+        table[0, cells[rows - 1], code[rows - 1]] += weights[rows - 1]
+    return table[0] + table[1]
+
+
+@njit(cache=True, nogil=True)
+def _sums(table, own_arity, clogc, ess, product):  # type: ignore[no-untyped-def]
+    """Return the joints of J + x and of J + x + v from the counts of (J + v, x), v the lowest digit of the first."""
+    prior = ess / min(product * own_arity, counting.LARGEST_PRODUCT)
+    coarse_prior = ess / product
+    coarse = 0.0
+    fine = 0.0
+    for first in range(0, table.shape[0], own_arity):
+        for x in range(table.shape[1]):
+            total = 0
+            for row in range(first, first + own_arity):
+                total += table[row, x]
+                fine += counting.term(table[row, x], clogc, ess, prior)
+            coarse += counting.term(total, clogc, ess, coarse_prior)
+    return coarse, fine

@@ -1,0 +1,260 @@
+"""Growth trees: the parents that growing and shrinking finds for a node among any set of allowed columns.
+
+Growing takes the best addition while one helps, shrinking the best removal while one helps, and so on until neither
+does. What is best next depends only on the parents so far and on which columns are allowed, so every node of the graph
+has a tree of parent sets: each set has the list of all additions that help, from the best down, and the walk takes the
+first that is allowed. A set that no allowed addition improves is shrunk; if that changes it, the walk goes on from the
+smaller set. Lists are made when a walk first comes to a set, and then serve all walks.
+
+``score`` is the tuple of ``order_logdet.py`` or of ``order_counts.py``.
+
+A walk leaves marks: which columns it took, and which it would have taken had they been allowed (those that stand before
+the one taken in a list, and all of the last list). As long as no such column becomes allowed, and none that was taken
+is lost, the walk ends where it did.
+
+``trees`` is a tuple: roots (the tree of each node, or -1), a row of ``nodes`` for each set (columns below), its
+``values`` (the local score), ``lists`` and ``children`` (the additions, and the set each leads to), and ``used``: sets
+and list entries in use, lists that may still be made, and how often all was forgotten because there was no room.
+Columns of ``nodes``: the last addition VAR (-1: the set begins a tree), the set before UP, the list FIRST and COUNT
+(-1: not made), the smaller set JUMP, the number of parents SIZE, and where a tree begins its members BASE and BASE_SIZE
+in ``lists``.
+
+``given`` is what is allowed: own, counts, must, most, where ``own[v, :counts[v]]`` are the candidates of v,
+``must[v, u]`` says that u is a required parent of v, and ``most[v]`` is the largest number of parents.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from dagopt.kernels.orders import scores
+
+ENOUGH = 1e-7  # a gain below this is no gain
+SORTED_BY_INSERTION = 16  # entries of a list, before they are merged
+VAR, UP, FIRST, COUNT, JUMP, SIZE, BASE, BASE_SIZE = range(8)
+COLUMNS = 8
+SETS, ENTRIES, BUDGET, FORGOTTEN = range(4)
+UNKNOWN, NONE = -2, -1
+
+
+@njit(cache=True, nogil=True)
+def walk(given, score, trees, v, rank, limit, marks, column, stamp):  # type: ignore[no-untyped-def]
+    """Return the set that growing and shrinking ends with among candidates of rank below ``limit``.
+
+    ``marks[x, column]`` becomes ``stamp`` for every x that was taken and ``-stamp`` for those that would have been;
+    a stamp of 0 leaves no marks. Returns -1 when a list had to be made and ``used[BUDGET]`` is spent; the lists that
+    were made are kept, so that the next walk comes further.
+    """
+    roots, nodes, _, lists, children, used = trees
+    k = roots[v]
+    while True:
+        if k < 0 or nodes[k, COUNT] < 0:
+            if used[BUDGET] <= 0:
+                return -1
+            if _makes_room(trees, score) or k < 0:
+                k = _plant(given, trees, v)
+            _list_additions(given, score, trees, v, k)
+        taken = -1
+        for e in range(nodes[k, FIRST], nodes[k, FIRST] + nodes[k, COUNT]):
+            x = lists[e]
+            if rank[x] < limit:
+                taken = e
+                break
+            if stamp > 0 and marks[x, column] != stamp:
+                marks[x, column] = -stamp
+        if taken >= 0:
+            if stamp > 0:
+                marks[lists[taken], column] = stamp
+            if children[taken] < 0:
+                if used[SETS] == nodes.shape[0]:
+                    _forget(trees, score)
+                    k = -1
+                    continue
+                children[taken] = _add_set(nodes, used, np.int64(lists[taken]), k, nodes[k, SIZE] + 1)
+            k = children[taken]
+            continue
+        if nodes[k, JUMP] == UNKNOWN:
+            if used[BUDGET] <= 0:
+                return -1
+            if _makes_room(trees, score):
+                k = -1
+                continue
+            nodes[k, JUMP] = _shrunk(given, score, trees, v, k)
+        if nodes[k, JUMP] == NONE:
+            return k
+        k = nodes[k, JUMP]
+
+
+@njit(cache=True, nogil=True)
+def _makes_room(trees, score):  # type: ignore[no-untyped-def]
+    """Spend one of the budget; forget all if there is no room for one more list, and say so."""
+    roots, nodes, _, lists, _, used = trees
+    used[BUDGET] -= 1
+    if used[SETS] + 2 <= nodes.shape[0] and used[ENTRIES] + 2 * roots.shape[0] <= lists.shape[0]:
+        return False
+    _forget(trees, score)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def members(trees, k, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with the parents of a set in increasing order; return how many there are."""
+    nodes, lists = trees[1], trees[3]
+    size = 0
+    while nodes[k, VAR] >= 0:
+        out[size] = nodes[k, VAR]
+        size += 1
+        k = nodes[k, UP]
+    for e in range(nodes[k, BASE], nodes[k, BASE] + nodes[k, BASE_SIZE]):
+        out[size] = lists[e]
+        size += 1
+    for i in range(1, size):
+        x = out[i]
+        j = i
+        while j > 0 and out[j - 1] > x:
+            out[j] = out[j - 1]
+            j -= 1
+        out[j] = x
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _add_set(nodes, used, var, up, size):  # type: ignore[no-untyped-def]
+    k = used[SETS]
+    used[SETS] += 1
+    nodes[k, VAR] = var
+    nodes[k, UP] = up
+    nodes[k, FIRST] = 0
+    nodes[k, COUNT] = -1
+    nodes[k, JUMP] = UNKNOWN
+    nodes[k, SIZE] = size
+    nodes[k, BASE] = 0
+    nodes[k, BASE_SIZE] = 0
+    return k
+
+
+@njit(cache=True, nogil=True)
+def _begin(trees, parents, up):  # type: ignore[no-untyped-def]
+    """Add a set that begins a tree."""
+    _, nodes, _, lists, _, used = trees
+    size = parents.shape[0]
+    k = _add_set(nodes, used, np.int64(-1), up, np.int64(size))
+    nodes[k, BASE] = used[ENTRIES]
+    nodes[k, BASE_SIZE] = size
+    lists[used[ENTRIES] : used[ENTRIES] + size] = parents
+    used[ENTRIES] += size
+    return k
+
+
+@njit(cache=True, nogil=True)
+def _plant(given, trees, v):  # type: ignore[no-untyped-def]
+    """Begin the tree of v at its required parents."""
+    roots = trees[0]
+    if roots[v] < 0:
+        roots[v] = _begin(trees, np.flatnonzero(given[2][v]), np.int64(-1))
+    return roots[v]
+
+
+@njit(cache=True, nogil=True)
+def _forget(trees, score):  # type: ignore[no-untyped-def]
+    roots, _, _, _, _, used = trees
+    roots[:] = -1
+    used[SETS] = 0
+    used[ENTRIES] = 0
+    used[FORGOTTEN] += 1
+    scores.forget(score)
+
+
+@njit(cache=True, nogil=True)
+def _list_additions(given, score, trees, v, k):  # type: ignore[no-untyped-def]
+    """Score a set, and list the additions that help from the best down, equal ones in the order of the candidates."""
+    own, sizes, _, most = given
+    _, nodes, values, lists, children, used = trees
+    m = sizes[v]
+    candidates = own[v, :m]
+    keys = np.empty(m)
+    parents = np.empty(nodes[k, SIZE], dtype=np.int64)
+    members(trees, k, parents)
+    last = nodes[k, VAR]
+    before = nodes[k, UP] if last >= 0 else np.int64(-1)
+    values[k] = scores.additions(score, v, parents, candidates, k, before, last, ENOUGH, keys)
+    first = used[ENTRIES]
+    found = 0
+    if nodes[k, SIZE] < most[v]:
+        for c in range(m):
+            if keys[c] > -np.inf:
+                keys[found] = keys[c]
+                lists[first + found] = candidates[c]
+                children[first + found] = -1
+                found += 1
+    _sort_down(keys[:found], lists[first : first + found])
+    nodes[k, FIRST] = first
+    nodes[k, COUNT] = found
+    used[ENTRIES] += found
+
+
+@njit(cache=True, nogil=True)
+def _sort_down(keys, entries):  # type: ignore[no-untyped-def]
+    """Sort entries by decreasing keys, equal ones as they were: short runs by insertion, then merged."""
+    size = keys.shape[0]
+    for first in range(0, size, SORTED_BY_INSERTION):
+        for i in range(first + 1, min(first + SORTED_BY_INSERTION, size)):
+            key = keys[i]
+            entry = entries[i]
+            j = i
+            while j > first and keys[j - 1] < key:
+                keys[j] = keys[j - 1]
+                entries[j] = entries[j - 1]
+                j -= 1
+            keys[j] = key
+            entries[j] = entry
+    if size <= SORTED_BY_INSERTION:
+        return
+    other_keys = np.empty_like(keys)
+    other_entries = np.empty_like(entries)
+    width = SORTED_BY_INSERTION
+    while width < size:
+        for first in range(0, size, 2 * width):
+            i = first
+            j = min(first + width, size)
+            middle = j
+            last = min(first + 2 * width, size)
+            for at in range(first, last):
+                if i < middle and (j == last or keys[i] >= keys[j]):
+                    other_keys[at] = keys[i]
+                    other_entries[at] = entries[i]
+                    i += 1
+                else:
+                    other_keys[at] = keys[j]
+                    other_entries[at] = entries[j]
+                    j += 1
+        for at in range(size):
+            keys[at] = other_keys[at]
+            entries[at] = other_entries[at]
+        width *= 2
+
+
+@njit(cache=True, nogil=True)
+def _shrunk(given, score, trees, v, k):  # type: ignore[no-untyped-def]
+    """Make the best removal while one helps; return the smaller set, or NONE if none helps."""
+    must = given[2]
+    nodes, values = trees[1], trees[2]
+    size = nodes[k, SIZE]
+    parents = np.empty(size, dtype=np.int64)
+    members(trees, k, parents)
+    best = values[k]
+    without = np.empty(size)
+    while size > 0:
+        scores.removals(score, v, parents[:size], without)
+        place = -1
+        for b in range(size):
+            if not must[v, parents[b]] and without[b] > best + ENOUGH:
+                best = without[b]
+                place = b
+        if place < 0:
+            break
+        for b in range(place, size - 1):
+            parents[b] = parents[b + 1]
+        size -= 1
+    return _begin(trees, parents[:size], k) if size < nodes[k, SIZE] else NONE

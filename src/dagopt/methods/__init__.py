@@ -1,0 +1,1 @@
+"""The methods: each is a function from a problem to a result."""

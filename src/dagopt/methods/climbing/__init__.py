@@ -1,0 +1,1 @@
+"""Hill climbing and tabu search over DAGs."""

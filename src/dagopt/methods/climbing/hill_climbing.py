@@ -1,0 +1,192 @@
+"""Hill climbing over DAGs: the best of all additions, deletions and reversals of an edge, until none helps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dagopt.deadline import Deadline, StopReason
+from dagopt.errors import checked_whole
+from dagopt.methods.climbing.moves import KINDS, Move, MovingDag
+from dagopt.methods.start import start_dag
+from dagopt.problem import Problem
+from dagopt.progress import Progress
+from dagopt.result import Result
+
+__all__ = ["SearchLog", "checked_climb", "climb", "solve_hc", "start_dag", "with_restarts"]
+
+SHOW_EVERY = 10  # moves between two reports of progress
+
+Trace = list[tuple[int, str, str, str, float, float]]
+
+
+@dataclass
+class SearchLog:
+    """What a search over DAGs tells while it runs, and what it leaves behind.
+
+    Attributes
+    ----------
+    phase : str
+        What the search is called on screen.
+    names : sequence of str
+        The nodes, in name order.
+    progress : Progress
+        Where it is shown.
+    n_rounds : int
+        Climbs that are planned; with one, no fraction of the work is known.
+    round : int
+        The climb under way, from 0.
+    rows : list
+        The moves made.
+    reason : str or None
+        Why the search was stopped before its end.
+    """
+
+    phase: str
+    names: list[str]
+    progress: Progress
+    n_rounds: int = 1
+    round: int = 0
+    rows: Trace = field(default_factory=list)
+    reason: StopReason | None = None
+
+    def stops(self, deadline: Deadline) -> bool:
+        """Say whether to stop now, and keep why."""
+        self.reason = self.reason or deadline.reason
+        return self.reason is not None
+
+    def add(self, move: Move, score: float, *, why: str = "") -> None:
+        """Keep a move, and show it now and then."""
+        kind = f"{why}{KINDS[move.kind]}"
+        self.rows.append((self.round, kind, self.names[move.tail], self.names[move.head], move.gain, score))
+        if len(self.rows) % SHOW_EVERY == 0:
+            self.show(score)
+
+    def show(self, score: float) -> None:
+        """Show how far the search is."""
+        share = self.round / self.n_rounds if self.n_rounds > 1 else None
+        self.progress.update(self.phase, share, score=score, moves=len(self.rows))
+
+    def frame(self) -> pd.DataFrame:
+        """Return the moves, a row each."""
+        return pd.DataFrame(self.rows, columns=["round", "move", "from", "to", "gain", "score"])
+
+
+def solve_hc(
+    problem: Problem,
+    *,
+    deadline: Deadline,
+    progress: Progress,
+    start: Any = None,
+    restarts: int = 0,
+    perturb: int = 1,
+    random_state: int = 0,
+) -> Result:
+    """Climb from a DAG to a local optimum of the score, and again from perturbed optima.
+
+    Parameters
+    ----------
+    problem : Problem
+        Score and knowledge.
+    deadline : Deadline
+        When to stop.
+    progress : Progress
+        Where to tell how far the search is.
+    start : graph, optional
+        The DAG to start from, anything that ``as_graph`` takes; the required edges alone if not given.
+    restarts : int
+        Further climbs, each from the best DAG so far after ``perturb`` random moves.
+    perturb : int
+        Random legal moves before each restart.
+    random_state : int
+        Seed of the random moves.
+
+    Returns
+    -------
+    Result
+        With ``trace``, a row a move, and ``details``: ``moves``, ``restarts`` (made), ``best_round``.
+
+    Notes
+    -----
+    Each step takes the move with the largest gain. Gains within 1e-12 of the score are taken as equal; of equal
+    moves an addition goes before a deletion before a reversal, and then the names of tail and head
+    decide, in alphabetical order with X2 before X10, so that the order of the columns does not matter.
+    """
+    climbing = checked_climb(restarts, perturb, random_state)
+    return with_restarts(problem, climb, "hc", deadline, progress, start=start, **climbing)
+
+
+def climb(dag: MovingDag, deadline: Deadline, log: SearchLog) -> tuple[NDArray[np.int8], float]:
+    """Make the best move until none gains; return the DAG, in name order, and its score."""
+    while (move := dag.best_move()) is not None and not log.stops(deadline):
+        dag.apply(move)
+        log.add(move, dag.score)
+    return dag.adjacency.copy(), dag.score
+
+
+def with_restarts(
+    problem: Problem,
+    search: Any,
+    method: Literal["hc", "tabu", "mmhc"],
+    deadline: Deadline,
+    progress: Progress,
+    *,
+    start: Any = None,
+    restarts: int = 0,
+    perturb: int = 1,
+    seed: int = 0,
+    may: NDArray[np.bool_] | None = None,
+    **options: Any,
+) -> Result:
+    """Run ``search(dag, deadline, log, **options)`` from the start, then from perturbed best DAGs."""
+    dag = MovingDag(problem, may)
+    log = SearchLog(_PHASES[method], [problem.names[j] for j in dag.order], progress, n_rounds=restarts + 1)
+    best = dag.in_names(start_dag(problem, start))
+    best_score, best_round = -np.inf, 0
+    rng = np.random.default_rng(seed)
+    for log.round in range(restarts + 1):
+        if log.stops(deadline) or not dag.load(best, deadline):
+            log.stops(deadline)
+            break
+        if log.round > 0:
+            _shake(dag, perturb, rng, log)
+        found, score = search(dag, deadline, log, **options)
+        if score > best_score + dag.tolerance:
+            best, best_score, best_round = found, score, log.round
+    adjacency = dag.in_columns(best)
+    score = problem.score.total(adjacency)
+    log.show(score)
+    return Result(
+        names=problem.names,
+        adjacency=adjacency,
+        score=score,
+        status=log.reason or "converged",
+        method=method,
+        score_label=problem.score.label,
+        trace=log.frame(),
+        details={"moves": len(log.rows), "restarts": log.round, "best_round": best_round},
+    )
+
+
+_PHASES = {"hc": "hill climbing", "tabu": "tabu search", "mmhc": "hill climbing"}
+
+
+def _shake(dag: MovingDag, perturb: int, rng: np.random.Generator, log: SearchLog) -> None:
+    for _ in range(perturb):
+        move = dag.random_move(rng)
+        if move is not None:
+            dag.apply(move)
+            log.add(move, dag.score, why="random ")
+
+
+def checked_climb(restarts: int, perturb: int, random_state: int) -> dict[str, Any]:
+    """Return the options of the restarts by the names of ``with_restarts``, or raise the error that names one."""
+    return {
+        "restarts": checked_whole("restarts", restarts, 0),
+        "perturb": checked_whole("perturb", perturb, 1),
+        "seed": checked_whole("random_state", random_state, 0),
+    }

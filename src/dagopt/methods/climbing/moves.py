@@ -1,0 +1,178 @@
+"""A DAG that single-edge moves change, with the gain of every move at hand."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.deadline import Deadline
+from dagopt.kernels import climbing as kernels
+from dagopt.methods.names import name_order
+from dagopt.problem import Problem
+
+__all__ = ["ADD", "DELETE", "KINDS", "REVERSE", "Move", "MovingDag"]
+
+ADD, DELETE, REVERSE = kernels.ADD, kernels.DELETE, kernels.REVERSE
+KINDS = ("add", "delete", "reverse")
+
+RELATIVE_TOLERANCE = 1e-12  # of the score: gains closer than this are equal, smaller ones no gain
+LEAST_TOLERANCE = 1e-8
+FEW = 4  # with fewer than n / FEW possible parents only these are scored
+ATTEMPTS = 100  # draws of a random move before it is given up
+
+NO_MOVES = np.empty((0, 3), dtype=np.int64)
+
+
+class Move(NamedTuple):
+    """One change of a DAG: ``kind`` is ADD, DELETE or REVERSE of the edge tail → head."""
+
+    kind: int
+    tail: int
+    head: int
+    gain: float
+
+    @property
+    def switched(self) -> frozenset[tuple[int, int]]:
+        """The entries of the adjacency array that the move changes."""
+        if self.kind == REVERSE:
+            return frozenset({(self.tail, self.head), (self.head, self.tail)})
+        return frozenset({(self.tail, self.head)})
+
+
+class MovingDag:
+    """A DAG under search, always acyclic and always within the knowledge.
+
+    Nodes are numbered by the names of the columns (``name_order``), so that a rule "the first of equal
+    moves" does not depend on the order of the columns.
+
+    Parameters
+    ----------
+    problem : Problem
+        Score and knowledge.
+    may : bool array of shape (n, n), optional
+        Allowed edges, in column order, instead of those of the knowledge.
+
+    Attributes
+    ----------
+    adjacency : int8 array
+        The DAG, in name order.
+    local : array
+        The local score of each node.
+    gain : array of shape (n, n)
+        What switching each edge gains, see ``kernels.hill_climbing``; an edge that is not allowed has -inf.
+    """
+
+    def __init__(self, problem: Problem, may: NDArray[np.bool_] | None = None) -> None:
+        n = problem.n_nodes
+        knowledge = problem.knowledge
+        self.order = name_order(problem.names)
+        grid = np.ix_(self.order, self.order)
+        self._score = problem.score
+        self._must = np.ascontiguousarray(knowledge.must[grid])
+        self._may = np.ascontiguousarray((knowledge.may if may is None else may)[grid])
+        self._allowed = np.flatnonzero(self._may)
+        self._at_most = knowledge.at_most[self.order]
+        self._rank = np.argsort(self.order)
+        self.adjacency = np.zeros((n, n), dtype=np.int8)
+        self._reach = np.zeros((n, n), dtype=np.int8)
+        self._room = self._at_most.copy()
+        self.gain = np.full((n, n), -np.inf)
+        self.local = np.full(n, np.nan)
+        self.tolerance = LEAST_TOLERANCE
+
+    @property
+    def score(self) -> float:
+        """The score of the DAG."""
+        return float(self.local.sum())
+
+    def in_columns(self, adjacency: NDArray[np.int8]) -> NDArray[np.int8]:
+        """Return an adjacency array in name order in the order of the columns."""
+        return np.ascontiguousarray(adjacency[np.ix_(self._rank, self._rank)])
+
+    def in_names(self, adjacency: NDArray[np.int8]) -> NDArray[np.int8]:
+        """Return an adjacency array in the order of the columns in name order."""
+        return np.ascontiguousarray(adjacency[np.ix_(self.order, self.order)])
+
+    def load(self, adjacency: NDArray[np.int8], deadline: Deadline) -> bool:
+        """Put another DAG (in name order) in place; only nodes with other parents are scored anew.
+
+        Returns
+        -------
+        bool
+            False where the deadline came first: the gains are then not known.
+        """
+        stale = (adjacency != self.adjacency).any(axis=0) | np.isnan(self.local)
+        self.adjacency = adjacency.copy()
+        self._room = self._at_most - adjacency.sum(axis=0, dtype=np.int64)
+        kernels.closure(self.adjacency, self._reach)
+        self.local[stale] = np.nan
+        for node in map(int, np.flatnonzero(stale)):
+            if deadline.reason:
+                return False
+            self._renew(node)
+        self.tolerance = max(LEAST_TOLERANCE, RELATIVE_TOLERANCE * abs(self.score))
+        return True
+
+    def best_move(self, least: float = 0.0, banned: NDArray[np.int64] = NO_MOVES) -> Move | None:
+        """Return the legal move that gains most, if it gains more than ``least``."""
+        kind, tail, head, gain = kernels.best_move(
+            self.gain,
+            self.adjacency,
+            self._reach,
+            self._must,
+            self._may,
+            self._room,
+            banned,
+            least,
+            self.tolerance,
+        )
+        return None if kind < 0 else Move(kind, tail, head, gain)
+
+    def random_move(self, rng: np.random.Generator) -> Move | None:
+        """Draw a legal move: an allowed edge at random, then what can be done with it; None if none was met."""
+        for _ in range(ATTEMPTS if len(self._allowed) else 0):
+            tail, head = divmod(int(self._allowed[rng.integers(len(self._allowed))]), len(self.adjacency))
+            kind = int(rng.integers(DELETE, REVERSE + 1)) if self.adjacency[tail, head] else ADD
+            if self.is_legal(kind, tail, head):
+                gain = self.gain[tail, head] + (self.gain[head, tail] if kind == REVERSE else 0.0)
+                return Move(kind, tail, head, float(gain))
+        return None
+
+    def is_legal(self, kind: int, tail: int, head: int) -> bool:
+        """Say whether a move leads to a DAG within the knowledge."""
+        legal = kernels.is_legal(self.adjacency, self._reach, self._must, self._may, self._room, kind, tail, head)
+        return bool(legal)
+
+    def apply(self, move: Move) -> None:
+        """Make a legal move and renew the gains of the nodes whose parents it changes."""
+        kind, tail, head, _ = move
+        self.adjacency[tail, head] ^= 1
+        if kind == REVERSE:
+            self.adjacency[head, tail] = 1
+        if kind == ADD:
+            kernels.extend_closure(self._reach, tail, head)
+        else:
+            kernels.closure(self.adjacency, self._reach)
+        for node in (head, tail) if kind == REVERSE else (head,):
+            self._room[node] = self._at_most[node] - self.adjacency[:, node].sum()
+            self._renew(node)
+
+    def _renew(self, node: int) -> None:
+        """Score a node with its parents and with every parent set that one switched edge gives it."""
+        column = int(self.order[node])
+        here = np.flatnonzero(self.adjacency[:, node])
+        parents = self.order[here]
+        self.local[node] = self._score.local(column, parents)
+        self.gain[:, node] = -np.inf
+        others = np.flatnonzero(self._may[:, node] & (self.adjacency[:, node] == 0))
+        if self._room[node] > 0 and len(others):
+            self.gain[others, node] = self._added(column, parents, self.order[others]) - self.local[node]
+        if len(here):
+            self.gain[here, node] = self._score.removals(column, parents)[parents] - self.local[node]
+
+    def _added(self, column: int, parents: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.floating]:
+        if FEW * len(others) >= len(self.order):
+            return self._score.additions(column, parents)[others]
+        return self._score.local_many([column] * len(others), [[*parents, other] for other in others])

@@ -1,0 +1,403 @@
+"""CG-DCA: column generation with DCA pricing, wired together (section 4 of the paper).
+
+``cg-dca-paper`` is the paper's method, every setting with its section. ``cg-dca`` joins it with order search: measured,
+the LP's duals lead the columns away from the best DAG, and an order search finds what they miss. Each addition is
+a switch of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.candidates.listing import candidate_pool
+from dagopt.candidates.pool import MOST_NODES, Pool
+from dagopt.data.table import ContinuousTable
+from dagopt.deadline import Deadline
+from dagopt.errors import InputError
+from dagopt.master.integer import IntegerSolution, make_integer_solver
+from dagopt.master.pool import Column, mask_of
+from dagopt.master.relaxation import MasterSolution, RestrictedMaster
+from dagopt.master.rounding import greedy_dag
+from dagopt.master.separation import FractionalSeparator
+from dagopt.methods.answer import scope_of, worth
+from dagopt.methods.climbing.hill_climbing import start_dag
+from dagopt.methods.column_generation.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from dagopt.methods.column_generation.loop import ColumnGeneration, first_columns
+from dagopt.methods.column_generation.options import Options
+from dagopt.methods.column_generation.trace import Trace
+from dagopt.methods.orders.search import Family, families
+from dagopt.methods.orders.solve import listable, order_incumbent
+from dagopt.pricing.base import Priced
+from dagopt.pricing.bound import lagrangian_bound
+from dagopt.pricing.dca import DcaPricer
+from dagopt.pricing.exhaustive import ExhaustivePricer
+from dagopt.pricing.listed import ListedPricer
+from dagopt.pricing.start_points import SWITCH_AT, make_start_point
+from dagopt.problem import Problem
+from dagopt.progress import NoProgress, Progress
+from dagopt.result import Result
+from dagopt.scores.gaussian import LogDetScore
+from dagopt.workers import Stopped, Workers
+
+__all__ = ["solve_cg_dca", "solve_cg_dca_paper"]
+
+Dag = NDArray[np.int8]
+
+MOST_BOUND_CANDIDATES = 15  # free candidates a node up to which all parent sets are priced at the end
+MOST_PRICED_NODES = 100  # beyond, one round of pricing takes longer than the order search that it is to help
+ROUNDING = 1e-10  # of a score, as a share of it
+BEFORE = {"restarts": 10, "kicks": 10}  # effort of the order search that comes first
+AGAIN = {"restarts": 1, "kicks": 3}  # and of those after an integer phase
+
+
+def solve_cg_dca(
+    problem: Problem,
+    *,
+    deadline: Deadline,
+    progress: Progress,
+    init: str = "hybrid",
+    switch_at: int = SWITCH_AT,
+    convex_step: str = "min-norm",
+    pricing: str = "auto",
+    integer_solver: str = "auto",
+    integer_seconds: float | None = 10.0,
+    order_start: bool = True,
+    order_again: bool = True,
+    price_incumbent: bool = True,
+    start_integer: bool = True,
+    epsilon: float = 1e-6,
+    tolerance: float = 1e-6,
+    max_passes: int | None = None,
+    max_columns: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    start: object = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+) -> Result:
+    """Run CG-DCA joined with order search; see ``Options`` for the options.
+
+    Parameters
+    ----------
+    problem : Problem
+        Any score with listed or exhaustive pricing, a penalised likelihood for DCA; and knowledge.
+    deadline, progress
+        The clock, and where to tell what happens.
+    init, switch_at, convex_step, pricing, epsilon, tolerance
+        How columns are priced; see ``Options``.
+    integer_solver, integer_seconds
+        How the integer phases are solved, and how long each may take.
+    order_start, order_again, price_incumbent, start_integer
+        What order search and incumbents add; see ``Options``.
+    max_passes, max_columns, random_state
+        See ``Options``.
+    n_jobs : int, optional
+        Threads of the order search and of listing; all cores for None and -1. The answer does not depend on it.
+    start : graph, optional
+        An allowed DAG; the answer is never worse.
+    checkpoint : path, optional
+        Where pool, clusters and incumbent are saved after every pass.
+    resume : bool
+        Continue from the checkpoint if it is there; the answer is that of a run never stopped.
+
+    Returns
+    -------
+    Result
+        With a bound only where all parent sets, or all up to a size, were priced at the end.
+    """
+    options = Options(
+        init, switch_at, convex_step, pricing, integer_solver, integer_seconds, order_start, order_again,
+        price_incumbent, start_integer, epsilon, tolerance, max_passes, max_columns, random_state,
+    )  # fmt: skip
+    run = _Run(problem, options, deadline, progress, checkpoint, n_jobs, start)
+    return run.result("cg-dca", resume)
+
+
+def solve_cg_dca_paper(
+    problem: Problem,
+    *,
+    deadline: Deadline,
+    progress: Progress,
+    integer_solver: str = "auto",
+    random_state: int = 0,
+    max_passes: int | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+) -> Result:
+    """Run the paper's method with its settings: hybrid start, switch at 50, Kelley.
+
+    Where the paper is silent, and where this differs, is listed in ``docs/algorithms.md``: several clusters are sought
+    before the exact separation, and tied start points are tried in several orders.
+
+    Every integer solver proves its DAG the best over the columns. They may still lead to different ends: branch and
+    cut also finds cluster rows on the way, which the LP then has.
+    """
+    options = Options(integer_solver=integer_solver, random_state=random_state, max_passes=max_passes)
+    return _Run(problem, options, deadline, progress, checkpoint).result("cg-dca-paper", resume)
+
+
+class _Run:
+    """One run: the parts of the loop, and what is told about it."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        options: Options,
+        deadline: Deadline,
+        progress: Progress,
+        checkpoint: str | Path | None,
+        n_jobs: int | None = None,
+        start: object = None,
+    ) -> None:
+        self.problem = problem
+        self.options = options
+        self.deadline = deadline
+        self.progress = progress
+        self.checkpoint = checkpoint
+        self.n_jobs = n_jobs
+        self.start = start
+        self.master = RestrictedMaster(problem.n_nodes)
+        self.trace = Trace(deadline, progress)
+        self.rng = np.random.default_rng(options.random_state)
+        self.incumbent: Dag | None = None
+        self.separator = FractionalSeparator()
+        self.start_point = make_start_point(options.init, options.switch_at)
+        self.integer_solver = make_integer_solver(options.integer_solver, problem.n_nodes)
+        self.notes = [f"integer master: {self.integer_solver.name}"]
+        self.first = first_columns(problem.score.local, problem.knowledge.must)  # line 2
+        self.master.add_columns(self.first)
+        self.pricer = self.make_pricer()
+
+    def make_pricer(self) -> DcaPricer | ListedPricer | ExhaustivePricer:
+        """Return the pricer that the options name."""
+        options, problem = self.options, self.problem
+        kind = options.pricing
+        if kind == "auto":
+            listed = not isinstance(problem.score, LogDetScore) and problem.n_nodes <= MOST_NODES
+            kind = "listed" if listed else "dca"
+        if kind == "dca":
+            return DcaPricer(problem, options.convex_step, options.epsilon, options.tolerance, self.rng)
+        if kind == "exhaustive":
+            return ExhaustivePricer(problem, options.tolerance)
+        knowledge, limit = listable(problem.knowledge)
+        if limit is not None:
+            self.notes.append(f"parent sets of size <= {limit} listed and priced; max_parents= sets the size")
+        try:
+            with Workers(self.deadline, self.progress, self.n_jobs) as workers:
+                return ListedPricer(candidate_pool(problem.score, knowledge, workers), knowledge, options.tolerance)
+        except Stopped:
+            masks = [[column.mask] for column in self.first]
+            pool = Pool.of(problem.names, masks, [[column.score] for column in self.first])
+            return ListedPricer(pool, knowledge, options.tolerance)
+
+    def identity(self) -> dict[str, Any]:
+        """Return what a checkpoint must agree on: data, score, knowledge and options."""
+        digest = hashlib.sha256()
+        table, knowledge = self.problem.table, self.problem.knowledge
+        arrays = [table.values] if isinstance(table, ContinuousTable) else [table.codes, table.weights]
+        for array in (*arrays, knowledge.must, knowledge.may, knowledge.at_most):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        options = asdict(self.options)
+        for limit in ("max_passes", "max_columns"):
+            options.pop(limit)
+        return {
+            "columns": list(self.problem.names),
+            "score": self.problem.score.label,
+            "data": digest.hexdigest(),
+            **options,
+        }
+
+    def restore(self, saved: Checkpoint) -> None:
+        """Continue where a checkpoint was taken."""
+        self.master.add_columns(saved.columns)
+        self.master.add_clusters(saved.clusters)
+        self.master.rebuild()
+        self.incumbent = saved.incumbent
+        self.trace.resume(saved.trace, saved.passes)
+        self.rng.bit_generator.state = saved.random_state
+        if self.incumbent is not None:
+            self.trace.best = self.problem.score.total(self.incumbent)
+
+    # --- the parts of the loop ---
+
+    def price(self, node: int, lp: MasterSolution) -> Priced:
+        with self.trace.timed("pricing"):
+            candidates = self.pricer.candidates(node)
+            start = self.start_point(node, candidates, self.master.pool, lp, self.rng)
+            priced = self.pricer.price(node, self.master, lp, start, self.deadline)
+            if self.options.price_incumbent and self.incumbent is not None and not (priced.columns or priced.exact):
+                parents = self.incumbent[candidates, node].astype(np.float64)
+                priced = self.pricer.price(node, self.master, lp, parents, self.deadline)
+            return priced
+
+    def separate(self, lp: MasterSolution) -> list[frozenset[int]]:
+        with self.trace.timed("separation"):
+            return self.separator.separate(self.master.pool, lp.values, self.deadline)
+
+    def solve_ip(self, last: Dag | None) -> IntegerSolution:
+        best = self.incumbent if self.options.start_integer else last
+        with self.trace.timed("integer"):
+            seconds = self.options.integer_seconds
+            clock = self.deadline if seconds is None else self.deadline.within(seconds)
+            found = self.integer_solver.solve(self.master.pool, self.master.clusters, best, clock)
+        if found.status == "time_limit" and self.deadline.reason is None:
+            found = replace(found, status="limit")
+        if self.options.start_integer and best is not None and not self._is_better(found.adjacency):
+            found = replace(found, adjacency=best)
+        elif self.options.order_again and found.adjacency is not None and self.deadline.reason is None:
+            with self.trace.timed("order"):
+                found = replace(found, adjacency=self.search_orders(found.adjacency, **AGAIN))
+        return found
+
+    def _is_better(self, dag: Dag | None) -> bool:
+        """Say whether a DAG has a higher score than the incumbent, not merely an equivalent structure."""
+        return dag is not None and self.problem.score.total(dag) > self.trace.best + self.options.tolerance
+
+    def search_orders(self, start: object, **effort: int) -> Dag:
+        """Return the best DAG of an order search; the parent sets that it met become columns."""
+        dag, met = order_incumbent(
+            self.problem,
+            self.deadline,
+            NoProgress(),
+            random_state=self.options.random_state,
+            n_jobs=self.n_jobs,
+            start=start,
+            pool=self.pricer.pool if isinstance(self.pricer, ListedPricer) else None,
+            **effort,
+        )
+        self.add_sets(met)
+        return dag
+
+    def add_sets(self, sets: Iterable[Family]) -> None:
+        """Add parent sets that did not come from pricing as columns."""
+        score = self.problem.score
+        self.master.add_columns([Column(node, mask_of(own), score.local(node, list(own))) for node, own in sets])
+
+    def begin(self) -> None:
+        """Take the DAG that is given, or that of an order search, as the first incumbent."""
+        if self.options.order_start:
+            self.progress.update("order search", None)
+            with self.trace.timed("order"):
+                effort = BEFORE if self.problem.n_nodes <= MOST_PRICED_NODES else {}
+                self.incumbent = self.search_orders(self.start, **effort)
+        elif self.start is not None:
+            self.incumbent = start_dag(self.problem, self.start)
+            self.add_sets(families(self.incumbent))
+        if self.incumbent is not None:
+            self.trace.best = self.problem.score.total(self.incumbent)
+            self.trace.add("order" if self.options.order_start else "start", np.nan, len(self.master.pool), 0)
+
+    def stop(self) -> bool:
+        return (
+            self.deadline.reason is not None
+            or (self.options.max_passes is not None and self.trace.passes > self.options.max_passes)
+            or (self.options.max_columns is not None and len(self.master.pool) >= self.options.max_columns)
+        )
+
+    def after_pass(self, dag: Dag | None) -> None:
+        if self.checkpoint is not None and self.deadline.reason is None:
+            passes = self.trace.passes - 1
+            state = Checkpoint.of(self.identity(), self.master, dag, passes, self.rng, self.trace.rows)
+            save_checkpoint(state, self.checkpoint)
+            self.master.rebuild()  # as a resumed run will, so that both go the same way
+            self.pricer.forget()
+
+    # --- what the loop tells ---
+
+    def columns(self, lp: MasterSolution, reduced_costs: NDArray[np.float64]) -> None:
+        self.trace.add("columns", lp.value, len(self.master.pool), len(self.master.clusters), reduced_costs)
+
+    def rows(self, lp: MasterSolution) -> None:
+        self.trace.add("rows", lp.value, len(self.master.pool), len(self.master.clusters))
+
+    def integers(self, solution: IntegerSolution, dag: Dag | None) -> None:
+        if dag is not None:
+            score = self.problem.score.total(dag)
+            if score >= self.trace.best:
+                self.trace.best, self.incumbent = score, dag
+        self.trace.add("integer", np.nan, len(self.master.pool), len(self.master.clusters))
+        self.trace.passes += 1
+
+    # --- the outcome ---
+
+    def result(self, method: str, resume: bool) -> Result:
+        """Run, from a checkpoint if there is one to resume."""
+        if resume and self.checkpoint is None:
+            raise InputError("expected checkpoint= with resume=True but got none; name the file of the run to continue")
+        if resume and self.checkpoint is not None and Path(self.checkpoint).exists():
+            self.restore(load_checkpoint(self.checkpoint, self.identity(), self.problem.n_nodes))
+        else:
+            self.begin()
+        loop = ColumnGeneration(
+            self.master,
+            self.price,
+            self.separate,
+            self.solve_ip,
+            self.stop,
+            self,
+            self.options.tolerance,
+            self.after_pass,
+        )
+        searched_alone = self.options.order_start and self.problem.n_nodes > MOST_PRICED_NODES
+        if searched_alone:
+            converged = self.deadline.reason is None
+            self.notes = [f"more than {MOST_PRICED_NODES} columns: order search alone, without column generation"]
+        else:
+            _, converged = loop.run(self.incumbent)
+        dag = greedy_dag(self.master.pool) if self.incumbent is None else self.incumbent
+        score = self.problem.score.total(dag)
+        pricer = self.exact_pricer() if converged and not searched_alone else None
+        bound = None if pricer is None else self.bound(pricer)
+        slack = self.options.tolerance * self.problem.n_nodes + ROUNDING * abs(score)
+        proven = bound is not None and bound - score <= slack
+        if not converged and self.deadline.reason is None:
+            self.notes.append("stopped by a limit on passes or columns")
+        return Result(
+            names=self.problem.names,
+            adjacency=dag,
+            score=score,
+            status=self.deadline.reason or ("optimal" if proven else "converged"),
+            method=method,
+            score_label=self.problem.score.label,
+            bound=None if bound is None else max(bound, score),
+            scope=None if pricer is None else scope_of(pricer.knowledge),
+            trace=self.trace.frame(),
+            notes=tuple(self.notes),
+            details={
+                **worth(self.problem, dag),
+                "passes": self.trace.passes - 1,
+                "columns": len(self.master.pool),
+                "rows": len(self.master.clusters),
+                **{f"{part}_seconds": seconds for part, seconds in self.trace.parts.items()},
+            },
+        )
+
+    def exact_pricer(self) -> ExhaustivePricer | ListedPricer | None:
+        """Return a pricer that looks at all parent sets, or at all up to a size; None where they are too many."""
+        if not isinstance(self.pricer, DcaPricer):
+            return self.pricer
+        most = self.problem.knowledge.may.sum(axis=0).max()  # required parents included
+        return None if most > MOST_BOUND_CANDIDATES else ExhaustivePricer(self.problem, self.options.tolerance)
+
+    def bound(self, pricer: ExhaustivePricer | ListedPricer) -> float:
+        """Return a bound on the DAGs whose parent sets the pricer looks at.
+
+        With listed parent sets pricing and separation go on in turn until neither finds anything: the bound is then
+        that of the whole LP.
+        """
+        best = np.inf
+        while True:
+            lp = self.master.solve()
+            value, columns = lagrangian_bound(pricer, self.master, lp, self.deadline)
+            best = min(best, value)
+            if self.deadline.reason is not None or not isinstance(pricer, ListedPricer):
+                return best
+            if not self.master.add_columns(columns) and not self.master.add_clusters(self.separate(lp)):
+                return best

@@ -1,0 +1,1 @@
+"""Branch and cut over listed parent sets (GOBNILP's formulation)."""

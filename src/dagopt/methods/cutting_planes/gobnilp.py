@@ -1,0 +1,359 @@
+"""``method="gobnilp"``: the integer program of GOBNILP, solved by cutting planes and, where these stall, by branching.
+
+All parent sets up to a size are scored and those that matter are columns; the best DAG over them is found and proven by
+``methods/cutting_planes/branch_and_cut.py``. The k best equivalence classes are found one after the other: with c(S) = 1 if some node
+of S has the others of S as parents, which is linear in the columns, two DAGs are equivalent if and only if they have
+the same c on pairs and triples (Studený, Hemmecke and Lindner 2010), so one row excludes a class.
+
+References
+----------
+Cussens (2011). Bayesian network learning with cutting planes. UAI.
+Bartlett, Cussens (2017). Integer linear programming for the Bayesian network structure learning problem. AIJ 244.
+Studený, Hemmecke, Lindner (2010). Characteristic imset: a simple algebraic representative of a Bayesian network
+structure. PGM.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dagopt.bits import members, to_bitsets
+from dagopt.candidates.jkl import write_jkl
+from dagopt.candidates.listing import Candidates, candidate_pool, count_sets
+from dagopt.candidates.pool import Pool
+from dagopt.deadline import Deadline
+from dagopt.errors import InputError, checked_whole
+from dagopt.graph.cpdag import cpdag
+from dagopt.graph.order import is_acyclic
+from dagopt.master.local_cuts import LARGEST_SIZE
+from dagopt.master.separation import ColumnArrays
+from dagopt.methods.answer import scope_of, worth
+from dagopt.methods.climbing.hill_climbing import start_dag
+from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut, Outcome, Row
+from dagopt.methods.exact.best_classes import with_classes
+from dagopt.problem import Problem
+from dagopt.progress import Progress
+from dagopt.result import Result
+from dagopt.workers import Stopped, Workers
+
+__all__ = ["solve_gobnilp", "solve_pool_by_cuts"]
+
+Dag = NDArray[np.int8]
+Ints = NDArray[np.int64]
+
+MOST_SETS = 100_000_000  # that are scored without a smaller max_parents
+TRACE_EVERY = 0.2  # seconds between rows of the trace
+
+
+@dataclass(frozen=True)
+class _Options:
+    """How to search."""
+
+    local_size: int
+    restarts: int
+    random_state: int
+    n_jobs: int | None
+
+    def checked(self) -> _Options:
+        """Return the options if they make sense."""
+        checked_whole("local_size", self.local_size, 0)
+        if self.local_size > LARGEST_SIZE:
+            raise InputError(f"expected local_size to be at most {LARGEST_SIZE} nodes but got {self.local_size}")
+        checked_whole("restarts", self.restarts, 0)
+        checked_whole("random_state", self.random_state, 0)
+        return self
+
+    @property
+    def threads(self) -> int:
+        """Number of threads."""
+        return (os.cpu_count() or 1) if self.n_jobs in (None, -1) else int(self.n_jobs or 1)
+
+
+def solve_gobnilp(
+    problem: Problem,
+    *,
+    deadline: Deadline,
+    progress: Progress,
+    n_best: int = 1,
+    local_size: int = 10,
+    restarts: int = 100,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    start: object = None,
+    save_scores: str | Path | None = None,
+) -> Result:
+    """Return the proven best DAG over all parent sets up to a size.
+
+    Parameters
+    ----------
+    problem : Problem
+        Any score, and knowledge, whose limit on the number of parents says what is proven.
+    deadline, progress
+        The clock, and where to tell what happens.
+    n_best : int
+        How many best equivalence classes to find; they are listed in ``details["best_classes"]``.
+    local_size : int
+        Nodes of the largest local cuts; 0 for cluster cuts alone, which are those of GOBNILP.
+    restarts : int
+        Random orders that are improved to find a DAG to start from.
+    random_state : int
+        Seed; the answer does not depend on ``n_jobs``.
+    n_jobs : int, optional
+        Threads; all cores for None and -1.
+    start : graph, optional
+        An allowed DAG; the answer is never worse.
+    save_scores : path, optional
+        Where to write the scored parent sets, as a ``.jkl`` file.
+
+    Returns
+    -------
+    Result
+        With ``status="optimal"`` and ``bound == score``, or at the deadline the best DAG so far and a true bound.
+    """
+    options = _Options(local_size, restarts, random_state, n_jobs).checked()
+    n_best = checked_whole("n_best", n_best, 1)
+    sets = count_sets(problem.knowledge)
+    if sets > MOST_SETS:
+        raise InputError(
+            f"expected at most {MOST_SETS:,} parent sets to score but the limits of the parents allow {sets:,}; set "
+            f"max_parents= (3 or 4)"
+        )
+    given = None if start is None else start_dag(problem, start)
+    candidates = Candidates(problem.score, problem.knowledge)
+    with Workers(deadline, progress, n_jobs) as workers:
+        finished = candidates.grow(workers)
+    pool = candidates.pool()
+    note = f"{pool.n_sets:,} of {sets:,} parent sets can be part of a best DAG"
+    if not finished:
+        return _unfinished(problem, pool, candidates.ceiling(), given, deadline)
+    progress.note(note)
+    if save_scores is not None:
+        write_jkl(pool.to_local_scores(), save_scores)
+    search = _Search(ColumnArrays.of_sets(pool), deadline, progress, options)
+    outcome = search.run(given)
+    result = _result(problem, search, outcome, note)
+    if n_best > 1 and result.status == "optimal":
+        classes, complete = _best_classes(problem, result.adjacency, n_best, deadline, progress, options)
+        result = with_classes(result, classes, n_best)
+        if not complete:
+            assert deadline.reason is not None
+            result = replace(result, status=deadline.reason)
+    return result
+
+
+def solve_pool_by_cuts(
+    pool: Pool,
+    *,
+    deadline: Deadline,
+    progress: Progress,
+    local_size: int = 10,
+    restarts: int = 100,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> Result:
+    """Return the proven best DAG over given candidate parent sets, such as those of a ``.jkl`` file."""
+    options = _Options(local_size, restarts, random_state, n_jobs).checked()
+    search = _Search(ColumnArrays.of_sets(pool.without_dominated()), deadline, progress, options)
+    outcome = search.run(None)
+    facts: dict[str, Any] = {"trace": search.trace(), "details": _figures(outcome)}
+    label, scope = "given local scores", "the given pool"
+    if outcome.chosen is None:
+        if outcome.status == "optimal":
+            raise InputError("no DAG can be made of the candidate parent sets; add the empty set of some nodes")
+        empty = np.zeros((pool.n_nodes, pool.n_nodes), dtype=np.int8)
+        return Result(
+            pool.names, empty, None, outcome.status, "gobnilp", label, bound=outcome.bound, scope=scope, **facts
+        )
+    adjacency = search.columns.adjacency(outcome.chosen)
+    return Result(
+        pool.names, adjacency, outcome.score, outcome.status, "gobnilp", label,
+        bound=outcome.bound, scope=scope, **facts,
+    )  # fmt: skip
+
+
+class _Search:
+    """A start by random orders, then branch and cut, with what happened."""
+
+    def __init__(self, columns: ColumnArrays, deadline: Deadline, progress: Progress, options: _Options) -> None:
+        self.columns = columns
+        self._deadline = deadline
+        self._progress = progress
+        self._options = options
+        self._rows: list[tuple[float, str, float, float | None]] = []
+
+    def run(self, given: Dag | None) -> Outcome:
+        """Return the best DAG over the columns."""
+        best = self.columns.start(given)
+        self._progress.update("orders", None)
+        rng = np.random.default_rng(self._options.random_state)
+        for _ in range(self._options.restarts):
+            if self._deadline.reason is not None:
+                break
+            best = self.columns.better(best, self.columns.along(rng.permutation(self.columns.n_nodes)))
+        self._rows.append((self._deadline.elapsed(), "orders", self.columns.total(best), None))
+        return self.cut(best)
+
+    def cut(self, best: Ints | None, **more: Any) -> Outcome:
+        """Run branch and cut from a DAG."""
+        options = self._options
+        return BranchAndCut(
+            self.columns, best, self._deadline, local_size=options.local_size, n_jobs=options.threads,
+            random_state=options.random_state, tell=self._tell, **more,
+        ).run()  # fmt: skip
+
+    def _tell(self, score: float, bound: float, n_nodes: int, n_cuts: int, n_left: int) -> None:
+        now = self._deadline.elapsed()
+        if len(self._rows) < 2 or now - self._rows[-1][0] > TRACE_EVERY:
+            self._rows.append((now, "cutting planes", score, bound))
+        facts = {"score": score, "bound": bound, "gap": f"{(bound - score) / max(abs(score), 1e-12):.4%}"}
+        self._progress.update("cutting planes", None, **facts, nodes=n_nodes, cuts=n_cuts, columns=n_left)
+
+    def trace(self) -> pd.DataFrame:
+        """Return what happened."""
+        return pd.DataFrame(self._rows, columns=["seconds", "phase", "score", "bound"])
+
+
+def _figures(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "n_tree_nodes": outcome.n_nodes,
+        "n_cuts": outcome.n_cuts,
+        "n_columns_left": outcome.n_left,
+        "root_bound": outcome.root_bound,
+    }
+
+
+def _result(problem: Problem, search: _Search, outcome: Outcome, note: str) -> Result:
+    """Return what branch and cut found."""
+    if outcome.chosen is None:  # no time to find an order that required edges allow
+        adjacency = problem.knowledge.must.astype(np.int8)
+    else:
+        adjacency = search.columns.adjacency(outcome.chosen)
+    score = problem.score.total(adjacency)
+    proven = outcome.status == "optimal"
+    return Result(
+        names=problem.names,
+        adjacency=adjacency,
+        score=score,
+        status=outcome.status,
+        method="gobnilp",
+        score_label=problem.score.label,
+        bound=score if proven else max(outcome.bound, score),
+        scope=scope_of(problem.knowledge),
+        trace=search.trace(),
+        notes=(note,),
+        details={**worth(problem, adjacency), **_figures(outcome)},
+    )
+
+
+def _unfinished(problem: Problem, pool: Pool, ceiling: float, given: Dag | None, deadline: Deadline) -> Result:
+    """Return the DAG of an order over the sets scored so far, and what the scores of all sets are known to be below."""
+    assert deadline.reason is not None
+    dags = [problem.knowledge.must.astype(np.int8)] + ([] if given is None else [given])
+    if all(len(own) for own in pool.masks):
+        columns = ColumnArrays.of_sets(pool)
+        chosen = columns.start(given)
+        dags += [] if chosen is None else [columns.adjacency(chosen)]
+    scores = [problem.score.total(dag) for dag in dags]
+    best = int(np.argmax(scores))
+    known = np.isfinite(ceiling)
+    return Result(
+        names=problem.names,
+        adjacency=dags[best],
+        score=scores[best],
+        status=deadline.reason,
+        method="gobnilp",
+        score_label=problem.score.label,
+        bound=ceiling if known else None,
+        scope=scope_of(problem.knowledge) if known else None,
+        notes=("stopped before all parent sets were scored: the bound is a sum of bounds on their scores",),
+        details=worth(problem, dags[best]),
+    )
+
+
+def _best_classes(
+    problem: Problem, best: Dag, n_best: int, deadline: Deadline, progress: Progress, options: _Options
+) -> tuple[list[dict[str, Any]], bool]:
+    """Return the best classes from the best down, and whether these are all that were asked for or exist.
+
+    A class at one edge's distance from the best is a bound on how much worse those asked for can be, and so on which
+    parent sets they can have.
+    """
+    near = _neighbours(problem, best)
+    top = problem.score.total(best)
+    enough = len(near) >= n_best - 1
+    slack = top - near[n_best - 2]["score"] + 1e-6 * max(abs(top), 1.0) if enough else np.inf
+    classes: list[dict[str, Any]] = [{"score": top, "adjacency": best, "cpdag": cpdag(best)}]
+    try:
+        with Workers(deadline, progress, options.n_jobs) as workers:
+            columns = ColumnArrays.of_sets(candidate_pool(problem.score, problem.knowledge, workers, slack))
+    except Stopped:
+        return classes, False
+    search = _Search(columns, deadline, progress, options)
+    excluded = {classes[0]["cpdag"].tobytes()}
+    while len(classes) < n_best:
+        start = next((one["adjacency"] for one in near if one["cpdag"].tobytes() not in excluded), None)
+        outcome = search.cut(
+            None if start is None else _columns_of(columns, start),
+            rows=tuple(_without_class(columns, one["adjacency"]) for one in classes),
+            allowed=lambda chosen: cpdag(columns.adjacency(chosen)).tobytes() not in excluded,
+        )
+        if outcome.status != "optimal":
+            return classes, False
+        if outcome.chosen is None:
+            break
+        dag = columns.adjacency(outcome.chosen)
+        classes.append({"score": problem.score.total(dag), "adjacency": dag, "cpdag": cpdag(dag)})
+        excluded.add(classes[-1]["cpdag"].tobytes())
+    return classes, True
+
+
+def _neighbours(problem: Problem, dag: Dag) -> list[dict[str, Any]]:
+    """Return the classes, other than the DAG's, of the allowed DAGs that differ in one edge, from the best down."""
+    n = problem.n_nodes
+    found: dict[bytes, dict[str, Any]] = {cpdag(dag).tobytes(): {}}
+    for i, j in combinations(range(n), 2):
+        for here, back in ((0, 0), (1, 0), (0, 1)):
+            if (dag[i, j], dag[j, i]) == (here, back):
+                continue
+            other = dag.copy()
+            other[i, j], other[j, i] = here, back
+            allowed = all(problem.knowledge.allows(k, np.flatnonzero(other[:, k])) for k in (i, j))
+            if allowed and is_acyclic(other):
+                essential = cpdag(other)
+                if essential.tobytes() not in found:
+                    score = problem.score.total(other)
+                    found[essential.tobytes()] = {"score": score, "adjacency": other, "cpdag": essential}
+    return sorted(list(found.values())[1:], key=lambda one: -one["score"])
+
+
+def _columns_of(columns: ColumnArrays, dag: Dag) -> Ints | None:
+    """Return the columns that are the parent sets of a DAG, None if one is missing."""
+    parents = np.array(to_bitsets(dag.T), dtype=np.uint64)
+    places = np.flatnonzero(columns.words[:, 0] == parents[columns.node])
+    return places.astype(np.int64) if len(places) == columns.n_nodes else None
+
+
+def _without_class(columns: ColumnArrays, dag: Dag) -> Row:
+    """Return the row that only the DAGs equivalent to one violate: c differs on at least one pair or triple.
+
+    With s(S) = 1 where c(S) = 1 for the class and -1 elsewhere, Σ s(S) c(S) is the number of ones for the class alone.
+    """
+    ones = set()
+    for i in range(columns.n_nodes):
+        own = [int(j) for j in np.flatnonzero(dag[:, i])]
+        ones |= {frozenset((i, *some)) for size in (1, 2) for some in combinations(own, size)}
+    values = np.empty(len(columns.node))
+    for k, (node, word) in enumerate(zip(columns.node, columns.words[:, 0], strict=True)):
+        own = list(members(int(word)))
+        some = (frozenset((int(node), *part)) for size in (1, 2) for part in combinations(own, size))
+        values[k] = sum(1.0 if one in ones else -1.0 for one in some)
+    places = np.flatnonzero(values)
+    return Row(places, values[places], len(ones) - 1.0)

@@ -1,0 +1,1 @@
+"""The proven optimum by recursion over all subsets of the nodes."""

@@ -1,0 +1,236 @@
+"""The k best scoring Markov equivalence classes, by dynamic programming over subsets.
+
+For every set S the k best classes of DAGs over S are kept. A class over S comes from a class over S - i by a sink
+i with parents J, and is a function of these (``kernels/lattice/best_classes.py``), so
+
+* a class of S - i beyond its k best is never needed: with the same (i, J), each of the k better ones gives another
+  class over S that scores at least as much. The same holds for J beyond the k best parent sets of i inside S - i;
+* the k best of S are the k best distinct classes over all sinks i and pairs of kept class and kept parent set.
+
+Knowledge changes nothing in this: only allowed J are listed, so the recursion runs over the allowed DAGs, a class
+counts if it has an allowed member, and its score is the best of its allowed members. (All members score the same,
+as every score of the library is a sum of differences of one set function; the recursion does not rely on it.)
+
+References
+----------
+Chen, Tian (2014). Finding the k-best equivalence classes of Bayesian network structures for model averaging. AAAI.
+Tian, He, Ram (2010). Bayesian model averaging using the k-best Bayesian network structures. UAI.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.errors import InputError
+from dagopt.graph.cpdag import cpdag
+from dagopt.kernels.lattice import best_classes as kernels
+from dagopt.memory import readable
+from dagopt.methods.answer import answer
+from dagopt.methods.exact.solve import Estimate, _distinct_rows, _stopped
+from dagopt.methods.exact.subset_dp import all_potentials
+from dagopt.problem import Problem
+from dagopt.result import Result
+from dagopt.workers import Stopped, Workers
+
+__all__ = ["BestClasses", "estimate_best_classes", "solve_best_classes", "with_classes"]
+
+MOST_NODES = 30  # a set is the bits of a 32-bit integer
+CLASSES = (1, 1, 2, 11, 185, 8782, 1_067_825, 312_510_571)  # of 0, 1, 2, ... nodes: no list needs to be longer
+TIE = 1e-9  # relative difference up to which two scores are the same
+CLASSES_A_PIECE = 1 << 13  # so that a piece of work takes some tens of milliseconds
+SECONDS_PER_CLASS = 7e-7  # of the k 2^n classes, on one core, measured; only for the estimate
+SECONDS_PER_MERGE = 5e-9  # of the k n (n - 1) 2^(n - 2) merged parent sets
+SECONDS_PER_TREE_ROW = 6e-10
+
+
+def solve_best_classes(problem: Problem, n_best: int, workers: Workers, memory_limit: int) -> Result:
+    """Return the best DAG with the ``n_best`` best equivalence classes in its details.
+
+    Parameters
+    ----------
+    problem : Problem
+        Score and knowledge.
+    n_best : int
+        How many classes; all there are if there are fewer.
+    workers : Workers
+        The threads, the clock and the progress bar; the answer is the same for any number of threads.
+    memory_limit : int
+        Bytes; a problem that needs more is refused before anything is allocated.
+
+    Returns
+    -------
+    Result
+        ``details["best_classes"]`` is a list from the best down: ``score``, ``adjacency`` (a member that
+        knowledge allows) and ``cpdag`` of each; ``details["n_classes_tied"]`` says how many of them share the
+        best score, to a relative difference of 1e-9.
+    """
+    if isinstance(n_best, bool) or not isinstance(n_best, int | np.integer) or n_best < 1:
+        raise InputError(f"expected n_best to be a whole number of classes >= 1 but got {n_best!r}")
+    n = problem.n_nodes
+    estimate = estimate_best_classes(problem, int(n_best), memory_limit, workers.count)
+    if not estimate.fits:
+        raise InputError(
+            f"the {n_best} best classes for {n} columns need {estimate} but the memory limit is "
+            f"{readable(memory_limit)}; lower n_best= (1 needs least), use fewer columns= or raise memory_limit="
+        )
+    note = f"the {n_best} best equivalence classes: {estimate}"
+    workers.progress.note(note)
+    try:
+        with workers:
+            members = BestClasses(problem, int(n_best), workers).run()
+    except Stopped:
+        return _stopped(problem, workers.deadline, note)
+    classes = _described(problem, members)
+    return with_classes(answer(problem, classes[0]["adjacency"], note, 0.0), classes, int(n_best))
+
+
+def with_classes(result: Result, classes: list[dict[str, Any]], n_best: int) -> Result:
+    """Return the result with these best classes, from the best down, in its details and what they tell in its notes."""
+    best = classes[0]["score"]
+    tied = sum(best - one["score"] <= TIE * max(abs(best), 1.0) for one in classes)
+    result.details.update(best_classes=classes, n_classes_tied=tied)
+    return replace(result, notes=(*result.notes, *_notes(classes, tied, n_best)))
+
+
+def estimate_best_classes(problem: Problem, n_best: int, memory_limit: int, cores: int) -> Estimate:
+    """Return what the k best classes would take."""
+    n = problem.n_nodes
+    k, sets = _widths(n, n_best)
+    n_bytes = (24 << n) + (k * 33 << n) + (n * sets * 4 << (n - 1)) + cores * (sets * 8 << (n - 1))
+    work = SECONDS_PER_CLASS * k * 2.0**n + SECONDS_PER_MERGE * sets * n * (n - 1) * 2.0 ** (n - 2)
+    work += 2.0**n * SECONDS_PER_TREE_ROW * _distinct_rows(problem)
+    return Estimate("classes", n_bytes, work / cores, n_bytes <= memory_limit and n <= MOST_NODES)
+
+
+class BestClasses:
+    """The recursion for one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        Score and knowledge.
+    n_best : int
+        How many classes k are kept for every set.
+    workers : Workers
+        The threads, the clock and the progress bar.
+    """
+
+    def __init__(self, problem: Problem, n_best: int, workers: Workers) -> None:
+        self.n = problem.n_nodes
+        self.k, self._sets = _widths(self.n, n_best)
+        self._score = problem.score
+        self._knowledge = problem.knowledge
+        self._workers = workers
+
+    def run(self) -> list[NDArray[np.int8]]:
+        """Return a member of each of the k best classes, from the best down, or raise ``Stopped``."""
+        self._allocate()
+        self._table = all_potentials(self._score, self._workers)
+        self._list_parent_sets()
+        self._recursion()
+        found = int(np.isfinite(self._values[-1]).sum())
+        return [self._read_off(rank) for rank in range(found)]
+
+    def _allocate(self) -> None:
+        n, k = self.n, self.k
+        self._best = np.empty((n, 1 << (n - 1), self._sets), dtype=np.int32)
+        self._values = np.empty((1 << n, k))
+        self._codes = np.empty((1 << n, k, 2), dtype=np.int64)
+        self._sinks = np.empty((1 << n, k), dtype=np.int8)
+        self._parents = np.empty((1 << n, k), dtype=np.int32)
+        self._ranks = np.empty((1 << n, k), dtype=np.int32)
+        self._values[0] = -np.inf
+        self._values[0, 0] = 0.0
+        self._codes[0] = 0
+        self._edge_codes, self._collider_codes = _random_codes(n)
+
+    def _list_parent_sets(self) -> None:
+        pieces = [partial(self._list_for, node) for node in range(self.n)]
+        self._workers.each("best parents of each node", pieces, len(pieces))
+
+    def _list_for(self, node: int) -> None:
+        weights = 1 << np.arange(self.n, dtype=np.int64)
+        must = int(weights @ self._knowledge.must[:, node])
+        may = int(weights @ self._knowledge.may[:, node])
+        room = np.empty(self._best[node].shape)
+        kernels.best_sets(self._table, node, must, may, int(self._knowledge.at_most[node]), self._best[node], room)
+
+    def _recursion(self) -> None:
+        masks = np.arange(1 << self.n)
+        size = np.bitwise_count(masks)
+        done = 1
+        for layer in range(1, self.n + 1):
+            members = masks[size == layer]
+            n_parts = max(4 * self._workers.count, len(members) * self.k // CLASSES_A_PIECE)
+            parts = np.array_split(members, min(len(members), n_parts))
+            pieces = [partial(self._extend, part) for part in parts]
+            share = (done / len(masks), (done + len(members)) / len(masks))
+            self._workers.each("best classes", pieces, len(pieces), share)
+            done += len(members)
+
+    def _extend(self, chosen: NDArray[np.int64]) -> None:
+        kept = (self._values, self._codes, self._sinks, self._parents, self._ranks)
+        kernels.extend(chosen, self._table, self._best, *kept, self._edge_codes, self._collider_codes)
+
+    def _read_off(self, rank: int) -> NDArray[np.int8]:
+        """Follow the sinks of a class of the full set down."""
+        adjacency = np.zeros((self.n, self.n), dtype=np.int8)
+        left = (1 << self.n) - 1
+        while left:
+            sink, parents = int(self._sinks[left, rank]), int(self._parents[left, rank])
+            adjacency[[b for b in range(self.n) if (parents >> b) & 1], sink] = 1
+            rank = int(self._ranks[left, rank])
+            left ^= 1 << sink
+        return adjacency
+
+
+def _widths(n: int, n_best: int) -> tuple[int, int]:
+    """Return how many classes and how many parent sets are kept at most."""
+    k = min(n_best, CLASSES[n]) if n < len(CLASSES) else n_best
+    return k, min(k, 1 << (n - 1))
+
+
+def _random_codes(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return fixed random numbers for edges and for colliders, the same for (i, a, b) and (i, b, a)."""
+    draw = np.random.default_rng(0x5EED)
+    limits = np.iinfo(np.int64)
+    edges = draw.integers(limits.min, limits.max, (n, n, 2), endpoint=True)
+    colliders = draw.integers(limits.min, limits.max, (n, n, n, 2), endpoint=True)
+    lower = np.tri(n, k=-1, dtype=bool)
+    edges[lower] = edges.transpose(1, 0, 2)[lower]
+    colliders[:, lower] = colliders.transpose(0, 2, 1, 3)[:, lower]
+    return edges, colliders
+
+
+def _described(problem: Problem, members: list[NDArray[np.int8]]) -> list[dict[str, Any]]:
+    """Return the classes with their essential graphs, in the order of their scores, computed afresh."""
+    classes: list[dict[str, Any]] = [
+        {"score": problem.score.total(dag), "adjacency": dag, "cpdag": cpdag(dag)} for dag in members
+    ]
+    classes = [one for one in classes if np.isfinite(one["score"])]
+    if not classes:
+        raise InputError("no DAG with a finite score is allowed; loosen the constraints or the penalty")
+    if len({one["cpdag"].tobytes() for one in classes}) < len(classes):
+        raise AssertionError("two of the best classes are the same")
+    return sorted(classes, key=lambda one: -one["score"])
+
+
+def _notes(classes: list[dict[str, Any]], tied: int, n_best: int) -> list[str]:
+    """Return sentences about ties and about how many classes there are."""
+    notes = []
+    if tied > 1:
+        at_least = "at least " if tied == n_best else ""
+        notes.append(f"the optimal equivalence class is not unique: {at_least}{tied} classes share the best score")
+    elif len(classes) > 1:
+        worse = classes[0]["score"] - classes[1]["score"]
+        notes.append(f"the optimal equivalence class is unique: the second best is worse by {worse:.6g}")
+    elif n_best > 1:
+        notes.append("the optimal equivalence class is unique: no other has an allowed DAG")
+    if len(classes) < n_best:
+        notes.append(f"{n_best} classes were asked for, but there are only {len(classes)} with an allowed DAG")
+    return notes

@@ -1,0 +1,200 @@
+"""The probability of every edge, by sums over all orders and all parent sets that agree with them.
+
+The kernels are in ``kernels/lattice/order_sums.py``, whose head has the recursion: that of the best DAG with sums in place of
+maxima, from the empty set up and from the full set down. Here: what it takes, the prior, and how the work is cut into
+pieces for the threads, the clock and the progress bar.
+
+References
+----------
+Koivisto, Sood (2004). Exact Bayesian structure discovery in Bayesian networks. JMLR 5.
+Koivisto (2006). Advances in exact Bayesian structure discovery in Bayesian networks. UAI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import lgamma
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from dagopt.errors import InputError
+from dagopt.kernels.counts import wide_numbers as wide
+from dagopt.kernels.lattice import order_sums as kernels
+from dagopt.knowledge import Knowledge
+from dagopt.methods.exact.layers import each_layer
+from dagopt.methods.exact.solve import SECONDS_PER_TREE_ROW, Estimate, _distinct_rows
+from dagopt.methods.exact.subset_dp import BYTES, all_potentials
+from dagopt.problem import Problem
+from dagopt.workers import Workers, spans
+
+__all__ = ["MOST_NODES", "PRIORS", "OrderSums", "check_prior", "estimate_order_sums", "order_sums_bytes"]
+
+Floats = NDArray[np.float64]
+
+PRIORS = {
+    "fair": "every number of parents has the same weight, shared among the sets of that size",
+    "uniform": "every parent set of a node has the same weight",
+}
+MOST_NODES = 30  # beyond it tables have more than 100 GB
+CHUNKS_A_PIECE = 64  # so that a piece of work takes some milliseconds
+STRETCHES_A_PIECE = 1 << 8
+CHUNK_BITS = 8  # of the sums over orders
+SECONDS_PER_ENTRY = 2e-7  # of the n 2^(n-1) entries, on one core, measured; only for the estimate
+
+
+def estimate_order_sums(problem: Problem, memory_limit: int, cores: int) -> Estimate:
+    """Return what the probabilities of all edges would take."""
+    n = problem.n_nodes
+    n_bytes = order_sums_bytes(n)
+    counting = 2.0**n * SECONDS_PER_TREE_ROW * _distinct_rows(problem)
+    seconds = (SECONDS_PER_ENTRY * n * 2.0 ** (n - 1) + counting) / cores
+    return Estimate("sums", n_bytes, seconds, n_bytes <= memory_limit)
+
+
+def order_sums_bytes(n: int) -> int:
+    """Return the memory for n columns: potentials and both sums over orders, all choices, one wide table."""
+    return BYTES * ((3 << n) + (n << (n - 1)) + (2 << (n - 1)))
+
+
+class OrderSums:
+    """The sums for one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        Score and knowledge; the weight of a parent set is the exponential of its local score.
+    prior : {"fair", "uniform"}
+        The weight of a parent set before the data; see ``PRIORS``.
+    workers : Workers
+        The threads, the clock and the progress bar; the answer is the same for any number of threads.
+    """
+
+    def __init__(self, problem: Problem, prior: str, workers: Workers) -> None:
+        self.n = problem.n_nodes
+        self._score = problem.score
+        self._knowledge = problem.knowledge
+        self._workers = workers
+        self._prior = log_prior(prior, self.n)
+        weights = 1 << np.arange(self.n, dtype=np.int64)
+        self._must = problem.knowledge.must.T.astype(np.int64) @ weights
+        self._may = problem.knowledge.may.T.astype(np.int64) @ weights
+        self._chunk_bits = min(wide.LOW_BITS, self.n - 1)
+        self._chunks = 1 << (self.n - 1 - self._chunk_bits)
+
+    def run(self) -> tuple[Floats, float]:
+        """Return the probability of each edge, ``[j, i]`` for j → i, and the log-evidence, or raise ``Stopped``."""
+        size = 1 << (self.n - 1)
+        self._parts, self._levels = np.empty(size), np.empty(size)
+        self._choice = np.empty((self.n, size))
+        self._before, self._after = np.empty(1 << self.n), np.empty(1 << self.n)
+        prior = self._log_prior_of_all()
+        self._table = all_potentials(self._score, self._workers)
+        self._empty = self._table[1 << np.arange(self.n)] - self._table[0]
+        self._sum_choices("weights of parent sets")
+        self._sum_before()
+        self._sum_after()
+        evidence = float(self._before[-1] + self._empty.sum()) - prior
+        return self._probabilities(), evidence
+
+    def _log_prior_of_all(self) -> float:
+        """Return the logarithm of the sum of all prior weights, over the orders and the allowed parent sets."""
+        if _is_symmetric(self._knowledge):
+            return _log_prior_of_all(self._prior, self.n, int(self._knowledge.at_most[0]))
+        self._table = np.zeros(1 << self.n)
+        self._empty = np.zeros(self.n)
+        self._sum_choices("weights of the prior")
+        self._sum_before()
+        return float(self._before[-1])
+
+    def _known(self, node: int) -> tuple[object, ...]:
+        """Return what the kernels are told about the parent sets of a node."""
+        most = self._knowledge.at_most[node]
+        return self._table, node, self._empty[node], self._prior, self._must[node], self._may[node], most
+
+    def _sum_choices(self, phase: str) -> None:
+        """Fill ``choice``: for every node and set, the sum over the parent sets inside it."""
+        for node in range(self.n):
+            self._sum_subsets(partial(kernels.weigh, *self._known(node)), phase, node)
+            pieces = [
+                partial(kernels.logarithms, self._parts, self._levels, self._choice[node], first, last)
+                for first, last in spans(self._parts.size, 1 << 17)
+            ]
+            self._workers.each(phase, pieces, len(pieces), _share(node, self.n, 3))
+
+    def _sum_subsets(self, fill: Callable[..., object], phase: str, node: int) -> None:
+        """Fill the wide table chunk by chunk and sum it over subsets of the bits above the chunks."""
+        room = (self._parts, self._levels)
+        pieces: list[Callable[[], object]] = [
+            partial(fill, *room, self._chunk_bits, first, last) for first, last in spans(self._chunks, CHUNKS_A_PIECE)
+        ]
+        self._workers.each(phase, pieces, len(pieces), _share(node, self.n, 0))
+        bits = self._chunks.bit_length() - 1
+        for step, (start, count) in enumerate(((0, bits // 2), (bits // 2, bits - bits // 2)), start=1):
+            stretches = (self._parts.size >> count) // wide.ROW if count else 0
+            pieces = [
+                partial(wide.sum_high, *room, self._chunk_bits + start, count, first, last)
+                for first, last in spans(stretches, STRETCHES_A_PIECE)
+            ]
+            self._workers.each(phase, pieces, len(pieces), _share(node, self.n, step))
+
+    def _sum_before(self) -> None:
+        bits = min(CHUNK_BITS, self.n)
+        work = partial(kernels.sum_before, self._choice, self._before, bits)
+        each_layer(self._workers, "orders from the first node on", self.n - bits, work)
+
+    def _sum_after(self) -> None:
+        bits = min(CHUNK_BITS, self.n)
+        work = partial(kernels.sum_after, self._choice, self._after, bits)
+        each_layer(self._workers, "orders from the last node back", self.n - bits, work, down=True)
+
+    def _probabilities(self) -> Floats:
+        phase = "probabilities of edges"
+        total = float(self._before[-1])
+        edges = np.zeros((self.n, self.n))
+        places = spans(self._chunks, CHUNKS_A_PIECE)
+        for node in range(self.n):
+            self._sum_subsets(partial(kernels.around, self._before, self._after, node), phase, node)
+            shares = np.zeros((len(places), self.n - 1))
+            known = (*self._known(node), self._parts, self._levels, total, self._chunk_bits)
+            work: Callable[..., None] = partial(kernels.parent_shares, *known)
+            pieces = [partial(work, first, last, own) for (first, last), own in zip(places, shares, strict=True)]
+            self._workers.each(phase, pieces, len(pieces), _share(node, self.n, 3))
+            edges[np.arange(self.n) != node, node] = shares.sum(axis=0)
+        return np.minimum(edges, 1.0)
+
+
+def check_prior(prior: str) -> None:
+    """Raise for a prior that there is no name for."""
+    if prior not in PRIORS:
+        raise InputError(f"expected prior= 'fair' or 'uniform' but got {prior!r}; choose one of them")
+
+
+def log_prior(prior: str, n: int) -> Floats:
+    """Return the logarithm of the weight of a parent set by its size 0, 1, ..., n - 1."""
+    check_prior(prior)
+    return np.zeros(n) if prior == "uniform" else -np.array([_log_choose(n - 1, k) for k in range(n)])
+
+
+def _is_symmetric(knowledge: Knowledge) -> bool:
+    """Say whether the knowledge is a limit on the number of parents alone, the same for all nodes."""
+    n = knowledge.n_nodes
+    same = (knowledge.at_most == knowledge.at_most[0]).all()
+    return bool(same and not knowledge.must.any() and knowledge.may.sum() == n * (n - 1))
+
+
+def _log_prior_of_all(prior: Floats, n: int, most: int) -> float:
+    """Return the logarithm of n! times the product over k of the weights of all parent sets among k nodes."""
+    sums = [logsumexp([_log_choose(k, m) + prior[m] for m in range(min(k, most) + 1)]) for k in range(n)]
+    return lgamma(n + 1) + float(np.sum(sums))
+
+
+def _log_choose(n: int, k: int) -> float:
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+
+
+def _share(node: int, n: int, quarter: int) -> tuple[float, float]:
+    """Return which share of a phase a quarter of the work for one node is."""
+    return (node + quarter / 4) / n, (node + (quarter + 1) / 4) / n

@@ -1,0 +1,285 @@
+"""The best DAG with each edge, and the best without it, for all edges at once.
+
+Every figure is the optimum of a problem of its own, with one edge required or forbidden, but none of these is solved:
+the best DAG over every set, the best that can follow every set, and for each node one more maximum transform between
+the two give all of them. The recursion is in the head of ``kernels/lattice/edge_regret.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.candidates.listing import candidate_pool
+from dagopt.candidates.pool import Pool
+from dagopt.deadline import Deadline, StopReason
+from dagopt.errors import InputError
+from dagopt.kernels.lattice import edge_regret as kernels
+from dagopt.kernels.lattice.subsets import LOW_BITS
+from dagopt.knowledge import Knowledge
+from dagopt.memory import readable
+from dagopt.methods.exact.edge_ends import CHUNKS_A_PIECE, Floats, TableEnds, best_around, pool_ends
+from dagopt.methods.exact.pool_dp import pool_bytes
+from dagopt.methods.exact.solve import Estimate, estimate_exact, memory_in_bytes, solve_exact
+from dagopt.methods.exact.subset_dp import BYTES, plan_subset_dp
+from dagopt.problem import Problem
+from dagopt.progress import Progress
+from dagopt.result import Result
+from dagopt.workers import Stopped, Workers, spans
+
+__all__ = ["EdgeRegrets", "edge_regrets", "estimate_edge_regrets", "pool_edge_regrets", "solve_absent"]
+
+Ints = NDArray[np.int64]
+Edges = Sequence[tuple[int, int]]
+Compare = Callable[[int, Floats], Floats]  # (node, best_around) -> best scores with, without and only after each other
+Ends = tuple[Floats, Floats, Compare]
+
+ROUNDING = 1e-11  # relative difference up to which two sums of local scores count as equal
+SETS_A_PIECE = 2048
+TIMES_THE_OPTIMUM = 2.5  # how much longer than the best DAG alone; only for the estimate
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeRegrets:
+    """The best scores with each edge and without it; ``best`` minus these is what the edge decides.
+
+    Attributes
+    ----------
+    include : float array of shape (n, n)
+        ``include[j, i]``: the best score of an allowed DAG with j → i; -inf where there is none, NaN where it was
+        not computed.
+    exclude : float array of shape (n, n)
+        ``exclude[j, i]``: the best score of an allowed DAG without j → i (it may have i → j).
+    apart : float array of shape (n, n)
+        ``apart[j, i]``: the best score of an allowed DAG that does not join the two; NaN unless edges into both were
+        asked for.
+    best : float
+        The best score of all, NaN where the deadline came first.
+    stopped : {"time_limit", "interrupted"} or None
+        Why the work ended early.
+    """
+
+    include: Floats
+    exclude: Floats
+    apart: Floats
+    best: float
+    stopped: StopReason | None = None
+
+    def absent(self, j: int, i: int) -> float | None:
+        """Return the best score of a DAG in which the two are not joined, None where there is none or it is not told.
+
+        It is ``apart`` where that is known. Of the edge one way alone, the best DAG without j → i has i → j or does not
+        join the two; where it beats every DAG with i → j, it does not join them. Else ``solve_absent`` finds it.
+        """
+        if np.isfinite(self.apart[j, i]):
+            return float(self.apart[j, i])
+        for a, b in ((j, i), (i, j)):
+            if self.exclude[a, b] > self.include[b, a] + _rounding(self.best):
+                return float(self.exclude[a, b])
+        return None
+
+
+def edge_regrets(
+    problem: Problem,
+    deadline: Deadline,
+    progress: Progress,
+    n_jobs: int | None = None,
+    memory_limit: int | float | str | None = None,
+    edges: Edges | None = None,
+) -> EdgeRegrets:
+    """Return the best score of a DAG with each edge, and of one without it.
+
+    Parameters
+    ----------
+    problem : Problem
+        Score and knowledge; only allowed DAGs count.
+    deadline : Deadline
+        When to stop; what is not done by then is NaN.
+    progress : Progress
+        Where to tell how far it is.
+    n_jobs : int, optional
+        Threads; all cores unless given. The answer does not depend on it.
+    memory_limit : int or str, optional
+        Bytes, or text such as ``"8GB"``; most of what is free unless given.
+    edges : sequence of (int, int), optional
+        The edges (from, to) that are asked for, by position; all unless given. All edges into one node come together.
+
+    Returns
+    -------
+    EdgeRegrets
+    """
+    heads = _heads(edges, problem.n_nodes)
+    limit = memory_in_bytes(memory_limit)
+    workers = Workers(deadline, progress, n_jobs)
+    estimate = estimate_edge_regrets(problem, limit, workers.count)
+    if not estimate.fits:
+        raise InputError(
+            f"the best DAGs with and without each edge of {problem.n_nodes} columns need {estimate} but the memory "
+            f"limit is {readable(limit)}; use fewer columns=, set max_parents= or raise memory_limit="
+        )
+    ends = _ends_of_lists if estimate.way == "pool" else partial(_ends_of_tables, memory_limit=limit)
+    return _collected(problem.n_nodes, heads, partial(ends, problem, workers), workers)
+
+
+def pool_edge_regrets(
+    pool: Pool,
+    deadline: Deadline,
+    progress: Progress,
+    n_jobs: int | None = None,
+    memory_limit: int | float | str | None = None,
+    edges: Edges | None = None,
+) -> EdgeRegrets:
+    """Return the same over the DAGs whose parent sets are all in a pool; for the rest see ``edge_regrets``."""
+    heads = _heads(edges, pool.n_nodes)
+    limit = memory_in_bytes(memory_limit)
+    needed = pool_bytes(pool.n_nodes) + _extra_bytes(pool.n_nodes)
+    if needed > limit:
+        raise InputError(
+            f"the best DAGs with and without each edge over a pool of {pool.n_nodes} nodes need {readable(needed)} but "
+            f"the memory limit is {readable(limit)}; raise memory_limit="
+        )
+    workers = Workers(deadline, progress, n_jobs)
+    return _collected(pool.n_nodes, heads, partial(_ends_of_pool, pool, workers), workers)
+
+
+def solve_absent(
+    problem: Problem,
+    j: int,
+    i: int,
+    *,
+    deadline: Deadline,
+    progress: Progress,
+    memory_limit: int | float | str | None = None,
+    n_jobs: int | None = None,
+) -> Result | None:
+    """Return the best DAG in which two nodes are not joined, by the exact method; None if knowledge joins them."""
+    known = problem.knowledge
+    if known.must[j, i] or known.must[i, j]:
+        return None
+    may = known.may.copy()
+    may[j, i] = may[i, j] = False
+    apart = replace(problem, knowledge=Knowledge(known.must, may, known.at_most))
+    return solve_exact(apart, deadline=deadline, progress=progress, memory_limit=memory_limit, n_jobs=n_jobs)
+
+
+def estimate_edge_regrets(problem: Problem, memory_limit: int, cores: int) -> Estimate:
+    """Return what the scores with and without all edges would take."""
+    extra = _extra_bytes(problem.n_nodes)
+    optimum = estimate_exact(problem, memory_limit - extra, cores)
+    return replace(optimum, n_bytes=optimum.n_bytes + extra, seconds=TIMES_THE_OPTIMUM * optimum.seconds)
+
+
+def _extra_bytes(n: int) -> int:
+    """Return the memory beside that of the best DAG: the table from the full set down, and that of one node."""
+    return BYTES * ((1 << n) + (1 << (n - 1)))
+
+
+def _heads(edges: Edges | None, n: int) -> list[int]:
+    """Return the nodes that the edges point to, each once."""
+    if edges is None:
+        return list(range(n))
+    for pair in edges:
+        if len(pair) != 2 or not all(isinstance(end, int | np.integer) and 0 <= end < n for end in pair):
+            raise InputError(f"expected edges= pairs (from, to) of positions 0 to {n - 1} but got {pair!r}")
+    return sorted({int(head) for _, head in edges})
+
+
+def _collected(n: int, heads: Sequence[int], ends: Callable[[], Ends], workers: Workers) -> EdgeRegrets:
+    """Return what can be computed before the deadline."""
+    include, exclude, after = np.full((3, n, n), np.nan)
+    best = np.nan
+    try:
+        with workers:
+            opt, rest, compare = ends()
+            best = float(opt[-1])
+            for place, node in enumerate(heads):
+                share = (place / len(heads), (place + 1) / len(heads))
+                found = compare(node, best_around(opt, rest, node, workers, share))
+                others = np.arange(n) != node
+                include[others, node], exclude[others, node], after[others, node] = _best_where_close(found, best)
+    except Stopped:
+        return EdgeRegrets(include, exclude, np.maximum(after, after.T), best, workers.deadline.reason)
+    return EdgeRegrets(include, exclude, np.maximum(after, after.T), best)
+
+
+def _best_where_close(scores: Floats, best: float) -> Floats:
+    """Return scores with those that differ from the best by rounding alone made equal to it."""
+    return np.where(scores >= best - _rounding(best), best, scores)
+
+
+def _rounding(best: float) -> float:
+    """Return by how much two sums of local scores that are equal may differ."""
+    return ROUNDING * max(abs(best), 1.0)
+
+
+def _ends_of_tables(problem: Problem, workers: Workers, memory_limit: int) -> Ends:
+    """Return ``opt`` and ``rest`` over all parent sets, and how to compare the sets of a node."""
+    n = problem.n_nodes
+    plan = plan_subset_dp(n, memory_limit - _extra_bytes(n), workers.count)
+    assert plan is not None
+    ends = TableEnds(problem.score, problem.knowledge, plan, workers)
+    ends.fill()
+    return ends.opt, ends.rest, partial(_compare_all, ends.potential, problem.knowledge, workers)
+
+
+def _ends_of_lists(problem: Problem, workers: Workers) -> Ends:
+    """Return the same where knowledge allows few sets: the best DAGs need those that are left by pruning alone."""
+    opt, rest = pool_ends(candidate_pool(problem.score, problem.knowledge, workers), workers)
+    return opt, rest, lambda node, above: _compare_listed(*_allowed_sets(problem, node, workers), node, above)
+
+
+def _ends_of_pool(pool: Pool, workers: Workers) -> Ends:
+    """Return the same over a pool."""
+    opt, rest = pool_ends(pool.without_dominated(), workers)
+    if opt[-1] == -np.inf:
+        raise InputError("no DAG can be made of the candidate parent sets; add the empty set of some nodes to the pool")
+    return opt, rest, lambda node, above: _compare_listed(pool.masks[node], pool.scores[node], node, above)
+
+
+def _compare_all(potential: Floats, knowledge: Knowledge, workers: Workers, node: int, above: Floats) -> Floats:
+    """Return the best scores with and without each other node as parent, and only after it, over all allowed sets."""
+    n = knowledge.n_nodes
+    weights = 1 << np.arange(n, dtype=np.int64)
+    must, may = np.int64(weights @ knowledge.must[:, node]), np.int64(weights @ knowledge.may[:, node])
+    chunk_bits = min(LOW_BITS, n - 1)
+    places = spans(1 << (n - 1 - chunk_bits), CHUNKS_A_PIECE)
+    found = np.full((len(places), 3, n - 1), -np.inf)
+    pieces = [
+        partial(
+            kernels.with_and_without,
+            *(potential, node, must, may, knowledge.at_most[node], above, chunk_bits, first, last, own),
+        )
+        for (first, last), own in zip(places, found, strict=True)
+    ]
+    workers.each("edges: parent sets", pieces, len(pieces))
+    best: Floats = found.max(axis=0)
+    return best
+
+
+def _compare_listed(masks: Ints, scores: Floats, node: int, above: Floats) -> Floats:
+    """Return the same over listed sets."""
+    found = np.full((3, above.size.bit_length() - 1), -np.inf)
+    kernels.listed_with_and_without(masks, scores, node, above, found)
+    return found
+
+
+def _allowed_sets(problem: Problem, node: int, workers: Workers) -> tuple[Ints, Floats]:
+    """Return every allowed parent set of a node as a mask, and the local scores."""
+    known = problem.knowledge
+    must = tuple(map(int, np.flatnonzero(known.must[:, node])))
+    free = known.free(node).tolist()
+    most = int(known.at_most[node]) - len(must)
+    sets = [must + chosen for size in range(most + 1) for chosen in combinations(free, size)]
+    scores = np.empty(len(sets))
+
+    def fill(first: int, last: int) -> None:
+        scores[first:last] = problem.score.local_many([node] * (last - first), sets[first:last])
+
+    pieces = [partial(fill, first, last) for first, last in spans(len(sets), SETS_A_PIECE)]
+    workers.each("edges: parent sets", pieces, len(pieces))
+    return np.array([sum(1 << j for j in one) for one in sets], dtype=np.int64), scores

@@ -1,0 +1,102 @@
+"""When and how the exact method runs on a GPU; the kernels are in ``subset_dp_gpu.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.errors import InputError
+from dagopt.kernels.gaussian.logdet import PIVOT_FLOOR
+from dagopt.memory import readable
+from dagopt.problem import Problem
+from dagopt.scores.gaussian import LogDetScore
+from dagopt.workers import Stopped, Workers
+
+__all__ = ["GpuRun", "gpu_run"]
+
+WORTH_IT = 21  # columns from which ``auto`` takes a GPU that is there
+MOST_COUNTED = 24  # columns of discrete data whose potentials the CPU still counts in reasonable time
+
+
+@dataclass(frozen=True)
+class GpuRun:
+    """A run that fits the device.
+
+    Attributes
+    ----------
+    solve : callable
+        Returns the best DAG and a bound on the error of the scores that it was chosen by (0 for float64).
+    note : str
+        What it will take, in words.
+    """
+
+    solve: Callable[[], tuple[NDArray[np.int8], float]]
+    note: str
+
+
+def gpu_run(problem: Problem, device: str, workers: Workers) -> GpuRun | None:
+    """Return how to solve the problem on a GPU, or None to use the CPU; refuse if a GPU was asked for in vain."""
+    if device == "auto" and problem.n_nodes < WORTH_IT:
+        return None
+    try:
+        from dagopt.methods.exact import subset_dp_gpu as gpu
+
+        name, free = _device(gpu)
+    except Exception as error:  # no CuPy, no driver, no device
+        if device == "auto":
+            return None
+        raise InputError(
+            f"device='gpu' needs CuPy and a CUDA device ({type(error).__name__}: {str(error).splitlines()[0]}); "
+            f"install it with: pip install 'dagopt[gpu]', or use device='cpu'"
+        ) from error
+    plan = gpu.plan_gpu(problem.n_nodes, free)
+    counted = not isinstance(problem.score, LogDetScore)
+    if plan is None or (counted and problem.n_nodes > MOST_COUNTED):
+        if device == "auto":
+            return None
+        raise InputError(
+            f"{problem.n_nodes} columns do not fit {name} with {readable(free)} free (from {gpu.FEWEST_NODES} columns "
+            f"to what fits, discrete data to {MOST_COUNTED}); use device='cpu' or another method"
+        )
+    note = f"exact on {name}: about {readable(plan.n_bytes)} in {plan.dtype}"
+    return GpuRun(lambda: _solve(problem, gpu, plan, workers), note)
+
+
+def _device(gpu: Any) -> tuple[str, int]:
+    """Return the name of the device and its free bytes."""
+    device = gpu.cp.cuda.Device()
+    properties = gpu.cp.cuda.runtime.getDeviceProperties(device.id)
+    return properties["name"].decode(), int(device.mem_info[0])
+
+
+def _solve(problem: Problem, gpu: Any, plan: Any, workers: Workers) -> tuple[NDArray[np.int8], float]:
+    knowledge = problem.knowledge
+    weights = 1 << np.arange(problem.n_nodes, dtype=np.int64)
+    score = problem.score
+    form: dict[str, Any] = {"matrix": None, "constant": None, "power": None}
+    if isinstance(score, LogDetScore):
+        form = dict(zip(("matrix", "log_scale", "constant", "power"), score.logdet_form(), strict=True))
+    else:
+        form["potential"] = np.empty(1 << problem.n_nodes)
+        score.fill_potentials(0, problem.n_nodes, form["potential"])
+
+    def tick(phase: str, fraction: float) -> None:
+        workers.progress.update(phase, fraction)
+        if workers.deadline.reason is not None:
+            raise Stopped
+
+    solver = gpu.GpuSubsetDP(
+        must=knowledge.must.T.astype(np.int64) @ weights,
+        may=knowledge.may.T.astype(np.int64) @ weights,
+        at_most=knowledge.at_most,
+        plan=plan,
+        tick=tick,
+        pivot_floor=PIVOT_FLOOR,
+        **form,
+    )
+    adjacency, _, largest = solver.run()
+    return adjacency, gpu.rounding_error(problem.n_nodes, largest, plan.dtype)

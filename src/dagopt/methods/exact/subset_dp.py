@@ -1,0 +1,207 @@
+"""Dynamic programming over subsets on the CPU: the best DAG over all parent sets that knowledge allows.
+
+The kernels are in ``kernels/lattice/subsets.py``, whose head has the recursion. Here: how much memory and time it
+takes, how the work is cut into pieces for the threads, the clock and the progress bar, and how the DAG is
+read off the finished table.
+
+References
+----------
+Silander, Myllymäki (2006). A simple approach for finding the globally optimal Bayesian network structure. UAI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.kernels.lattice import subsets as kernels
+from dagopt.knowledge import Knowledge
+from dagopt.scores.base import Score
+from dagopt.workers import Workers, spans
+
+__all__ = ["Plan", "SubsetDP", "all_potentials", "plan_subset_dp"]
+
+Floats = NDArray[np.float64]
+
+BYTES = 8
+CHUNK_BITS = 10  # of the sink recursion
+CHUNKS_A_PIECE = 1 << 10  # so that a piece of work takes some tens of milliseconds
+STRETCHES_A_PIECE = 1 << 12
+SECONDS_PER_ENTRY = 6.5e-9  # of the n 2^(n-1) entries, on one core, measured; only for the estimate
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run will take.
+
+    Attributes
+    ----------
+    n_nodes : int
+        Number of variables.
+    high_bits : int
+        How many variables are blocked to save memory (d in the kernels).
+    n_bytes : int
+        Memory for all tables.
+    seconds : float
+        A rough estimate.
+    """
+
+    n_nodes: int
+    high_bits: int
+    n_bytes: int
+    seconds: float
+
+
+def plan_subset_dp(n_nodes: int, memory_limit: int, cores: int = 1) -> Plan | None:
+    """Return the fastest plan that fits the memory, or None."""
+    for high in range(min(7, max(n_nodes - 1, 1))):
+        low = n_nodes - high
+        entries = low * 2 ** (low - 1) + high * 2**low
+        n_bytes = BYTES * (2 * 2**n_nodes + entries)
+        if n_bytes <= memory_limit:
+            work = n_nodes * 2 ** (n_nodes - 1) * (0.8 + 0.2 * 1.5**high)
+            return Plan(n_nodes, high, n_bytes, SECONDS_PER_ENTRY * work / cores)
+    return None
+
+
+class SubsetDP:
+    """The recursion for one score and one body of knowledge.
+
+    Parameters
+    ----------
+    score : Score
+        What is maximised.
+    knowledge : Knowledge
+        Which parent sets are allowed.
+    plan : Plan
+        How to cut the tables.
+    workers : Workers
+        The threads, the clock and the progress bar; the answer is the same for any number of threads.
+    """
+
+    def __init__(
+        self,
+        score: Score,
+        knowledge: Knowledge,
+        plan: Plan,
+        workers: Workers,
+    ) -> None:
+        self.n = score.n_nodes
+        self.high = plan.high_bits
+        self.low = self.n - plan.high_bits
+        self._score = score
+        self._workers = workers
+        self._free = knowledge.is_free
+        weights = 1 << np.arange(self.n, dtype=np.int64)
+        self._must = knowledge.must.T.astype(np.int64) @ weights
+        self._may = knowledge.may.T.astype(np.int64) @ weights
+        self._most = knowledge.at_most
+        self.potential: Floats = np.empty(0)
+        self.opt: Floats = np.empty(0)
+
+    def run(self) -> tuple[NDArray[np.int8], float]:
+        """Return the best DAG and its score by the tables, or raise ``Stopped``."""
+        self.potential = all_potentials(self._score, self._workers)
+        self._recursion()
+        return self._read_off(), float(self.opt[-1])
+
+    def _recursion(self) -> None:
+        self.opt = np.full(1 << self.n, -np.inf)
+        self.opt[0] = 0.0
+        half = 1 << (self.low - 1)
+        low_tables = np.empty((self.low, half))
+        high_tables = np.empty((self.high, 1 << self.low))
+        for block in range(1 << self.high):
+            shifted = block << self.low
+            outside = [b for b in range(self.high) if not (block >> b) & 1]
+            where = f" (block {block + 1} of {1 << self.high})" if self.high else ""
+            tables = [(i, low_tables[i]) for i in range(self.low)]
+            tables += [(self.low + b, high_tables[b]) for b in outside]
+            self._fill_tables(tables, shifted, where)
+            self._sinks(low_tables, shifted, where)
+            for k, b in enumerate(outside):
+                self._push(high_tables[b], shifted, b, where, (k / len(outside), (k + 1) / len(outside)))
+
+    def _fill_tables(self, tables: list[tuple[int, Floats]], block: int, where: str) -> None:
+        """Fill and close the tables of the nodes: chunk by chunk, then over the remaining bits."""
+        pieces: list[Callable[[], None]] = []
+        for node, table in tables:
+            known = (self._free, self._must[node], self._may[node], self._most[node])
+            chunks = 1 << max(_bits(table) - kernels.LOW_BITS, 0)
+            pieces += [
+                partial(kernels.fill, self.potential, node, self.low, block, *known, table, first, last)
+                for first, last in spans(chunks, CHUNKS_A_PIECE)
+            ]
+        self._workers.each("best parents: scores" + where, pieces, len(pieces))
+        for step in (0, 1):
+            pieces = [piece for _, table in tables for piece in _closing(table, step)]
+            self._workers.each("best parents: subsets" + where, pieces, len(pieces), (step / 2, (step + 1) / 2))
+
+    def _sinks(self, tables: Floats, block: int, where: str) -> None:
+        chunk_bits = min(CHUNK_BITS, self.low)
+        chunks = np.arange(1 << (self.low - chunk_bits))
+        size = np.bitwise_count(chunks)
+        done = 0
+        for layer in range(self.low - chunk_bits + 1):
+            members = chunks[size == layer]
+            parts = np.array_split(members, min(len(members), 4 * self._workers.count))
+            pieces = [partial(kernels.sinks, tables, self.low, block, self.opt, chunk_bits, part) for part in parts]
+            share = (done / len(chunks), (done + len(members)) / len(chunks))
+            self._workers.each("best orders" + where, pieces, len(pieces), share)
+            done += len(members)
+
+    def _push(self, table: Floats, block: int, b: int, where: str, share: tuple[float, float]) -> None:
+        bit = 1 << (self.low + b)
+        pieces = [
+            partial(kernels.push, table, block, bit, self.opt, first, last)
+            for first, last in spans(1 << self.low, 1 << 20)
+        ]
+        self._workers.each("best orders: later blocks" + where, pieces, len(pieces), share)
+
+    def _read_off(self) -> NDArray[np.int8]:
+        """Follow the best sinks from the full set down, then find each node's best parents."""
+        adjacency = np.zeros((self.n, self.n), dtype=np.int8)
+        left = (1 << self.n) - 1
+        while left:
+            for i in (b for b in range(self.n) if (left >> b) & 1):
+                rest = left & ~(1 << i)
+                chosen, value = kernels.best_set(self.potential, i, rest, self._must[i], self._may[i], self._most[i])
+                if chosen >= 0 and self.opt[rest] + value == self.opt[left]:
+                    adjacency[[b for b in range(self.n) if (int(chosen) >> b) & 1], i] = 1
+                    left = rest
+                    break
+            else:
+                raise AssertionError("no sink explains the best score")
+        return adjacency
+
+
+def all_potentials(score: Score, workers: Workers) -> Floats:
+    """Return the potentials of all 2^n sets, in slices of equal high bits."""
+    n = score.n_nodes
+    prefix = min(max(n - 14, 0), 10)
+    low = n - prefix
+    slices = np.empty((1 << prefix, 1 << low))
+    pieces = [partial(score.fill_potentials, high, low, slices[high]) for high in range(1 << prefix)]
+    workers.each("potentials of all sets", pieces, len(pieces))
+    return slices.reshape(-1)
+
+
+def _closing(table: Floats, step: int) -> list[Callable[[], None]]:
+    """Return the pieces of work that close a table over one half of its bits above the chunks."""
+    rest = max(_bits(table) - kernels.LOW_BITS, 0)
+    start, count = (0, rest // 2) if step == 0 else (rest // 2, rest - rest // 2)
+    if count == 0:
+        return []
+    stretches = (table.size >> count) // kernels.ROW
+    return [
+        partial(kernels.close_high, table, kernels.LOW_BITS + start, count, _bits(table), first, last)
+        for first, last in spans(stretches, STRETCHES_A_PIECE)
+    ]
+
+
+def _bits(table: Floats) -> int:
+    return table.size.bit_length() - 1

@@ -1,0 +1,169 @@
+"""The skeleton of stable PC: which pairs no set of neighbours separates.
+
+Within a level, all tests look at the neighbours as they were when the level began [1]_, so the skeleton does not
+depend on the order of the tests, and the tests of a level can run side by side.
+
+References
+----------
+.. [1] D. Colombo, M. H. Maathuis, "Order-independent constraint-based causal structure learning", Journal of
+   Machine Learning Research 15, 2014.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from math import comb
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dagopt.deadline import Deadline, StopReason
+from dagopt.methods.independence.base import IndependenceTest, Ints, Separation
+from dagopt.methods.independence.threads import ordered_map
+from dagopt.progress import Progress
+
+__all__ = ["Skeleton", "learn_skeleton"]
+
+PARTS = 64  # of a level's work, between which progress is shown
+FEWEST_IN_THREADS = 2000  # tests for which threads are worth starting
+
+
+@dataclass
+class Skeleton:
+    """An undirected graph and why the other pairs are not joined.
+
+    Attributes
+    ----------
+    adjacent : bool array of shape (n, n)
+        Who is joined to whom.
+    separators : dict
+        For each separated pair (i, j), i < j, its separating set.
+    log_p : dict
+        For each separated pair the logarithm of the p-value given that set.
+    levels : list of tuple
+        Size of the sets, pairs looked at, tests, pairs separated, seconds; a row a level.
+    reason : str or None
+        Why the search was stopped before its end.
+    """
+
+    adjacent: NDArray[np.bool_]
+    separators: dict[tuple[int, int], frozenset[int]] = field(default_factory=dict)
+    log_p: dict[tuple[int, int], float] = field(default_factory=dict)
+    levels: list[tuple[int, int, int, int, float]] = field(default_factory=list)
+    reason: StopReason | None = None
+
+    @property
+    def n_tests(self) -> int:
+        """How many tests were made."""
+        return sum(level[2] for level in self.levels)
+
+    def frame(self) -> pd.DataFrame:
+        """Return the levels, a row each."""
+        return pd.DataFrame(self.levels, columns=["level", "pairs", "tests", "separated", "seconds"])
+
+    def record(self, pairs: Ints, result: Separation) -> int:
+        """Take out the pairs that were separated; return how many."""
+        found = np.flatnonzero(~np.isnan(result.log_p))
+        for k in found:
+            i, j = int(pairs[k, 0]), int(pairs[k, 1])
+            self.adjacent[i, j] = self.adjacent[j, i] = False
+            self.separators[i, j] = frozenset(result.sets[k].tolist())
+            self.log_p[i, j] = float(result.log_p[k])
+        return len(found)
+
+
+def learn_skeleton(
+    test: IndependenceTest,
+    alpha: float,
+    required: NDArray[np.bool_],
+    allowed: NDArray[np.bool_],
+    *,
+    max_given: int | None = None,
+    n_jobs: int = 1,
+    deadline: Deadline,
+    progress: Progress,
+) -> Skeleton:
+    """Separate pairs by sets of 0, 1, 2, ... neighbours.
+
+    Parameters
+    ----------
+    test : IndependenceTest
+        The test.
+    alpha : float
+        A p-value above it means independent.
+    required, allowed : symmetric bool arrays of shape (n, n)
+        Pairs that are joined in any case, and pairs that may be joined. Pairs that may not are tested all the
+        same, since their separating sets help to find directions.
+    max_given : int, optional
+        The largest size of a separating set.
+    n_jobs : int
+        Threads; the answer does not depend on it.
+    deadline : Deadline
+        When to stop; what is separated by then is kept.
+    progress : Progress
+        Where to tell how far the search is.
+
+    Returns
+    -------
+    Skeleton
+    """
+    n = test.n_nodes
+    skeleton = Skeleton(allowed | required)
+    open_pairs = np.argwhere(np.triu(~required, k=1)).astype(np.int64)
+    largest = n - 2 if max_given is None else min(max_given, n - 2)
+    for size in range(largest + 1):
+        cost = _set_counts(open_pairs, skeleton.adjacent, size)
+        pairs = np.ascontiguousarray(open_pairs[cost > 0])
+        if len(pairs) == 0 or skeleton.reason:
+            break
+        _run_level(skeleton, test, pairs, cost[cost > 0], size, alpha, n_jobs, deadline, progress)
+        left = [(i, j) not in skeleton.separators for i, j in open_pairs.tolist()]
+        open_pairs = open_pairs[np.array(left, dtype=bool)]
+    return skeleton
+
+
+def _run_level(
+    skeleton: Skeleton,
+    test: IndependenceTest,
+    pairs: Ints,
+    cost: NDArray[np.float64],
+    size: int,
+    alpha: float,
+    n_jobs: int,
+    deadline: Deadline,
+    progress: Progress,
+) -> None:
+    """Test all pairs of one level, in parts of about equal work, against the neighbours at its start."""
+    begin = time.perf_counter()
+    adjacent = skeleton.adjacent.copy()
+    work = np.cumsum(cost)
+    cuts = np.unique(np.searchsorted(work, np.linspace(0, work[-1], PARTS + 1)[1:-1]))
+    parts = [part for part in np.split(pairs, cuts) if len(part)]
+
+    def separate(part: Ints) -> Separation:
+        return test.separate(part, adjacent, size, alpha, lambda: deadline.reason)
+
+    tests = separated = done = 0
+    jobs = n_jobs if work[-1] >= FEWEST_IN_THREADS else 1
+    for part, result in zip(parts, ordered_map(separate, parts, jobs), strict=True):
+        separated += skeleton.record(part, result)
+        tests += result.n_tests
+        done += len(part)
+        if not result.complete:
+            skeleton.reason = deadline.reason
+        edges = int(np.triu(skeleton.adjacent).sum())
+        progress.update(f"sets of {size} neighbours", done / len(pairs), edges=edges, tests=tests)
+    skeleton.levels.append((size, len(pairs), tests, separated, time.perf_counter() - begin))
+
+
+def _set_counts(pairs: Ints, adjacent: NDArray[np.bool_], size: int) -> NDArray[np.float64]:
+    """Return how many sets of neighbours of either end there are for each pair."""
+    if size == 0:
+        return np.ones(len(pairs))
+    counts = np.array([float(comb(k, size)) for k in range(adjacent.shape[0] + 1)])
+    degree = adjacent.sum(axis=1)
+    joined = adjacent[pairs[:, 0], pairs[:, 1]].astype(np.int64)
+    found: NDArray[np.float64] = counts[degree[pairs] - joined[:, None]].sum(axis=1)
+    return found

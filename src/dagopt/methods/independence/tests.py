@@ -1,0 +1,68 @@
+"""Tests of conditional independence by name."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dagopt.data.table import ContinuousTable, Table
+from dagopt.errors import InputError, unknown_name
+from dagopt.methods.independence.base import IndependenceTest, Separation
+from dagopt.methods.independence.contingency import ChiSquareTest, LikelihoodRatioTest
+from dagopt.methods.independence.correlation import FisherZTest, StudentTest
+
+__all__ = [
+    "TESTS",
+    "ChiSquareTest",
+    "FisherZTest",
+    "IndependenceTest",
+    "LikelihoodRatioTest",
+    "Separation",
+    "StudentTest",
+    "checked_alpha",
+    "make_test",
+]
+
+TESTS = {
+    "t": "exact t test of partial correlation, for continuous data (the default there)",
+    "z": "Fisher's z test of partial correlation, for continuous data",
+    "g2": "G² test, of mutual information, for discrete data (the default there)",
+    "chi2": "Pearson's χ² test, for discrete data",
+}
+
+_CONTINUOUS = {"t": StudentTest, "z": FisherZTest}
+_DISCRETE = {"g2": LikelihoodRatioTest, "chi2": ChiSquareTest}
+
+
+def make_test(table: Table, test: str | IndependenceTest = "auto") -> IndependenceTest:
+    """Return the test of a given name for a table.
+
+    Parameters
+    ----------
+    table : Table
+        The data; its kind decides what ``"auto"`` means.
+    test : str or IndependenceTest
+        One of ``TESTS`` or ``"auto"``; a test over as many variables as the table has columns is used as it is.
+    """
+    if isinstance(test, IndependenceTest):
+        if test.n_nodes != len(table.names):
+            raise InputError(
+                f"expected a test over the {len(table.names)} columns of the table but got one over {test.n_nodes} "
+                f"variables; give a test of this table"
+            )
+        return test
+    if test not in ("auto", *TESTS):
+        raise unknown_name("test", test, ["auto", *TESTS])
+    if isinstance(table, ContinuousTable):
+        if test in _DISCRETE:
+            raise InputError(f"test {test!r} needs discrete data but the table is continuous; use 't' or discretize=")
+        return _CONTINUOUS["t" if test == "auto" else test](table.correlation, table.n_samples)
+    if test in _CONTINUOUS:
+        raise InputError(f"test {test!r} needs continuous data but the table is discrete; use 'g2'")
+    return _DISCRETE["g2" if test == "auto" else test].of(table)
+
+
+def checked_alpha(alpha: float) -> float:
+    """Return a level of significance, or raise the error that names it."""
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.number) or not 0 < alpha < 1:
+        raise InputError(f"expected alpha= a number between 0 and 1 but got {alpha!r}; 0.05 is usual")
+    return float(alpha)

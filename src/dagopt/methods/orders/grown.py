@@ -1,0 +1,219 @@
+"""Orders whose parents are found by growing and shrinking: for Gaussian and for discrete scores, of any size.
+
+The kernels are ``kernels/orders/trees.py``, ``order_scores.py`` and ``order_insertion.py``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.deadline import Deadline
+from dagopt.errors import InputError
+from dagopt.kernels.orders import insertion as kernels
+from dagopt.kernels.orders.trees import BUDGET, COLUMNS
+from dagopt.methods.names import name_order
+from dagopt.methods.orders.base import Dag, Ints
+from dagopt.methods.orders.screening import screened
+from dagopt.problem import Problem
+from dagopt.scores.gaussian import LogDetScore
+from dagopt.scores.multinomial import CountingScore
+
+__all__ = ["CountOrders", "GrownOrders", "LogDetOrders"]
+
+NEVER = -1e300
+SECONDS_A_CALL = 0.1  # about, between two looks at the clock
+SECONDS_A_CELL = 2e-9  # of a contingency table, by row
+MOST_REPEATS = 3  # of a distinct row, on average, for rows to be counted by bits
+SECONDS_A_COLUMN = 5e-8  # of an addition to a covariance matrix
+LEAST_SETS, SETS_A_COLUMN = 1 << 16, 1 << 9  # remembered, 72 bytes each
+LEAST_ENTRIES, ENTRIES_A_PAIR = 1 << 20, 8  # of lists remembered, 8 bytes each
+
+
+@dataclass
+class GrownState:
+    """A search under way: its growth trees, the score with its room to work, and the ``state`` of the insertions."""
+
+    trees: tuple[NDArray[Any], ...]
+    score: tuple[Any, ...]
+    arrays: tuple[NDArray[Any], ...]
+    patience: int = 1
+
+
+class GrownOrders(ABC):
+    """Orders of the columns, parents by growing and shrinking among the candidates of each column.
+
+    Parameters
+    ----------
+    problem : Problem
+        Whose knowledge says what is allowed.
+    may : bool array of shape (n, n)
+        ``may[j, i]``: j is a candidate parent of i, within the knowledge.
+    seconds : float
+        What one more list of additions takes, about.
+    """
+
+    def __init__(self, problem: Problem, may: NDArray[np.bool_], seconds: float) -> None:
+        n = self.n_nodes = problem.n_nodes
+        by_name = name_order(problem.names)
+        self.may = may
+        sizes = may.sum(axis=0).astype(np.int64)
+        own = np.zeros((n, max(int(sizes.max()), 1)), dtype=np.int64)
+        for v in range(n):
+            own[v, : sizes[v]] = by_name[may[by_name, v]]
+        most = np.minimum(problem.knowledge.at_most, max(n - 1, 0)).astype(np.int64)
+        must = np.ascontiguousarray(problem.knowledge.must.T)
+        self._given = (own, sizes, must, most)
+        self._room = int(min(sizes.max(), most.max())) + 1
+        self._lists_a_call = max(int(SECONDS_A_CALL / seconds), 1)
+
+    def start(self, order: Ints, deadline: Deadline, dag: Dag | None = None, after: Any = None) -> GrownState:
+        """Return the state of a search that begins at an order; after the deadline, with required parents alone."""
+        n = self.n_nodes
+        if after is None:
+            state = GrownState(
+                _empty_trees(n),
+                self._new_score(),
+                (
+                    np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64),
+                    np.empty((n, self._room), dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n),
+                    np.zeros((n, n), dtype=np.int32), np.zeros(n, dtype=np.int64),
+                ),
+            )  # fmt: skip
+        else:
+            state = after
+        state.arrays[0][:] = order
+        done, patience = 0, 1
+        while done < n and deadline.reason is None:
+            self._allow(state, patience)
+            before, done = done, kernels.score_order(self._given, state.score, state.trees, state.arrays, done)
+            patience = 1 if done > before else 2 * patience
+        kernels.give_required(self._given, state.score, state.arrays, done)
+        if dag is not None:
+            for v in range(n):
+                parents = np.flatnonzero(dag[:, v])
+                if self.may[parents, v].all():
+                    kernels.use_parents(state.score, state.arrays, v, parents)
+        return state
+
+    def improve(self, state: Any, variables: Ints) -> tuple[int, int]:
+        """Put each of these variables at its best place; return how many were tried, and how many at the end stayed."""
+        self._allow(state, state.patience)
+        tried, idle = kernels.insert_best(self._given, state.score, state.trees, state.arrays, variables)
+        state.patience = 1 if tried else 2 * state.patience
+        return int(tried), int(idle)
+
+    def score(self, state: Any) -> float:
+        """Return the score of the present order."""
+        return float(state.arrays[4].sum())
+
+    def order(self, state: Any) -> Ints:
+        """Return the present order."""
+        return np.array(state.arrays[0], dtype=np.int64)
+
+    def dag(self, state: Any) -> Dag:
+        """Return the present DAG."""
+        _, _, parents, sizes, _, _, _ = state.arrays
+        adjacency = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int8)
+        for v in range(self.n_nodes):
+            adjacency[parents[v, : sizes[v]], v] = 1
+        return adjacency
+
+    @abstractmethod
+    def _new_score(self) -> tuple[Any, ...]:
+        """Return the score as the kernels take it, with room to work of its own."""
+
+    def _allow(self, state: GrownState, patience: int) -> None:
+        """Set how many lists the next call may make."""
+        state.trees[5][BUDGET] = patience * self._lists_a_call
+
+
+class LogDetOrders(GrownOrders):
+    """Orders of the columns of a score made of log-determinants.
+
+    Parameters
+    ----------
+    problem : Problem
+        A Gaussian or BGe score, and knowledge.
+    candidates : int, optional
+        Keep for each column only so many candidate parents (see ``screening.py``); all unless given. Faster for many
+        columns, and possibly worse.
+    """
+
+    def __init__(self, problem: Problem, candidates: int | None = None) -> None:
+        score = problem.score
+        if not isinstance(score, LogDetScore):
+            raise InputError(f"expected a Gaussian score for growing and shrinking but got {score.label}")
+        n = problem.n_nodes
+        matrix, log_scale, constant, power = score.logdet_form()
+        form = np.stack([np.diff(constant), 0.5 * power[1:], 0.5 * np.diff(power)])
+        form = np.concatenate([form, form[:, -1:]], axis=1)
+        form[0, -1] = NEVER  # there is no set of n parents
+        self._form = np.ascontiguousarray(matrix), log_scale, np.ascontiguousarray(form)
+        super().__init__(problem, screened(problem, candidates), SECONDS_A_COLUMN * n)
+
+    def _new_score(self) -> tuple[Any, ...]:
+        """Return the score, and the room in which parent sets are grown; see ``kernels/orders/logdets.py``."""
+        room, width = self._room, self._given[0].shape[1]
+        work = (
+            np.empty((room, width)), np.empty(width), np.empty(width), np.empty((room, room)), np.empty(room),
+            np.empty(room, dtype=np.int64), np.full(2, -1, dtype=np.int64), np.empty(2),
+        )  # fmt: skip
+        return (*self._form, work)
+
+
+class CountOrders(GrownOrders):
+    """Orders of the columns of a score made of counts: BIC, AIC or BDeu of discrete data.
+
+    Parameters
+    ----------
+    problem : Problem
+        A score of discrete data, and knowledge.
+    candidates : int, optional
+        Keep for each column only so many candidate parents (see ``screening.py``); all unless given.
+    """
+
+    def __init__(self, problem: Problem, candidates: int | None = None) -> None:
+        score = problem.score
+        if not isinstance(score, CountingScore):
+            raise InputError(f"expected a score of discrete data but got {score.label}")
+        codes, arity, weights, clogc, ess, rate = score.counting_form()
+        alone = score.per_node(np.zeros((problem.n_nodes, problem.n_nodes), dtype=np.int8))
+        bits = _bits(codes, arity, weights)
+        self._counts = (codes, arity, weights, clogc, ess, rate, rate * (arity - 1) - alone, *bits)
+        may = screened(problem, candidates)
+        seconds = SECONDS_A_CELL * codes.shape[1] * max(int(may.sum(axis=0).max()), 1)
+        super().__init__(problem, may, seconds)
+
+    def _new_score(self) -> tuple[Any, ...]:
+        """Return the score; it needs no room of its own."""
+        return self._counts
+
+
+def _bits(codes: NDArray[np.uint16], arity: Ints, weights: Ints) -> tuple[NDArray[np.uint64], Ints]:
+    """Return a bit for every level and row of the data, and where each column begins; none where rows repeat much."""
+    starts = np.concatenate([[0], np.cumsum(arity)[:-1]]).astype(np.int64)
+    if weights.sum() > MOST_REPEATS * len(weights):
+        return np.zeros((0, 0), dtype=np.uint64), starts
+    words = -(-int(weights.sum()) // 64)
+    bits = np.zeros((int(arity.sum()), words), dtype=np.uint64)
+    for j, code in enumerate(codes):
+        repeated = np.repeat(code, weights)
+        for level in range(arity[j]):
+            packed = np.packbits(repeated == level, bitorder="little")
+            bits[starts[j] + level].view(np.uint8)[: len(packed)] = packed
+    return bits, starts
+
+
+def _empty_trees(n: int) -> tuple[NDArray[Any], ...]:
+    """Return growth trees with nothing in them; memory is taken as they grow, up to what is allocated here."""
+    sets = max(LEAST_SETS, SETS_A_COLUMN * n)
+    entries = max(LEAST_ENTRIES, ENTRIES_A_PAIR * n * n)
+    return (
+        np.full(n, -1, dtype=np.int64), np.empty((sets, COLUMNS), dtype=np.int64), np.empty(sets),
+        np.empty(entries, dtype=np.int32), np.empty(entries, dtype=np.int32), np.zeros(4, dtype=np.int64),
+    )  # fmt: skip

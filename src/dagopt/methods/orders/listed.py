@@ -1,0 +1,58 @@
+"""Orders scored over a pool of listed parent sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.deadline import Deadline
+from dagopt.kernels.orders import listed as kernels
+from dagopt.methods.orders.base import Dag, Ints
+
+__all__ = ["ListedOrders"]
+
+
+class ListedOrders:
+    """Orders scored over a pool of parent sets, each column taking its best listed set.
+
+    Parameters
+    ----------
+    masks, scores : sequences of arrays
+        For each column its sets as bits of integers, and their scores, from the best down.
+    """
+
+    def __init__(self, masks: tuple[NDArray[np.int64], ...], scores: tuple[NDArray[np.float64], ...]) -> None:
+        self.n_nodes = len(masks)
+        self._offsets = np.concatenate([[0], np.cumsum([len(own) for own in masks])]).astype(np.int64)
+        self._masks = np.concatenate(masks)
+        self._scores = np.concatenate(scores)
+
+    def start(self, order: Ints, deadline: Deadline, dag: Dag | None = None, after: Any = None) -> tuple[Ints]:
+        """Return the order, which is all there is to know."""
+        return (np.array(order, dtype=np.int64),)
+
+    def improve(self, state: Any, variables: Ints) -> tuple[int, int]:
+        """Put each of these variables at its best place; return how many were tried, and how many at the end stayed."""
+        _, idle = kernels.insert_best_listed(self._masks, self._scores, self._offsets, state[0], variables)
+        return len(variables), int(idle)
+
+    def score(self, state: Any) -> float:
+        """Return the score of the present order."""
+        chosen = np.empty(self.n_nodes, dtype=np.int64)
+        return float(kernels.listed_parents(self._masks, self._scores, self._offsets, state[0], chosen))
+
+    def order(self, state: Any) -> Ints:
+        """Return the present order."""
+        return np.array(state[0], dtype=np.int64)
+
+    def dag(self, state: Any) -> Dag:
+        """Return the present DAG."""
+        chosen = np.empty(self.n_nodes, dtype=np.int64)
+        kernels.listed_parents(self._masks, self._scores, self._offsets, state[0], chosen)
+        adjacency = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int8)
+        for v in range(self.n_nodes):
+            mask = int(self._masks[chosen[v]])
+            adjacency[[b for b in range(self.n_nodes) if (mask >> b) & 1], v] = 1
+        return adjacency

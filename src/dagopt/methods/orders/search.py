@@ -1,0 +1,276 @@
+"""Order search: local search over orders of the columns by best insertion, from many starts.
+
+An order is scored by the best parents found for each column among those before it: by growing and shrinking
+(``grown_orders.py``), or over a pool of listed parent sets (``listed_orders.py``). A round ends when no column moves;
+then some columns are put at random places and the search goes on from there, keeping the better order.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import os
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
+from numpy.typing import NDArray
+
+from dagopt.deadline import Deadline
+from dagopt.errors import InputError
+from dagopt.graph.order import topological_order
+from dagopt.kernels.orders.trees import ENOUGH
+from dagopt.methods.names import name_order
+from dagopt.methods.orders.base import Dag, Ints, Orders
+from dagopt.methods.orders.grown import CountOrders, LogDetOrders
+from dagopt.methods.orders.listed import ListedOrders
+from dagopt.methods.start import start_dag
+from dagopt.problem import Problem
+
+__all__ = [
+    "CountOrders",
+    "Family",
+    "Found",
+    "ListedOrders",
+    "LogDetOrders",
+    "Orders",
+    "families",
+    "search_orders",
+]
+
+Family = tuple[int, tuple[int, ...]]  # a node and its parents, in increasing order
+
+PLACES_A_CALL = 20000  # places tried between two looks at the clock, about
+EQUAL = 1e-6  # orders of equivalent DAGs differ by rounding
+FEW_PASSED = 5  # parent sets of each column that are kept of those met on the way to local optima
+
+
+class Found(NamedTuple):
+    """What a search over orders found.
+
+    Attributes
+    ----------
+    dag : int8 array
+        The best DAG.
+    score : float
+        Its score.
+    met : tuple of (node, parents, score)
+        If asked for: the parent sets of all locally optimal DAGs, then the best few of each column that were met on the
+        way to them. Parents in increasing order, no set twice.
+    """
+
+    dag: Dag
+    score: float
+    met: tuple[tuple[int, tuple[int, ...], float], ...] = ()
+
+
+def search_orders(
+    orders: Orders,
+    problem: Problem,
+    deadline: Deadline,
+    *,
+    restarts: int = 10,
+    kicks: int = 10,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    start: object = None,
+    all_from_start: bool = False,
+    keep_met: bool = False,
+) -> Found:
+    """Return the best DAG over independent searches, and its score.
+
+    Parameters
+    ----------
+    orders : Orders
+        How orders are scored.
+    problem : Problem
+        Its knowledge says which columns must come before which.
+    deadline : Deadline
+        When to stop.
+    restarts : int
+        Number of independent searches; the first begins at ``start`` if there is one.
+    kicks : int
+        How often each search is disturbed and continued.
+    random_state : int
+        Seed; the answer does not depend on ``n_jobs``.
+    n_jobs : int, optional
+        Threads (or workers of the joblib backend in force); all cores unless given.
+    start : anything that ``as_graph`` takes, optional
+        An allowed DAG that the first search begins at, with its order and its parent sets.
+    all_from_start : bool
+        Whether the other searches begin there too, and not at random orders.
+    keep_met : bool
+        Whether to return the good parent sets that were met, too.
+    """
+    if restarts < 1 or kicks < 0:
+        raise InputError(f"expected restarts >= 1 and kicks >= 0 but got {restarts} and {kicks}")
+    first = None if start is None else start_dag(problem, start)
+    begins = [first, *[first if all_from_start else None] * (restarts - 1)]
+    seeds = np.random.SeedSequence(random_state).spawn(restarts)
+    plan = _Plan(orders, problem.knowledge.must, name_order(problem.names), kicks, keep_met)
+    ends = _run(plan, list(zip(seeds, begins, strict=True)), deadline, n_jobs)
+    best = max(ends, key=lambda end: end.score)  # the first of equal ones
+    met = _scored(problem, [end.optima for end in ends], [end.passed for end in ends]) if keep_met else ()
+    return Found(best.dag, best.score, met)
+
+
+class _Plan(NamedTuple):
+    """What all searches share: how orders are scored, what must be before what, names, kicks, what to keep."""
+
+    orders: Orders
+    must: NDArray[np.bool_]
+    by_name: Ints
+    kicks: int
+    keep_met: bool
+
+
+class _End(NamedTuple):
+    """What one search ends with: the best DAG, its score, the parent sets of local optima, and those on the way."""
+
+    dag: Dag
+    score: float
+    optima: list[Family]
+    passed: list[Family]
+
+
+Begin = tuple[np.random.SeedSequence, Dag | None]
+
+
+def _run(plan: _Plan, begins: list[Begin], deadline: Deadline, n_jobs: int | None) -> list[_End]:
+    """Run all searches, dealt out to threads or to the workers of the joblib backend in force."""
+    backend, default = get_active_backend(prefer="threads")
+    if n_jobs in (None, -1):
+        n_jobs = default if default > 1 else os.cpu_count() or 1
+    jobs = min(int(n_jobs or 1), len(begins))
+    if jobs == 1:
+        return _chains(plan, begins, deadline)
+    parallel = Parallel(n_jobs=jobs, prefer="threads", max_nbytes=None)  # kernels want arrays, not mapped files
+    hands = [begins[k::jobs] for k in range(jobs)]
+    if getattr(backend, "supports_sharedmem", False):
+        done = parallel(delayed(_chains)(plan, hand, deadline) for hand in hands)
+    else:
+        seconds = None if math.isinf(deadline.remaining()) else max(deadline.remaining(), 1e-9)
+        done = parallel(delayed(_chains_elsewhere)(plan, hand, seconds) for hand in hands)
+    return [done[k % jobs][k // jobs] for k in range(len(begins))]
+
+
+def _chains_elsewhere(plan: _Plan, begins: list[Begin], seconds: float | None) -> list[_End]:
+    """Run searches in another process, which has a clock of its own."""
+    with Deadline(seconds) as deadline:
+        return _chains(plan, begins, deadline)
+
+
+def _chains(plan: _Plan, begins: list[Begin], deadline: Deadline) -> list[_End]:
+    """Run one search after the other; each uses what those before remember, which does not change its end."""
+    ends, state = [], None
+    for seed, begin in begins:
+        end, state = _chain(plan, seed, begin, deadline, state)
+        ends.append(end)
+    return ends
+
+
+def _chain(
+    plan: _Plan, seed: np.random.SeedSequence, begin: Dag | None, deadline: Deadline, state: Any
+) -> tuple[_End, Any]:
+    """Run one search: to a local optimum, then disturbed again and again."""
+    orders, must, by_name, kicks, keep_met = plan
+    rng = np.random.default_rng(seed)
+    optima: dict[Family, None] = {}
+    passed: dict[Family, None] | None = {} if keep_met else None
+    if begin is None:
+        order = _feasible(by_name[rng.permutation(orders.n_nodes)], must)
+    else:
+        order = by_name[topological_order(begin[np.ix_(by_name, by_name)])]
+    state = orders.start(order, deadline, begin, after=state)
+    _climb(orders, state, deadline, rng, by_name, passed)
+    best_dag, best_score, best_order = orders.dag(state), orders.score(state), orders.order(state)
+    for _ in range(kicks):
+        if keep_met:
+            optima.update(dict.fromkeys(families(orders.dag(state))))
+        if deadline.reason is not None:
+            break
+        state = orders.start(_feasible(_disturbed(best_order, rng), must), deadline, after=state)
+        _climb(orders, state, deadline, rng, by_name, passed)
+        score = orders.score(state)
+        if score > best_score - EQUAL:  # an equal order too, so that the search walks on over plateaus
+            best_order = orders.order(state)
+        if score > best_score + ENOUGH:
+            best_dag, best_score = orders.dag(state), score
+    if keep_met:
+        optima.update(dict.fromkeys(families(orders.dag(state))))
+    return _End(best_dag, best_score, list(optima), list(passed or ())), state
+
+
+def families(dag: Dag) -> list[Family]:
+    """Return every node of a DAG with its parents."""
+    return [(v, tuple(np.flatnonzero(dag[:, v]).tolist())) for v in range(len(dag))]
+
+
+def _scored(
+    problem: Problem, optima: Iterable[list[Family]], passed: Iterable[list[Family]]
+) -> tuple[tuple[int, tuple[int, ...], float], ...]:
+    """Return the families of local optima, then of the others the best few of each node, with their scores."""
+    first = dict.fromkeys(family for families in optima for family in families)
+    others = list(dict.fromkeys(family for families in passed for family in families if family not in first))
+    families = [*first, *others]
+    values = problem.score.local_many([v for v, _ in families], [parents for _, parents in families]).tolist()
+    met = [(v, parents, value) for (v, parents), value in zip(families, values, strict=True)]
+    by_node: dict[int, list[tuple[int, tuple[int, ...], float]]] = {}
+    for entry in met[len(first) :]:
+        by_node.setdefault(entry[0], []).append(entry)
+    few = [sorted(by_node[v], key=lambda entry: -entry[2])[:FEW_PASSED] for v in sorted(by_node)]
+    return (*met[: len(first)], *(entry for own in few for entry in own))
+
+
+def _climb(
+    orders: Orders,
+    state: Any,
+    deadline: Deadline,
+    rng: np.random.Generator,
+    by_name: Ints,
+    passed: dict[Family, None] | None,
+) -> None:
+    """Insert one variable after the other at its best place, in a random sequence, until all in a row stay."""
+    n = orders.n_nodes
+    at_once = max(min(PLACES_A_CALL // n, n), 1)
+    sequence = by_name[rng.permutation(n)]
+    at = idle = 0
+    while idle < n and deadline.reason is None:
+        variables = sequence[at : at + at_once]
+        tried, unmoved = orders.improve(state, variables)
+        idle = idle + unmoved if unmoved == tried else unmoved
+        at = (at + tried) % n
+        if passed is not None:
+            passed.update(dict.fromkeys(families(orders.dag(state))))
+
+
+def _disturbed(order: Ints, rng: np.random.Generator) -> Ints:
+    """Return the order with eight to ten variables at random places."""
+    n = len(order)
+    moved = rng.choice(n, size=min(max(8, min(n // 10, 10)), n), replace=False)
+    rest = np.delete(order, moved)
+    for v in order[moved]:
+        rest = np.insert(rest, int(rng.integers(0, len(rest) + 1)), v)
+    return rest
+
+
+def _feasible(order: Ints, must: NDArray[np.bool_]) -> Ints:
+    """Return the order with every variable moved back to behind its required parents, else as it was."""
+    if not must.any():
+        return order
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    missing = must.sum(axis=0)
+    ready = [int(place[v]) for v in np.flatnonzero(missing == 0)]
+    heapq.heapify(ready)
+    placed = []
+    while ready:
+        v = order[heapq.heappop(ready)]
+        placed.append(v)
+        for child in np.flatnonzero(must[v]):
+            missing[child] -= 1
+            if missing[child] == 0:
+                heapq.heappush(ready, int(place[child]))
+    return np.array(placed, dtype=np.int64)

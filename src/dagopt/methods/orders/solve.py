@@ -1,0 +1,234 @@
+"""``method="order"``: order search for either kind of data, then hill climbing from what it found, and again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from math import comb
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dagopt.candidates.pool import Pool
+from dagopt.deadline import Deadline
+from dagopt.errors import checked_whole
+from dagopt.knowledge import Knowledge
+from dagopt.methods.answer import worth
+from dagopt.methods.climbing.hill_climbing import solve_hc
+from dagopt.methods.orders.search import (
+    CountOrders,
+    Family,
+    ListedOrders,
+    LogDetOrders,
+    Orders,
+    families,
+    search_orders,
+)
+from dagopt.methods.start import start_dag
+from dagopt.problem import Problem
+from dagopt.progress import NoProgress, Progress
+from dagopt.result import Result
+from dagopt.scores.gaussian import LogDetScore
+
+__all__ = ["listable", "order_incumbent", "solve_order"]
+
+Dag = NDArray[np.int8]
+
+EFFORTS = ((150, 2, 3), (40, 2, 8), (0, 10, 10))  # columns from which on, restarts, kicks
+MANY_COLUMNS = 150  # from here all searches begin at the same DAG, and fewer are made unless asked otherwise
+MOST_LISTED = 300_000  # parent sets of discrete data that are listed without asking
+MOST_ROUNDS = 20
+
+
+def solve_order(
+    problem: Problem,
+    *,
+    deadline: Deadline,
+    progress: Progress,
+    restarts: int | None = None,
+    kicks: int | None = None,
+    candidates: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    start: object = None,
+) -> Result:
+    """Return the best DAG that order search finds; nothing is proven about it.
+
+    Parameters
+    ----------
+    problem : Problem
+        Any score, and knowledge.
+    deadline, progress
+        The clock, and where to tell what happens.
+    restarts : int, optional
+        Independent searches: 10, or 2 for 40 columns or more. The first begins at a DAG, ``start`` or else that of
+        hill climbing; the others at random orders, or for 150 columns or more at the same DAG.
+    kicks : int, optional
+        How often each is disturbed and continued: 10, 8 for 40 columns or more, 3 for 150 or more.
+    candidates : int, optional
+        Keep only about so many candidate parents of each column, those that tell most about it, which is faster for
+        many columns and may lose some score; all unless given.
+    random_state : int
+        Seed; the answer does not depend on ``n_jobs``.
+    n_jobs : int, optional
+        Threads; all cores for None and -1.
+    start : graph, optional
+        An allowed DAG to begin at; the answer is never worse.
+    """
+    effort = _Effort.checked(problem, restarts, kicks, candidates, random_state, n_jobs)
+    found = _search(problem, effort, deadline, progress, start)
+    return Result(
+        names=problem.names,
+        adjacency=found.dag,
+        score=problem.score.total(found.dag),
+        status=deadline.reason or "converged",
+        method="order",
+        score_label=problem.score.label,
+        trace=pd.DataFrame(found.rows, columns=["seconds", "phase", "score"]),
+        notes=tuple(found.notes),
+        details=worth(problem, found.dag),
+    )
+
+
+def order_incumbent(
+    problem: Problem,
+    deadline: Deadline,
+    progress: Progress,
+    *,
+    restarts: int | None = None,
+    kicks: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    start: object = None,
+    pool: Pool | None = None,
+) -> tuple[Dag, list[Family]]:
+    """Return the DAG that ``solve_order`` finds, and (node, parents) of all locally optimal DAGs met.
+
+    The parameters are those of ``solve_order``. Parents are in increasing order, and no set is listed twice; those of
+    the DAG itself are in the list. ``pool``, if given, has the parent sets to search over.
+    """
+    effort = _Effort.checked(problem, restarts, kicks, None, random_state, n_jobs)
+    found = _search(problem, effort, deadline, progress, start, keep_met=True, pool=pool)
+    return found.dag, list(found.met)
+
+
+@dataclass(frozen=True)
+class _Effort:
+    """How much is searched: the options of ``solve_order``, checked."""
+
+    restarts: int
+    kicks: int
+    candidates: int | None
+    random_state: int
+    n_jobs: int | None
+    all_from_start: bool
+
+    @classmethod
+    def checked(
+        cls,
+        problem: Problem,
+        restarts: int | None,
+        kicks: int | None,
+        candidates: int | None,
+        random_state: int,
+        n_jobs: int | None,
+    ) -> _Effort:
+        """Return the effort for a problem, or raise the error that names a wrong option."""
+        many = problem.n_nodes >= MANY_COLUMNS
+        usual = next(effort for least, *effort in EFFORTS if problem.n_nodes >= least)
+        return cls(
+            checked_whole("restarts", usual[0] if restarts is None else restarts, 1),
+            checked_whole("kicks", usual[1] if kicks is None else kicks, 0),
+            None if candidates is None else checked_whole("candidates", candidates, 1),
+            checked_whole("random_state", random_state, 0),
+            n_jobs if n_jobs in (None, -1) else checked_whole("n_jobs", n_jobs, 1),
+            all_from_start=many,
+        )
+
+
+@dataclass
+class _Search:
+    """A search under way: the best DAG, the rows of the trace, notes, and the parent sets of local optima."""
+
+    problem: Problem
+    deadline: Deadline
+    dag: Dag
+    rows: list[tuple[float, str, float]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    met: dict[Family, None] = field(default_factory=dict)
+
+    def row(self, phase: str, dag: Dag) -> float:
+        """Add what a phase found to the trace, and return its score."""
+        score = self.problem.score.total(dag)
+        self.rows.append((self.deadline.elapsed(), phase, score))
+        return score
+
+
+def _search(
+    problem: Problem,
+    effort: _Effort,
+    deadline: Deadline,
+    progress: Progress,
+    start: object,
+    keep_met: bool = False,
+    pool: Pool | None = None,
+) -> _Search:
+    """Climb, search over orders from there, and alternate."""
+    if start is None:
+        run = _Search(problem, deadline, solve_hc(problem, deadline=deadline, progress=progress).adjacency)
+    else:
+        run = _Search(problem, deadline, start_dag(problem, start))
+    first = run.row("hill climbing" if start is None else "start", run.dag)
+    if deadline.reason is None:
+        progress.update("order search", None)
+        orders = _orders(problem, effort, run.notes) if pool is None else ListedOrders(pool.masks, pool.scores)
+        found = search_orders(
+            orders, problem, deadline, restarts=effort.restarts, kicks=effort.kicks, random_state=effort.random_state,
+            n_jobs=effort.n_jobs, start=run.dag, all_from_start=effort.all_from_start, keep_met=keep_met,
+        )  # fmt: skip
+        run.met.update(dict.fromkeys((node, parents) for node, parents, _ in found.met))
+        if run.row("orders", found.dag) > first:
+            run.dag = found.dag
+        _alternate(run, orders, progress)
+    if keep_met:
+        run.met.update(dict.fromkeys(families(run.dag)))
+    return run
+
+
+def _orders(problem: Problem, effort: _Effort, notes: list[str]) -> Orders:
+    """Return how orders are scored, by the kind of the score."""
+    if effort.candidates is not None and effort.candidates < problem.n_nodes - 1:
+        notes.append(f"candidate parents screened: about {effort.candidates} a column (candidates=)")
+    if isinstance(problem.score, LogDetScore):
+        return LogDetOrders(problem, effort.candidates)
+    return CountOrders(problem, effort.candidates)
+
+
+def listable(knowledge: Knowledge) -> tuple[Knowledge, int | None]:
+    """Return knowledge whose parent sets are few enough to be listed, and the limit that made them so."""
+    n = knowledge.n_nodes
+    sizes = range(n - 1, 2, -1)
+    limit = next((k for k in sizes if n * sum(comb(n - 1, b) for b in range(k + 1)) <= MOST_LISTED), 2)
+    limit = max(limit, int(knowledge.must.sum(axis=0).max(initial=0)))
+    if (knowledge.at_most <= limit).all():
+        return knowledge, None
+    return replace(knowledge, at_most=np.minimum(knowledge.at_most, limit)), limit
+
+
+def _alternate(run: _Search, orders: Orders, progress: Progress) -> None:
+    """Climb from the DAG by single edges and search from its order in turn, until neither helps."""
+    problem, deadline = run.problem, run.deadline
+    best = problem.score.total(run.dag)
+    for _ in range(MOST_ROUNDS):
+        if deadline.reason is not None:
+            break
+        run.dag = solve_hc(problem, deadline=deadline, progress=NoProgress(), start=run.dag).adjacency
+        score = run.row("hill climbing", run.dag)
+        found = search_orders(orders, problem, deadline, restarts=1, kicks=0, n_jobs=1, start=run.dag).dag
+        other = run.row("orders", found)
+        progress.update("order search", None, score=max(score, other))
+        if other > score:
+            run.dag, score = found, other
+        if score <= best + 1e-7:
+            break
+        best = score

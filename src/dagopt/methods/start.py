@@ -1,0 +1,82 @@
+"""The graph that a search starts from: made a DAG that knowledge allows, and compared with the answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.errors import InputError, quoted
+from dagopt.graph.cpdag import extend_pdag
+from dagopt.graph.dag import as_graph, require_dag
+from dagopt.knowledge import Knowledge
+from dagopt.problem import Problem
+from dagopt.result import Result
+
+__all__ = ["start_dag", "with_start"]
+
+
+def start_dag(problem: Problem, start: Any) -> NDArray[np.int8]:
+    """Return the DAG to start from, in column order, or say why it cannot be used.
+
+    Parameters
+    ----------
+    problem : Problem
+        Columns and knowledge.
+    start : graph or None
+        Anything that ``as_graph`` takes; the required edges alone for None. Undirected edges are given the direction
+        that knowledge demands, and the others one that makes no new v-structure.
+    """
+    knowledge = problem.knowledge
+    if start is None:
+        return knowledge.must.astype(np.int8)
+    graph = as_graph(start, problem.names)
+    adjacency = graph.adjacency
+    if (adjacency & adjacency.T).any():
+        member = extend_pdag(_directed_by(knowledge, adjacency))
+        if member is None:
+            raise InputError(
+                "the start graph has undirected edges that no DAG with its arrows and v-structures gives a direction;"
+                " give them one"
+            )
+        adjacency = member
+    else:
+        require_dag(graph)
+    present = adjacency != 0
+    for wrong, what in (
+        (knowledge.must & ~present, "lacks the required"),
+        (present & ~knowledge.may, "has the forbidden"),
+    ):
+        if wrong.any():
+            edges = [f"{problem.names[i]} -> {problem.names[j]}" for i, j in np.argwhere(wrong)]
+            raise InputError(f"the start DAG {what} edge {quoted(edges)}; change the start or the constraints")
+    for i in map(int, np.flatnonzero(present.sum(axis=0) > knowledge.at_most)):
+        raise InputError(
+            f"the start DAG gives {problem.names[i]!r} {int(present[:, i].sum())} parents, expected at most "
+            f"{knowledge.at_most[i]}; remove some or raise max_parents"
+        )
+    return np.array(adjacency, dtype=np.int8)
+
+
+def _directed_by(knowledge: Knowledge, adjacency: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Return the graph with those undirected edges directed of which knowledge requires or forbids one direction."""
+    undirected = (adjacency & adjacency.T) != 0
+    against = undirected & (knowledge.must.T | (~knowledge.may & knowledge.may.T))
+    return np.where(against, 0, adjacency).astype(np.int8)
+
+
+def with_start(result: Result, problem: Problem, start: NDArray[np.int8]) -> Result:
+    """Return the result with what it has become of the start: ``start_score``, ``improvement`` and edges in details."""
+    before, after = start != 0, result.adjacency != 0
+    kept = (before | before.T) & (after | after.T)
+    score = problem.score.total(start)
+    details = {
+        "start_score": score,
+        "improvement": 0.0 if result.score is None else result.score - score,
+        "edges_added": int((after & ~kept).sum()),
+        "edges_dropped": int((before & ~kept).sum()),
+        "edges_reversed": int((before & after.T & ~after).sum()),
+    }
+    return replace(result, details={**result.details, **details})

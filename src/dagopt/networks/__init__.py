@@ -1,0 +1,1 @@
+"""Networks with parameters: discrete, Gaussian; files, simulation and bundled ones."""

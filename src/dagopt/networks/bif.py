@@ -1,0 +1,151 @@
+"""Discrete networks as text in the Bayesian interchange format (``.bif``)."""
+
+from __future__ import annotations
+
+import os
+from itertools import product
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.errors import InputError, quoted
+from dagopt.files import read_text, write_text
+from dagopt.networks.bif_blocks import Block, read_blocks
+from dagopt.networks.bif_scanner import quote
+from dagopt.networks.checks import Parents
+from dagopt.networks.discrete import SUM_TOLERANCE, DiscreteNetwork, table_shape
+
+__all__ = ["format_bif", "parse_bif", "parse_bif_structure", "read_bif", "write_bif"]
+
+PRINTED = 1e-3  # rows of a file may miss 1 by this much: published tables are rounded
+
+
+def read_bif(path: str | os.PathLike[str]) -> DiscreteNetwork:
+    """Read a discrete network from a BIF file.
+
+    Parameters
+    ----------
+    path : path
+        A UTF-8 text file.
+
+    Returns
+    -------
+    DiscreteNetwork
+        Variables, levels and parents in the order of the file.
+
+    Notes
+    -----
+    Blocks may come in any order, commas and bars are separators, properties are skipped. A ``table`` for a
+    node with parents lists the node's own levels slowest and the last parent fastest, as JavaBayes does.
+    Rows that miss a sum of 1 by at most 0.001 are divided by their sum.
+    """
+    return parse_bif(read_text(path), str(path))
+
+
+def write_bif(
+    network: DiscreteNetwork, path: str | os.PathLike[str], *, name: str = "unknown", comment: str = ""
+) -> None:
+    """Write a discrete network to a BIF file, which appears whole or not at all.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+        What to write; :func:`read_bif` gives back exactly the same.
+    path : path
+        The file; one that is there is replaced.
+    name : str
+        The name in the network block.
+    comment : str
+        Lines for the head of the file.
+    """
+    write_text(format_bif(network, name=name, comment=comment), path)
+
+
+def parse_bif(text: str, source: str = "BIF text") -> DiscreteNetwork:
+    """Return the network a BIF text describes; ``source`` names the text in errors."""
+    read = read_blocks(text, source)
+    names, parents = read.names, read.parents
+    levels = tuple(read.variables.values())
+    tables = []
+    for j, name in enumerate(names):
+        shape = table_shape(names, levels, parents, j)
+        tables.append(_fill(source, name, read.probabilities[name], shape, [levels[i] for i in parents[j]]))
+    try:
+        return DiscreteNetwork(names, levels, parents, tuple(tables))
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+
+
+def parse_bif_structure(text: str, source: str = "BIF text") -> tuple[tuple[str, ...], Parents]:
+    """Return the names and each one's parents, by position; the tables may be incomplete or too large to hold."""
+    read = read_blocks(text, source)
+    return read.names, read.parents
+
+
+def format_bif(network: DiscreteNetwork, *, name: str = "unknown", comment: str = "") -> str:
+    """Return a discrete network as BIF text; every probability reads back as the same float."""
+    lines = [f"// {line}".rstrip() for line in comment.splitlines()]
+    lines += [f"network {quote(name)} {{", "}"]
+    for variable, levels in zip(network.names, network.levels, strict=True):
+        listed = ", ".join(map(quote, levels))
+        lines += [
+            f"variable {quote(variable)} {{",
+            f"  type discrete [ {len(levels)} ] {{ {listed} }};",
+            "}",
+        ]
+    for j, variable in enumerate(network.names):
+        parents = network.parents[j]
+        given = " | " + ", ".join(quote(network.names[i]) for i in parents) if parents else ""
+        lines.append(f"probability ( {quote(variable)}{given} ) {{")
+        rows = network.tables[j].reshape(-1, len(network.levels[j])).tolist()
+        for labels, row in zip(product(*(network.levels[i] for i in parents)), rows, strict=True):
+            start = f"({', '.join(map(quote, labels))})" if parents else "table"
+            lines.append(f"  {start} {', '.join(map(repr, row))};")
+        lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+def _fill(
+    source: str, name: str, block: Block, shape: tuple[int, ...], levels: list[tuple[str, ...]]
+) -> NDArray[np.float64]:
+    """Return the table of one block, complete and with rows that sum to 1."""
+    table = np.full(shape, np.nan)
+    default = None
+    for line, key, numbers in block.rows:
+        where = f"{source}, line {line}"
+        wanted = prod(shape) if key == "table" else shape[-1]
+        if len(numbers) != wanted:
+            raise InputError(f"{where}: expected {wanted} probabilities for {name!r}, got {len(numbers)}")
+        if key == "default":
+            default = _normalised(where, name, np.array(numbers))
+            continue
+        index = () if key == "table" else _index(where, name, key, levels)
+        if not np.isnan(table[index]).all():
+            raise InputError(f"{where}: expected each row of {name!r} once, got this one again; remove one")
+        values = np.array(numbers).reshape(shape[-1], *shape[:-1]) if key == "table" else np.array(numbers)
+        table[index] = _normalised(where, name, np.moveaxis(values, 0, -1))
+    if (empty := np.isnan(table[..., 0])).any():
+        if default is None:
+            first = np.unravel_index(int(np.argmax(empty)), empty.shape)
+            row = f" for ({', '.join(own[k] for own, k in zip(levels, first, strict=True))})" if levels else ""
+            raise InputError(f"{source}, line {block.line}: {name!r} has no probabilities{row}; add the row")
+        table[empty] = default
+    return table
+
+
+def _index(where: str, name: str, labels: tuple[str, ...] | str, levels: list[tuple[str, ...]]) -> tuple[int, ...]:
+    if len(labels) != len(levels):
+        raise InputError(f"{where}: expected {len(levels)} parent levels for {name!r}, got {quoted(labels)}")
+    for label, own in zip(labels, levels, strict=True):
+        if label not in own:
+            raise InputError(f"{where}: unknown level {label!r} of a parent of {name!r}; there are: {quoted(own)}")
+    return tuple(own.index(label) for label, own in zip(labels, levels, strict=True))
+
+
+def _normalised(where: str, name: str, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    sums = rows.sum(axis=-1, keepdims=True)
+    worst = float(np.abs(sums - 1).max())
+    if worst > PRINTED:
+        raise InputError(f"{where}: expected probabilities of {name!r} that sum to 1, got a sum off by {worst:.3g}")
+    return rows / np.where(np.abs(sums - 1) > SUM_TOLERANCE, sums, 1.0)

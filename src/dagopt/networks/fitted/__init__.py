@@ -1,0 +1,8 @@
+"""The parameters that data give a DAG: regression equations, or tables of probabilities."""
+
+from dagopt.networks.fitted.base import FittedNetwork
+from dagopt.networks.fitted.discrete import FittedDiscrete
+from dagopt.networks.fitted.fitting import fit
+from dagopt.networks.fitted.gaussian import FittedGaussian
+
+__all__ = ["FittedDiscrete", "FittedGaussian", "FittedNetwork", "fit"]

@@ -1,0 +1,108 @@
+"""``fit``: the parameters of a given DAG."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.data.table import ContinuousTable, Table, as_table
+from dagopt.errors import InputError, quoted
+from dagopt.graph.dag import as_graph, require_dag
+from dagopt.networks.checks import Parents
+from dagopt.networks.fitted.base import FittedNetwork
+from dagopt.networks.fitted.discrete import fit_discrete
+from dagopt.networks.fitted.gaussian import fit_gaussian
+from dagopt.networks.fitted.rows import matched
+
+__all__ = ["fit", "fit_table", "n_estimates", "table_like"]
+
+
+def fit(data: object, dag: object, *, equivalent_sample_size: float = 0.0, **options: Any) -> FittedNetwork:
+    """Fit the parameters of a DAG to data: regression equations or tables of probabilities.
+
+    Parameters
+    ----------
+    data : path, frame, array or Table
+        The data; see ``as_table``, which also takes the further ``options``.
+    dag : networkx graph, edge list, adjacency array or path
+        The DAG; ``[i, j] = 1`` of an array means i → j. Columns that it does not name have no edges.
+    equivalent_sample_size : float
+        Weight, in rows, of a uniform Dirichlet prior on each table of discrete data; 0, the default, is maximum
+        likelihood.
+    **options
+        Passed to ``as_table``: ``columns``, ``kind``, ``discretize``, ``bins``, ``missing``, ``na_values``.
+
+    Returns
+    -------
+    FittedGaussian or FittedDiscrete
+        By the kind of the data.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, dag = dagopt.datasets.load("gaussian_test", n_samples=1000, random_state=0)
+    >>> fitted = dagopt.fit(data, dag)
+    >>> fitted.parameters.columns.tolist()
+    ['node', 'term', 'estimate', 'standard_error', 't_value', 'p_value']
+    """
+    table = as_table(data, **options)
+    graph = as_graph(dag, table.names)
+    require_dag(graph)
+    return fit_table(table, graph.adjacency, equivalent_sample_size)
+
+
+def table_like(data: object, names: tuple[str, ...], table: Table | None, options: dict[str, Any]) -> Table:
+    """Return the table of other data with the columns and levels of a known one; without other data, the known one.
+
+    Parameters
+    ----------
+    data : path, frame, array, Table or None
+        The other data, if any.
+    names : tuple of str
+        The columns wanted, in order.
+    table : Table or None
+        What is known; None where a graph was learned without data.
+    options : dict
+        Passed to ``as_table``.
+    """
+    if data is None:
+        if table is None:
+            raise InputError("the graph was learned from local scores, without data; give the data to fit as data=")
+        if options:
+            raise InputError(f"the option {quoted(options)} is for other data; give them as data=, or leave it out")
+        return table
+    kind = "auto" if table is None else table.kind
+    return matched(as_table(data, **{"columns": names, "kind": kind, **options}), names, table)
+
+
+def fit_table(table: Table, adjacency: NDArray[np.int8], equivalent_sample_size: float = 0.0) -> FittedNetwork:
+    """Fit the parameters of a DAG over exactly the columns of a table."""
+    weight = _checked_weight(equivalent_sample_size)
+    parents = _parents(adjacency)
+    if not isinstance(table, ContinuousTable):
+        return fit_discrete(table, parents, weight)
+    if weight:
+        raise InputError("equivalent_sample_size= smooths tables of discrete data but the table is continuous; omit it")
+    return fit_gaussian(table, parents)
+
+
+def n_estimates(table: Table, adjacency: NDArray[np.int8]) -> int:
+    """Return how many coefficients, or cells of tables, a fit of this DAG has."""
+    if isinstance(table, ContinuousTable):
+        return int(adjacency.sum()) + 2 * len(adjacency)
+    arity = table.arity.tolist()
+    return sum(arity[j] * math.prod(arity[i] for i in own) for j, own in enumerate(_parents(adjacency)))
+
+
+def _checked_weight(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < math.inf:
+        raise InputError(f"expected equivalent_sample_size= a number >= 0 but got {value!r}; 0 is maximum likelihood")
+    return float(value)
+
+
+def _parents(adjacency: NDArray[np.int8]) -> Parents:
+    return tuple(tuple(np.flatnonzero(column).tolist()) for column in adjacency.T)

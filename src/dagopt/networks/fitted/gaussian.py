@@ -1,0 +1,229 @@
+"""`FittedGaussian`: each column regressed on its parents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import stdtr
+
+from dagopt.data.table import ContinuousTable
+from dagopt.errors import InputError, quoted
+from dagopt.networks.checks import Parents
+from dagopt.networks.fitted.base import FittedNetwork
+from dagopt.networks.gaussian import GaussianNetwork
+from dagopt.networks.gaussian_json import FORMAT
+
+__all__ = ["FittedGaussian", "Regression", "fit_gaussian"]
+
+DEPENDENT = 1e-12  # smallest eigenvalue of the parents' correlations, relative to the largest
+NOTHING_LEFT = 1e-13  # share of the variance that parents may leave, below which nothing is left
+
+
+@dataclass(frozen=True)
+class Regression:
+    """The least-squares equation of one node, intercept first.
+
+    Attributes
+    ----------
+    estimates, standard_errors : arrays
+        Of the intercept and of each parent's coefficient.
+    variance : float
+        Of the noise: the residual sum of squares over N, the maximum of the likelihood.
+    freedom : int
+        Rows less coefficients, N - |pa| - 1, linearly dependent parents not counted.
+    r_squared : float
+        The share of the node's variance that its parents explain.
+    """
+
+    estimates: NDArray[np.float64]
+    standard_errors: NDArray[np.float64]
+    variance: float
+    freedom: int
+    r_squared: float
+
+    @property
+    def t_values(self) -> NDArray[np.float64]:
+        """Estimates over standard errors."""
+        return np.asarray(self.estimates / self.standard_errors)
+
+    @property
+    def p_values(self) -> NDArray[np.float64]:
+        """Two-sided p-values of Student's t-test that a parameter is zero."""
+        return np.asarray(2 * stdtr(self.freedom, -np.abs(self.t_values)))
+
+
+class FittedGaussian(FittedNetwork):
+    """A Gaussian network with standard errors.
+
+    Attributes
+    ----------
+    regressions : tuple of Regression
+        The equation of each node.
+    """
+
+    network: GaussianNetwork
+
+    def __init__(
+        self,
+        network: GaussianNetwork,
+        parents: Parents,
+        regressions: Sequence[Regression],
+        n_samples: int,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.network = network
+        self.parents = parents
+        self.regressions = tuple(regressions)
+        self.n_samples = n_samples
+        self.notes = tuple(notes)
+
+    @cached_property
+    def parameters(self) -> pd.DataFrame:
+        """One row a coefficient: ``node``, ``term``, ``estimate``, ``standard_error``, ``t_value``, ``p_value``.
+
+        The term is the name of a parent, or ``(intercept)``. Standard errors take the residual variance over
+        N - |pa| - 1, and are missing where the data do not determine the coefficients.
+        """
+        sizes = [len(own) + 1 for own in self.parents]
+        terms = [term for own in self.parents for term in ["(intercept)", *(self.names[i] for i in own)]]
+        return pd.DataFrame(
+            {
+                "node": np.repeat(np.array(self.names, dtype=object), sizes),
+                "term": terms,
+                "estimate": np.concatenate([one.estimates for one in self.regressions]),
+                "standard_error": np.concatenate([one.standard_errors for one in self.regressions]),
+                "t_value": np.concatenate([one.t_values for one in self.regressions]),
+                "p_value": np.concatenate([one.p_values for one in self.regressions]),
+            }
+        )
+
+    @cached_property
+    def nodes(self) -> pd.DataFrame:
+        """One row a node.
+
+        The columns are ``node``, ``parents``, ``variance`` (of the noise at the likelihood's maximum, dividing by
+        N), ``residual_variance`` (dividing by N - |pa| - 1), ``r_squared`` and ``log_likelihood``.
+        """
+        rows = [
+            {
+                "node": self.names[j],
+                "parents": ", ".join(self.names[i] for i in self.parents[j]),
+                "variance": one.variance,
+                "residual_variance": one.variance * self.n_samples / one.freedom,
+                "r_squared": one.r_squared,
+                "log_likelihood": -0.5 * self.n_samples * (1 + math.log(2 * math.pi * one.variance)),
+            }
+            for j, one in enumerate(self.regressions)
+        ]
+        return pd.DataFrame(rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON; `dagopt.networks.gaussian_json` reads the network from them."""
+        nodes = []
+        for j, one in enumerate(self.regressions):
+            parents = [self.names[i] for i in self.parents[j]]
+            intercept, *slopes = one.estimates.tolist()
+            own_error, *errors = _known(one.standard_errors)
+            own_p, *p_values = _known(one.p_values)
+            nodes.append(
+                {
+                    "name": self.names[j],
+                    "intercept": intercept,
+                    "variance": one.variance,
+                    "parents": dict(zip(parents, slopes, strict=True)),
+                    "standard_errors": dict(zip(parents, errors, strict=True)),
+                    "p_values": dict(zip(parents, p_values, strict=True)),
+                    "intercept_standard_error": own_error,
+                    "intercept_p_value": own_p,
+                    "r_squared": one.r_squared,
+                }
+            )
+        return {
+            "format": FORMAT,
+            "description": f"fitted to {self.n_samples} rows by least squares",
+            "n_samples": self.n_samples,
+            "notes": list(self.notes),
+            "nodes": nodes,
+        }
+
+
+def _known(values: NDArray[np.float64]) -> list[float | None]:
+    return [float(value) if math.isfinite(value) else None for value in values]
+
+
+def fit_gaussian(table: ContinuousTable, parents: Parents) -> FittedGaussian:
+    """Return the network whose equations are the least-squares regressions of each column on its parents."""
+    if (constant := np.ptp(table.values, axis=0) == 0).any():
+        first = int(np.argmax(constant))
+        raise InputError(
+            f"expected column {table.names[first]!r} to vary but its only value is {table.values[0, first]:g};"
+            " give other rows, or leave the column out with columns="
+        )
+    standard = (table.values - table.mean) / table.scale
+    standard -= standard.mean(axis=0)  # the first mean is off by rounding far from zero
+    notes = []
+    regressions = []
+    weights = np.zeros((len(parents), len(parents)))
+    for j, own in enumerate(parents):
+        known = list(own)
+        inverse, rank = _inverse(table.correlation[np.ix_(known, known)])
+        regressions.append(_regression(table, standard, j, known, inverse, rank))
+        weights[known, j] = regressions[-1].estimates[1:]
+        if rank < len(own):
+            notes.append(
+                f"the parents {quoted(table.names[i] for i in own)} of {table.names[j]!r} are linearly dependent: the"
+                " data do not tell their coefficients, the smallest that fit are given without standard errors"
+            )
+    intercepts = np.array([one.estimates[0] for one in regressions])
+    network = GaussianNetwork(table.names, weights, intercepts, np.array([one.variance for one in regressions]))
+    return FittedGaussian(network, parents, regressions, table.n_samples, notes)
+
+
+def _inverse(correlation: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
+    """Return the inverse of a matrix of correlations and its rank; where it is singular, the pseudo-inverse."""
+    if not len(correlation):
+        return correlation, 0
+    sizes, directions = np.linalg.eigh(correlation)
+    kept = sizes > DEPENDENT * sizes[-1]
+    chosen = directions[:, kept]
+    return np.asarray(chosen / sizes[kept] @ chosen.T), int(kept.sum())
+
+
+def _regression(
+    table: ContinuousTable,
+    standard: NDArray[np.float64],
+    node: int,
+    parents: list[int],
+    inverse: NDArray[np.float64],
+    rank: int,
+) -> Regression:
+    """Return the regression of a node on its parents, worked out in standard units."""
+    slopes = inverse @ table.correlation[parents, node]
+    left = float(np.mean((standard[:, node] - standard[:, parents] @ slopes) ** 2))
+    freedom = table.n_samples - rank - 1
+    if left <= NOTHING_LEFT or freedom <= 0:
+        raise InputError(
+            f"expected noise in column {table.names[node]!r} but in {table.n_samples} rows it is a linear function"
+            f" of its parents {quoted(table.names[i] for i in parents)}; give more rows, or fewer parents"
+        )
+    error = math.sqrt(left / freedom) if rank == len(parents) else math.nan  # of a mean, in standard units
+    centre = table.mean[parents] / table.scale[parents]
+    units = table.scale[node] / table.scale[parents]
+    coefficients = slopes * units
+    return Regression(
+        estimates=np.append(table.mean[node] - coefficients @ table.mean[parents], coefficients),
+        standard_errors=np.append(
+            error * table.scale[node] * math.sqrt(1 + centre @ inverse @ centre),
+            error * units * np.sqrt(np.diagonal(inverse)),
+        ),
+        variance=left * float(table.scale[node]) ** 2,
+        freedom=freedom,
+        r_squared=1 - left,
+    )

@@ -1,0 +1,96 @@
+"""New data for a network that is fitted: its columns in order, its levels and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dagopt.data.columns import Column, columns_from_frame
+from dagopt.data.reading import read_columns
+from dagopt.data.table import ContinuousTable, DiscreteTable, Table, prepare_columns
+from dagopt.errors import InputError, quoted
+from dagopt.networks.checks import checked_names
+
+__all__ = ["matched", "rows_of"]
+
+
+def rows_of(data: object, names: Sequence[str], levels: Mapping[str, Sequence[str]] | None) -> pd.DataFrame:
+    """Return some columns of any source of data, row by row.
+
+    Parameters
+    ----------
+    data : path, frame, array or Table
+        The rows; the index of a pandas frame is kept. Columns that are not named are not looked at.
+    names : sequence of str
+        The columns wanted.
+    levels : mapping of str to sequence of str, or None
+        The levels of each column, in which they are returned as categories; None for numbers.
+    """
+    columns, index = _columns(data, names)
+    kind = "continuous" if levels is None else "discrete"
+    found = prepare_columns([columns[name] for name in _all_there(names, list(columns))], kind=kind)
+    if levels is None:
+        return pd.DataFrame({column.name: column.values for column in found}, index=index)
+    return pd.DataFrame(
+        {
+            column.name: pd.Categorical.from_codes(
+                recoded(column.name, column.values, column.levels, levels[column.name]),
+                categories=pd.Index(list(levels[column.name]), dtype=object),
+            )
+            for column in found
+        },
+        index=index,
+    )
+
+
+def matched(table: Table, names: Sequence[str], like: Table | None = None) -> Table:
+    """Return the columns ``names`` of a table in this order, of the kind and with the levels of ``like``."""
+    if like is not None and table.kind != like.kind:
+        raise InputError(f"expected a {like.kind} table, as the one learned from, but got a {table.kind} one")
+    places = [table.names.index(name) for name in _all_there(names, table.names)]
+    if isinstance(table, ContinuousTable):
+        return ContinuousTable(tuple(names), table.values[:, places])
+    own = tuple(table.levels[i] for i in places)
+    levels = like.levels if isinstance(like, DiscreteTable) else own
+    codes = [recoded(name, table.codes[i], *pair) for name, i, *pair in zip(names, places, own, levels, strict=True)]
+    return DiscreteTable(tuple(names), levels, np.stack(codes).astype(np.uint16), table.weights)
+
+
+def recoded(name: str, codes: NDArray[np.integer[Any]], own: Sequence[str], levels: Sequence[str]) -> NDArray[np.int64]:
+    """Return codes of a column's own levels as codes of the network's, or name the values that it does not have."""
+    place = {level: k for k, level in enumerate(levels)}
+    if unknown := [own[k] for k in np.unique(codes) if own[k] not in place]:
+        raise InputError(
+            f"expected one of {quoted(levels)} in column {name!r} but got {quoted(unknown)}; recode the column, or fit"
+            " the network on data that have every level"
+        )
+    places = np.array([place.get(level, -1) for level in own], dtype=np.int64)
+    return np.asarray(places[codes])
+
+
+def _columns(data: object, names: Sequence[str]) -> tuple[dict[str, Column], pd.Index[Any]]:
+    """Return the columns by name, of a frame only the wanted ones, and the index of the rows."""
+    if isinstance(data, pd.DataFrame):
+        wanted = data.loc[:, [str(label) in names for label in data.columns]]
+        found = columns_from_frame(wanted)
+        if found:
+            checked_names([column.name for column in found])
+        return {column.name: column for column in found}, data.index
+    if isinstance(data, ContinuousTable):
+        found = [Column(name, "continuous", data.values[:, j]) for j, name in enumerate(data.names)]
+    elif isinstance(data, DiscreteTable):
+        rows = np.repeat(data.codes, data.weights, axis=1)
+        found = [Column(name, "discrete", rows[j], data.levels[j]) for j, name in enumerate(data.names)]
+    else:
+        found = read_columns(data)
+    return {column.name: column for column in found}, pd.RangeIndex(len(found[0].values))
+
+
+def _all_there(names: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    if missing := [name for name in names if name not in known]:
+        raise InputError(f"expected the columns {quoted(names)} but {quoted(missing)} is not among the data; add it")
+    return names

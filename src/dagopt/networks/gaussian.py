@@ -1,0 +1,219 @@
+"""`GaussianNetwork`: a DAG with a linear equation and Gaussian noise at every node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import networkx
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from dagopt.errors import InputError
+from dagopt.networks.checks import (
+    Parents,
+    RandomState,
+    adjacency_of,
+    as_generator,
+    checked_count,
+    checked_given,
+    checked_names,
+    graph_of,
+    named_columns,
+    parents_of,
+    topological_order,
+)
+
+__all__ = ["GaussianNetwork"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GaussianNetwork:
+    """A DAG over continuous variables, each a linear function of its parents plus Gaussian noise.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Node names, in column order.
+    weights : array of shape (n, n)
+        ``weights[i, j]`` is the coefficient of i in the equation of j; 0 means that there is no edge.
+    intercepts, variances : arrays of shape (n,)
+        The constant of each equation, and the variance of its noise.
+    """
+
+    names: tuple[str, ...]
+    weights: NDArray[np.float64]
+    intercepts: NDArray[np.float64]
+    variances: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        names = checked_names(self.names)
+        n = len(names)
+        object.__setattr__(self, "names", names)
+        for field, shape in (("weights", (n, n)), ("intercepts", (n,)), ("variances", (n,))):
+            object.__setattr__(self, field, _checked_numbers(field, getattr(self, field), shape))
+        topological_order(names, self.parents)
+        if (bad := self.variances <= 0).any():
+            j = int(np.argmax(bad))
+            raise InputError(f"expected a variance > 0 for {names[j]!r}, got {self.variances[j]}")
+
+    def __repr__(self) -> str:
+        edges = np.count_nonzero(self.weights)
+        return f"GaussianNetwork({len(self.names)} nodes, {edges} edges, {self.n_parameters} parameters)"
+
+    @property
+    def parents(self) -> Parents:
+        """The parents of each node, by position."""
+        return tuple(tuple(np.flatnonzero(column).tolist()) for column in self.weights.T)
+
+    @property
+    def adjacency(self) -> NDArray[np.int64]:
+        """Array with ``[i, j] = 1`` where i -> j."""
+        return adjacency_of(self.parents)
+
+    @property
+    def dag(self) -> networkx.DiGraph:
+        """The structure, as a new graph: edges have a ``weight``, nodes a ``variance``."""
+        graph = graph_of(self.names, self.adjacency)
+        for j, name in enumerate(self.names):
+            graph.nodes[name]["variance"] = float(self.variances[j])
+        for i, j in zip(*np.nonzero(self.weights), strict=True):
+            graph.edges[self.names[i], self.names[j]]["weight"] = float(self.weights[i, j])
+        return graph
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of coefficients, intercepts and variances."""
+        return int(np.count_nonzero(self.weights)) + 2 * len(self.names)
+
+    def covariance(self) -> NDArray[np.float64]:
+        """Return the covariance matrix the equations imply, (I - W)^-T diag(variances) (I - W)^-1."""
+        effects = np.linalg.inv(np.eye(len(self.names)) - self.weights)  # total effect of i on j
+        return np.asarray(effects.T @ (self.variances[:, None] * effects))
+
+    def sample(
+        self, n_samples: int, random_state: RandomState = None, order: Sequence[int] | None = None
+    ) -> pd.DataFrame:
+        """Draw rows by forward sampling.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows.
+        random_state : int, Generator or None
+            Seed, generator, or fresh entropy.
+        order : sequence of int, optional
+            A topological order in which the nodes draw their noise (by default, one found here).
+        """
+        n_samples = checked_count("n_samples", n_samples)
+        rng = as_generator(random_state)
+        parents = self.parents
+        values = np.empty((n_samples, len(self.names)), order="F")
+        for j in topological_order(self.names, parents) if order is None else _checked_order(order, parents):
+            noise = rng.normal(0, np.sqrt(self.variances[j]), n_samples)
+            known = list(parents[j])
+            values[:, j] = values[:, known] @ self.weights[known, j] + self.intercepts[j] + noise
+        return pd.DataFrame(values, columns=list(self.names))
+
+    @classmethod
+    def fit(cls, data: pd.DataFrame, dag: networkx.DiGraph) -> GaussianNetwork:
+        """Fit the equations of a given structure by maximum likelihood: least squares with intercept.
+
+        Parameters
+        ----------
+        data : DataFrame
+            Numeric columns without missing values.
+        dag : networkx.DiGraph
+            The structure, over exactly the columns.
+
+        Returns
+        -------
+        GaussianNetwork
+            Nodes in column order; each variance is the residual sum of squares over the number of rows.
+        """
+        names, data = named_columns(data)
+        parents = parents_of(dag, names)
+        values = _numbers(data)
+        if len(values) < 2:
+            raise InputError(f"expected at least 2 rows to fit the equations, got {len(values)}; add data")
+        mean = values.mean(axis=0)
+        covariance = np.atleast_2d(np.cov(values, rowvar=False, bias=True))
+        scale = np.sqrt(np.diagonal(covariance))
+        scale = np.where(scale > 0, scale, 1.0)
+        correlation = covariance / np.outer(scale, scale)
+        weights, variances = np.zeros_like(covariance), np.zeros(len(names))
+        for j, own in enumerate(parents):
+            known = list(own)
+            beta = np.linalg.lstsq(correlation[np.ix_(known, known)], correlation[known, j], rcond=None)[0]
+            left = correlation[j, j] - beta @ correlation[known, j]
+            if left <= 1e-13:
+                why = "is a linear function of its parents" if correlation[j, j] > 0 else "is constant"
+                raise InputError(f"column {names[j]!r} {why}, so its noise has no variance; drop the column")
+            weights[known, j] = beta * scale[j] / scale[known]
+            variances[j] = left * scale[j] ** 2
+        return cls(names, weights, mean - mean @ weights, variances)
+
+    def log_likelihood(self, data: pd.DataFrame) -> float:
+        """Return the natural log of the density of all rows."""
+        return float(self.log_likelihoods(data).sum())
+
+    def log_likelihoods(self, data: pd.DataFrame) -> NDArray[np.float64]:
+        """Return the natural log of the density of each row."""
+        values = _numbers(named_columns(data, self.names)[1])
+        residuals = values - values @ self.weights - self.intercepts
+        terms = np.log(2 * np.pi * self.variances) + residuals**2 / self.variances
+        return np.asarray(-0.5 * terms.sum(axis=1))
+
+    def predict(self, data: pd.DataFrame, column: str, given: str = "parents") -> pd.Series[float]:
+        """Return the mean of a column in each row, given others.
+
+        Parameters
+        ----------
+        data : DataFrame
+            With the columns that the prediction needs; others are not looked at.
+        column : str
+            What to predict.
+        given : {"parents", "blanket"}
+            Predict from the parents alone, or from the Markov blanket (parents, children and their other parents),
+            which is as good as all other columns.
+        """
+        node, needed = checked_given(self.names, self.parents, column, given)
+        index = data.index
+        values = np.zeros((len(index), len(self.names)))
+        values[:, needed] = _numbers(named_columns(data, [self.names[i] for i in needed])[1])
+        told = [node, *np.flatnonzero(self.weights[node])] if given == "blanket" else [node]
+        residuals = values @ self.weights[:, told] + self.intercepts[told] - values[:, told]
+        slopes = (np.eye(len(self.names))[node] - self.weights[node])[told] / self.variances[told]
+        means = residuals @ slopes / (slopes**2 @ self.variances[told])
+        return pd.Series(means, index=index, name=column)
+
+
+def _checked_order(order: Sequence[int], parents: Parents) -> list[int]:
+    place = {int(j): k for k, j in enumerate(order)}
+    if sorted(place) != list(range(len(parents))) or len(order) != len(parents):
+        raise InputError(f"expected an order that holds each of 0..{len(parents) - 1} once, got {list(order)}")
+    if late := [j for j, own in enumerate(parents) if any(place[i] > place[j] for i in own)]:
+        raise InputError(f"expected an order with parents before children, got node {late[0]} before a parent")
+    return list(place)
+
+
+def _checked_numbers(what: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    array = np.array(value, dtype=np.float64)
+    if array.shape != shape:
+        raise InputError(f"expected {what} of shape {shape}, one entry per name, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise InputError(f"expected finite {what}, got nan or infinity")
+    array.setflags(write=False)
+    return array
+
+
+def _numbers(data: pd.DataFrame) -> NDArray[np.float64]:
+    for name in data.columns:
+        if not pd.api.types.is_numeric_dtype(data[name]):
+            raise InputError(f"expected numbers in column {name!r}, got {data[name].dtype}; convert or drop it")
+    values = data.to_numpy(dtype=np.float64, na_value=np.nan)
+    if (bad := ~np.isfinite(values).all(axis=0)).any():
+        column = data.columns[int(np.argmax(bad))]
+        raise InputError(f"expected finite numbers in column {column!r}, got missing or infinite; drop such rows")
+    return values

@@ -1,0 +1,188 @@
+"""Random networks and data drawn from them, as in section 5.2 of the CG-DCA paper."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import NamedTuple
+
+import networkx
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dagopt.errors import InputError, unknown_name
+from dagopt.networks.checks import RandomState, as_generator, checked_count
+from dagopt.networks.discrete import DiscreteNetwork, table_shape
+from dagopt.networks.gaussian import GaussianNetwork
+
+__all__ = ["Simulation", "random_discrete_network", "random_gaussian_network", "simulate"]
+
+KINDS = ("gaussian", "discrete")
+MOST_DRAWN_CELLS = 10**7
+
+
+class Simulation(NamedTuple):
+    """Simulated data and the DAG it was drawn from."""
+
+    data: pd.DataFrame
+    dag: networkx.DiGraph
+
+
+def simulate(
+    n_nodes: int = 20,
+    n_samples: int = 1000,
+    degree: float = 1.0,
+    random_state: RandomState = None,
+    *,
+    kind: str = "gaussian",
+    levels: int | None = None,
+) -> Simulation:
+    """Draw a random network and data from it.
+
+    Parameters
+    ----------
+    n_nodes, n_samples : int
+        Number of variables and of rows.
+    degree : float
+        Expected number of parents of a node, from 0 to (n_nodes - 1) / 2.
+    random_state : int, Generator or None
+        With a seed, the draws depend on it together with the three numbers above.
+    kind : {"gaussian", "discrete"}
+        Linear-Gaussian equations, or probability tables.
+    levels : int, optional
+        Levels of every column of discrete data; 2 to 4, drawn for each, unless given.
+
+    Returns
+    -------
+    Simulation
+        ``data`` with columns X0, X1, ... and ``dag`` over them; for Gaussian networks its edges have a
+        ``weight`` and its nodes a ``variance``.
+
+    Notes
+    -----
+    Every pair in a random order becomes an edge with probability 2 degree / (n_nodes - 1). Coefficients are
+    uniform in ±[0.5, 2] and noise variances uniform in [0.7, 1.2], section 5.2 of [1]_.
+
+    References
+    ----------
+    .. [1] Yang et al., Inexact Column Generation for Bayesian Network Structure Learning via
+       Difference-of-Submodular Optimization, arXiv:2505.11089.
+
+    Examples
+    --------
+    >>> data, dag = simulate(n_nodes=5, n_samples=100, random_state=0)
+    >>> data.shape, list(dag)
+    ((100, 5), ['X0', 'X1', 'X2', 'X3', 'X4'])
+    """
+    n_nodes, degree = _checked_design(n_nodes, degree)
+    n_samples = checked_count("n_samples", n_samples)
+    if kind not in KINDS:
+        raise unknown_name("kind", kind, KINDS)
+    if levels is not None and kind != "discrete":
+        raise InputError(f"levels={levels!r} is for discrete data but kind is {kind!r}; leave it out")
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        rng = as_generator(random_state)
+    else:
+        seed = checked_count("random_state", random_state, least=0)
+        rng = np.random.default_rng([seed, n_nodes, n_samples, int(10 * degree)])
+    if kind == "discrete":
+        discrete = random_discrete_network(n_nodes, degree, random_state=rng, levels=levels)
+        return Simulation(discrete.sample(n_samples, rng), discrete.dag)
+    network, order = _draw_gaussian(n_nodes, degree, rng)
+    return Simulation(network.sample(n_samples, rng, order=order.tolist()), network.dag)
+
+
+def random_gaussian_network(n_nodes: int, degree: float = 1.0, random_state: RandomState = None) -> GaussianNetwork:
+    """Draw a random DAG with coefficients in ±[0.5, 2] and noise variances in [0.7, 1.2].
+
+    Parameters
+    ----------
+    n_nodes : int
+        Number of variables, X0, X1, ...
+    degree : float
+        Expected number of parents of a node, from 0 to (n_nodes - 1) / 2.
+    random_state : int, Generator or None
+        Seed, generator, or fresh entropy.
+    """
+    n_nodes, degree = _checked_design(n_nodes, degree)
+    return _draw_gaussian(n_nodes, degree, as_generator(random_state))[0]
+
+
+def random_discrete_network(
+    n_nodes: int,
+    degree: float = 1.0,
+    max_levels: int = 4,
+    random_state: RandomState = None,
+    *,
+    levels: int | None = None,
+) -> DiscreteNetwork:
+    """Draw a random DAG with 2 to ``max_levels`` levels a node and rows uniform on the simplex.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Number of variables, X0, X1, ...
+    degree : float
+        Expected number of parents of a node, from 0 to (n_nodes - 1) / 2.
+    max_levels : int
+        The most levels of a variable; they are called s0, s1, ...
+    random_state : int, Generator or None
+        Seed, generator, or fresh entropy.
+    levels : int, optional
+        The number of levels of every variable, instead of a draw.
+    """
+    n_nodes, degree = _checked_design(n_nodes, degree)
+    max_levels = checked_count("max_levels", max_levels, least=2)
+    rng = as_generator(random_state)
+    order = rng.permutation(n_nodes)
+    edges = np.triu(rng.random((n_nodes, n_nodes)) < _edge_probability(n_nodes, degree), 1)
+    parents: list[tuple[int, ...]] = [()] * n_nodes
+    for place, node in enumerate(order):
+        parents[node] = tuple(sorted(order[edges[:, place]].tolist()))
+    names = _names(n_nodes)
+    if levels is None:
+        arities = rng.integers(2, max_levels + 1, n_nodes).tolist()
+    else:
+        arities = [checked_count("levels", levels, least=2)] * n_nodes
+    spelled = tuple(tuple(f"s{k}" for k in range(arity)) for arity in arities)
+    shapes = [table_shape(names, spelled, parents, j) for j in range(n_nodes)]
+    if (cells := sum(map(prod, shapes))) > MOST_DRAWN_CELLS:
+        raise InputError(
+            f"the tables drawn would have {cells:,} cells, expected at most {MOST_DRAWN_CELLS:,};"
+            " lower degree or levels"
+        )
+    tables = tuple(rng.dirichlet(np.ones(shape[-1]), size=shape[:-1]) for shape in shapes)
+    return DiscreteNetwork(names, spelled, tuple(parents), tables)
+
+
+def _draw_gaussian(n_nodes: int, degree: float, rng: np.random.Generator) -> tuple[GaussianNetwork, NDArray[np.int64]]:
+    """Return a network and the order it was drawn along; published results rest on this order of draws."""
+    probability = _edge_probability(n_nodes, degree)
+    order = rng.permutation(n_nodes)
+    weights = np.zeros((n_nodes, n_nodes))
+    for place, parent in enumerate(order):
+        for child in order[place + 1 :]:
+            if rng.random() < probability:
+                weights[parent, child] = rng.uniform(0.5, 2) * rng.choice([-1, 1])
+    variances = rng.uniform(0.7, 1.2, n_nodes)
+    return GaussianNetwork(_names(n_nodes), weights, np.zeros(n_nodes), variances), order
+
+
+def _checked_design(n_nodes: int, degree: float) -> tuple[int, float]:
+    n_nodes = checked_count("n_nodes", n_nodes, least=2)
+    most = (n_nodes - 1) / 2
+    try:
+        value = float(degree)
+    except (TypeError, ValueError):
+        value = np.nan
+    if not 0 <= value <= most:
+        raise InputError(f"expected degree from 0 to {most:g}, the most for {n_nodes} nodes, got {degree!r}")
+    return n_nodes, value
+
+
+def _edge_probability(n_nodes: int, degree: float) -> float:
+    return min(1.0, 2 * degree / (n_nodes - 1))
+
+
+def _names(n_nodes: int) -> tuple[str, ...]:
+    return tuple(f"X{k}" for k in range(n_nodes))

@@ -1,0 +1,76 @@
+"""Pieces of work on threads, under one clock and with a true fraction of what is done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from itertools import islice
+from types import TracebackType
+
+from dagopt.deadline import Deadline
+from dagopt.errors import InputError
+from dagopt.progress import Progress
+
+__all__ = ["Stopped", "Workers", "spans"]
+
+
+class Stopped(Exception):
+    """The deadline came before the work was done."""
+
+
+class Workers:
+    """Threads that run kernels; these release the interpreter, so all cores work.
+
+    Parameters
+    ----------
+    deadline : Deadline
+        When to stop; looked at five times a second.
+    progress : Progress
+        Where to tell how far it is.
+    n_jobs : int, optional
+        Number of threads; all cores for None and -1.
+    """
+
+    def __init__(self, deadline: Deadline, progress: Progress, n_jobs: int | None = None) -> None:
+        if n_jobs is not None and n_jobs != -1 and n_jobs < 1:
+            raise InputError(f"expected n_jobs to be a number of threads >= 1, or -1 for all cores, but got {n_jobs}")
+        self.count = (os.cpu_count() or 1) if n_jobs in (None, -1) else int(n_jobs or 1)
+        self.deadline = deadline
+        self.progress = progress
+
+    def __enter__(self) -> Workers:
+        self._pool = ThreadPoolExecutor(self.count)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def each(
+        self,
+        phase: str,
+        pieces: Iterable[Callable[[], object]],
+        count: int,
+        share: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        """Run all pieces, ``count`` of them, which are this share of the phase; raise ``Stopped`` at the deadline."""
+        waiting = iter(pieces)
+        running = {self._pool.submit(piece) for piece in islice(waiting, 2 * self.count)}
+        finished = 0
+        while running:
+            done, running = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+            for future in done:
+                future.result()
+            finished += len(done)
+            self.progress.update(phase, share[0] + (share[1] - share[0]) * finished / max(count, 1))
+            if self.deadline.reason is not None:
+                wait(running)
+                raise Stopped
+            running |= {self._pool.submit(piece) for piece in islice(waiting, len(done))}
+
+
+def spans(total: int, size: int) -> list[tuple[int, int]]:
+    """Return [0, total) in pieces of at most this size."""
+    return [(first, min(first + size, total)) for first in range(0, total, size)]

@@ -1,0 +1,135 @@
+"""Tests of candidate parent sets: all that are undominated, and only those."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dagopt
+from dagopt.candidates.listing import Candidates, candidate_pool, count_sets
+from dagopt.data.table import ContinuousTable
+from dagopt.deadline import Deadline
+from dagopt.knowledge import Constraints
+from dagopt.progress import NoProgress
+from dagopt.scores.build import make_score
+from dagopt.workers import Workers
+from every_dag import consistent_constraints, make_problem, members, problems, totals
+
+
+def listed(problem, n_jobs=1):
+    """Return the candidates of each node with their scores."""
+    with Workers(Deadline(), NoProgress(), n_jobs) as workers:
+        pool = candidate_pool(problem.score, problem.knowledge, workers)
+    return [dict(zip(m.tolist(), s.tolist(), strict=True)) for m, s in zip(pool.masks, pool.scores, strict=True)]
+
+
+def undominated(problem):
+    """Return the allowed sets of each node that score more than each of their allowed proper subsets."""
+    n = problem.n_nodes
+    found = []
+    for i in range(n):
+        fits = [m for m in range(1 << n) if not m >> i & 1 and problem.knowledge.allows(i, members(m))]
+        scores = dict(zip(fits, problem.score.local_many([i] * len(fits), [members(m) for m in fits]), strict=True))
+        kept = {}
+        for mask in sorted(fits, key=int.bit_count):
+            if all(scores[mask] > value for other, value in kept.items() if other & ~mask == 0):
+                kept[mask] = scores[mask]
+        found.append(kept)
+    return found
+
+
+def assert_same(found, expected):
+    """Assert that the same sets have the same scores."""
+    for one, other in zip(found, expected, strict=True):
+        assert one.keys() == other.keys()
+        np.testing.assert_allclose([one[m] for m in other], list(other.values()), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "kind", ["gaussian", "gaussian aic", "bnlearn", "bge", "multinomial", "multinomial aic", "bdeu"]
+)
+@pytest.mark.parametrize("limit", [None, 0, 2, 4])
+@pytest.mark.parametrize("n_samples", [25, 300])
+def test_pool_has_exactly_the_undominated_sets(kind, limit, n_samples):
+    """Bounds never lose a set that beats its subsets, and no other set is kept."""
+    problem = make_problem(kind, 8, 1, Constraints(max_parents=limit), n_samples)
+    assert_same(listed(problem), undominated(problem))
+
+
+@settings(max_examples=60, deadline=None)
+@given(problem=problems(max_nodes=6))
+def test_pool_has_exactly_the_undominated_allowed_sets(problem):
+    """With knowledge the same holds among the allowed sets."""
+    assert_same(listed(problem), undominated(problem))
+
+
+@settings(max_examples=40, deadline=None)
+@given(constraints=consistent_constraints(5))
+def test_number_of_allowed_sets(constraints):
+    """The count of allowed parent sets is what listing them gives."""
+    knowledge = make_problem("gaussian", 5, 0, constraints).knowledge
+    fits = [knowledge.allows(i, members(m)) for i in range(5) for m in range(32)]
+    assert count_sets(knowledge) == sum(fits)
+
+
+@settings(max_examples=30, deadline=None)
+@given(kind=st.sampled_from(["gaussian", "bnlearn", "multinomial", "bdeu"]), seed=st.integers(0, 1000))
+def test_bounds_are_above_all_supersets(kind, seed):
+    """The bound of a set is at least the score of the set and of each of its supersets."""
+    score = make_problem(kind, 6, seed, n_samples=40).score
+    sets = [m for m in range(64) if not m & 1]
+    flat = np.array([j for m in sets for j in members(m)], dtype=np.int64)
+    offsets = np.cumsum([0] + [m.bit_count() for m in sets])
+    values, bounds = score.local_and_bounds(np.zeros(len(sets), dtype=np.int64), flat, offsets)
+    for mask, bound in zip(sets, bounds, strict=True):
+        for other, value in zip(sets, values, strict=True):
+            if mask & ~other == 0:
+                assert value <= bound + 1e-9 * abs(bound)
+
+
+def test_bounds_spare_work():
+    """With few rows and a penalty most of the sets are never scored."""
+    problem = make_problem("multinomial", 12, 0, n_samples=100)
+    candidates = Candidates(problem.score, problem.knowledge)
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        assert candidates.grow(workers)
+    assert candidates.n_scored < 0.3 * count_sets(problem.knowledge)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "multinomial", "bdeu"])
+@pytest.mark.parametrize("slack", [0.5, 4.0, np.inf])
+def test_slack_keeps_what_is_not_much_worse_than_its_subsets(kind, slack):
+    """With slack a set stays unless a subset beats it by as much; with infinite slack all sets stay."""
+    problem = make_problem(kind, 6, 3)
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        pool = candidate_pool(problem.score, problem.knowledge, workers, slack)
+    for i in range(6):
+        sets = [m for m in range(64) if not m >> i & 1]
+        scores = {m: problem.score.local(i, members(m)) for m in sets}
+        wanted = {m for m in sets if all(scores[m] > scores[o] - slack for o in sets if o != m and o & ~m == 0)}
+        assert set(pool.masks[i].tolist()) == wanted
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "multinomial", "bdeu"])
+def test_stopped_growth_still_has_a_ceiling(kind):
+    """After the smallest sets alone, every node has a set and no DAG scores above the ceiling."""
+    problem = make_problem(kind, 5, 2)
+    deadline = Deadline()
+    deadline.interrupt()
+    candidates = Candidates(problem.score, problem.knowledge)
+    with Workers(deadline, NoProgress(), 1) as workers:
+        assert not candidates.grow(workers)
+    assert [masks.tolist() for masks in candidates.pool().masks] == [[0]] * 5
+    assert totals(problem.score, problem.knowledge).max() <= candidates.ceiling() < np.inf
+
+
+def test_too_many_columns_are_refused(rng):
+    """More columns than bits in a set are refused with the number that came."""
+    table = ContinuousTable(tuple(f"x{k}" for k in range(63)), rng.normal(size=(10, 63)))
+    with (
+        Workers(Deadline(), NoProgress(), 1) as workers,
+        pytest.raises(dagopt.InputError, match=r"expected at most 62 columns .* got 63"),
+    ):
+        candidate_pool(make_score(table), Constraints(max_parents=1).resolve(table.names), workers)

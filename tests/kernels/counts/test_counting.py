@@ -1,0 +1,206 @@
+"""The counting kernels against counters over rows."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from dagopt.kernels.counts import counting as kernels
+
+# Only uncompiled (NUMBA_DISABLE_JIT=1) do hashes and products say that they wrap around.
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+
+
+class Case:
+    """Random weighted rows with the arities given, and what the kernels take."""
+
+    def __init__(self, arity, n_rows, seed=0, most=1, ess=0.0):
+        rng = np.random.default_rng(seed)
+        self.arity = np.array(arity, dtype=np.int64)
+        self.codes = np.stack([rng.integers(0, a, n_rows) for a in arity]).astype(np.uint16)
+        self.weights = rng.integers(1, most + 1, n_rows)
+        self.ess = ess
+        self.rows = [
+            tuple(int(x) for x in row) for row, w in zip(self.codes.T, self.weights, strict=True) for _ in range(w)
+        ]
+        clogc = np.array([0.0] + [c * math.log(c) for c in range(1, len(self.rows) + 1)])
+        self.data = (self.codes, self.arity, self.weights, clogc, ess)
+
+    @property
+    def n(self):
+        return len(self.arity)
+
+    def joint(self, S):
+        return naive.joint(self.rows, list(S), self.ess, self.arity)
+
+
+CASES = {
+    "small": {"arity": (2, 3, 2, 4), "n_rows": 50},
+    "weighted": {"arity": (2, 3, 2, 4), "n_rows": 31, "most": 9},
+    "one row": {"arity": (2, 3, 2, 4), "n_rows": 1},
+    "one heavy row": {"arity": (1, 1, 1), "n_rows": 1, "most": 40},
+    "constant column": {"arity": (1, 3, 1, 4), "n_rows": 22},
+    "renumbering": {"arity": (30, 40, 50, 20), "n_rows": 300},
+    "sorting": {"arity": (60000, 2, 50000, 30), "n_rows": 40, "most": 3},
+    "more cells than a table of four": {"arity": (40, 30, 2), "n_rows": 403},
+}
+PRIOR = {name: case for name, case in CASES.items() if math.prod(case["arity"]) < 10**5}
+
+
+def _cases():
+    for name, case in CASES.items():
+        yield pytest.param(Case(**case), id=name)
+    for name, case in PRIOR.items():
+        yield pytest.param(Case(**case, ess=2.5), id=f"{name}, with prior")
+
+
+@pytest.fixture(params=_cases())
+def case(request):
+    """Return one case with or without a prior."""
+    return request.param
+
+
+def _ints(values):
+    return np.array(values, dtype=np.int64)
+
+
+def _pairs(case):
+    for i in range(case.n):
+        others = [j for j in range(case.n) if j != i]
+        for mask in range(1 << len(others)):
+            yield i, naive.members(mask, others)
+
+
+def test_joints_are_sums_over_counters(case):
+    """The joints of every set and of the set with the node are those of counters over the rows."""
+    room = np.empty(case.codes.shape[1], dtype=np.int64)
+    for i, J in _pairs(case):
+        without, together, product = kernels.joints(*case.data, i, _ints(J), room)
+        assert without == pytest.approx(case.joint(J), rel=1e-9, abs=1e-9)
+        assert together == pytest.approx(case.joint([*J, i]), rel=1e-9, abs=1e-9)
+        assert product == math.prod(int(case.arity[j]) for j in J)
+
+
+def test_joints_many_is_joints_of_each(case):
+    """Many sets in one call give what each gives alone."""
+    pairs = list(_pairs(case))
+    flat = _ints([j for _, J in pairs for j in J])
+    offsets = _ints(np.cumsum([0, *(len(J) for _, J in pairs)]))
+    out = np.empty((3, len(pairs)))
+    kernels.joints_many(*case.data, _ints([i for i, _ in pairs]), flat, offsets, *out)
+    room = np.empty(case.codes.shape[1], dtype=np.int64)
+    expected = [kernels.joints(*case.data, i, _ints(J), room) for i, J in pairs]
+    np.testing.assert_array_equal(out.T, expected)
+
+
+def test_chains_are_joints_of_prefixes(case):
+    """Every prefix of an order has the joints of counters, without and with the node."""
+    rng = np.random.default_rng(5)
+    for _ in range(6):
+        node, *order = (int(j) for j in rng.permutation(case.n))
+        without, together, joint = np.empty((3, case.n))
+        kernels.chain(*case.data, node, _ints(order), without, together)
+        kernels.joint_chain(*case.data, _ints(order), joint)
+        for k in range(case.n):
+            assert without[k] == pytest.approx(case.joint(order[:k]), rel=1e-9, abs=1e-9)
+            assert joint[k] == pytest.approx(case.joint(order[:k]), rel=1e-9, abs=1e-9)
+            assert together[k] == pytest.approx(case.joint([*order[:k], node]), rel=1e-9, abs=1e-9)
+
+
+def test_additions_are_joints_of_larger_sets(case):
+    """Each column outside is added by counting; the node and its parents are NaN."""
+    for i, J in _pairs(case):
+        without, together = np.empty((2, case.n))
+        kernels.additions(*case.data, i, _ints(J), without, together)
+        for j in range(case.n):
+            if j == i or j in J:
+                assert np.isnan(without[j])
+                assert np.isnan(together[j])
+            else:
+                assert without[j] == pytest.approx(case.joint([*J, j]), rel=1e-9, abs=1e-9)
+                assert together[j] == pytest.approx(case.joint([*J, j, i]), rel=1e-9, abs=1e-9)
+
+
+def test_all_joints_cover_all_masks(case):
+    """The tree of refinements has the joint of every subset at its mask, in the order of the variables given."""
+    variables = [int(v) for v in np.random.default_rng(6).permutation(case.n)]
+    out = np.empty(1 << case.n)
+    kernels.all_joints(*case.data, _ints(variables), out)
+    for mask in range(1 << case.n):
+        assert out[mask] == pytest.approx(case.joint(naive.members(mask, variables)), rel=1e-9, abs=1e-9)
+
+
+def test_slices_cover_the_sets_with_given_high_bits(case):
+    """Both ways to fill a slice, by merging rows and by refining cells, have the joint of every set in it."""
+    expected = [case.joint(naive.members(mask, range(case.n))) for mask in range(1 << case.n)]
+    codes, arity, *rest = case.data
+    keys = np.concatenate([[1], np.cumprod(arity)[:-1]]) @ codes.astype(np.int64)
+    for low_bits in range(case.n + 1):
+        for high in range(1 << (case.n - low_bits)):
+            merged, refined = np.empty((2, 1 << low_bits))
+            kernels.joint_slice(keys, arity, *rest, high, low_bits, merged)
+            kernels.plain_joint_slice(codes, arity, *rest, high, low_bits, refined)
+            part = expected[high << low_bits : (high + 1) << low_bits]
+            np.testing.assert_allclose(merged, part, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(refined, part, rtol=1e-9, atol=1e-9)
+
+
+def test_occurring_configurations_are_counted(case):
+    """The number of configurations that occur is that of a counter, for every set."""
+    sets = [naive.members(mask, range(case.n)) for mask in range(1 << case.n)]
+    out = np.empty(len(sets), dtype=np.int64)
+    flat, offsets = _ints([j for S in sets for j in S]), _ints(np.cumsum([0, *(len(S) for S in sets)]))
+    kernels.occurring_many(case.codes, case.arity, flat, offsets, out)
+    assert out.tolist() == [len(naive.configurations(case.rows, S)) for S in sets]
+
+
+def test_distinct_rows_are_labelled_alike(case):
+    """Two rows have one label exactly when they are equal, and labels are 0, 1, ... without gaps."""
+    cells = np.empty(case.codes.shape[1], dtype=np.int64)
+    distinct = kernels.distinct_rows(case.codes, case.arity, cells)
+    rows = [tuple(row) for row in case.codes.T]
+    assert distinct == len(set(rows))
+    assert sorted(set(cells.tolist())) == list(range(distinct))
+    assert len(set(zip(rows, cells.tolist(), strict=True))) == distinct
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=30))
+def test_renumbering_keeps_equal_labels_equal(labels):
+    """Renumbering, by table or by sorting, maps labels one to one on 0, 1, ..."""
+    for span in (max(labels) + 1, 10**9):  # a table of the labels where it is small, else sorting
+        cells = np.array(labels, dtype=np.int64)
+        found = kernels.renumber(cells, span if span == 10**9 else max(labels) + 1)
+        assert found == len(set(labels))
+        assert set(cells.tolist()) == set(range(found))
+        assert len(set(zip(labels, cells.tolist(), strict=True))) == found
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_refining_splits_by_one_more_variable(data):
+    """After refining, two rows share a label exactly when they shared one and have the same code."""
+    n_rows = data.draw(st.integers(1, 20))
+    arity = data.draw(st.sampled_from([1, 2, 7, 20000]))
+    span = data.draw(st.sampled_from([1, 3, 40000]))
+    before = data.draw(st.lists(st.integers(0, span - 1), min_size=n_rows, max_size=n_rows))
+    code = data.draw(st.lists(st.integers(0, arity - 1), min_size=n_rows, max_size=n_rows))
+    cells = np.array(before, dtype=np.int64)
+    finer = kernels.refine(cells, span, np.array(code, dtype=np.uint16), arity)
+    assert cells.min() >= 0
+    assert cells.max() < finer
+    pairs = list(zip(before, code, strict=True))
+    assert len(set(zip(pairs, cells.tolist(), strict=True))) == len(set(pairs)) == len(set(cells.tolist()))
+
+
+def test_so_many_parents_that_the_product_overflows():
+    """With more cells than floats can count, each new configuration still costs log(arity) under BDeu."""
+    n = 1100
+    codes = np.random.default_rng(7).integers(0, 2, (n, 5)).astype(np.uint16)
+    data = (codes, np.full(n, 2), np.ones(5, dtype=np.int64), np.zeros(1), 1.0)
+    room = np.empty(5, dtype=np.int64)
+    without, together, _ = kernels.joints(*data, 0, np.arange(1, n), room)
+    assert together - without == pytest.approx(-5 * math.log(2))
