@@ -24,7 +24,7 @@ from dagopt.data.table import as_table
 from dagopt.deadline import Deadline
 from dagopt.knowledge import Constraints
 from dagopt.master.relaxation import RestrictedMaster
-from dagopt.methods.column_generation.loop import first_columns
+from dagopt.methods.column_generation.loop import first_families
 from dagopt.pricing.dca import DcaPricer
 from dagopt.pricing.minlp import MinlpPricer
 from dagopt.problem import Problem
@@ -69,7 +69,7 @@ def first_pricing(limit: float) -> None:
     table = as_table(dagopt.simulate(*LARGE).data)
     problem = Problem(table, make_score(table), Constraints().resolve(table.names))
     master = RestrictedMaster(problem.n_nodes)
-    master.add_columns(first_columns(problem.score.local, problem.knowledge.must))
+    master.add_families(first_families(problem.score.local, problem.knowledge.must))
     lp = master.solve()
     minlp, dca = MinlpPricer(problem, seconds=limit), DcaPricer(problem)
     rng = np.random.default_rng(0)

@@ -115,7 +115,7 @@ def _answer(run: Run, table: Table) -> Answer:
 
 def _first_pricing(result: Result) -> float | None:
     """Return the seconds a node of the first round of pricing, if another followed: else it may have been cut short."""
-    if "pricing_seconds" not in result.trace or list(result.trace["phase"][:2]) != ["columns", "columns"]:
+    if "pricing_seconds" not in result.trace or list(result.trace["phase"][:2]) != ["families", "families"]:
         return None
     return float(result.trace["pricing_seconds"].iloc[0]) / len(result.names)
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from dagopt.candidates.jkl import read_jkl
 from dagopt.data.writing import write_frame
 from dagopt.errors import InputError
 from dagopt.files import read_text, replacing, write_text
-from dagopt.graph import read_graph, read_jkl
+from dagopt.graph import read_graph
 from dagopt.networks.bif import read_bif
 from dagopt.networks.gaussian_json import read_gaussian_json
 

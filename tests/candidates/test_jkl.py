@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dagopt.candidates.jkl import LocalScores, read_jkl, write_jkl
 from dagopt.errors import InputError
-from dagopt.graph import LocalScores, read_jkl, write_jkl
 from strategies import any_name
 
 EXAMPLE = """3

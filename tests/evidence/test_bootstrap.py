@@ -13,10 +13,10 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 import dagopt
-from dagopt import bootstrapping
 from dagopt.data.resampling import resampled
 from dagopt.data.table import as_table
 from dagopt.deadline import Deadline
+from dagopt.evidence import bootstrap as bootstrapping
 from dagopt.evidence.agreement import Bootstrap
 from dagopt.evidence.warm_search import likely_parents, solve_warm
 from dagopt.graph.cpdag import cpdag

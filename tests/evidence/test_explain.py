@@ -284,7 +284,7 @@ def test_bad_input(pair, options, message):
 
 def test_a_result_without_data_cannot_be_explained(tmp_path):
     """Local scores from a file hold no data, and a graph without a DAG has nothing to compare."""
-    from dagopt.graph import LocalScores, write_jkl
+    from dagopt.candidates.jkl import LocalScores, write_jkl
 
     write_jkl(LocalScores(["a", "b"], [[((), -2.0)], [((), -3.0), ((0,), -1.0)]]), tmp_path / "s.jkl")
     with pytest.raises(dagopt.InputError, match=r"holds no data; use dagopt\.learn"):

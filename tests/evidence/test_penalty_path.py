@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 import dagopt
-from dagopt import penalty_path
+from dagopt.evidence import penalty_path
 from dagopt.evidence.penalty_path import PenaltyPath, usual_grid
 from dagopt.report import plot_path
 from dagopt.result import Result

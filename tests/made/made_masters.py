@@ -56,7 +56,7 @@ def direct_local(problem, node, parents):
     score, table = problem.score, problem.table
     if isinstance(table, ContinuousTable):
         return naive.gaussian_local(table.values, node, list(parents), score.parameter_cost, score.convention)
-    rows = [tuple(int(c) for c in column) for column in np.repeat(table.codes, table.weights, axis=1).T]
+    rows = [tuple(int(c) for c in family) for family in np.repeat(table.codes, table.weights, axis=1).T]
     return naive.multinomial_local(rows, table.arity, node, list(parents), score.parameter_cost)
 
 

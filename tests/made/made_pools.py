@@ -4,28 +4,28 @@ import itertools
 
 import numpy as np
 
-from dagopt.master.pool import Column, ColumnPool
+from dagopt.master.pool import Family, FamilyPool
 
 SIZE = 1e5  # of a score, as with real data
 
 
-def random_pool(rng, n_nodes, n_columns, empty=True):
-    """Return a pool with up to ``n_columns`` columns a node, all empty sets among them unless told otherwise."""
-    pool = ColumnPool(n_nodes)
+def random_pool(rng, n_nodes, n_families, empty=True):
+    """Return a pool with up to ``n_families`` families a node, all empty sets among them unless told otherwise."""
+    pool = FamilyPool(n_nodes)
     for node in range(n_nodes):
         base = -SIZE * rng.uniform(0.5, 1.5)
         if empty:
-            pool.add(Column(node, 0, base))
-        for _ in range(n_columns - empty):
+            pool.add(Family(node, 0, base))
+        for _ in range(n_families - empty):
             others = [j for j in range(n_nodes) if j != node]
             size = rng.integers(1, min(4, n_nodes))
             parents = rng.choice(others, size=size, replace=False)
-            pool.add(Column(node, sum(1 << int(j) for j in parents), base + rng.gamma(2.0, 200.0) - 5.0 * size))
+            pool.add(Family(node, sum(1 << int(j) for j in parents), base + rng.gamma(2.0, 200.0) - 5.0 * size))
     return pool
 
 
 def random_point(rng, pool, spread=3):
-    """Return values of the columns that give each node mass 1, on few columns."""
+    """Return values of the families that give each node mass 1, on few families."""
     values = np.zeros(len(pool))
     for node in range(pool.n_nodes):
         places = pool.places(node)
@@ -37,7 +37,7 @@ def random_point(rng, pool, spread=3):
 def violation(pool, values, cluster):
     """Return by how much a point violates a cluster, by the definition."""
     inside = sum(1 << i for i in cluster)
-    meeting = [value for column, value in zip(pool, values, strict=True) if _in_row(column, cluster, inside)]
+    meeting = [value for family, value in zip(pool, values, strict=True) if _in_row(family, cluster, inside)]
     return sum(meeting) - (len(cluster) - 1)
 
 
@@ -49,16 +49,16 @@ def most_violated(pool, values):
 
 
 def can_be_violated(pool, cluster):
-    """Say whether each node of a cluster has a column with a parent in it."""
+    """Say whether each node of a cluster has a family with a parent in it."""
     inside = sum(1 << i for i in cluster)
-    return {column.node for column in pool if _in_row(column, cluster, inside)} == set(cluster)
+    return {family.node for family in pool if _in_row(family, cluster, inside)} == set(cluster)
 
 
-def _in_row(column, cluster, inside):
-    return column.node in cluster and column.mask & inside != 0
+def _in_row(family, cluster, inside):
+    return family.node in cluster and family.mask & inside != 0
 
 
 def score_of(pool, adjacency):
-    """Return the score of a graph by the columns of a pool, which must have them."""
+    """Return the score of a graph by the families of a pool, which must have them."""
     masks = [sum(1 << int(j) for j in np.flatnonzero(own)) for own in adjacency.T]
-    return sum(pool.columns[pool.index(node, mask)].score for node, mask in enumerate(masks))
+    return sum(pool.families[pool.index(node, mask)].score for node, mask in enumerate(masks))

@@ -3,9 +3,9 @@
 import numpy as np
 
 from dagopt.knowledge import Constraints
-from dagopt.master.pool import Column, mask_of
+from dagopt.master.pool import Family, mask_of
 from dagopt.master.relaxation import RestrictedMaster
-from dagopt.methods.column_generation.loop import first_columns
+from dagopt.methods.column_generation.loop import first_families
 from made_masters import problem_of, subsets, table_of
 
 
@@ -23,14 +23,14 @@ def made_problem(kind, seed, n, known):
 
 
 def made_master(problem, seed):
-    """Return a master with the first columns, some allowed ones and clusters, and its solution."""
+    """Return a master with the first families, some allowed ones and clusters, and its solution."""
     rng = np.random.default_rng(seed)
     master = RestrictedMaster(problem.n_nodes)
-    master.add_columns(first_columns(problem.score.local, problem.knowledge.must))
+    master.add_families(first_families(problem.score.local, problem.knowledge.must))
     for _ in range(2 * problem.n_nodes):
         node = int(rng.integers(problem.n_nodes))
         parents = rng.choice(allowed_sets(problem, node), shuffle=False)
-        master.add_columns([Column(node, mask_of(parents), problem.score.local(node, parents))])
+        master.add_families([Family(node, mask_of(parents), problem.score.local(node, parents))])
     clusters = [rng.permutation(problem.n_nodes)[: rng.integers(2, problem.n_nodes + 1)] for _ in range(6)]
     master.add_clusters([frozenset(cluster.tolist()) for cluster in clusters])
     return master, master.solve()

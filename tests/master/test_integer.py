@@ -10,8 +10,8 @@ from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.graph.order import is_acyclic
 from dagopt.master.integer import SubsetRecursion, make_integer_solver
-from dagopt.master.pool import Column, ColumnPool
-from dagopt.master.separation import ColumnArrays
+from dagopt.master.pool import Family, FamilyPool
+from dagopt.master.separation import FamilyArrays
 from made_pools import can_be_violated, random_pool, score_of
 
 HAS_GUROBI = importlib.util.find_spec("gurobipy") is not None
@@ -26,18 +26,18 @@ def optimum(pool):
     return SubsetRecursion().solve(pool, [], None, Deadline()).score
 
 
-def cyclic_pool(n_nodes=9, seed=4, n_columns=20):
-    """Return a pool in which good columns contradict each other."""
-    return random_pool(np.random.default_rng(seed), n_nodes, n_columns)
+def cyclic_pool(n_nodes=9, seed=4, n_families=20):
+    """Return a pool in which good families contradict each other."""
+    return random_pool(np.random.default_rng(seed), n_nodes, n_families)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize(("n_nodes", "n_columns"), SIZES)
+@pytest.mark.parametrize(("n_nodes", "n_families"), SIZES)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_agrees_with_the_subset_recursion(solver, n_nodes, n_columns, seed):
+def test_agrees_with_the_subset_recursion(solver, n_nodes, n_families, seed):
     """The score is the recursion's to 1e-6, proven, with a DAG that has it."""
-    rng = np.random.default_rng([seed, n_nodes, n_columns])
-    pool = random_pool(rng, n_nodes, n_columns)
+    rng = np.random.default_rng([seed, n_nodes, n_families])
+    pool = random_pool(rng, n_nodes, n_families)
     found = make_integer_solver(solver, n_nodes).solve(pool, [], None, Deadline())
     assert found.status == "optimal"
     assert found.score == pytest.approx(optimum(pool), rel=0, abs=1e-6)
@@ -68,7 +68,7 @@ def test_pools_without_empty_sets(solver):
     solved = refused = 0
     for seed in range(12):
         pool = random_pool(np.random.default_rng(seed), 5, 6, empty=False)
-        pool.add(Column(0, 0, -1e5))
+        pool.add(Family(0, 0, -1e5))
         try:
             expected = optimum(pool)
         except InputError:
@@ -85,7 +85,7 @@ def test_pools_without_empty_sets(solver):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_clusters_returned_can_cut(solver):
-    """Some choice of columns violates each returned cluster, and no choice that is a DAG does."""
+    """Some choice of families violates each returned cluster, and no choice that is a DAG does."""
     pool = random_pool(np.random.default_rng(2), 5, 5)
     found = make_integer_solver(solver, 5).solve(pool, [], None, Deadline())
     assert found.clusters
@@ -118,13 +118,13 @@ def test_a_stop_gives_a_dag_and_a_true_bound(solver, calls):
 def test_an_interrupt_in_the_middle(solver, monkeypatch):
     """A request to stop that comes during the solve ends it with the best DAG so far."""
     deadline = Deadline()
-    taken = ColumnArrays.taken
+    taken = FamilyArrays.taken
 
     def interrupting(self, values):
         deadline.interrupt()
         return taken(self, values)
 
-    monkeypatch.setattr(ColumnArrays, "taken", interrupting)
+    monkeypatch.setattr(FamilyArrays, "taken", interrupting)
     pool = cyclic_pool(12, 3, 40)
     found = make_integer_solver(solver, 12).solve(pool, [], None, deadline)
     assert found.status == "interrupted"
@@ -152,7 +152,7 @@ def test_an_error_in_a_callback_is_raised(solver, monkeypatch):
     def broken(self, values):
         raise ZeroDivisionError("from the callback")
 
-    monkeypatch.setattr(ColumnArrays, "taken", broken)
+    monkeypatch.setattr(FamilyArrays, "taken", broken)
     with pytest.raises(ZeroDivisionError, match="from the callback"):
         make_integer_solver(solver, 12).solve(cyclic_pool(12, 5), [], None, Deadline())
 
@@ -168,19 +168,19 @@ def test_the_same_answer_twice(solver):
 
 @pytest.mark.parametrize("solver", EVERY_SOLVER)
 def test_one_node(solver):
-    """A single node takes its only column."""
-    pool = ColumnPool(1)
-    pool.add(Column(0, 0, -3.0))
+    """A single node takes its only family."""
+    pool = FamilyPool(1)
+    pool.add(Family(0, 0, -3.0))
     found = make_integer_solver(solver, 1).solve(pool, [], None, Deadline())
     assert (found.score, found.status) == (-3.0, "optimal")
 
 
 def test_more_nodes_than_a_word_has_bits():
-    """A ring of 70 nodes whose best columns all point one way loses the cheapest of them."""
-    pool = ColumnPool(70)
+    """A ring of 70 nodes whose best families all point one way loses the cheapest of them."""
+    pool = FamilyPool(70)
     for node in range(70):
-        pool.add(Column(node, 0, -1000.0))
-        pool.add(Column(node, 1 << (node + 1) % 70, -100.0 - node % 7))
+        pool.add(Family(node, 0, -1000.0))
+        pool.add(Family(node, 1 << (node + 1) % 70, -100.0 - node % 7))
     found = make_integer_solver("scip", 70).solve(pool, [], None, Deadline())
     assert found.status == "optimal"
     assert found.score == pytest.approx(-1000.0 + 106.0 + sum(-100.0 - node % 7 for node in range(70)))

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.kernels.cuts import separation as kernels
-from dagopt.master.pool import Column, ColumnPool, mask_of
+from dagopt.master.pool import Family, FamilyPool, mask_of
 from dagopt.master.separation import (
     CUT_TOLERANCE,
     PROOF_TOLERANCE,
-    ColumnArrays,
+    FamilyArrays,
     FractionalSeparator,
     _by_ip,
     integer_clusters,
@@ -23,18 +23,18 @@ from dagopt.master.separation import (
 from made_pools import most_violated, random_point, random_pool, violation
 
 
-def seeded(seed, n_nodes, n_columns, **options):
+def seeded(seed, n_nodes, n_families, **options):
     """Return a generator and a random pool."""
     rng = np.random.default_rng(seed)
-    return rng, random_pool(rng, n_nodes, n_columns, **options)
+    return rng, random_pool(rng, n_nodes, n_families, **options)
 
 
 def support(pool, values):
-    """Return the nodes, words and masses of the columns with positive value."""
-    columns = ColumnArrays.of(pool)
-    own = values[columns.place]
+    """Return the nodes, words and masses of the families with positive value."""
+    families = FamilyArrays.of(pool)
+    own = values[families.place]
     some = np.flatnonzero(own > 0)
-    return columns.node[some], columns.words[some], own[some]
+    return families.node[some], families.words[some], own[some]
 
 
 # --- integer points -------------------------------------------------------------------------------------------
@@ -75,8 +75,8 @@ def test_heuristic_clusters_are_violated_distinct_and_sorted(seed, n_nodes, spre
     """Every cluster that the heuristic returns is violated by more than the tolerance, the worst first."""
     rng, pool = seeded(seed, n_nodes, 8)
     values = random_point(rng, pool, spread)
-    columns = ColumnArrays.of(pool)
-    clusters = FractionalSeparator(10).heuristic(columns, values[columns.place])
+    families = FamilyArrays.of(pool)
+    clusters = FractionalSeparator(10).heuristic(families, values[families.place])
     violations = [violation(pool, values, cluster) for cluster in clusters]
     assert all(size > 0.99 * CUT_TOLERANCE for size in violations)
     np.testing.assert_allclose(violations, sorted(violations, reverse=True), atol=1e-9)
@@ -148,13 +148,13 @@ def test_the_integer_program_stops_when_asked():
 def test_a_mixture_of_dags_violates_nothing():
     """A convex combination of DAGs satisfies all clusters, and this is proven."""
     rng, pool = seeded(7, 10, 15)
-    columns = ColumnArrays.of(pool)
+    families = FamilyArrays.of(pool)
     values = np.zeros(len(pool))
     for _ in range(4):
         order = rng.permutation(10)
         chosen = np.empty(10, dtype=np.int64)
-        kernels.columns_of_order(columns.words, columns.offsets, order, chosen)
-        values[columns.place[chosen]] += 0.25
+        kernels.families_of_order(families.words, families.offsets, order, chosen)
+        values[families.place[chosen]] += 0.25
     separator = FractionalSeparator()
     assert separator.most_violated(pool, values, Deadline()) == (None, pytest.approx(PROOF_TOLERANCE), True)
     assert separator.separate(pool, values, Deadline()) == []
@@ -162,23 +162,23 @@ def test_a_mixture_of_dags_violates_nothing():
 
 def test_separate_finds_what_only_the_search_finds(monkeypatch):
     """Where the heuristics find nothing the exact search is asked."""
-    pool = ColumnPool(3)
+    pool = FamilyPool(3)
     for node in range(3):
-        pool.add(Column(node, mask_of([(node + 1) % 3]), 0.0))
+        pool.add(Family(node, mask_of([(node + 1) % 3]), 0.0))
     separator = FractionalSeparator()
-    monkeypatch.setattr(separator, "heuristic", lambda columns, values: [])
+    monkeypatch.setattr(separator, "heuristic", lambda families, values: [])
     assert separator.separate(pool, np.ones(3), Deadline()) == [frozenset({0, 1, 2})]
 
 
 def test_a_pool_that_grows_is_read_again():
-    """Columns added between two calls are seen."""
-    pool = ColumnPool(2)
+    """Families added between two calls are seen."""
+    pool = FamilyPool(2)
     for node in range(2):
-        pool.add(Column(node, 0, 0.0))
+        pool.add(Family(node, 0, 0.0))
     separator = FractionalSeparator()
     assert separator.separate(pool, np.ones(2), Deadline()) == []
     for node in range(2):
-        pool.add(Column(node, 1 << (1 - node), 1.0))
+        pool.add(Family(node, 1 << (1 - node), 1.0))
     assert separator.separate(pool, np.array([0.0, 0.0, 1.0, 1.0]), Deadline()) == [frozenset({0, 1})]
 
 
@@ -195,14 +195,14 @@ def test_a_stopped_search_proves_nothing():
 def test_more_than_64_nodes():
     """A long cycle over 130 nodes, half of it fractional, is found by the heuristic and by the search."""
     n = 130
-    pool = ColumnPool(n)
+    pool = FamilyPool(n)
     for node in range(n):
-        pool.add(Column(node, 0, 0.0))
-        pool.add(Column(node, 1 << (node + 1) % n, 1.0))
-    values = np.array([0.0 if column.mask == 0 else 1.0 for column in pool])
+        pool.add(Family(node, 0, 0.0))
+        pool.add(Family(node, 1 << (node + 1) % n, 1.0))
+    values = np.array([0.0 if family.mask == 0 else 1.0 for family in pool])
     values[[pool.index(5, 0), pool.index(5, 1 << 6)]] = 0.5
-    columns = ColumnArrays.of(pool)
-    assert FractionalSeparator().heuristic(columns, values[columns.place]) == [frozenset(range(n))]
+    families = FamilyArrays.of(pool)
+    assert FractionalSeparator().heuristic(families, values[families.place]) == [frozenset(range(n))]
     found = FractionalSeparator().most_violated(pool, values, Deadline())
     assert found == (frozenset(range(n)), pytest.approx(0.5), True)
 
@@ -211,10 +211,10 @@ def test_more_than_64_nodes():
 
 
 def best_along(pool, order):
-    """Return the best score along an order, by looking at every column."""
+    """Return the best score along an order, by looking at every family."""
     total, before = 0.0, 0
     for node in order:
-        fitting = [column.score for column in pool if column.node == node and column.mask & ~before == 0]
+        fitting = [family.score for family in pool if family.node == node and family.mask & ~before == 0]
         total += max(fitting, default=-np.inf)
         before |= 1 << int(node)
     return total
@@ -224,14 +224,14 @@ def best_along(pool, order):
 def test_no_single_move_improves_the_order(seed):
     """The DAG near a point is a DAG, is scored right, and no node can move to a better place."""
     rng, pool = seeded(seed, 6, 8)
-    columns = ColumnArrays.of(pool)
+    families = FamilyArrays.of(pool)
     order = rng.permutation(6)
     before = best_along(pool, order)
-    kernels.improve_order(columns.words, columns.score, columns.offsets, -1e9, order)
+    kernels.improve_order(families.words, families.score, families.offsets, -1e9, order)
     after = best_along(pool, order)
     chosen = np.empty(6, dtype=np.int64)
-    kernels.columns_of_order(columns.words, columns.offsets, order, chosen)
-    assert columns.score[chosen].sum() == pytest.approx(after, abs=1e-6)
+    kernels.families_of_order(families.words, families.offsets, order, chosen)
+    assert families.score[chosen].sum() == pytest.approx(after, abs=1e-6)
     assert after >= before
     for v, place in itertools.product(range(6), range(6)):
         moved = [i for i in order if i != v]
@@ -240,49 +240,49 @@ def test_no_single_move_improves_the_order(seed):
 
 
 def test_dominated_columns_are_left_out():
-    """A column with a subset of at least its score goes, the smaller of equals stays."""
-    pool = ColumnPool(3)
+    """A family with a subset of at least its score goes, the smaller of equals stays."""
+    pool = FamilyPool(3)
     for mask, score in [(0, 1.0), (0b010, 1.0), (0b100, 3.0), (0b110, 2.0)]:
-        pool.add(Column(0, mask, score))
-    pool.add(Column(1, 0, 0.0))
-    pool.add(Column(2, 0, 0.0))
-    columns = ColumnArrays.of(pool).without_dominated()
-    assert {pool.columns[k][:2] for k in columns.place} == {(0, 0), (0, 0b100), (1, 0), (2, 0)}
+        pool.add(Family(0, mask, score))
+    pool.add(Family(1, 0, 0.0))
+    pool.add(Family(2, 0, 0.0))
+    families = FamilyArrays.of(pool).without_dominated()
+    assert {pool.families[k][:2] for k in families.place} == {(0, 0), (0, 0b100), (1, 0), (2, 0)}
 
 
 def test_parents_outside_the_pool_give_the_best_column_inside_them():
-    """An incumbent with a parent set that is no column starts from the best column inside it."""
-    pool = ColumnPool(3)
+    """An incumbent with a parent set that is no family starts from the best family inside it."""
+    pool = FamilyPool(3)
     for node in range(3):
-        pool.add(Column(node, 0, 0.0))
-    pool.add(Column(2, 0b001, 5.0))
+        pool.add(Family(node, 0, 0.0))
+    pool.add(Family(2, 0b001, 5.0))
     incumbent = np.zeros((3, 3), dtype=np.int8)
     incumbent[[0, 1], 2] = 1
-    columns = ColumnArrays.of(pool)
-    np.testing.assert_array_equal(columns.adjacency(columns.inside(incumbent))[:, 2], [1, 0, 0])
+    families = FamilyArrays.of(pool)
+    np.testing.assert_array_equal(families.adjacency(families.inside(incumbent))[:, 2], [1, 0, 0])
 
 
 def test_a_node_without_columns_is_refused():
     """The message says what to add."""
-    pool = ColumnPool(2)
-    pool.add(Column(0, 0, 0.0))
+    pool = FamilyPool(2)
+    pool.add(Family(0, 0, 0.0))
     with pytest.raises(InputError, match="add the empty set"):
-        ColumnArrays.of(pool).start(None)
+        FamilyArrays.of(pool).start(None)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_impossible_columns_are_in_no_dag_of_the_rest(seed):
-    """A marked column is part of no DAG over the columns that are alive, and a refusal means that there is none."""
+    """A marked family is part of no DAG over the families that are alive, and a refusal means that there is none."""
     rng, pool = seeded(seed, 4, 4)
-    columns = ColumnArrays.of(pool)
-    alive = rng.random(len(columns.node)) < 0.6
+    families = FamilyArrays.of(pool)
+    alive = rng.random(len(families.node)) < 0.6
     drop = np.zeros(len(alive), dtype=np.bool_)
-    possible = kernels.impossible(columns.words, columns.offsets, alive, drop)
-    choices = [np.flatnonzero(alive & (columns.node == i)) for i in range(4)]
+    possible = kernels.impossible(families.words, families.offsets, alive, drop)
+    choices = [np.flatnonzero(alive & (families.node == i)) for i in range(4)]
     dags = [
         chosen
         for chosen in itertools.product(*choices)
-        if not integer_clusters(columns.adjacency(np.array(chosen, dtype=np.int64)))
+        if not integer_clusters(families.adjacency(np.array(chosen, dtype=np.int64)))
     ]
     if not possible:
         assert dags == []

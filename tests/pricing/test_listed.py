@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from dagopt.candidates.listing import candidate_pool
 from dagopt.deadline import Deadline
-from dagopt.master.pool import Column, mask_of, members
+from dagopt.master.pool import Family, mask_of, members
 from dagopt.pricing.bound import lagrangian_bound
 from dagopt.pricing.dca import DcaPricer
 from dagopt.pricing.exhaustive import ExhaustivePricer
-from dagopt.pricing.listed import COLUMNS_A_CALL, ListedPricer
+from dagopt.pricing.listed import FAMILIES_A_CALL, ListedPricer
 from dagopt.progress import NoProgress
 from dagopt.workers import Workers
 from made_pricing import allowed_sets, made_master, made_problem
@@ -29,28 +29,28 @@ def pricer_of(problem):
 @settings(deadline=None, max_examples=40)
 @given(KINDS, SEEDS, st.integers(2, 6), st.booleans())
 def test_it_finds_the_least_reduced_cost(kind, seed, n, known):
-    """It is the least over all allowed sets, and the columns have the reduced costs and scores that they should."""
+    """It is the least over all allowed sets, and the families have the reduced costs and scores that they should."""
     problem = made_problem(kind, seed, n, known)
     master, lp = made_master(problem, seed)
     pricer = pricer_of(problem)
     for node in range(n):
-        columns, least, exact = pricer.price(node, master, lp, np.zeros(0), Deadline())
+        families, least, exact = pricer.price(node, master, lp, np.zeros(0), Deadline())
         costs = [
-            master.reduced_cost(Column(node, mask_of(own), problem.score.local(node, own)), lp)
+            master.reduced_cost(Family(node, mask_of(own), problem.score.local(node, own)), lp)
             for own in allowed_sets(problem, node)
         ]
         assert exact
         assert least == pytest.approx(min(*costs, 0.0), abs=1e-6)
-        assert len(columns) <= COLUMNS_A_CALL
-        for column in columns:
-            assert master.reduced_cost(column, lp) < 0
-            assert column.score == pytest.approx(problem.score.local(node, members(column.mask)), abs=1e-8)
+        assert len(families) <= FAMILIES_A_CALL
+        for family in families:
+            assert master.reduced_cost(family, lp) < 0
+            assert family.score == pytest.approx(problem.score.local(node, members(family.mask)), abs=1e-8)
 
 
 @settings(deadline=None, max_examples=20)
 @given(KINDS, SEEDS, st.integers(2, 6), st.booleans())
 def test_the_bound_is_never_below_the_optimum(kind, seed, n, known):
-    """With any columns and clusters the bound holds, by listed and by exhaustive prices alike."""
+    """With any families and clusters the bound holds, by listed and by exhaustive prices alike."""
     problem = made_problem(kind, seed, n, known)
     master, lp = made_master(problem, seed)
     bounds = [

@@ -54,7 +54,7 @@ def test_no_coefficient_is_beyond_its_bound(seed, n, n_base, noise):
 @settings(deadline=None, max_examples=12)
 @given(SEEDS, st.integers(4, 6), st.booleans(), st.sampled_from(["paper", "bnlearn"]))
 def test_the_least_reduced_cost_is_that_of_all_sets(seed, n, known, convention):
-    """Exhaustive pricing has the same least reduced cost; the bound is below it by little; columns are as they say."""
+    """Exhaustive pricing has the same least reduced cost; the bound is below it by little; families are as they say."""
     table, knowledge = gaussian_table(seed, n, 80), made_problem("gaussian", seed, n, known).knowledge
     problem = Problem(table, make_score(table, convention=convention), knowledge)
     master, lp = made_master(problem, seed)
@@ -62,18 +62,18 @@ def test_the_least_reduced_cost_is_that_of_all_sets(seed, n, known, convention):
     for node in range(n):
         np.testing.assert_array_equal(minlp.candidates(node), exhaustive.candidates(node))
         least = exhaustive.price(node, master, lp, np.zeros(0), Deadline()).reduced_cost
-        (columns, found, exact), lower = minlp.prove(node, master, lp, Deadline())
+        (families, found, exact), lower = minlp.prove(node, master, lp, Deadline())
         assert exact
         assert found == pytest.approx(least, abs=GAP)
         assert least - 10 * GAP <= lower <= least + 1e-9
-        costs = [master.reduced_cost(column, lp) for column in columns]
+        costs = [master.reduced_cost(family, lp) for family in families]
         assert all(cost < -TOLERANCE for cost in costs)
-        assert min(costs, default=0.0) == pytest.approx(found, abs=1e-9 if columns else GAP)
-        for column in columns:
-            parents = members(column.mask)
-            assert column.node == node
+        assert min(costs, default=0.0) == pytest.approx(found, abs=1e-9 if families else GAP)
+        for family in families:
+            parents = members(family.mask)
+            assert family.node == node
             assert problem.knowledge.allows(node, parents)
-            assert column.score == pytest.approx(direct_local(problem, node, parents), abs=1e-6)
+            assert family.score == pytest.approx(direct_local(problem, node, parents), abs=1e-6)
     assert (minlp.solved, minlp.stopped) == (n - sum(len(minlp.candidates(i)) == 0 for i in range(n)), 0)
 
 
@@ -137,7 +137,7 @@ def test_sets_that_cost_infinitely_much_are_left_out():
 
 
 def test_problems_that_do_not_fit_are_refused():
-    """Discrete data, BGe, and columns that others determine: each error says what to do."""
+    """Discrete data, BGe, and families that others determine: each error says what to do."""
     with pytest.raises(InputError, match=r"multinomial.*method='cg-dca' or 'exact'"):
         MinlpPricer(problem_of(table_of("discrete", 0, 3)))
     with pytest.raises(InputError, match=r"BGe.*score='bic'"):

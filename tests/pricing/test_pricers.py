@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.knowledge import Constraints
-from dagopt.master.pool import Column, mask_of, members
+from dagopt.master.pool import Family, mask_of, members
 from dagopt.master.relaxation import RestrictedMaster
-from dagopt.methods.column_generation.loop import first_columns
+from dagopt.methods.column_generation.loop import first_families
 from dagopt.pricing.dca import DcaPricer
-from dagopt.pricing.exhaustive import COLUMNS_A_CALL, ExhaustivePricer
+from dagopt.pricing.exhaustive import FAMILIES_A_CALL, ExhaustivePricer
 from made_masters import direct_local, problem_of, subsets, table_of
 from made_pricing import allowed_sets, made_master, made_problem
 
@@ -31,38 +31,38 @@ def test_columns_of_dca_are_negative_and_allowed(kind, step, seed, n, known):
     pricer, rng = DcaPricer(problem, step), np.random.default_rng(seed)
     for node in range(n):
         start = rng.random(len(pricer.candidates(node)))
-        columns, least, _ = pricer.price(node, master, lp, start, Deadline())
-        costs = [master.reduced_cost(column, lp) for column in columns]
+        families, least, _ = pricer.price(node, master, lp, start, Deadline())
+        costs = [master.reduced_cost(family, lp) for family in families]
         assert (np.array(costs) < 0).all()
         assert least == pytest.approx(min(costs, default=0.0), abs=1e-5)
-        for column in columns:
-            parents = members(column.mask)
-            assert column.node == node
+        for family in families:
+            parents = members(family.mask)
+            assert family.node == node
             assert problem.knowledge.allows(node, parents)
-            assert column.score == pytest.approx(direct_local(problem, node, parents), abs=1e-6)
+            assert family.score == pytest.approx(direct_local(problem, node, parents), abs=1e-6)
 
 
 @settings(deadline=None, max_examples=40)
 @given(KINDS, SEEDS, st.integers(2, 6), st.booleans())
 def test_exhaustive_pricing_finds_the_least(kind, seed, n, known):
-    """Its reduced cost is the least over all allowed sets, its columns the negative ones from the least up."""
+    """Its reduced cost is the least over all allowed sets, its families the negative ones from the least up."""
     problem = made_problem(kind, seed, n, known)
     master, lp = made_master(problem, seed)
     pricer = ExhaustivePricer(problem)
     for node in range(n):
         every = [
-            master.reduced_cost(Column(node, mask_of(parents), direct_local(problem, node, parents)), lp)
+            master.reduced_cost(Family(node, mask_of(parents), direct_local(problem, node, parents)), lp)
             for parents in allowed_sets(problem, node)
         ]
-        columns, least, exact = pricer.price(node, master, lp, np.zeros(0), Deadline())
+        families, least, exact = pricer.price(node, master, lp, np.zeros(0), Deadline())
         assert exact
         assert least == pytest.approx(min(*every, 0.0), abs=1e-6)
-        found = [master.reduced_cost(column, lp) for column in columns]
-        negative = sorted(cost for cost in every if cost < -2 * TOLERANCE)[:COLUMNS_A_CALL]
+        found = [master.reduced_cost(family, lp) for family in families]
+        negative = sorted(cost for cost in every if cost < -2 * TOLERANCE)[:FAMILIES_A_CALL]
         np.testing.assert_allclose(found[: len(negative)], negative, atol=1e-6)
-        for column in columns:
-            assert problem.knowledge.allows(node, members(column.mask))
-            assert column.score == pytest.approx(direct_local(problem, node, members(column.mask)), abs=1e-6)
+        for family in families:
+            assert problem.knowledge.allows(node, members(family.mask))
+            assert family.score == pytest.approx(direct_local(problem, node, members(family.mask)), abs=1e-6)
 
 
 @settings(deadline=None, max_examples=25)
@@ -92,22 +92,22 @@ def test_the_reduced_cost_of_dca_is_the_masters(kind, seed, n):
         cost = pricer.reduced_cost(node, master, lp)
         for chosen in subsets(range(cost.size)):
             parents = [*cost.base, *cost.candidates[list(chosen)]]
-            column = Column(node, mask_of(parents), problem.score.local(node, parents))
-            assert cost.value(chosen) == pytest.approx(master.reduced_cost(column, lp), abs=1e-5)
+            family = Family(node, mask_of(parents), problem.score.local(node, parents))
+            assert cost.value(chosen) == pytest.approx(master.reduced_cost(family, lp), abs=1e-5)
 
 
 def test_all_sets_on_the_way_are_columns():
     """Where DCA takes several steps, the sets before the last are returned too."""
     problem = made_problem("gaussian", 3, 7, False)
     master = RestrictedMaster(7)
-    master.add_columns(first_columns(problem.score.local, problem.knowledge.must))
+    master.add_families(first_families(problem.score.local, problem.knowledge.must))
     lp = master.solve()
     pricer, rng = DcaPricer(problem), np.random.default_rng(0)
     most = 0
     for _ in range(20):
         for node in range(7):
-            columns = pricer.price(node, master, lp, rng.random(6), Deadline()).columns
-            most = max(most, len({column.mask for column in columns}))
+            families = pricer.price(node, master, lp, rng.random(6), Deadline()).families
+            most = max(most, len({family.mask for family in families}))
     assert most >= 2
 
 

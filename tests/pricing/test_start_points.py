@@ -1,4 +1,4 @@
-"""Start points: warm repeats the LP, hybrid changes over at its number of columns, random only draws."""
+"""Start points: warm repeats the LP, hybrid changes over at its number of families, random only draws."""
 
 from types import SimpleNamespace
 
@@ -8,20 +8,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dagopt.errors import InputError
-from dagopt.master.pool import Column, ColumnPool
+from dagopt.master.pool import Family, FamilyPool
 from dagopt.master.relaxation import RestrictedMaster
 from dagopt.pricing.start_points import START_POINTS, SWITCH_AT, Hybrid, RandomStart, WarmStart, make_start_point
 
 
 def solved_master(seed, n=5):
-    """Return a master with random columns and clusters, and its solution."""
+    """Return a master with random families and clusters, and its solution."""
     rng = np.random.default_rng(seed)
     master = RestrictedMaster(n)
-    columns = [Column(i, 0, 0.0) for i in range(n)]
+    families = [Family(i, 0, 0.0) for i in range(n)]
     for _ in range(20):
         i = int(rng.integers(n))
-        columns.append(Column(i, int(rng.integers(1 << n)) & ~(1 << i), float(rng.random() * 5)))
-    master.add_columns(columns)
+        families.append(Family(i, int(rng.integers(1 << n)) & ~(1 << i), float(rng.random() * 5)))
+    master.add_families(families)
     master.add_clusters([frozenset(rng.permutation(n)[: rng.integers(2, n + 1)].tolist()) for _ in range(12)])
     return master, master.solve()
 
@@ -43,10 +43,10 @@ def test_warm_is_the_weight_of_each_candidate_in_the_lp(seed):
 
 
 def test_warm_from_an_integer_solution_is_its_parent_set():
-    """Where the LP takes one column of a node, the start is the corner of that set."""
-    pool = ColumnPool(4)
-    for column in (Column(0, 0b1010, 1.0), Column(0, 0, 0.0), Column(1, 0b1101, 1.0)):
-        pool.add(column)
+    """Where the LP takes one family of a node, the start is the corner of that set."""
+    pool = FamilyPool(4)
+    for family in (Family(0, 0b1010, 1.0), Family(0, 0, 0.0), Family(1, 0b1101, 1.0)):
+        pool.add(family)
     lp = SimpleNamespace(values=np.array([1.0, 0.0, 1.0]))
     np.testing.assert_array_equal(WarmStart()(0, np.array([1, 2, 3]), pool, lp, None), [1.0, 0.0, 1.0])
 
@@ -63,17 +63,17 @@ def test_random_depends_on_the_generator_alone():
 
 
 def test_hybrid_changes_over_at_its_number_of_columns():
-    """A node with fewer columns starts at random, from that number on warm; other nodes do not count."""
-    pool = ColumnPool(8)
+    """A node with fewer families starts at random, from that number on warm; other nodes do not count."""
+    pool = FamilyPool(8)
     lp = SimpleNamespace(values=np.zeros(200))
     for mask in range(60):
-        pool.add(Column(7, mask, 0.0))
+        pool.add(Family(7, mask, 0.0))
     hybrid, rng, candidates = Hybrid(3), np.random.default_rng(0), np.arange(1, 8)
     kinds = []
     for mask in range(4):
         point = hybrid(0, candidates, pool, lp, rng)
         kinds.append("random" if point.any() else "warm")
-        pool.add(Column(0, mask << 1, 0.0))
+        pool.add(Family(0, mask << 1, 0.0))
     assert kinds == ["random", "random", "random", "warm"]
 
 

@@ -8,14 +8,14 @@ import pytest
 
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.master.pool import Column, ColumnPool
+from dagopt.master.pool import Family, FamilyPool
 from dagopt.solvers.gurobi import GurobiBranchAndCut
 
 
 def small_pool():
     """Return a pool of one node."""
-    pool = ColumnPool(1)
-    pool.add(Column(0, 0, 0.0))
+    pool = FamilyPool(1)
+    pool.add(Family(0, 0, 0.0))
     return pool
 
 

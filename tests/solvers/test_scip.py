@@ -5,36 +5,36 @@ import sys
 
 REPEATED = """
 import numpy as np
-from dagopt.master.pool import Column, ColumnPool
+from dagopt.master.pool import Family, FamilyPool
 from dagopt.solvers.scip import ScipBranchAndCut
 from dagopt.deadline import Deadline
 
 rng = np.random.default_rng(0)
 kept = []
 for time_limit in [None, None, 1e-3, None]:
-    pool = ColumnPool(8)
+    pool = FamilyPool(8)
     for node in range(8):
-        pool.add(Column(node, 0, -1e5))
+        pool.add(Family(node, 0, -1e5))
         for _ in range(10):
-            pool.add(Column(node, int(rng.integers(1, 256)) & ~(1 << node), -1e5 + rng.random()))
+            pool.add(Family(node, int(rng.integers(1, 256)) & ~(1 << node), -1e5 + rng.random()))
     kept.append(ScipBranchAndCut().solve(pool, [], None, Deadline(time_limit)))
 print(sorted({solution.status for solution in kept} & {"optimal"}))
 """
 
 BROKEN = """
 from dagopt.master import separation
-from dagopt.master.pool import Column, ColumnPool
+from dagopt.master.pool import Family, FamilyPool
 from dagopt.solvers.scip import ScipBranchAndCut
 from dagopt.deadline import Deadline
 
 def broken(self, values):
     raise ZeroDivisionError("broken")
 
-separation.ColumnArrays.taken = broken
-pool = ColumnPool(3)
+separation.FamilyArrays.taken = broken
+pool = FamilyPool(3)
 for node in range(3):
-    pool.add(Column(node, 0, -1.0))
-    pool.add(Column(node, 1 << (node + 1) % 3, 0.0))
+    pool.add(Family(node, 0, -1.0))
+    pool.add(Family(node, 1 << (node + 1) % 3, 0.0))
 try:
     ScipBranchAndCut().solve(pool, [], None, Deadline())
 except ZeroDivisionError as error:

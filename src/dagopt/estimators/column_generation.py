@@ -32,7 +32,7 @@ class CGDCA(StructureLearner):
         What order search and incumbents add to column generation.
     epsilon, tolerance : float
         Thresholds of DCA and of reduced costs.
-    max_passes, max_columns : int, optional
+    max_passes, max_families : int, optional
         Limits beside the time.
     random_state : int, RandomState, Generator or None
         Of the random start points and of the order search.
@@ -73,7 +73,7 @@ class CGDCA(StructureLearner):
     epsilon: float = 1e-6
     tolerance: float = 1e-6
     max_passes: int | None = None
-    max_columns: int | None = None
+    max_families: int | None = None
     random_state: Any = 0
     n_jobs: int | None = None
     start: Any = None

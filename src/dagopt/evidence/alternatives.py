@@ -1,7 +1,7 @@
 """The best DAG for each relation of two columns: an edge one way, the other way, or none.
 
-Exactly where that fits (``methods/exact/edge_regret.py``), else by search from the learned DAG with the edge changed. What a
-search finds is a lower bound on the best score, so a loss that follows from it is an upper bound.
+Exactly where that fits (``methods/exact/edge_regret.py``), else by search from the learned DAG with the edge changed.
+What a search finds is a lower bound on the best score, so a loss that follows from it is an upper bound.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The restricted master IP: the best DAG over the columns of the pool."""
+"""The restricted master IP: the best DAG over the families of the pool."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
 from dagopt.errors import unknown_name
-from dagopt.master.pool import ColumnPool
+from dagopt.master.pool import FamilyPool
 from dagopt.memory import available_bytes
 from dagopt.methods.exact.pool_dp import pool_bytes, solve_pool
 from dagopt.progress import NoProgress
@@ -33,7 +33,7 @@ class IntegerSolution:
     adjacency : int8 array or None
         The best DAG found over the pool; None where there is none yet.
     score : float
-        Its score by the pool's columns; minus infinity where there is none.
+        Its score by the pool's families; minus infinity where there is none.
     bound : float
         No DAG over the pool scores higher.
     clusters : tuple of frozenset of int
@@ -56,7 +56,7 @@ class IntegerSolver(Protocol):
 
     def solve(
         self,
-        pool: ColumnPool,
+        pool: FamilyPool,
         clusters: list[Cluster],
         incumbent: NDArray[np.int8] | None,
         deadline: Deadline,
@@ -71,7 +71,7 @@ class SubsetRecursion:
 
     def solve(
         self,
-        pool: ColumnPool,
+        pool: FamilyPool,
         clusters: list[Cluster],
         incumbent: NDArray[np.int8] | None,
         deadline: Deadline,
@@ -87,15 +87,15 @@ class SubsetRecursion:
         return IntegerSolution(adjacency, score, score, (), "optimal")
 
 
-def _score_over(pool: ColumnPool, adjacency: NDArray[np.int8]) -> float:
-    """Return the score of a DAG by the columns of the pool, minus infinity where one is not there."""
+def _score_over(pool: FamilyPool, adjacency: NDArray[np.int8]) -> float:
+    """Return the score of a DAG by the families of the pool, minus infinity where one is not there."""
     total = 0.0
     for node in range(pool.n_nodes):
         mask = sum(1 << int(j) for j in np.flatnonzero(adjacency[:, node]))
         place = pool.index(node, mask)
         if place is None:
             return -np.inf
-        total += pool.columns[place].score
+        total += pool.families[place].score
     return total
 
 

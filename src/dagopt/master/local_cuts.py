@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.kernels.cuts import local_cuts as kernels
-from dagopt.master.separation import SUPPORT_TOLERANCE, ColumnArrays
+from dagopt.master.separation import SUPPORT_TOLERANCE, FamilyArrays
 
 __all__ = ["LARGEST_SIZE", "LocalCut", "LocalSeparator"]
 
@@ -30,15 +30,15 @@ class LocalCut(NamedTuple):
 
     Attributes
     ----------
-    columns : int array
-        The columns with a coefficient.
+    families : int array
+        The families with a coefficient.
     coefficients : array
         All positive.
     violation : float
         By how much the point violates it.
     """
 
-    columns: Ints
+    families: Ints
     coefficients: Floats
     violation: float
 
@@ -48,8 +48,8 @@ class LocalSeparator:
 
     Parameters
     ----------
-    columns : ColumnArrays
-        The columns.
+    families : FamilyArrays
+        The families.
     threads : ThreadPoolExecutor
         Where kernels run.
     largest : int
@@ -61,21 +61,21 @@ class LocalSeparator:
     """
 
     def __init__(
-        self, columns: ColumnArrays, threads: ThreadPoolExecutor, largest: int, wanted: int, random_state: int
+        self, families: FamilyArrays, threads: ThreadPoolExecutor, largest: int, wanted: int, random_state: int
     ) -> None:
-        self._columns = columns
+        self._families = families
         self._threads = threads
-        self._largest = min(largest, columns.n_nodes)
+        self._largest = min(largest, families.n_nodes)
         self.wanted = wanted
         self._rng = np.random.default_rng(random_state)
 
     def separate(self, values: Floats, stopped: Callable[[], bool]) -> list[LocalCut]:
         """Return violated local cuts, those of small subsets first; ``stopped`` says when to come back early."""
-        columns = self._columns
+        families = self._families
         some = np.flatnonzero(values > SUPPORT_TOLERANCE)
-        node, words, mass = columns.node[some], columns.words[some], values[some]
-        offsets = np.searchsorted(node, np.arange(columns.n_nodes + 1)).astype(np.int64)
-        arcs = np.zeros((columns.n_nodes, columns.n_nodes))
+        node, words, mass = families.node[some], families.words[some], values[some]
+        offsets = np.searchsorted(node, np.arange(families.n_nodes + 1)).astype(np.int64)
+        arcs = np.zeros((families.n_nodes, families.n_nodes))
         kernels.arc_mass(node, words, mass, arcs)
         found: list[LocalCut] = []
         for size in range(SMALLEST_SIZE, self._largest + 1):
@@ -111,7 +111,7 @@ class LocalSeparator:
             yield distinct[first : first + SUBSETS_A_WAVE]
 
     def _cut(self, subset: Ints, table: Floats, violation: float) -> LocalCut:
-        coefficient = np.empty(len(self._columns.node))
-        kernels.cut_row(self._columns.words, self._columns.offsets, subset, table, coefficient)
+        coefficient = np.empty(len(self._families.node))
+        kernels.cut_row(self._families.words, self._families.offsets, subset, table, coefficient)
         places = np.flatnonzero(coefficient > SUPPORT_TOLERANCE)
         return LocalCut(places, coefficient[places], float(violation))

@@ -1,4 +1,4 @@
-"""The columns of the restricted master: candidate parent sets P̂_i with their local scores."""
+"""The families of the restricted master: candidate parent sets P̂_i with their local scores."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from dagopt.candidates.pool import Pool
 
-__all__ = ["Column", "ColumnPool", "mask_of", "members"]
+__all__ = ["Family", "FamilyPool", "mask_of", "members"]
 
 
-class Column(NamedTuple):
+class Family(NamedTuple):
     """The variable x_{i ← J}: a node, a parent set as the bits of an integer, and its local score."""
 
     node: int
@@ -21,8 +21,8 @@ class Column(NamedTuple):
     score: float
 
 
-class ColumnPool:
-    """Columns in the order in which they came, each once.
+class FamilyPool:
+    """Families in the order in which they came, each once.
 
     Parameters
     ----------
@@ -32,48 +32,48 @@ class ColumnPool:
 
     def __init__(self, n_nodes: int) -> None:
         self.n_nodes = n_nodes
-        self.columns: list[Column] = []
+        self.families: list[Family] = []
         self._of: list[dict[int, int]] = [{} for _ in range(n_nodes)]
 
     def __len__(self) -> int:
-        return len(self.columns)
+        return len(self.families)
 
-    def __iter__(self) -> Iterator[Column]:
-        return iter(self.columns)
+    def __iter__(self) -> Iterator[Family]:
+        return iter(self.families)
 
-    def add(self, column: Column) -> bool:
-        """Add a column; return False if it was there."""
-        if column.mask in self._of[column.node]:
+    def add(self, family: Family) -> bool:
+        """Add a family; return False if it was there."""
+        if family.mask in self._of[family.node]:
             return False
-        self._of[column.node][column.mask] = len(self.columns)
-        self.columns.append(column)
+        self._of[family.node][family.mask] = len(self.families)
+        self.families.append(family)
         return True
 
     def count(self, node: int) -> int:
-        """Return how many columns a node has, |P̂_i|."""
+        """Return how many families a node has, |P̂_i|."""
         return len(self._of[node])
 
     def index(self, node: int, mask: int) -> int | None:
-        """Return the place of a column, or None."""
+        """Return the place of a family, or None."""
         return self._of[node].get(mask)
 
     def places(self, node: int) -> list[int]:
-        """Return the places of a node's columns."""
+        """Return the places of a node's families."""
         return list(self._of[node].values())
 
     def to_pool(self) -> Pool:
-        """Return the columns as the pool that the subset recursion takes (at most 62 nodes)."""
+        """Return the families as the pool that the subset recursion takes (at most 62 nodes)."""
         names = [str(node) for node in range(self.n_nodes)]
         masks = [list(own) for own in self._of]
-        scores = [[self.columns[k].score for k in own.values()] for own in self._of]
+        scores = [[self.families[k].score for k in own.values()] for own in self._of]
         return Pool.of(names, masks, scores)
 
     def adjacency(self, places: Iterable[int]) -> NDArray[np.int8]:
-        """Return the graph that takes these columns."""
+        """Return the graph that takes these families."""
         adjacency = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int8)
         for k in places:
-            column = self.columns[k]
-            adjacency[members(column.mask), column.node] = 1
+            family = self.families[k]
+            adjacency[members(family.mask), family.node] = 1
         return adjacency
 
 

@@ -1,10 +1,10 @@
-"""The restricted master LP: one live model that grows by columns and by cluster rows.
+"""The restricted master LP: one live model that grows by families and by cluster rows.
 
     max Σ score_i(J) x_{i←J}   s.t.   Σ_J x_{i←J} = 1 for each node i             (dual λ_i)
                                        Σ_{i in C} Σ_{J meets C} x_{i←J} <= |C| - 1  (dual λ_C >= 0)
 
-The reduced cost of a column is z_i(J) = -score_i(J) + λ_i + Σ λ_C over the clusters with i in C that J meets, as in
-(3) of the paper: never negative for columns in the model, zero for those that the solution uses.
+The reduced cost of a family is z_i(J) = -score_i(J) + λ_i + Σ λ_C over the clusters with i in C that J meets, as in
+(3) of the paper: never negative for families in the model, zero for those that the solution uses.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.master.pool import Column, ColumnPool, mask_of
+from dagopt.master.pool import Family, FamilyPool, mask_of
 from dagopt.solvers.highs import LinearProgram
 
 __all__ = ["MasterSolution", "RestrictedMaster"]
@@ -29,9 +29,9 @@ class MasterSolution:
     Attributes
     ----------
     value : float
-        The objective. Not a bound on DAG scores unless no column with negative reduced cost exists at all.
+        The objective. Not a bound on DAG scores unless no family with negative reduced cost exists at all.
     values : array
-        x of the pool's columns, in their order.
+        x of the pool's families, in their order.
     node_duals : array
         λ_i.
     cluster_duals : array
@@ -55,7 +55,7 @@ class RestrictedMaster:
 
     def __init__(self, n_nodes: int) -> None:
         self.n_nodes = n_nodes
-        self.pool = ColumnPool(n_nodes)
+        self.pool = FamilyPool(n_nodes)
         self.clusters: list[Cluster] = []
         self._known: set[Cluster] = set()
         self._masks: list[int] = []
@@ -68,22 +68,22 @@ class RestrictedMaster:
             program.add_row(1.0, 1.0, [], [])
         return program
 
-    def add_columns(self, columns: list[Column]) -> int:
-        """Add the columns that are new; return how many."""
+    def add_families(self, families: list[Family]) -> int:
+        """Add the families that are new; return how many."""
         added = 0
-        for column in columns:
-            if not self.pool.count(column.node):
-                self._offsets[column.node] = column.score
-            if self.pool.add(column):
-                self._add_to_program(column)
+        for family in families:
+            if not self.pool.count(family.node):
+                self._offsets[family.node] = family.score
+            if self.pool.add(family):
+                self._add_to_program(family)
                 added += 1
         return added
 
-    def _add_to_program(self, column: Column) -> None:
-        bit = 1 << column.node
-        rows = [column.node]
-        rows += [self.n_nodes + k for k, cluster in enumerate(self._masks) if cluster & bit and cluster & column.mask]
-        cost = column.score - self._offsets[column.node]
+    def _add_to_program(self, family: Family) -> None:
+        bit = 1 << family.node
+        rows = [family.node]
+        rows += [self.n_nodes + k for k, cluster in enumerate(self._masks) if cluster & bit and cluster & family.mask]
+        cost = family.score - self._offsets[family.node]
         self._program.add_column(cost, 0.0, np.inf, rows, [1.0] * len(rows))
 
     def add_clusters(self, clusters: list[Cluster]) -> int:
@@ -94,7 +94,7 @@ class RestrictedMaster:
             self.clusters.append(cluster)
             mask = mask_of(cluster)
             self._masks.append(mask)
-            met = [k for k, column in enumerate(self.pool) if (mask >> column.node) & 1 and mask & column.mask]
+            met = [k for k, family in enumerate(self.pool) if (mask >> family.node) & 1 and mask & family.mask]
             self._program.add_row(-np.inf, len(cluster) - 1.0, met, [1.0] * len(met))
         return len(fresh)
 
@@ -112,17 +112,17 @@ class RestrictedMaster:
     def rebuild(self) -> None:
         """Make the model anew from pool and clusters, so that what follows depends on nothing else."""
         pool, clusters = self.pool, self.clusters
-        self.pool, self.clusters, self._masks, self._known = ColumnPool(self.n_nodes), [], [], set()
+        self.pool, self.clusters, self._masks, self._known = FamilyPool(self.n_nodes), [], [], set()
         self._program = self._empty_program()
-        self.add_columns(pool.columns)
+        self.add_families(pool.families)
         self.add_clusters(clusters)
 
-    def reduced_cost(self, column: Column, solution: MasterSolution) -> float:
-        """Return z_i(J) of any column, in the model or not."""
-        bit = 1 << column.node
+    def reduced_cost(self, family: Family, solution: MasterSolution) -> float:
+        """Return z_i(J) of any family, in the model or not."""
+        bit = 1 << family.node
         met = sum(
             solution.cluster_duals[k]
             for k, cluster in enumerate(self._masks)
-            if cluster & bit and cluster & column.mask
+            if cluster & bit and cluster & family.mask
         )
-        return float(-column.score + solution.node_duals[column.node] + met)
+        return float(-family.score + solution.node_duals[family.node] + met)

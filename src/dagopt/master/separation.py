@@ -21,9 +21,9 @@ from dagopt.candidates.pool import Pool
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.kernels.cuts import separation as kernels
-from dagopt.master.pool import ColumnPool
+from dagopt.master.pool import FamilyPool
 
-__all__ = ["CUT_TOLERANCE", "PROOF_TOLERANCE", "ColumnArrays", "FractionalSeparator", "Separated", "integer_clusters"]
+__all__ = ["CUT_TOLERANCE", "PROOF_TOLERANCE", "FamilyArrays", "FractionalSeparator", "Separated", "integer_clusters"]
 
 Cluster = frozenset[int]
 Floats = NDArray[np.float64]
@@ -37,23 +37,23 @@ NO_DAG = "no DAG can be made of the candidate parent sets; add the empty set of 
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnArrays:
-    """A pool as arrays: node by node, each node's columns from the best score down, equals by smaller sets.
+class FamilyArrays:
+    """A pool as arrays: node by node, each node's families from the best score down, equals by smaller sets.
 
     Attributes
     ----------
     n_nodes : int
         Number of nodes n.
     place : int array
-        Where each column is in the pool.
+        Where each family is in the pool.
     node : int array
         Its node i.
-    words : uint64 array of shape (n_columns, n_words)
+    words : uint64 array of shape (n_families, n_words)
         Its parent set J, 64 nodes a word.
     score : array
         Its local score.
     offsets : int array of length n_nodes + 1
-        Columns ``offsets[i]`` to ``offsets[i + 1]`` are those of node i.
+        Families ``offsets[i]`` to ``offsets[i + 1]`` are those of node i.
     """
 
     n_nodes: int
@@ -64,64 +64,64 @@ class ColumnArrays:
     offsets: NDArray[np.int64]
 
     @classmethod
-    def of(cls, pool: ColumnPool) -> ColumnArrays:
-        """Return the columns of a pool."""
-        node = np.array([column.node for column in pool], dtype=np.int64)
-        score = np.array([column.score for column in pool], dtype=np.float64)
-        size = np.array([column.mask.bit_count() for column in pool], dtype=np.int64)
-        words = _words([column.mask for column in pool], pool.n_nodes)
+    def of(cls, pool: FamilyPool) -> FamilyArrays:
+        """Return the families of a pool."""
+        node = np.array([family.node for family in pool], dtype=np.int64)
+        score = np.array([family.score for family in pool], dtype=np.float64)
+        size = np.array([family.mask.bit_count() for family in pool], dtype=np.int64)
+        words = _words([family.mask for family in pool], pool.n_nodes)
         place = np.lexsort((size, -score, node)).astype(np.int64)
         offsets = np.searchsorted(node[place], np.arange(pool.n_nodes + 1)).astype(np.int64)
         return cls(pool.n_nodes, place, node[place], words[place], score[place], offsets)
 
     @classmethod
-    def of_sets(cls, pool: Pool) -> ColumnArrays:
-        """Return the columns of a pool of candidate parent sets; its order is the one wanted."""
+    def of_sets(cls, pool: Pool) -> FamilyArrays:
+        """Return the families of a pool of candidate parent sets; its order is the one wanted."""
         counts = [len(own) for own in pool.masks]
         node = np.repeat(np.arange(pool.n_nodes), counts)
         words = np.concatenate(pool.masks).astype(np.uint64)[:, np.newaxis]
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         return cls(pool.n_nodes, np.arange(len(node)), node, words, np.concatenate(pool.scores), offsets)
 
-    def without_dominated(self) -> ColumnArrays:
-        """Return the columns that have no subset with at least their score: some best DAG takes only these."""
+    def without_dominated(self) -> FamilyArrays:
+        """Return the families that have no subset with at least their score: some best DAG takes only these."""
         gone = np.empty(len(self.node), dtype=np.bool_)
         kernels.dominated(self.words, self.offsets, gone)
         keep = np.flatnonzero(~gone)
         offsets = np.searchsorted(self.node[keep], np.arange(self.n_nodes + 1)).astype(np.int64)
-        return ColumnArrays(
+        return FamilyArrays(
             self.n_nodes, self.place[keep], self.node[keep], self.words[keep], self.score[keep], offsets
         )
 
     def in_row(self, cluster: Cluster) -> NDArray[np.intp]:
-        """Return the columns that stand in the row of a cluster: node in it, and a parent in it."""
+        """Return the families that stand in the row of a cluster: node in it, and a parent in it."""
         row = _words([sum(1 << i for i in cluster)], self.n_nodes)[0]
         inside = np.isin(self.node, list(cluster))
         return np.flatnonzero(inside & (self.words & row).any(axis=1))
 
     def adjacency(self, chosen: NDArray[np.integer]) -> NDArray[np.int8]:
-        """Return the graph that takes these columns, one a node."""
+        """Return the graph that takes these families, one a node."""
         graph = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int8)
         bits = np.unpackbits(self.words[chosen].view(np.uint8), axis=1, bitorder="little")
         graph[:, self.node[chosen]] = bits[:, : self.n_nodes].T
         return graph
 
     def taken(self, values: Floats) -> NDArray[np.int64]:
-        """Return for each node the column with the largest value."""
+        """Return for each node the family with the largest value."""
         own = zip(self.offsets[:-1], self.offsets[1:], strict=True)
         return np.array([first + np.argmax(values[first:last]) for first, last in own], dtype=np.int64)
 
     def inside(self, adjacency: NDArray[np.int8]) -> NDArray[np.int64] | None:
-        """Return for each node its best column whose parents are among those in a graph; None if a node has none."""
+        """Return for each node its best family whose parents are among those in a graph; None if a node has none."""
         parents = _words(to_bitsets(adjacency.T), self.n_nodes)
         places = np.flatnonzero(~(self.words & ~parents[self.node]).any(axis=1))
         nodes, first = np.unique(self.node[places], return_index=True)
         return places[first].astype(np.int64) if len(nodes) == self.n_nodes else None
 
     def near(self, values: Floats) -> NDArray[np.int64] | None:
-        """Return the columns of a good DAG near an LP point, one a node; None if the order found allows none.
+        """Return the families of a good DAG near an LP point, one a node; None if the order found allows none.
 
-        The last node is the one that the columns of the others need least, and so on; then nodes move in the order
+        The last node is the one that the families of the others need least, and so on; then nodes move in the order
         while that helps.
         """
         some = np.flatnonzero(values > SUPPORT_TOLERANCE)
@@ -130,32 +130,32 @@ class ColumnArrays:
         return self.along(order)
 
     def along(self, order: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """Return the columns of the DAG of an order, whose nodes move to better places first; None if there is none."""
+        """Return the families of the DAG of an order, whose nodes move to better places first; None if none."""
         low, high = self.score.min(), self.score.max()
         nothing = low - 2.0 * self.n_nodes * (high - low) - 1.0
         kernels.improve_order(self.words, self.score, self.offsets, nothing, order)
         chosen = np.empty(self.n_nodes, dtype=np.int64)
-        kernels.columns_of_order(self.words, self.offsets, order, chosen)
+        kernels.families_of_order(self.words, self.offsets, order, chosen)
         return chosen if (chosen >= 0).all() else None
 
     def start(self, incumbent: NDArray[np.int8] | None) -> NDArray[np.int64] | None:
-        """Return the columns of a DAG to start from: the incumbent's or those of a first order, whichever is better.
+        """Return the families of a DAG to start from: the incumbent's or those of a first order, whichever is better.
 
-        Parents of the incumbent that are no column are replaced by the best column inside them.
+        Parents of the incumbent that are no family are replaced by the best family inside them.
         """
         if (np.diff(self.offsets) == 0).any():
             raise InputError(NO_DAG)
-        best = self.offsets[:-1]  # each node's best column, as if there were no cycles
+        best = self.offsets[:-1]  # each node's best family, as if there were no cycles
         taken = np.zeros(len(self.node))
         taken[best] = 1.0
         return self.better(self.near(taken), None if incumbent is None else self.inside(incumbent))
 
     def total(self, chosen: NDArray[np.int64] | None) -> float:
-        """Return the score of the graph that takes these columns, minus infinity for None."""
+        """Return the score of the graph that takes these families, minus infinity for None."""
         return -np.inf if chosen is None else float(self.score[chosen].sum())
 
     def better(self, *found: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
-        """Return the columns with the best score, the first of equals."""
+        """Return the families with the best score, the first of equals."""
         return max(found, key=self.total)
 
     def ceiling(self) -> float:
@@ -211,59 +211,61 @@ class FractionalSeparator:
     def __init__(self, most: int = 50, most_steps: int = STEPS_A_NODE) -> None:
         self.most = most
         self.most_steps = most_steps
-        self._known: tuple[ColumnPool, int, ColumnArrays] | None = None
+        self._known: tuple[FamilyPool, int, FamilyArrays] | None = None
 
-    def _arrays(self, pool: ColumnPool) -> ColumnArrays:
+    def _arrays(self, pool: FamilyPool) -> FamilyArrays:
         """Return the arrays of a pool, made again only when it has grown."""
         if self._known is None or self._known[0] is not pool or self._known[1] != len(pool):
-            self._known = (pool, len(pool), ColumnArrays.of(pool))
+            self._known = (pool, len(pool), FamilyArrays.of(pool))
         return self._known[2]
 
-    def separate(self, pool: ColumnPool, values: Floats, deadline: Deadline) -> list[Cluster]:
+    def separate(self, pool: FamilyPool, values: Floats, deadline: Deadline) -> list[Cluster]:
         """Return violated clusters, most violated first, by heuristics; by the exact search if they find none."""
-        columns = self._arrays(pool)
-        own = np.asarray(values, dtype=np.float64)[columns.place]
-        found = self.heuristic(columns, own)
+        families = self._arrays(pool)
+        own = np.asarray(values, dtype=np.float64)[families.place]
+        found = self.heuristic(families, own)
         if found or deadline.reason is not None:
             return found
         cluster = self.most_violated(pool, values, deadline).cluster
         return [] if cluster is None else [cluster]
 
-    def heuristic(self, columns: ColumnArrays, values: Floats) -> list[Cluster]:
-        """Return clusters violated by more than `CUT_TOLERANCE` that greedy growth finds; values as the columns."""
+    def heuristic(self, families: FamilyArrays, values: Floats) -> list[Cluster]:
+        """Return clusters violated by more than `CUT_TOLERANCE` that greedy growth finds; values as the families."""
         some = np.flatnonzero(values > SUPPORT_TOLERANCE)
-        node, words, mass = columns.node[some], columns.words[some], values[some]
-        seeds = _seeds(node, words, columns.n_nodes)
+        node, words, mass = families.node[some], families.words[some], values[some]
+        seeds = _seeds(node, words, families.n_nodes)
         clusters = np.empty((2 * len(seeds), words.shape[1]), dtype=np.uint64)
         escapes = np.empty(2 * len(seeds))
-        count = kernels.grow_clusters(node, words, mass, columns.n_nodes, seeds, 1.0 - CUT_TOLERANCE, clusters, escapes)
+        count = kernels.grow_clusters(
+            node, words, mass, families.n_nodes, seeds, 1.0 - CUT_TOLERANCE, clusters, escapes
+        )
         if not count:
             return []
         distinct, first = np.unique(clusters[:count], axis=0, return_index=True)
         ranked = np.argsort(escapes[first], kind="stable")[: self.most]
         return [_cluster_of(distinct[k]) for k in ranked]
 
-    def most_violated(self, pool: ColumnPool, values: Floats, deadline: Deadline) -> Separated:
+    def most_violated(self, pool: FamilyPool, values: Floats, deadline: Deadline) -> Separated:
         """Return the solution of the separation problem of appendix B.
 
         A depth-first search solves it as a rule; where that takes too many steps, the separation IP does.
         """
-        columns = self._arrays(pool)
-        own = np.asarray(values, dtype=np.float64)[columns.place]
+        families = self._arrays(pool)
+        own = np.asarray(values, dtype=np.float64)[families.place]
         some = np.flatnonzero(own > SUPPORT_TOLERANCE)
-        node, words, mass = columns.node[some], columns.words[some], own[some]
+        node, words, mass = families.node[some], families.words[some], own[some]
         best = np.zeros(words.shape[1], dtype=np.uint64)
         least = 1.0 - PROOF_TOLERANCE
         finished = True
-        for smallest in range(columns.n_nodes):
+        for smallest in range(families.n_nodes):
             if deadline.reason is not None:
                 finished = False
                 break
             least, steps = kernels.least_escape(
-                node, words, mass, columns.n_nodes, smallest, least, self.most_steps, best
+                node, words, mass, families.n_nodes, smallest, least, self.most_steps, best
             )
             if steps > self.most_steps:
-                return _by_ip(node, words, mass, columns.n_nodes, deadline)
+                return _by_ip(node, words, mass, families.n_nodes, deadline)
         if not best.any():
             return Separated(None, PROOF_TOLERANCE, finished)
         return Separated(_cluster_of(best), 1.0 - least, finished)
@@ -297,10 +299,10 @@ def _cluster_of(row: NDArray[np.uint64]) -> Cluster:
 
 
 def _seeds(node: NDArray[np.int64], words: NDArray[np.uint64], n_nodes: int) -> NDArray[np.uint64]:
-    """Return where clusters grow from: each node, and the two ends of each arc that some column has."""
+    """Return where clusters grow from: each node, and the two ends of each arc that some family has."""
     bits = np.unpackbits(words.astype("<u8").view(np.uint8), axis=1, bitorder="little")[:, :n_nodes]
-    column, parent = np.nonzero(bits)
-    ends = np.sort(np.column_stack([node[column], parent]), axis=1)
+    family, parent = np.nonzero(bits)
+    ends = np.sort(np.column_stack([node[family], parent]), axis=1)
     pairs = np.unique(ends, axis=0) if len(ends) else ends
     masks = [1 << i for i in range(n_nodes)] + [(1 << int(a)) | (1 << int(b)) for a, b in pairs]
     return _words(masks, n_nodes)

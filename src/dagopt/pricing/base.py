@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
-from dagopt.master.pool import Column
+from dagopt.master.pool import Family
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 
 __all__ = ["Priced", "Pricer"]
 
 
 class Priced(NamedTuple):
-    """Columns with negative reduced cost, the least reduced cost found, and whether it is the least there is."""
+    """Families with negative reduced cost, the least reduced cost found, and whether it is the least there is."""
 
-    columns: list[Column]
+    families: list[Family]
     reduced_cost: float
     exact: bool
 

@@ -4,7 +4,7 @@ For duals λ_i and λ_C >= 0 no DAG over the priced parent sets scores more than
 
     Σ_i λ_i + Σ_C λ_C (|C| - 1) - Σ_i min(0, min_J z_i(J; λ)),
 
-the Lagrangian bound: weak duality, with what the best column of each node could still gain.
+the Lagrangian bound: weak duality, with what the best family of each node could still gain.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from dagopt.deadline import Deadline
-from dagopt.master.pool import Column
+from dagopt.master.pool import Family
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.pricing.base import Pricer
 
@@ -21,8 +21,8 @@ __all__ = ["lagrangian_bound"]
 
 def lagrangian_bound(
     pricer: Pricer, master: RestrictedMaster, lp: MasterSolution, deadline: Deadline
-) -> tuple[float, list[Column]]:
-    """Return the bound, and the columns with negative reduced cost that came up.
+) -> tuple[float, list[Family]]:
+    """Return the bound, and the families with negative reduced cost that came up.
 
     Parameters
     ----------
@@ -42,4 +42,4 @@ def lagrangian_bound(
     most = np.array([len(cluster) - 1.0 for cluster in master.clusters])
     value = float(lp.node_duals.sum() + lp.cluster_duals @ most)
     gains = sum(min(priced.reduced_cost, 0.0) for priced in prices)
-    return value - gains, [column for priced in prices for column in priced.columns]
+    return value - gains, [family for priced in prices for family in priced.families]

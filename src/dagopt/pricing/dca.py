@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
 from dagopt.errors import unknown_name
-from dagopt.master.pool import Column, mask_of
+from dagopt.master.pool import Family, mask_of
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.pricing.base import Priced
 from dagopt.problem import Problem
@@ -20,7 +20,7 @@ TIE_ORDERS = 5  # of the equal coordinates of a start point, before a node count
 
 
 class DcaPricer:
-    """Prices a node by Algorithm 1; all sets on the way with negative reduced cost are columns.
+    """Prices a node by Algorithm 1; all sets on the way with negative reduced cost are families.
 
     Parameters
     ----------
@@ -97,23 +97,23 @@ class DcaPricer:
         priced = Priced([], 0.0, False)
         for _ in range(TIE_ORDERS if ties else 1):
             visited, _ = dca(cost, start, self._step, self._epsilon, self._rng, lambda: deadline.reason is not None)
-            priced = self._columns(node, cost, visited)
-            if priced.columns or deadline.reason is not None:
+            priced = self._families(node, cost, visited)
+            if priced.families or deadline.reason is not None:
                 break
         return priced
 
-    def _columns(self, node: int, cost: ReducedCost, visited: list[Visited]) -> Priced:
+    def _families(self, node: int, cost: ReducedCost, visited: list[Visited]) -> Priced:
         """Return the visited sets that have a negative reduced cost and are allowed."""
         most = int(self._knowledge.at_most[node]) - len(cost.base)
-        columns, least = [], 0.0
+        families, least = [], 0.0
         for positions, value in visited:
             if len(positions) > most:
                 positions, value = _shortened(cost, positions, most)
             if value < -self._tolerance:
                 parents = np.sort(np.concatenate([cost.base, cost.candidates[positions]]))
-                columns.append(Column(node, mask_of(parents), self._score.local(node, parents)))
+                families.append(Family(node, mask_of(parents), self._score.local(node, parents)))
                 least = min(least, value)
-        return Priced(columns, least, False)
+        return Priced(families, least, False)
 
 
 def _shortened(cost: ReducedCost, positions: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], float]:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.master.pool import Column, mask_of
+from dagopt.master.pool import Family, mask_of
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.pricing.base import Priced
 from dagopt.problem import Problem
@@ -16,7 +16,7 @@ from dagopt.scores.base import bit_counts
 __all__ = ["MOST_CANDIDATES", "ExhaustivePricer"]
 
 MOST_CANDIDATES = 19
-COLUMNS_A_CALL = 20
+FAMILIES_A_CALL = 20
 
 
 class ExhaustivePricer:
@@ -57,19 +57,19 @@ class ExhaustivePricer:
         start: NDArray[np.float64],
         deadline: Deadline,
     ) -> Priced:
-        """Return the columns with the least reduced costs; the start point is not needed."""
+        """Return the families with the least reduced costs; the start point is not needed."""
         costs = lp.node_duals[node] - self._scores(node)
         candidates = self.candidates(node)
         base = set(np.flatnonzero(self.knowledge.must[:, node]).tolist())
         for k, cluster in enumerate(master.clusters):
             if node in cluster and lp.cluster_duals[k] > 0:
                 _add_where_met(costs, candidates, cluster, bool(base & cluster), float(lp.cluster_duals[k]))
-        best = np.argsort(costs, kind="stable")[:COLUMNS_A_CALL]
-        columns = []
+        best = np.argsort(costs, kind="stable")[:FAMILIES_A_CALL]
+        families = []
         for index in best[costs[best] < -self._tolerance]:
             parents = sorted(base | {int(j) for b, j in enumerate(candidates) if (int(index) >> b) & 1})
-            columns.append(Column(node, mask_of(parents), self._score.local(node, parents)))
-        return Priced(columns, float(min(costs[best[0]], 0.0)), True)
+            families.append(Family(node, mask_of(parents), self._score.local(node, parents)))
+        return Priced(families, float(min(costs[best[0]], 0.0)), True)
 
     def _scores(self, node: int) -> NDArray[np.float64]:
         """Return the local scores of all subsets of the candidates joined with what must be there."""

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from dagopt.candidates.pool import Pool
 from dagopt.deadline import Deadline
 from dagopt.knowledge import Knowledge
-from dagopt.master.pool import Column, mask_of
+from dagopt.master.pool import Family, mask_of
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.pricing.base import Priced
 
 __all__ = ["ListedPricer"]
 
-COLUMNS_A_CALL = 20
+FAMILIES_A_CALL = 20
 
 
 class ListedPricer:
@@ -55,13 +55,15 @@ class ListedPricer:
         start: NDArray[np.float64],
         deadline: Deadline,
     ) -> Priced:
-        """Return the columns with the least reduced costs; the start point is not needed."""
+        """Return the families with the least reduced costs; the start point is not needed."""
         masks, scores = self.pool.masks[node], self.pool.scores[node]
         costs = lp.node_duals[node] - scores
         for k in np.flatnonzero(lp.cluster_duals > 0):
             cluster = master.clusters[k]
             if node in cluster:
                 costs[(masks & mask_of(cluster)) != 0] += lp.cluster_duals[k]
-        best = np.argsort(costs, kind="stable")[:COLUMNS_A_CALL]
-        columns = [Column(node, int(masks[k]), float(scores[k])) for k in best[costs[best] < -self._tolerance].tolist()]
-        return Priced(columns, float(min(costs[best[0]], 0.0)), True)
+        best = np.argsort(costs, kind="stable")[:FAMILIES_A_CALL]
+        families = [
+            Family(node, int(masks[k]), float(scores[k])) for k in best[costs[best] < -self._tolerance].tolist()
+        ]
+        return Priced(families, float(min(costs[best[0]], 0.0)), True)

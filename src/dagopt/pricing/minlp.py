@@ -17,7 +17,7 @@ from scipy.linalg import cholesky, solve_triangular
 from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.master.pool import Column, mask_of
+from dagopt.master.pool import Family, mask_of
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.pricing.base import Priced
 from dagopt.problem import Problem
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 GAP = 1e-4  # of a reduced cost, up to which SCIP proves it
-COLUMNS_A_CALL = 100
+FAMILIES_A_CALL = 100
 LEAST_VARIANCE = 1e-6  # share of a column that the others must leave: below it SCIP's numbers are not safe
 
 
@@ -89,8 +89,8 @@ class Regression(NamedTuple):
 class MinlpPricer:
     """Prices a node by an MINLP on SCIP: the least reduced cost, proven up to ``gap``.
 
-    The sets with negative reduced cost that SCIP came by are columns, up to ``COLUMNS_A_CALL``, the best first; scores
-    and reduced costs are computed from the sets, not taken from SCIP.
+    The sets with negative reduced cost that SCIP came by are families, up to ``FAMILIES_A_CALL``, the best first;
+    scores and reduced costs are computed from the sets, not taken from SCIP.
 
     Parameters
     ----------
@@ -126,14 +126,14 @@ class MinlpPricer:
     def price(
         self, node: int, master: RestrictedMaster, lp: MasterSolution, start: Floats, deadline: Deadline
     ) -> Priced:
-        """Return the columns that SCIP came by; the start point is not needed."""
+        """Return the families that SCIP came by; the start point is not needed."""
         return self.prove(node, master, lp, deadline).priced
 
     def prove(self, node: int, master: RestrictedMaster, lp: MasterSolution, deadline: Deadline) -> Proven:
-        """Return the columns that SCIP came by, and a bound on the reduced costs of all allowed sets."""
+        """Return the families that SCIP came by, and a bound on the reduced costs of all allowed sets."""
         base, candidates = np.flatnonzero(self._knowledge.must[:, node]), self.candidates(node)
         penalties = self._penalties(node, len(base), len(candidates))
-        without = master.reduced_cost(self._column(node, base), lp)
+        without = master.reduced_cost(self._family(node, base), lp)
         if len(penalties) < 2:
             return Proven(Priced([], min(without, 0.0), True), min(without, 0.0))
         regression = Regression.of(self._correlation, node, base, candidates)
@@ -154,15 +154,15 @@ class MinlpPricer:
             return Proven(Priced([], min(without, 0.0), True), min(offset, 0.0))
         outcome = solve_pricing(program, cutoff, self._gap, self._seconds, deadline)
         self.solved, self.stopped = self.solved + outcome.complete, self.stopped + (not outcome.complete)
-        sets = outcome.sets[:COLUMNS_A_CALL]
-        found = [self._column(node, np.concatenate([base, candidates[list(own)]])) for own in sets]
-        costs = [master.reduced_cost(column, lp) for column in found]
-        columns = [column for column, cost in zip(found, costs, strict=True) if cost < -self._tolerance]
+        sets = outcome.sets[:FAMILIES_A_CALL]
+        found = [self._family(node, np.concatenate([base, candidates[list(own)]])) for own in sets]
+        costs = [master.reduced_cost(family, lp) for family in found]
+        families = [family for family, cost in zip(found, costs, strict=True) if cost < -self._tolerance]
         least = min(0.0, without, *costs)
-        return Proven(Priced(columns, least, outcome.complete), min(max(outcome.bound, 0.0) + offset, least))
+        return Proven(Priced(families, least, outcome.complete), min(max(outcome.bound, 0.0) + offset, least))
 
-    def _column(self, node: int, parents: Ints) -> Column:
-        return Column(node, mask_of(parents), self._score.local(node, parents))
+    def _family(self, node: int, parents: Ints) -> Family:
+        return Family(node, mask_of(parents), self._score.local(node, parents))
 
     def _penalties(self, node: int, base: int, size: int) -> Floats:
         """Return what 0, 1, ... more parents cost, to the largest number that is allowed and finite."""

@@ -8,20 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.errors import unknown_name
-from dagopt.master.pool import ColumnPool, members
+from dagopt.master.pool import FamilyPool, members
 from dagopt.master.relaxation import MasterSolution
 
 __all__ = ["START_POINTS", "Hybrid", "RandomStart", "StartPoint", "WarmStart", "make_start_point"]
 
 Floats = NDArray[np.float64]
-SWITCH_AT = 50  # columns of a node from which the hybrid strategy starts warm (section 4.1)
+SWITCH_AT = 50  # families of a node from which the hybrid strategy starts warm (section 4.1)
 
 
 class StartPoint(Protocol):
     """Chooses where the pricing of a node starts."""
 
     def __call__(
-        self, node: int, candidates: NDArray[np.int64], pool: ColumnPool, lp: MasterSolution, rng: np.random.Generator
+        self, node: int, candidates: NDArray[np.int64], pool: FamilyPool, lp: MasterSolution, rng: np.random.Generator
     ) -> Floats:
         """Return a point of the unit cube over the candidates."""
 
@@ -30,7 +30,7 @@ class RandomStart:
     """A point drawn uniformly from the cube: explores."""
 
     def __call__(
-        self, node: int, candidates: NDArray[np.int64], pool: ColumnPool, lp: MasterSolution, rng: np.random.Generator
+        self, node: int, candidates: NDArray[np.int64], pool: FamilyPool, lp: MasterSolution, rng: np.random.Generator
     ) -> Floats:
         """Return a random point."""
         return rng.random(len(candidates))
@@ -40,25 +40,25 @@ class WarmStart:
     """The LP's own choice: how much of each candidate its parent sets of the node hold. They have reduced cost zero."""
 
     def __call__(
-        self, node: int, candidates: NDArray[np.int64], pool: ColumnPool, lp: MasterSolution, rng: np.random.Generator
+        self, node: int, candidates: NDArray[np.int64], pool: FamilyPool, lp: MasterSolution, rng: np.random.Generator
     ) -> Floats:
         """Return the weight of each candidate in the LP's parent sets of the node."""
         weight = np.zeros(pool.n_nodes)
         for place in pool.places(node):
             if lp.values[place] > 0:
-                weight[members(pool.columns[place].mask)] += lp.values[place]
+                weight[members(pool.families[place].mask)] += lp.values[place]
         return np.clip(weight[candidates], 0.0, 1.0)
 
 
 class Hybrid:
-    """Random until the node has ``switch_at`` columns, then warm."""
+    """Random until the node has ``switch_at`` families, then warm."""
 
     def __init__(self, switch_at: int = SWITCH_AT) -> None:
         self.switch_at = switch_at
         self._random, self._warm = RandomStart(), WarmStart()
 
     def __call__(
-        self, node: int, candidates: NDArray[np.int64], pool: ColumnPool, lp: MasterSolution, rng: np.random.Generator
+        self, node: int, candidates: NDArray[np.int64], pool: FamilyPool, lp: MasterSolution, rng: np.random.Generator
     ) -> Floats:
         """Return a random point at first, a warm one later."""
         chosen = self._random if pool.count(node) < self.switch_at else self._warm

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from dagopt.deadline import Deadline
 from dagopt.errors import DagoptError, InputError
 from dagopt.master.integer import IntegerSolution
-from dagopt.master.pool import ColumnPool
-from dagopt.master.separation import NO_DAG, ColumnArrays, FractionalSeparator, integer_clusters
+from dagopt.master.pool import FamilyPool
+from dagopt.master.separation import NO_DAG, FamilyArrays, FractionalSeparator, integer_clusters
 
 __all__ = ["GurobiBranchAndCut"]
 
@@ -35,14 +35,14 @@ class GurobiBranchAndCut:
 
     def solve(
         self,
-        pool: ColumnPool,
+        pool: FamilyPool,
         clusters: list[Cluster],
         incumbent: NDArray[np.int8] | None,
         deadline: Deadline,
     ) -> IntegerSolution:
         """Return the best DAG over the pool, given clusters known to cut and a DAG to start from.
 
-        Parents of the incumbent that are no column of the pool are replaced by the best column inside them.
+        Parents of the incumbent that are no family of the pool are replaced by the best family inside them.
         """
         try:
             import gurobipy
@@ -51,14 +51,14 @@ class GurobiBranchAndCut:
                 "integer_solver='gurobi' needs gurobipy, which is not installed; pip install 'dagopt[gurobi]',"
                 f" or {REMEDY}"
             ) from None
-        columns = ColumnArrays.of(pool).without_dominated()
-        start = columns.start(incumbent)
+        families = FamilyArrays.of(pool).without_dominated()
+        start = families.start(incumbent)
         if deadline.reason is not None and start is not None:
-            score, ceiling = columns.total(start), columns.ceiling()
-            return IntegerSolution(columns.adjacency(start), score, ceiling, (), deadline.reason)
+            score, ceiling = families.total(start), families.ceiling()
+            return IntegerSolution(families.adjacency(start), score, ceiling, (), deadline.reason)
         try:
             with gurobipy.Env(params={"OutputFlag": 0}) as environment, gurobipy.Model(env=environment) as model:
-                return _Master(model, columns, clusters, start, deadline).solve()
+                return _Master(model, families, clusters, start, deadline).solve()
         except gurobipy.GurobiError as error:
             if error.errno in _licence_errors(gurobipy.GRB):
                 raise InputError(f"Gurobi refused its licence: {error}; install one that fits, or {REMEDY}") from error
@@ -76,26 +76,26 @@ class _Master:
     def __init__(
         self,
         model: Any,
-        columns: ColumnArrays,
+        families: FamilyArrays,
         clusters: list[Cluster],
         start: NDArray[np.int64] | None,
         deadline: Deadline,
     ) -> None:
         self._model = model
-        self._columns = columns
+        self._families = families
         self._deadline = deadline
         self._separator = FractionalSeparator(CLUSTERS_A_ROUND)
         self._found: dict[Cluster, None] = {}
         self._best = start
         self._error: BaseException | None = None
         self._set_parameters()
-        costs = columns.score - columns.score[columns.offsets[:-1]][columns.node]
+        costs = families.score - families.score[families.offsets[:-1]][families.node]
         self._x = model.addMVar(len(costs), vtype="B", obj=costs)
         model.ModelSense = -1
-        for first, last in zip(columns.offsets[:-1], columns.offsets[1:], strict=True):
+        for first, last in zip(families.offsets[:-1], families.offsets[1:], strict=True):
             model.addConstr(self._x[first:last].sum() == 1)
         for cluster in clusters:
-            row = columns.in_row(cluster)
+            row = families.in_row(cluster)
             if len(row):
                 model.addConstr(self._x[row].sum() <= len(cluster) - 1)
         if start is not None:
@@ -106,7 +106,7 @@ class _Master:
     def _set_parameters(self) -> None:
         parameters = self._model.Params
         parameters.LazyConstraints = 1
-        parameters.PreCrush = 1  # cuts are over all columns
+        parameters.PreCrush = 1  # cuts are over all families
         parameters.Threads = 1
         parameters.Seed = 0
         parameters.MIPGap = 0.0
@@ -118,17 +118,17 @@ class _Master:
 
     def solve(self) -> IntegerSolution:
         """Run Gurobi and say what came out."""
-        model, columns = self._model, self._columns
+        model, families = self._model, self._families
         model.optimize(self._callback)
         if self._error is not None:
             raise self._error
         outcome = self._outcome(model.Status)
-        found = columns.taken(np.asarray(self._x.X)) if model.SolCount else None
-        best = columns.better(self._best, found)
-        adjacency = None if best is None else columns.adjacency(best)
-        score = bound = columns.total(best)
+        found = families.taken(np.asarray(self._x.X)) if model.SolCount else None
+        best = families.better(self._best, found)
+        adjacency = None if best is None else families.adjacency(best)
+        score = bound = families.total(best)
         if outcome != "optimal":
-            ceiling = columns.ceiling()
+            ceiling = families.ceiling()
             bound = max(min(ceiling, ceiling + float(model.ObjBound)), score)
         return IntegerSolution(adjacency, score, bound, tuple(self._found), outcome)
 
@@ -164,18 +164,18 @@ class _Master:
             model.terminate()
 
     def _at_integer(self, values: NDArray[np.float64]) -> None:
-        columns = self._columns
-        for cluster in integer_clusters(columns.adjacency(columns.taken(values))):
+        families = self._families
+        for cluster in integer_clusters(families.adjacency(families.taken(values))):
             self._found[cluster] = None
-            self._model.cbLazy(self._x[columns.in_row(cluster)].sum() <= len(cluster) - 1)
+            self._model.cbLazy(self._x[families.in_row(cluster)].sum() <= len(cluster) - 1)
 
     def _at_fractional(self, values: NDArray[np.float64]) -> None:
-        columns = self._columns
-        for cluster in self._separator.heuristic(columns, values):
+        families = self._families
+        for cluster in self._separator.heuristic(families, values):
             self._found[cluster] = None
-            self._model.cbCut(self._x[columns.in_row(cluster)].sum() <= len(cluster) - 1)
-        chosen = columns.near(values)
-        if chosen is not None and columns.total(chosen) > columns.total(self._best):
+            self._model.cbCut(self._x[families.in_row(cluster)].sum() <= len(cluster) - 1)
+        chosen = families.near(values)
+        if chosen is not None and families.total(chosen) > families.total(self._best):
             self._best = chosen
             taken = np.zeros(len(values))
             taken[chosen] = 1.0

@@ -27,8 +27,8 @@ from dagopt.deadline import Deadline
 from dagopt.errors import DagoptError, InputError
 from dagopt.kernels.cuts import separation as kernels
 from dagopt.master.integer import IntegerSolution
-from dagopt.master.pool import ColumnPool
-from dagopt.master.separation import NO_DAG, ColumnArrays, FractionalSeparator, integer_clusters
+from dagopt.master.pool import FamilyPool
+from dagopt.master.separation import NO_DAG, FamilyArrays, FractionalSeparator, integer_clusters
 
 __all__ = ["ScipBranchAndCut", "separation_ip"]
 
@@ -53,23 +53,23 @@ class ScipBranchAndCut:
 
     def solve(
         self,
-        pool: ColumnPool,
+        pool: FamilyPool,
         clusters: list[Cluster],
         incumbent: NDArray[np.int8] | None,
         deadline: Deadline,
     ) -> IntegerSolution:
         """Return the best DAG over the pool, given clusters known to cut and a DAG to start from.
 
-        Parents of the incumbent that are no column of the pool are replaced by the best column inside them.
+        Parents of the incumbent that are no family of the pool are replaced by the best family inside them.
         """
-        columns = ColumnArrays.of(pool).without_dominated()
-        start = columns.start(incumbent)
-        ceiling = columns.ceiling()
+        families = FamilyArrays.of(pool).without_dominated()
+        start = families.start(incumbent)
+        ceiling = families.ceiling()
         if deadline.reason is not None and start is not None:
-            return IntegerSolution(columns.adjacency(start), columns.total(start), ceiling, (), deadline.reason)
+            return IntegerSolution(families.adjacency(start), families.total(start), ceiling, (), deadline.reason)
         model = Model()
         try:
-            return _Master(model, columns, clusters, start, deadline).solve()
+            return _Master(model, families, clusters, start, deadline).solve()
         finally:
             _free(model)
 
@@ -80,22 +80,22 @@ class _Master:
     def __init__(
         self,
         model: Model,
-        columns: ColumnArrays,
+        families: FamilyArrays,
         clusters: Iterable[Cluster],
         start: NDArray[np.int64] | None,
         deadline: Deadline,
     ) -> None:
         self._model = model
-        self._columns = columns
+        self._families = families
         self._deadline = deadline
-        costs = columns.score - columns.score[columns.offsets[:-1]][columns.node]
+        costs = families.score - families.score[families.offsets[:-1]][families.node]
         self._x = [model.addVar(vtype="B", obj=float(cost)) for cost in costs]
         model.setMaximize()
-        for first, last in zip(columns.offsets[:-1], columns.offsets[1:], strict=True):
+        for first, last in zip(families.offsets[:-1], families.offsets[1:], strict=True):
             model.addCons(quicksum(self._x[first:last]) == 1)
         for cluster in clusters:
-            _add_cluster(model, self._x, columns, cluster, kept=True)
-        self._handler = _Acyclic(columns, self._x, deadline)
+            _add_cluster(model, self._x, families, cluster, kept=True)
+        self._handler = _Acyclic(families, self._x, deadline)
         model.includeConshdlr(
             self._handler,
             "acyclic",
@@ -123,7 +123,7 @@ class _Master:
 
     def solve(self) -> IntegerSolution:
         """Run SCIP and say what came out."""
-        model, columns = self._model, self._columns
+        model, families = self._model, self._families
         model.optimize()
         for plugin in (self._handler, self._heuristic):
             if plugin.error is not None:
@@ -137,12 +137,12 @@ class _Master:
         found = [self._heuristic.best]
         if model.getNSols():
             solution = model.getBestSol()
-            found.append(columns.taken(np.array([model.getSolVal(solution, x) for x in self._x])))
-        best = columns.better(*found)
-        adjacency = None if best is None else columns.adjacency(best)
-        score = bound = columns.total(best)
+            found.append(families.taken(np.array([model.getSolVal(solution, x) for x in self._x])))
+        best = families.better(*found)
+        adjacency = None if best is None else families.adjacency(best)
+        score = bound = families.total(best)
         if outcome != "optimal":
-            ceiling = columns.ceiling()
+            ceiling = families.ceiling()
             bound = max(min(ceiling, ceiling + model.getDualbound()), score)
         return IntegerSolution(adjacency, score, bound, tuple(self._handler.found), outcome)
 
@@ -171,10 +171,10 @@ def _guarded(nothing: Any, failed: Any) -> Callable[[Callable[..., Answer | None
 
 
 class _Acyclic(Conshdlr):
-    """The constraint that the chosen columns make a DAG."""
+    """The constraint that the chosen families make a DAG."""
 
-    def __init__(self, columns: ColumnArrays, x: list[Any], deadline: Deadline) -> None:
-        self.columns = columns
+    def __init__(self, families: FamilyArrays, x: list[Any], deadline: Deadline) -> None:
+        self.families = families
         self.deadline = deadline
         self.error: BaseException | None = None
         self.found: dict[Cluster, None] = {}
@@ -190,22 +190,22 @@ class _Acyclic(Conshdlr):
         return self._transformed
 
     def lp_values(self) -> NDArray[np.float64]:
-        """Return the values of the columns at the LP point."""
+        """Return the values of the families at the LP point."""
         return np.array([x.getLPSol() for x in self.x])
 
     def _cycles(self, values: NDArray[np.float64]) -> list[Cluster]:
-        return integer_clusters(self.columns.adjacency(self.columns.taken(values)))
+        return integer_clusters(self.families.adjacency(self.families.taken(values)))
 
     def _add(self, clusters: list[Cluster]) -> Answer | None:
         for cluster in clusters:
             self.found[cluster] = None
-            _add_cluster(self.model, self.x, self.columns, cluster, kept=False)
+            _add_cluster(self.model, self.x, self.families, cluster, kept=False)
         return {"result": SCIP_RESULT.CONSADDED} if clusters else None
 
     @_guarded(nothing=SCIP_RESULT.DIDNOTFIND, failed=SCIP_RESULT.DIDNOTFIND)
     def conssepalp(self, constraints: list[Any], n_useful: int) -> Answer | None:
         """Cut a fractional LP point off."""
-        return self._add(self._separator.heuristic(self.columns, self.lp_values()))
+        return self._add(self._separator.heuristic(self.families, self.lp_values()))
 
     @_guarded(nothing=SCIP_RESULT.FEASIBLE, failed=SCIP_RESULT.INFEASIBLE)
     def consenfolp(self, constraints: list[Any], n_useful: int, infeasible: bool) -> Answer | None:
@@ -229,10 +229,10 @@ class _Acyclic(Conshdlr):
 
     @_guarded(nothing=SCIP_RESULT.DIDNOTFIND, failed=SCIP_RESULT.DIDNOTFIND)
     def consprop(self, constraints: list[Any], n_useful: int, n_marked: int, timing: int) -> Answer | None:
-        """Exclude columns that would make a node an ancestor of its certain ancestors."""
+        """Exclude families that would make a node an ancestor of its certain ancestors."""
         alive = np.array([x.getUbLocal() for x in self.x]) > 0.5
         drop = np.zeros(len(alive), dtype=np.bool_)
-        if not kernels.impossible(self.columns.words, self.columns.offsets, alive, drop):
+        if not kernels.impossible(self.families.words, self.families.offsets, alive, drop):
             return {"result": SCIP_RESULT.CUTOFF}
         for k in np.flatnonzero(drop):
             infeasible, _ = self.model.tightenVarUb(self.x[k], 0.0)
@@ -241,14 +241,14 @@ class _Acyclic(Conshdlr):
         return {"result": SCIP_RESULT.REDUCEDDOM} if drop.any() else None
 
     def conslock(self, constraint: Any, lock_type: int, n_positive: int, n_negative: int) -> None:
-        """Lock every variable both ways: a column in or out can close a cycle, as another takes its place."""
+        """Lock every variable both ways: a family in or out can close a cycle, as another takes its place."""
         both = n_positive + n_negative
         for x in self.x:
             self.model.addVarLocksType(x, lock_type, both, both)
 
 
 class _Near(Heur):
-    """The primal heuristic: an order of the nodes from the LP point, improved, and its best columns."""
+    """The primal heuristic: an order of the nodes from the LP point, improved, and its best families."""
 
     def __init__(self, handler: _Acyclic, best: NDArray[np.int64] | None) -> None:
         self.deadline = handler.deadline
@@ -259,9 +259,9 @@ class _Near(Heur):
     @_guarded(nothing=SCIP_RESULT.DIDNOTFIND, failed=SCIP_RESULT.DIDNOTFIND)
     def heurexec(self, timing: int, infeasible: bool) -> Answer | None:
         """Try a DAG near the LP point, if it is better than all before."""
-        columns = self._handler.columns
-        chosen = columns.near(self._handler.lp_values())
-        if chosen is None or columns.total(chosen) <= columns.total(self.best):
+        families = self._handler.families
+        chosen = families.near(self._handler.lp_values())
+        if chosen is None or families.total(chosen) <= families.total(self.best):
             return None
         self.best = chosen
         solution = self.model.createSol(self)
@@ -291,10 +291,10 @@ class _Poll(Eventhdlr):
             _interrupt(self.model)
 
 
-def _add_cluster(model: Model, x: list[Any], columns: ColumnArrays, cluster: Cluster, kept: bool) -> None:
-    """Add the row of a cluster, unless no choice of columns can violate it; SCIP may drop it if not ``kept``."""
-    row = columns.in_row(cluster)
-    if len(np.unique(columns.node[row])) < len(cluster):
+def _add_cluster(model: Model, x: list[Any], families: FamilyArrays, cluster: Cluster, kept: bool) -> None:
+    """Add the row of a cluster, unless no choice of families can violate it; SCIP may drop it if not ``kept``."""
+    row = families.in_row(cluster)
+    if len(np.unique(families.node[row])) < len(cluster):
         return
     model.addConsKnapsack([x[k] for k in row], [1] * len(row), len(cluster) - 1, dynamic=not kept, removable=True)
 
@@ -330,7 +330,7 @@ def separation_ip(
     n_nodes: int,
     deadline: Deadline,
 ) -> tuple[Cluster | None, bool]:
-    """Solve the separation IP of appendix B over the columns with positive LP value.
+    """Solve the separation IP of appendix B over the families with positive LP value.
 
     Returns the best cluster found, and whether no other is violated more.
     """

@@ -91,7 +91,7 @@ def test_the_paper_method_is_column_generation_alone(simulated):
     paper = dagopt.learn(data, "cg-dca-paper")
     own = dagopt.learn(data, "cg-dca", **{**FAST, "convex_step": "kelley", "integer_seconds": None})
     np.testing.assert_array_equal(paper.adjacency, own.adjacency)
-    assert paper.details["columns"] == own.details["columns"]
+    assert paper.details["families"] == own.details["families"]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -151,7 +151,7 @@ def test_fewer_rows_than_columns(step):
 def test_no_bound_without_exact_pricing():
     """With more candidates than can all be priced the result gives no bound."""
     data, _ = dagopt.simulate(17, 200, 0.5, 0)
-    result = dagopt.learn(data, "cg-dca", max_passes=1, max_columns=60, **FAST)
+    result = dagopt.learn(data, "cg-dca", max_passes=1, max_families=60, **FAST)
     assert result.bound is None
     assert result.scope is None
 
@@ -198,12 +198,12 @@ def test_knowledge_is_honoured(simulated, asia, kind, options):
 
 
 def test_the_seed_decides(simulated):
-    """Equal seeds give equal runs, step by step; other seeds explore other columns."""
+    """Equal seeds give equal runs, step by step; other seeds explore other families."""
     data, _ = simulated(0)
 
     def run(seed):
         trace = dagopt.learn(data, "cg-dca", random_state=seed, init="random", **FAST).trace
-        return trace[["pass", "phase", "lp", "score", "columns", "rows", "reduced_cost"]]
+        return trace[["pass", "phase", "lp", "score", "families", "rows", "reduced_cost"]]
 
     one = run(1)
     assert one.equals(run(1))
@@ -252,13 +252,13 @@ def test_an_interrupt_at_any_row_returns_the_best_so_far(simulated, rows):
 
 
 def test_limits_on_passes_and_columns(simulated):
-    """One pass is one integer phase; columns stop coming at their limit, and the notes say so."""
+    """One pass is one integer phase; families stop coming at their limit, and the notes say so."""
     data, _ = simulated(1)
     once = dagopt.learn(data, "cg-dca", max_passes=1, **FAST)
     assert once.details["passes"] == 1
     assert (once.trace["phase"] == "integer").sum() == 1
-    few = dagopt.learn(data, "cg-dca", max_columns=15, **FAST)
-    assert 15 <= few.details["columns"] <= 15 + 10
+    few = dagopt.learn(data, "cg-dca", max_families=15, **FAST)
+    assert 15 <= few.details["families"] <= 15 + 10
     for result in (once, few):
         assert result.bound is None
         assert "limit" in result.notes[1]
@@ -285,7 +285,7 @@ def test_other_scores_are_refused_in_one_line(simulated, asia, name, kind):
         ({"epsilon": 0.0}, "expected epsilon= a number > 0 but got 0"),
         ({"tolerance": -1.0}, "expected tolerance= a number > 0 but got -1"),
         ({"max_passes": 0}, "expected max_passes= a whole number >= 1 but got 0"),
-        ({"max_columns": 2.5}, "expected max_columns= a whole number >= 1 but got 2.5"),
+        ({"max_families": 2.5}, "expected max_families= a whole number >= 1 but got 2.5"),
         ({"switch_at": -1}, "expected switch_at= a whole number >= 0 but got -1"),
         ({"resume": True}, "checkpoint= with resume=True"),
     ],
@@ -299,29 +299,29 @@ def test_wrong_options_are_refused(simulated, option, message):
 
 
 def test_the_trace_tells_the_run(simulated):
-    """Columns, seconds that never go back, phases in order, a score that never falls, pools that never shrink."""
+    """Families, seconds that never go back, phases in order, a score that never falls, pools that never shrink."""
     data, _ = simulated(3)
     result = dagopt.learn(data, "cg-dca", **FAST)
     trace = result.trace
     assert list(trace.columns[: len(COLUMNS)]) == COLUMNS
     assert {"pricing_seconds", "separation_seconds", "integer_seconds"} <= set(trace.columns)
-    for name in ("seconds", "pass", "columns", "rows"):
+    for name in ("seconds", "pass", "families", "rows"):
         assert (trace[name].diff().dropna() >= 0).all()
     assert (trace["score"].dropna().diff().dropna() >= -1e-9).all()
-    assert set(trace["phase"]) <= {"columns", "rows", "integer"}
+    assert set(trace["phase"]) <= {"families", "rows", "integer"}
     assert trace["phase"].iloc[-1] == "integer"
     assert trace["score"].iloc[-1] == pytest.approx(result.score)
-    assert (trace["columns"].iloc[-1], trace["rows"].iloc[-1]) == (result.details["columns"], result.details["rows"])
+    assert (trace["families"].iloc[-1], trace["rows"].iloc[-1]) == (result.details["families"], result.details["rows"])
     assert (trace["reduced_cost"].dropna() <= 0).all()
     per_pass = [[phase for phase, _ in itertools.groupby(rows)] for _, rows in trace.groupby("pass")["phase"]]
-    assert all(phases in (["columns", "integer"], ["columns", "rows", "integer"]) for phases in per_pass)
+    assert all(phases in (["families", "integer"], ["families", "rows", "integer"]) for phases in per_pass)
 
 
 def test_the_lp_of_a_round_of_columns_never_falls(simulated):
-    """Within the pricing of one pass rows stay, so that more columns can only raise the LP."""
+    """Within the pricing of one pass rows stay, so that more families can only raise the LP."""
     data, _ = simulated(3)
     trace = dagopt.learn(data, "cg-dca", **FAST).trace
-    for _, rounds in trace[trace["phase"] == "columns"].groupby("pass"):
+    for _, rounds in trace[trace["phase"] == "families"].groupby("pass"):
         assert (rounds["lp"].diff().dropna() >= -1e-6).all()
 
 

@@ -82,13 +82,13 @@ def test_knowledge_is_honoured():
 def test_equal_runs_are_equal():
     """Nothing is drawn: two runs are the same step by step."""
     data, _ = small(4, 2)
-    steps = ["pass", "phase", "lp", "score", "columns", "rows", "reduced_cost"]
+    steps = ["pass", "phase", "lp", "score", "families", "rows", "reduced_cost"]
     one, two = (dagopt.learn(data, "cg-minlp").trace[steps] for _ in range(2))
     assert one.equals(two)
 
 
 def test_many_columns_need_a_time_limit():
-    """Without one the error names the remedies; with one, or with more columns allowed, the method runs."""
+    """Without one the error names the remedies; with one, or with more families allowed, the method runs."""
     data, _ = dagopt.simulate(11, 100, 0.5, 0)
     with pytest.raises(
         InputError, match=r"at most 10 columns.*without a time limit but got 11.*time_limit=.*max_nodes="

@@ -15,7 +15,7 @@ import dagopt
 from dagopt import files
 from dagopt.errors import InputError
 from dagopt.knowledge import Constraints
-from dagopt.master.pool import Column
+from dagopt.master.pool import Family
 from dagopt.methods.column_generation import cg_dca
 from dagopt.methods.column_generation.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from dagopt.pricing.dca import DcaPricer
@@ -34,13 +34,13 @@ def made_checkpoint(**changes):
     rng = np.random.default_rng(5)
     rng.random(7)
     parts = {
-        "problem": {"columns": ["a", "b", "c"], "score": "bic", "epsilon": 1e-6, "random_state": 0},
-        "columns": [Column(0, 0, -1.25), Column(2, 0b11, 0.1 + 0.2), Column(1, 1 << 70, -1e-300)],
+        "problem": {"families": ["a", "b", "c"], "score": "bic", "epsilon": 1e-6, "random_state": 0},
+        "families": [Family(0, 0, -1.25), Family(2, 0b11, 0.1 + 0.2), Family(1, 1 << 70, -1e-300)],
         "clusters": [frozenset({0, 2}), frozenset({0, 1, 2})],
         "incumbent": dag,
         "passes": 2,
         "random_state": dict(rng.bit_generator.state),
-        "trace": [{"seconds": 0.5, "pass": 1, "phase": "columns", "lp": float("nan")}],
+        "trace": [{"seconds": 0.5, "pass": 1, "phase": "families", "lp": float("nan")}],
     }
     return Checkpoint(**{**parts, **changes})
 
@@ -50,11 +50,11 @@ def test_it_comes_back_as_it_was(tmp_path):
     saved = made_checkpoint()
     save_checkpoint(saved, tmp_path / "run.json")
     loaded = load_checkpoint(tmp_path / "run.json", saved.problem, 3)
-    assert (loaded.columns, loaded.clusters, loaded.passes) == (saved.columns, saved.clusters, 2)
+    assert (loaded.families, loaded.clusters, loaded.passes) == (saved.families, saved.clusters, 2)
     np.testing.assert_array_equal(loaded.incumbent, saved.incumbent)
     assert loaded.incumbent.dtype == np.int8
     assert np.isnan(loaded.trace[0].pop("lp"))
-    assert loaded.trace == [{"seconds": 0.5, "pass": 1, "phase": "columns"}]
+    assert loaded.trace == [{"seconds": 0.5, "pass": 1, "phase": "families"}]
     one, other = np.random.default_rng(), np.random.default_rng()
     one.bit_generator.state, other.bit_generator.state = saved.random_state, loaded.random_state
     np.testing.assert_array_equal(one.random(5), other.random(5))
@@ -62,15 +62,15 @@ def test_it_comes_back_as_it_was(tmp_path):
 
 def test_no_dag_and_numpy_numbers(tmp_path):
     """A run without a DAG yet is saved too, and so are numbers of numpy's own types."""
-    problem = {"columns": ["a"], "random_state": np.int64(7)}
-    saved = made_checkpoint(incumbent=None, problem=problem, columns=[Column(0, 0, np.float32(0.5))])
+    problem = {"families": ["a"], "random_state": np.int64(7)}
+    saved = made_checkpoint(incumbent=None, problem=problem, families=[Family(0, 0, np.float32(0.5))])
     save_checkpoint(saved, tmp_path / "run.json")
     loaded = load_checkpoint(tmp_path / "run.json", problem, 1)
     assert loaded.incumbent is None
-    assert loaded.columns == [Column(0, 0, 0.5)]
+    assert loaded.families == [Family(0, 0, 0.5)]
 
 
-@pytest.mark.parametrize("key", ["columns", "score", "epsilon", "random_state"])
+@pytest.mark.parametrize("key", ["families", "score", "epsilon", "random_state"])
 def test_another_run_is_refused_by_name(tmp_path, key):
     """The error names what differs, and both values."""
     saved = made_checkpoint()
@@ -112,9 +112,9 @@ def broken(text, path):
     yield '"text"'
     yield "{}"
     yield json.dumps({**content, "dagopt_checkpoint": 2})
-    for key in ("problem", "columns", "clusters", "incumbent", "passes", "random_state", "trace"):
+    for key in ("problem", "families", "clusters", "incumbent", "passes", "random_state", "trace"):
         yield json.dumps({name: value for name, value in content.items() if name != key})
-    for key, value in (("columns", [[0, "zz", 1.0]]), ("columns", 5), ("incumbent", [[0, 9]]), ("problem", 4)):
+    for key, value in (("families", [[0, "zz", 1.0]]), ("families", 5), ("incumbent", [[0, 9]]), ("problem", 4)):
         yield json.dumps({**content, key: value})
 
 
@@ -154,12 +154,12 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 
 def outcome(result):
     """Return what two runs must agree on."""
-    return result.adjacency.tolist(), result.score, result.status, result.details["columns"], result.details["passes"]
+    return result.adjacency.tolist(), result.score, result.status, result.details["families"], result.details["passes"]
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "discrete"])
 def test_a_run_continued_from_any_pass_ends_the_same(tmp_path, monkeypatch, kind):
-    """From the checkpoint of every pass the same columns, passes, DAG and score follow, and the trace goes on."""
+    """From the checkpoint of every pass the same families, passes, DAG and score follow, and the trace goes on."""
     if kind == "gaussian":
         data, _ = dagopt.simulate(9, 500, 1.5, 1)
     else:
@@ -184,7 +184,7 @@ def test_a_run_continued_from_any_pass_ends_the_same(tmp_path, monkeypatch, kind
         resumed = dagopt.learn(data, "cg-dca", checkpoint=one, resume=True, **OPTIONS)
         assert outcome(resumed) == outcome(alone)
         assert (resumed.trace["seconds"].diff().dropna() >= 0).all()
-        facts = ["pass", "phase", "columns", "rows", "lp"]
+        facts = ["pass", "phase", "families", "rows", "lp"]
         assert resumed.trace[facts].equals(alone.trace[facts])
 
 

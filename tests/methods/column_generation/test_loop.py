@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dagopt.master.integer import IntegerSolution
-from dagopt.master.pool import Column
-from dagopt.methods.column_generation.loop import ColumnGeneration, first_columns
+from dagopt.master.pool import Family
+from dagopt.methods.column_generation.loop import ColumnGeneration, first_families
 from dagopt.pricing.base import Priced
 
 EMPTY = np.zeros((2, 2), dtype=np.int8)
@@ -27,7 +27,7 @@ class Script:
         self.separated = list(clusters)
         self.solutions = [d if isinstance(d, IntegerSolution) else solution(d) for d in dags]
         self.incumbents = []
-        self.known = {"columns": set(), "clusters": set()}
+        self.known = {"families": set(), "clusters": set()}
         self.stop_after = stop_after
 
     def _new(self, kind, parts):
@@ -40,8 +40,8 @@ class Script:
         self.calls.append("lp")
         return SimpleNamespace(number=self.calls.count("lp"))
 
-    def add_columns(self, columns):
-        return self._new("columns", columns)
+    def add_families(self, families):
+        return self._new("families", families)
 
     def add_clusters(self, clusters):
         return self._new("clusters", clusters)
@@ -67,8 +67,8 @@ class Script:
         return self.stop_after is not None and len(self.calls) >= self.stop_after
 
     # the observer
-    def columns(self, lp, reduced_costs):
-        self.told.append(("columns", reduced_costs.tolist()))
+    def families(self, lp, reduced_costs):
+        self.told.append(("families", reduced_costs.tolist()))
 
     def rows(self, lp):
         self.told.append(("rows", None))
@@ -93,8 +93,8 @@ def solution(dag, clusters=()):
 
 
 def found(node, mask, cost):
-    """Return what pricing says when it finds one column."""
-    return Priced([Column(node, mask, 0.0)], cost, False)
+    """Return what pricing says when it finds one family."""
+    return Priced([Family(node, mask, 0.0)], cost, False)
 
 
 def test_phases_come_in_the_order_of_the_paper():
@@ -117,17 +117,17 @@ def test_a_node_that_is_priced_out_waits_for_the_next_pass():
     pricing = [call for call in script.calls if call.startswith(("price", "ip"))]
     nodes = [call[-1] for call in pricing]
     assert nodes == ["0", "1", "2", "0", "2", "0", "p", "0", "1", "2", "p"]
-    assert script.told[0] == ("columns", [-3.0, 0.0, -1.0])
-    assert script.told[1] == ("columns", [-2.0, 0.0, 0.0])
+    assert script.told[0] == ("families", [-3.0, 0.0, -1.0])
+    assert script.told[1] == ("families", [-2.0, 0.0, 0.0])
 
 
 def test_nothing_new_is_priced_out():
-    """A negative reduced cost whose columns are all known ends the pricing of the node: no endless loop."""
+    """A negative reduced cost whose families are all known ends the pricing of the node: no endless loop."""
     again = found(0, 0b10, -3.0)
     script = Script({0: [again, again, again, again]})
     _, converged = script.run()
     assert converged
-    assert script.told[1] == ("columns", [0.0, 0.0])
+    assert script.told[1] == ("families", [0.0, 0.0])
     assert script.calls[:5] == ["lp", "price 0", "price 1", "lp", "price 0"]
     assert script.calls[5:7] == ["lp", "separate"]
 
@@ -224,12 +224,12 @@ def test_the_observer_hears_every_step():
     """One word a round of pricing, a round of rows and a pass, in their order."""
     script = Script({0: [found(0, 0b10, -3.0)]}, clusters=[[PAIR]])
     script.run()
-    assert [what for what, _ in script.told] == ["columns", "columns", "rows", "integers", "columns", "integers"]
+    assert [what for what, _ in script.told] == ["families", "families", "rows", "integers", "families", "integers"]
 
 
 def test_the_first_columns_are_what_must_be():
     """Line 2: the empty set of each node, or its required parents, with their scores."""
     must = np.zeros((3, 3), dtype=bool)
     must[[0, 1], 2] = True
-    columns = first_columns(lambda node, parents: 10.0 * node + len(parents), must)
-    assert columns == [Column(0, 0, 0.0), Column(1, 0, 10.0), Column(2, 0b011, 22.0)]
+    families = first_families(lambda node, parents: 10.0 * node + len(parents), must)
+    assert families == [Family(0, 0, 0.0), Family(1, 0, 10.0), Family(2, 0b011, 22.0)]

@@ -26,14 +26,14 @@ def ticking(*times):
 def test_a_row_says_where_the_run_is():
     """Seconds of the clock, pass, phase, LP, best score, sizes and the worst reduced cost."""
     trace = Trace(ticking(10.0, 12.5, 13.0), Heard())
-    trace.add("columns", -5.0, 7, 2, np.array([-3.0, 0.0, -8.0]))
+    trace.add("families", -5.0, 7, 2, np.array([-3.0, 0.0, -8.0]))
     trace.best, trace.passes = -6.0, 2
     trace.add("integer", np.nan, 9, 3)
     frame = trace.frame()
     assert list(frame.columns[: len(COLUMNS)]) == COLUMNS
     first, second = frame.to_dict("records")
-    assert (first["seconds"], first["pass"], first["phase"], first["lp"]) == (2.5, 1, "columns", -5.0)
-    assert (first["columns"], first["rows"], first["reduced_cost"]) == (7, 2, -8.0)
+    assert (first["seconds"], first["pass"], first["phase"], first["lp"]) == (2.5, 1, "families", -5.0)
+    assert (first["families"], first["rows"], first["reduced_cost"]) == (7, 2, -8.0)
     assert np.isnan(first["score"])
     assert (second["seconds"], second["pass"], second["score"]) == (3.0, 2, -6.0)
     assert np.isnan(second["lp"])
@@ -44,27 +44,27 @@ def test_a_node_that_was_not_priced_has_no_worst_reduced_cost():
     """Minus infinity, which stands for 'not yet', is left out."""
     heard = Heard()
     trace = Trace(Deadline(), heard)
-    trace.add("columns", 0.0, 1, 0, np.array([-np.inf, -1.0]))
+    trace.add("families", 0.0, 1, 0, np.array([-np.inf, -1.0]))
     assert np.isnan(trace.frame()["reduced_cost"][0])
     assert "worst rc" not in heard.updates[0][2]
 
 
 def test_the_progress_is_told_every_row():
-    """Phase, pass, LP, best DAG, columns, rows, worst reduced cost and the seconds of each part."""
+    """Phase, pass, LP, best DAG, families, rows, worst reduced cost and the seconds of each part."""
     heard = Heard()
     trace = Trace(Deadline(), heard)
     with trace.timed("pricing"):
         pass
     trace.best = -6.0
-    trace.add("columns", -5.0, 7, 2, np.array([-3.0]))
+    trace.add("families", -5.0, 7, 2, np.array([-3.0]))
     ((phase, fraction, facts),) = heard.updates
-    assert (phase, fraction) == ("columns", None)
+    assert (phase, fraction) == ("families", None)
     assert facts["pricing"].endswith("s")
-    assert {key: facts[key] for key in ("pass", "LP", "best", "columns", "rows", "worst rc")} == {
+    assert {key: facts[key] for key in ("pass", "LP", "best", "families", "rows", "worst rc")} == {
         "pass": 1,
         "LP": -5.0,
         "best": -6.0,
-        "columns": 7,
+        "families": 7,
         "rows": 2,
         "worst rc": -3.0,
     }
@@ -90,7 +90,7 @@ def test_a_resumed_trace_goes_on():
     """Rows of the earlier run stay, its passes are done, and seconds never go back."""
     trace = Trace(ticking(0.0, 1.0), Heard())
     trace.resume([{"seconds": 4.0, "pass": 1}, {"seconds": 9.0, "pass": 3}], 3)
-    trace.add("columns", 0.0, 0, 0)
+    trace.add("families", 0.0, 0, 0)
     frame = trace.frame()
     assert frame["seconds"].tolist() == [4.0, 9.0, 10.0]
     assert frame["pass"].tolist() == [1, 3, 4]

@@ -8,8 +8,8 @@ import pytest
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.graph.order import is_acyclic
-from dagopt.master.pool import Column, ColumnPool
-from dagopt.master.separation import ColumnArrays
+from dagopt.master.pool import Family, FamilyPool
+from dagopt.master.separation import FamilyArrays
 from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut
 from dagopt.methods.exact.pool_dp import solve_pool
 from dagopt.progress import NoProgress
@@ -34,22 +34,22 @@ def stopping_after(count):
 def test_best_dag_over_a_pool(seed, local_size):
     """With clusters alone, where it has to branch, and with local cuts the optimum is that of the recursion."""
     pool = random_pool(np.random.default_rng(seed), 4 + seed, 14)
-    columns = ColumnArrays.of(pool).without_dominated()
-    outcome = BranchAndCut(columns, None, Deadline(), local_size=local_size).run()
+    families = FamilyArrays.of(pool).without_dominated()
+    outcome = BranchAndCut(families, None, Deadline(), local_size=local_size).run()
     assert outcome.status == "optimal"
     assert outcome.score == pytest.approx(best_over(pool), rel=1e-9)
     assert outcome.bound == outcome.score
     assert outcome.root_bound >= outcome.score - 1e-6
-    assert is_acyclic(columns.adjacency(outcome.chosen))
+    assert is_acyclic(families.adjacency(outcome.chosen))
 
 
 def test_local_cuts_close_what_clusters_leave_open():
     """On pools where clusters alone have to branch, local cuts leave a smaller gap at the root, never a larger one."""
     gaps = {0: 0.0, 8: 0.0}
     for seed in range(6):
-        columns = ColumnArrays.of(random_pool(np.random.default_rng(seed), 8, 25)).without_dominated()
+        families = FamilyArrays.of(random_pool(np.random.default_rng(seed), 8, 25)).without_dominated()
         for size in gaps:
-            outcome = BranchAndCut(columns, None, Deadline(), local_size=size).run()
+            outcome = BranchAndCut(families, None, Deadline(), local_size=size).run()
             gaps[size] += outcome.root_bound - outcome.score
     assert -1e-6 <= gaps[8] < 0.5 * gaps[0]
 
@@ -59,8 +59,8 @@ def test_local_cuts_close_what_clusters_leave_open():
 def test_bound_is_true_wherever_it_stops(ticks, local_size):
     """Stopped at any point, the bound is at least the optimum and the score at most."""
     pool = random_pool(np.random.default_rng(3), 9, 20)
-    columns = ColumnArrays.of(pool).without_dominated()
-    outcome = BranchAndCut(columns, None, stopping_after(ticks), local_size=local_size).run()
+    families = FamilyArrays.of(pool).without_dominated()
+    outcome = BranchAndCut(families, None, stopping_after(ticks), local_size=local_size).run()
     best = best_over(pool)
     assert outcome.score <= best + 1e-6
     assert outcome.bound >= best - 1e-6
@@ -69,9 +69,9 @@ def test_bound_is_true_wherever_it_stops(ticks, local_size):
 
 def test_threads_and_seeds_give_the_same_optimum():
     """The number of threads changes nothing at all, the seed nothing in the score."""
-    columns = ColumnArrays.of(random_pool(np.random.default_rng(5), 9, 25)).without_dominated()
+    families = FamilyArrays.of(random_pool(np.random.default_rng(5), 9, 25)).without_dominated()
     runs = [
-        BranchAndCut(columns, None, Deadline(), n_jobs=n_jobs, random_state=seed).run()
+        BranchAndCut(families, None, Deadline(), n_jobs=n_jobs, random_state=seed).run()
         for n_jobs, seed in ((1, 0), (3, 0), (2, 1))
     ]
     assert (runs[0].chosen == runs[1].chosen).all()
@@ -81,24 +81,24 @@ def test_threads_and_seeds_give_the_same_optimum():
 
 def test_more_than_64_nodes():
     """Sets of more than one word: a chain of pairs, in each of which one of two arcs is left."""
-    pool = ColumnPool(70)
+    pool = FamilyPool(70)
     for node in range(70):
-        pool.add(Column(node, 0, -10.0))
-        pool.add(Column(node, 1 << (node ^ 1), -3.0 - 0.01 * node))
-    outcome = BranchAndCut(ColumnArrays.of(pool), None, Deadline()).run()
+        pool.add(Family(node, 0, -10.0))
+        pool.add(Family(node, 1 << (node ^ 1), -3.0 - 0.01 * node))
+    outcome = BranchAndCut(FamilyArrays.of(pool), None, Deadline()).run()
     expected = sum(max(-13.0 - 0.01 * a, -13.0 - 0.01 * (a + 1)) for a in range(0, 70, 2))
     assert outcome.score == pytest.approx(expected)
 
 
 def test_a_pool_without_a_dag():
-    """Where every choice has a cycle there is no DAG; a node without columns is an error."""
-    pool = ColumnPool(2)
-    pool.add(Column(0, 2, 1.0))
-    pool.add(Column(1, 1, 1.0))
-    outcome = BranchAndCut(ColumnArrays.of(pool), None, Deadline()).run()
+    """Where every choice has a cycle there is no DAG; a node without families is an error."""
+    pool = FamilyPool(2)
+    pool.add(Family(0, 2, 1.0))
+    pool.add(Family(1, 1, 1.0))
+    outcome = BranchAndCut(FamilyArrays.of(pool), None, Deadline()).run()
     assert outcome.chosen is None
     assert outcome.status == "optimal"
-    lacking = ColumnPool(2)
-    lacking.add(Column(0, 0, 1.0))
+    lacking = FamilyPool(2)
+    lacking.add(Family(0, 0, 1.0))
     with pytest.raises(InputError, match="no DAG can be made"):
-        BranchAndCut(ColumnArrays.of(lacking), None, Deadline())
+        BranchAndCut(FamilyArrays.of(lacking), None, Deadline())

@@ -32,7 +32,7 @@ def solve(problem, **options):
 
 
 def known(n, seed):
-    """Return some knowledge about n columns."""
+    """Return some knowledge about n families."""
     a, b, c, d, *rest = np.random.default_rng(seed).permutation(list(names_of(n))).tolist()
     return Constraints([(a, b), (c, b)], [(b, d), (d, rest[0]), (rest[0], a)], [[a, rest[1]], [d, rest[2]]], 3)
 
@@ -155,7 +155,7 @@ def test_options_that_make_no_sense_are_refused(tmp_path):
 
 
 def test_too_many_parent_sets_are_refused(rng):
-    """Without a limit on the parents of many columns the error says what to set."""
+    """Without a limit on the parents of many families the error says what to set."""
     table = dagopt.as_table(rng.normal(size=(50, 40)))
     problem = Problem(table, make_score(table), Constraints().resolve(table.names))
     with pytest.raises(dagopt.InputError, match=r"at most 100,000,000 parent sets .* set max_parents="):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from independence.test_stable_pc import true_dags
+from test_stable_pc import true_dags
 
 from dagopt.errors import InputError
 from dagopt.graph.metrics import compare

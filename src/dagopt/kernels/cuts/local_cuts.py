@@ -1,14 +1,14 @@
 """Local cuts: inequalities that all DAGs over a few nodes satisfy, and an LP point does not.
 
-For a set S of s nodes the columns of its nodes are put together by what they have inside S: item (i, T) stands for all
-columns of i with J ∩ S = T, and y_{i,T} is their mass. A DAG gives a point y that takes at most one item a node and has
-no cycle. Since parents may always be taken away, the inequalities that matter have coefficients a ≥ 0 and can be
+For a set S of s nodes the families of its nodes are put together by what they have inside S: item (i, T) stands for all
+families of i with J ∩ S = T, and y_{i,T} is their mass. A DAG gives a point y that takes at most one item per node and
+has no cycle. Since parents may always be taken away, the inequalities that matter have coefficients a ≥ 0 and can be
 scaled to Σ a_{i,T} y_{i,T} ≤ 1. The one that a point violates most solves
 
     max Σ a y   s.t.  Σ_{items of D} a ≤ 1 for every DAG D over S,  a ≥ 0,
 
 whose dual covers y by DAGs of least total weight. A primal simplex method solves the dual over the items with y > 0;
-the column that enters is the best DAG for the present prices, by the recursion over subsets. Lifting then gives every
+the family that enters is the best DAG for the present prices, by the recursion over subsets. Lifting then gives every
 other item the largest coefficient that it can have.
 """
 
@@ -66,7 +66,7 @@ def _best_dag(s, item_node, item_set, price, best, opt, sink):  # type: ignore[n
 
 @njit(cache=True, nogil=True)
 def _enter_dag(s, item_node, item_set, price, best, sink, inverse, direction):  # type: ignore[no-untyped-def]
-    """Fill ``direction`` with the basis inverse times the column of the DAG that ``sink`` tells."""
+    """Fill ``direction`` with the basis inverse times the family of the DAG that ``sink`` tells."""
     direction[:] = 0.0
     p = (1 << s) - 1
     while p:
@@ -228,7 +228,7 @@ def _is_one_component(s, item_node, item_set):  # type: ignore[no-untyped-def]
 def local_cuts(words, mass, offsets, subsets, least, tables):  # type: ignore[no-untyped-def]
     """Look for a cut violated by more than ``least`` over each subset of nodes.
 
-    Columns ``offsets[i]`` to ``offsets[i + 1]`` are those of node i. Returns by how much each subset's cut is violated,
+    Families ``offsets[i]`` to ``offsets[i + 1]`` are those of node i. Returns by how much each cut is violated,
     0 for none; ``tables[q, T * s + i]`` are the coefficients of subset q.
     """
     count, s = subsets.shape
@@ -259,7 +259,7 @@ def local_cuts(words, mass, offsets, subsets, least, tables):  # type: ignore[no
 def grow_subsets(arcs, noise, seeds, size, subsets):  # type: ignore[no-untyped-def]
     """Grow a subset from the two ends of each seed; fill a row each in the order of growth.
 
-    ``arcs[i, j]`` is the mass of columns of i with parent j. The node that comes next has most mass to and from the
+    ``arcs[i, j]`` is the mass of families of i with parent j. The node that comes next has most mass to and from the
     subset, arcs both ways counted once more; ``noise[q]`` are factors for each node. Returns how many rows are full.
     """
     n = arcs.shape[0]
@@ -294,7 +294,7 @@ def grow_subsets(arcs, noise, seeds, size, subsets):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True)
 def cut_row(words, offsets, subset, table, coefficient):  # type: ignore[no-untyped-def]
-    """Fill ``coefficient`` with those of a cut for all columns."""
+    """Fill ``coefficient`` with those of a cut for all families."""
     s = subset.shape[0]
     coefficient[:] = 0.0
     for a in range(s):
@@ -304,7 +304,7 @@ def cut_row(words, offsets, subset, table, coefficient):  # type: ignore[no-unty
 
 @njit(cache=True, nogil=True)
 def arc_mass(node, words, mass, arcs):  # type: ignore[no-untyped-def]
-    """Add the mass of columns of i with parent j to ``arcs[i, j]``."""
+    """Add the mass of families of i with parent j to ``arcs[i, j]``."""
     for k in range(node.shape[0]):
         for j in range(arcs.shape[0]):
             if _has(words[k], j):

@@ -1,6 +1,6 @@
 """What an LP point of the restricted master says: clusters that it violates, and an order of the nodes near it.
 
-A set of nodes is a row of 64-bit words, so any number of nodes will do. Columns are given as ``node[k]``,
+A set of nodes is a row of 64-bit words, so any number of nodes will do. Families are given as ``node[k]``,
 ``words[k]`` (the parent set J) and ``mass[k]`` (the LP value x_{i ← J}), only those with mass > 0. When every node
 has mass 1, a cluster C is violated by
 
@@ -49,7 +49,7 @@ def _inside(row, other):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def escape(node, words, mass, cluster):  # type: ignore[no-untyped-def]
-    """Return the mass of the columns of a cluster's nodes that have no parent in it."""
+    """Return the mass of the families of a cluster's nodes that have no parent in it."""
     total = 0.0
     for k in range(node.shape[0]):
         if _has(cluster, node[k]) and not _meets(words[k], cluster):
@@ -172,7 +172,7 @@ def _weigh(node, words, mass, inside, open_, weight):  # type: ignore[no-untyped
 def least_escape(node, words, mass, n_nodes, smallest, start, most_steps, best):  # type: ignore[no-untyped-def]
     """Search all clusters with a given smallest node for the least escape below ``start``, into ``best``.
 
-    Depth-first over nodes that are in, out or open, those first that decide most. The mass of columns whose node is
+    Depth-first over nodes that are in, out or open, those first that decide most. The mass of families whose node is
     in and whose parents are all out can only grow, which is the bound. Returns the least escape, ``start`` if there
     is none below, and the steps taken, more than ``most_steps`` if the search was given up.
     """
@@ -245,7 +245,7 @@ def sink_order(node, words, mass, n_nodes, order):  # type: ignore[no-untyped-de
 
 @njit(cache=True, nogil=True)
 def _best(words, scores, first, last, before, nothing):  # type: ignore[no-untyped-def]
-    """Return the best score of a node's columns (from the best down) whose parents all come before it."""
+    """Return the best score of a node's families (from the best down) whose parents all come before it."""
     for k in range(first, last):
         if _inside(words[k], before):
             return scores[k]
@@ -293,8 +293,8 @@ def _best_move(words, scores, offsets, nothing, order, value, at):  # type: igno
 def improve_order(words, scores, offsets, nothing, order):  # type: ignore[no-untyped-def]
     """Move one node at a time to its best place in the order until nothing moves.
 
-    Columns ``offsets[i]`` to ``offsets[i + 1]`` are those of node ``i``, from the best score down; ``nothing`` counts
-    for a node none of whose columns fits.
+    Families ``offsets[i]`` to ``offsets[i + 1]`` are those of node ``i``, from the best score down; ``nothing`` counts
+    for a node none of whose families fits.
     """
     value = np.empty(order.shape[0])
     _values(words, scores, offsets, nothing, order, value)
@@ -317,8 +317,8 @@ def improve_order(words, scores, offsets, nothing, order):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def columns_of_order(words, offsets, order, chosen):  # type: ignore[no-untyped-def]
-    """Fill ``chosen`` with each node's best column along an order, -1 where none fits."""
+def families_of_order(words, offsets, order, chosen):  # type: ignore[no-untyped-def]
+    """Fill ``chosen`` with each node's best family along an order, -1 where none fits."""
     before = np.zeros(words.shape[1], dtype=np.uint64)
     for i in order:
         chosen[i] = -1
@@ -331,10 +331,10 @@ def columns_of_order(words, offsets, order, chosen):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True)
 def impossible(words, offsets, alive, drop):  # type: ignore[no-untyped-def]
-    """Mark columns that would close a cycle, given the columns still alive; return False if a cycle is certain.
+    """Mark families that would close a cycle, given the families still alive; return False if a cycle is certain.
 
-    The parents that all columns of a node share are certain; with their closure, a column of i with a certain
-    descendant of i as parent is impossible. A node without columns makes everything impossible.
+    The parents that all families of a node share are certain; with their closure, a family of i with a certain
+    descendant of i as parent is impossible. A node without families makes everything impossible.
     """
     n = offsets.shape[0] - 1
     n_words = words.shape[1]
@@ -368,7 +368,7 @@ def impossible(words, offsets, alive, drop):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def dominated(words, offsets, out):  # type: ignore[no-untyped-def]
-    """Mark the columns that have a subset among the columns before them of the same node."""
+    """Mark the families that have a subset among the families before them of the same node."""
     for i in range(offsets.shape[0] - 1):
         for k in range(offsets[i], offsets[i + 1]):
             out[k] = False

@@ -1,6 +1,6 @@
 """The best DAG with each edge and without it, over the lattice of subsets; a set is the bits of an integer.
 
-``opt[S]`` is the best score of a DAG over S (``kernels/lattice/subsets.py``) and ``rest[S]`` the most that the variables
+``opt[S]`` is the best score of a DAG over S (``kernels/lattice/subsets.py``) and ``rest[S]`` the most that variables
 outside S add when those of S come before them:
 
     rest[V] = 0,    rest[S] = max over i outside S of best_i[S] + rest[S + i].

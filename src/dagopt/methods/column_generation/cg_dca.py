@@ -1,7 +1,7 @@
 """CG-DCA: column generation with DCA pricing, wired together (section 4 of the paper).
 
 ``cg-dca-paper`` is the paper's method, every setting with its section. ``cg-dca`` joins it with order search: measured,
-the LP's duals lead the columns away from the best DAG, and an order search finds what they miss. Each addition is
+the LP's duals lead the families away from the best DAG, and an order search finds what they miss. Each addition is
 a switch of its own.
 """
 
@@ -22,17 +22,17 @@ from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.master.integer import IntegerSolution, make_integer_solver
-from dagopt.master.pool import Column, mask_of
+from dagopt.master.pool import Family, mask_of
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.master.rounding import greedy_dag
 from dagopt.master.separation import FractionalSeparator
 from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.climbing.hill_climbing import start_dag
 from dagopt.methods.column_generation.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from dagopt.methods.column_generation.loop import ColumnGeneration, first_columns
+from dagopt.methods.column_generation.loop import ColumnGeneration, first_families
 from dagopt.methods.column_generation.options import Options
 from dagopt.methods.column_generation.trace import Trace
-from dagopt.methods.orders.search import Family, families
+from dagopt.methods.orders.search import BareFamily, families
 from dagopt.methods.orders.solve import listable, order_incumbent
 from dagopt.pricing.base import Priced
 from dagopt.pricing.bound import lagrangian_bound
@@ -75,7 +75,7 @@ def solve_cg_dca(
     epsilon: float = 1e-6,
     tolerance: float = 1e-6,
     max_passes: int | None = None,
-    max_columns: int | None = None,
+    max_families: int | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     start: object = None,
@@ -91,12 +91,12 @@ def solve_cg_dca(
     deadline, progress
         The clock, and where to tell what happens.
     init, switch_at, convex_step, pricing, epsilon, tolerance
-        How columns are priced; see ``Options``.
+        How families are priced; see ``Options``.
     integer_solver, integer_seconds
         How the integer phases are solved, and how long each may take.
     order_start, order_again, price_incumbent, start_integer
         What order search and incumbents add; see ``Options``.
-    max_passes, max_columns, random_state
+    max_passes, max_families, random_state
         See ``Options``.
     n_jobs : int, optional
         Threads of the order search and of listing; all cores for None and -1. The answer does not depend on it.
@@ -114,7 +114,7 @@ def solve_cg_dca(
     """
     options = Options(
         init, switch_at, convex_step, pricing, integer_solver, integer_seconds, order_start, order_again,
-        price_incumbent, start_integer, epsilon, tolerance, max_passes, max_columns, random_state,
+        price_incumbent, start_integer, epsilon, tolerance, max_passes, max_families, random_state,
     )  # fmt: skip
     run = _Run(problem, options, deadline, progress, checkpoint, n_jobs, start)
     return run.result("cg-dca", resume)
@@ -136,7 +136,7 @@ def solve_cg_dca_paper(
     Where the paper is silent, and where this differs, is listed in ``docs/algorithms.md``: several clusters are sought
     before the exact separation, and tied start points are tried in several orders.
 
-    Every integer solver proves its DAG the best over the columns. They may still lead to different ends: branch and
+    Every integer solver proves its DAG the best over the families. They may still lead to different ends: branch and
     cut also finds cluster rows on the way, which the LP then has.
     """
     options = Options(integer_solver=integer_solver, random_state=random_state, max_passes=max_passes)
@@ -171,8 +171,8 @@ class _Run:
         self.start_point = make_start_point(options.init, options.switch_at)
         self.integer_solver = make_integer_solver(options.integer_solver, problem.n_nodes)
         self.notes = [f"integer master: {self.integer_solver.name}"]
-        self.first = first_columns(problem.score.local, problem.knowledge.must)  # line 2
-        self.master.add_columns(self.first)
+        self.first = first_families(problem.score.local, problem.knowledge.must)  # line 2
+        self.master.add_families(self.first)
         self.pricer = self.make_pricer()
 
     def make_pricer(self) -> DcaPricer | ListedPricer | ExhaustivePricer:
@@ -193,8 +193,8 @@ class _Run:
             with Workers(self.deadline, self.progress, self.n_jobs) as workers:
                 return ListedPricer(candidate_pool(problem.score, knowledge, workers), knowledge, options.tolerance)
         except Stopped:
-            masks = [[column.mask] for column in self.first]
-            pool = Pool.of(problem.names, masks, [[column.score] for column in self.first])
+            masks = [[family.mask] for family in self.first]
+            pool = Pool.of(problem.names, masks, [[family.score] for family in self.first])
             return ListedPricer(pool, knowledge, options.tolerance)
 
     def identity(self) -> dict[str, Any]:
@@ -205,7 +205,7 @@ class _Run:
         for array in (*arrays, knowledge.must, knowledge.may, knowledge.at_most):
             digest.update(np.ascontiguousarray(array).tobytes())
         options = asdict(self.options)
-        for limit in ("max_passes", "max_columns"):
+        for limit in ("max_passes", "max_families"):
             options.pop(limit)
         return {
             "columns": list(self.problem.names),
@@ -216,7 +216,7 @@ class _Run:
 
     def restore(self, saved: Checkpoint) -> None:
         """Continue where a checkpoint was taken."""
-        self.master.add_columns(saved.columns)
+        self.master.add_families(saved.families)
         self.master.add_clusters(saved.clusters)
         self.master.rebuild()
         self.incumbent = saved.incumbent
@@ -232,7 +232,7 @@ class _Run:
             candidates = self.pricer.candidates(node)
             start = self.start_point(node, candidates, self.master.pool, lp, self.rng)
             priced = self.pricer.price(node, self.master, lp, start, self.deadline)
-            if self.options.price_incumbent and self.incumbent is not None and not (priced.columns or priced.exact):
+            if self.options.price_incumbent and self.incumbent is not None and not (priced.families or priced.exact):
                 parents = self.incumbent[candidates, node].astype(np.float64)
                 priced = self.pricer.price(node, self.master, lp, parents, self.deadline)
             return priced
@@ -261,7 +261,7 @@ class _Run:
         return dag is not None and self.problem.score.total(dag) > self.trace.best + self.options.tolerance
 
     def search_orders(self, start: object, **effort: int) -> Dag:
-        """Return the best DAG of an order search; the parent sets that it met become columns."""
+        """Return the best DAG of an order search; the parent sets that it met become families."""
         dag, met = order_incumbent(
             self.problem,
             self.deadline,
@@ -275,10 +275,10 @@ class _Run:
         self.add_sets(met)
         return dag
 
-    def add_sets(self, sets: Iterable[Family]) -> None:
-        """Add parent sets that did not come from pricing as columns."""
+    def add_sets(self, sets: Iterable[BareFamily]) -> None:
+        """Add parent sets that did not come from pricing as families."""
         score = self.problem.score
-        self.master.add_columns([Column(node, mask_of(own), score.local(node, list(own))) for node, own in sets])
+        self.master.add_families([Family(node, mask_of(own), score.local(node, list(own))) for node, own in sets])
 
     def begin(self) -> None:
         """Take the DAG that is given, or that of an order search, as the first incumbent."""
@@ -298,7 +298,7 @@ class _Run:
         return (
             self.deadline.reason is not None
             or (self.options.max_passes is not None and self.trace.passes > self.options.max_passes)
-            or (self.options.max_columns is not None and len(self.master.pool) >= self.options.max_columns)
+            or (self.options.max_families is not None and len(self.master.pool) >= self.options.max_families)
         )
 
     def after_pass(self, dag: Dag | None) -> None:
@@ -311,8 +311,8 @@ class _Run:
 
     # --- what the loop tells ---
 
-    def columns(self, lp: MasterSolution, reduced_costs: NDArray[np.float64]) -> None:
-        self.trace.add("columns", lp.value, len(self.master.pool), len(self.master.clusters), reduced_costs)
+    def families(self, lp: MasterSolution, reduced_costs: NDArray[np.float64]) -> None:
+        self.trace.add("families", lp.value, len(self.master.pool), len(self.master.clusters), reduced_costs)
 
     def rows(self, lp: MasterSolution) -> None:
         self.trace.add("rows", lp.value, len(self.master.pool), len(self.master.clusters))
@@ -358,7 +358,7 @@ class _Run:
         slack = self.options.tolerance * self.problem.n_nodes + ROUNDING * abs(score)
         proven = bound is not None and bound - score <= slack
         if not converged and self.deadline.reason is None:
-            self.notes.append("stopped by a limit on passes or columns")
+            self.notes.append("stopped by a limit on passes or families")
         return Result(
             names=self.problem.names,
             adjacency=dag,
@@ -373,7 +373,7 @@ class _Run:
             details={
                 **worth(self.problem, dag),
                 "passes": self.trace.passes - 1,
-                "columns": len(self.master.pool),
+                "families": len(self.master.pool),
                 "rows": len(self.master.clusters),
                 **{f"{part}_seconds": seconds for part, seconds in self.trace.parts.items()},
             },
@@ -395,9 +395,9 @@ class _Run:
         best = np.inf
         while True:
             lp = self.master.solve()
-            value, columns = lagrangian_bound(pricer, self.master, lp, self.deadline)
+            value, found = lagrangian_bound(pricer, self.master, lp, self.deadline)
             best = min(best, value)
             if self.deadline.reason is not None or not isinstance(pricer, ListedPricer):
                 return best
-            if not self.master.add_columns(columns) and not self.master.add_clusters(self.separate(lp)):
+            if not self.master.add_families(found) and not self.master.add_clusters(self.separate(lp)):
                 return best

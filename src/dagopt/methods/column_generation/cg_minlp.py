@@ -15,7 +15,7 @@ from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.master.rounding import greedy_dag
 from dagopt.master.separation import FractionalSeparator
 from dagopt.methods.answer import scope_of, worth
-from dagopt.methods.column_generation.loop import ColumnGeneration, first_columns
+from dagopt.methods.column_generation.loop import ColumnGeneration, first_families
 from dagopt.methods.column_generation.trace import Trace
 from dagopt.pricing.base import Priced
 from dagopt.pricing.minlp import GAP, MinlpPricer, check_problem
@@ -112,7 +112,7 @@ class _Run:
         self.incumbent: NDArray[np.int8] | None = None
         self.bound = np.inf
         self._priced: tuple[MasterSolution | None, dict[int, float]] = (None, {})
-        self.master.add_columns(first_columns(problem.score.local, problem.knowledge.must))  # line 2
+        self.master.add_families(first_families(problem.score.local, problem.knowledge.must))  # line 2
 
     # --- the parts of the loop ---
 
@@ -128,7 +128,7 @@ class _Run:
         return proven.priced
 
     def _lagrangian(self, lp: MasterSolution, gain: float) -> float:
-        """Return a bound on all DAGs: the value of the duals and what the best column of each node could add to it.
+        """Return a bound on all DAGs: the value of the duals and what the best family of each node could add to it.
 
         It holds for any duals, so every round in which all nodes were priced gives one.
         """
@@ -149,8 +149,8 @@ class _Run:
 
     # --- what the loop tells ---
 
-    def columns(self, lp: MasterSolution, reduced_costs: NDArray[np.float64]) -> None:
-        self.trace.add("columns", lp.value, len(self.master.pool), len(self.master.clusters), reduced_costs)
+    def families(self, lp: MasterSolution, reduced_costs: NDArray[np.float64]) -> None:
+        self.trace.add("families", lp.value, len(self.master.pool), len(self.master.clusters), reduced_costs)
 
     def rows(self, lp: MasterSolution) -> None:
         self.trace.add("rows", lp.value, len(self.master.pool), len(self.master.clusters))
@@ -196,7 +196,7 @@ class _Run:
             details={
                 **worth(problem, dag),
                 "passes": self.trace.passes - 1,
-                "columns": len(self.master.pool),
+                "families": len(self.master.pool),
                 "rows": len(self.master.clusters),
                 "programs_solved": pricer.solved,
                 "programs_stopped": pricer.stopped,

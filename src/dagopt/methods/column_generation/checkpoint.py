@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dagopt.errors import InputError
 from dagopt.files import read_text, write_text
-from dagopt.master.pool import Column
+from dagopt.master.pool import Family
 from dagopt.master.relaxation import RestrictedMaster
 
 __all__ = ["Checkpoint", "load_checkpoint", "save_checkpoint"]
@@ -26,7 +26,7 @@ class Checkpoint:
     ----------
     problem : dict
         What identifies data, score and options; a run continues only what it began.
-    columns, clusters
+    families, clusters
         The restricted master.
     incumbent : int8 array or None
         The best DAG.
@@ -39,7 +39,7 @@ class Checkpoint:
     """
 
     problem: dict[str, Any]
-    columns: list[Column]
+    families: list[Family]
     clusters: list[frozenset[int]]
     incumbent: NDArray[np.int8] | None
     passes: int
@@ -67,7 +67,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path) -> None:
     content = {
         "dagopt_checkpoint": 1,
         "problem": checkpoint.problem,
-        "columns": [[column.node, hex(column.mask), column.score] for column in checkpoint.columns],
+        "families": [[family.node, hex(family.mask), family.score] for family in checkpoint.families],
         "clusters": [sorted(cluster) for cluster in checkpoint.clusters],
         "incumbent": None if dag is None else [[int(i), int(j)] for i, j in np.argwhere(dag)],
         "passes": checkpoint.passes,
@@ -109,7 +109,7 @@ def _checkpoint_of(content: dict[str, Any], n_nodes: int) -> Checkpoint:
             dag[i, j] = 1
     return Checkpoint(
         content["problem"],
-        [Column(node, int(mask, 16), score) for node, mask, score in content["columns"]],
+        [Family(node, int(mask, 16), score) for node, mask, score in content["families"]],
         [frozenset(cluster) for cluster in content["clusters"]],
         dag,
         content["passes"],

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.master.integer import IntegerSolution
-from dagopt.master.pool import Column
+from dagopt.master.pool import Family
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.pricing.base import Priced
 
@@ -28,7 +28,7 @@ Dag = NDArray[np.int8]
 class Observer(Protocol):
     """What the loop tells while it runs; it knows no format."""
 
-    def columns(self, lp: MasterSolution, reduced_costs: NDArray[np.float64]) -> None:
+    def families(self, lp: MasterSolution, reduced_costs: NDArray[np.float64]) -> None:
         """Tell that a round of pricing ended."""
 
     def rows(self, lp: MasterSolution) -> None:
@@ -44,9 +44,9 @@ class ColumnGeneration:
     Parameters
     ----------
     master : RestrictedMaster
-        Columns, clusters and the LP over them; every node has a column at the start.
+        Families, clusters and the LP over them; every node has a family at the start.
     price : callable
-        ``price(node, lp)`` returns columns with negative reduced cost and the least one found.
+        ``price(node, lp)`` returns families with negative reduced cost and the least one found.
     separate : callable
         ``separate(lp)`` returns violated clusters, none if none is left.
     solve_ip : callable
@@ -95,15 +95,15 @@ class ColumnGeneration:
         while not self.stop():  # 3
             previous = dag
             reduced_costs = np.full(self.master.n_nodes, -np.inf)  # 4
-            while (reduced_costs < -self.tolerance).any() and not self.stop():  # 5-14: columns
+            while (reduced_costs < -self.tolerance).any() and not self.stop():  # 5-14: families
                 lp = self.master.solve()  # 6
                 for i in np.flatnonzero(reduced_costs < -self.tolerance):  # 7-8
-                    columns, reduced_costs[i], _ = self.price(int(i), lp)  # 9-10
-                    if not self.master.add_columns(columns):  # 11
+                    families, reduced_costs[i], _ = self.price(int(i), lp)  # 9-10
+                    if not self.master.add_families(families):  # 11
                         reduced_costs[i] = 0.0  # nothing new: the node is priced out
                     if self.stop():
                         break
-                self.observer.columns(lp, reduced_costs)
+                self.observer.families(lp, reduced_costs)
             while not self.stop():  # 15-21: rows
                 lp = self.master.solve()  # 16
                 if not self.master.add_clusters(self.separate(lp)):  # 17-20
@@ -124,10 +124,10 @@ class ColumnGeneration:
         return dag, False
 
 
-def first_columns(score_of: Callable[[int, list[int]], float], must: NDArray[np.bool_]) -> list[Column]:
+def first_families(score_of: Callable[[int, list[int]], float], must: NDArray[np.bool_]) -> list[Family]:
     """Return line 2: the empty set of each node, or the parents that it must have."""
-    columns = []
+    families = []
     for node in range(len(must)):
         parents = [int(j) for j in np.flatnonzero(must[:, node])]
-        columns.append(Column(node, sum(1 << j for j in parents), score_of(node, parents)))
-    return columns
+        families.append(Family(node, sum(1 << j for j in parents), score_of(node, parents)))
+    return families

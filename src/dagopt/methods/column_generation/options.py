@@ -23,7 +23,7 @@ class Options:
     init : {"hybrid", "random", "warm"}
         Start points of pricing (section 4.1).
     switch_at : int
-        Columns of a node from which ``hybrid`` starts warm (section 4.1: 50).
+        Families of a node from which ``hybrid`` starts warm (section 4.1: 50).
     convex_step : {"kelley", "min-norm"}
         How DCA's convex programs are solved (section 2.3: Kelley).
     pricing : {"auto", "dca", "listed", "exhaustive"}
@@ -35,7 +35,7 @@ class Options:
         Limit on each integer phase; its best DAG is taken then.
     order_start : bool
         Whether an order search comes first: its DAG is the first incumbent, and the parent sets that it met are
-        columns.
+        families.
     order_again : bool
         Whether the order of every new DAG of the integer phase is searched again.
     price_incumbent : bool
@@ -46,7 +46,7 @@ class Options:
         DCA's threshold ε (Algorithm 1).
     tolerance : float
         A reduced cost counts as negative below minus this.
-    max_passes, max_columns : int, optional
+    max_passes, max_families : int, optional
         Limits beside the time.
     random_state : int
         Seed of the random start points.
@@ -65,7 +65,7 @@ class Options:
     epsilon: float = 1e-6
     tolerance: float = 1e-6
     max_passes: int | None = None
-    max_columns: int | None = None
+    max_families: int | None = None
     random_state: int = 0
 
     def __post_init__(self) -> None:
@@ -81,6 +81,6 @@ class Options:
         for name in ("epsilon", "tolerance", "integer_seconds"):
             if getattr(self, name) is not None:
                 checked_number(name, getattr(self, name))
-        for name, least in (("switch_at", 0), ("random_state", 0), ("max_passes", 1), ("max_columns", 1)):
+        for name, least in (("switch_at", 0), ("random_state", 0), ("max_passes", 1), ("max_families", 1)):
             if getattr(self, name) is not None:
                 checked_whole(name, getattr(self, name), least)

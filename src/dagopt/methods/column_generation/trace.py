@@ -16,7 +16,7 @@ from dagopt.progress import Progress
 
 __all__ = ["COLUMNS", "Trace"]
 
-COLUMNS = ["seconds", "pass", "phase", "lp", "score", "columns", "rows", "reduced_cost"]
+COLUMNS = ["seconds", "pass", "phase", "lp", "score", "families", "rows", "reduced_cost"]
 
 
 class Trace:
@@ -46,7 +46,7 @@ class Trace:
         self._before = float(rows[-1]["seconds"]) if rows else 0.0
 
     def add(
-        self, phase: str, lp: float, columns: int, rows: int, reduced_costs: NDArray[np.float64] | None = None
+        self, phase: str, lp: float, families: int, rows: int, reduced_costs: NDArray[np.float64] | None = None
     ) -> None:
         """Add a row and show it."""
         worst = None if reduced_costs is None else float(np.min(reduced_costs))
@@ -57,7 +57,7 @@ class Trace:
             "phase": phase,
             "lp": lp,
             "score": self.best if np.isfinite(self.best) else np.nan,
-            "columns": columns,
+            "families": families,
             "rows": rows,
             "reduced_cost": worst if finite else np.nan,
         }
@@ -68,7 +68,7 @@ class Trace:
             shown["LP"] = lp
         if np.isfinite(self.best):
             shown["best"] = float(self.best)
-        shown.update({"columns": columns, "rows": rows})
+        shown.update({"families": families, "rows": rows})
         if finite:
             shown["worst rc"] = worst
         shown.update({part: f"{seconds:.1f}s" for part, seconds in self.parts.items()})

@@ -4,7 +4,7 @@ At every node of the tree the LP is solved, cut and solved again while that pays
 
 * clusters (section 4 of the paper), those of two nodes from the start;
 * local cuts (``kernels/cuts/local_cuts.py``), of small sets of nodes first;
-* columns whose reduced cost shows that no better DAG takes them are fixed to zero;
+* families whose reduced cost shows that no better DAG takes them are fixed to zero;
 * every LP point is rounded to a DAG, by an order of the nodes near it.
 
 Where cutting no longer pays, an arc j → i is chosen: it is in the graph, or it is not. The node with the largest bound
@@ -28,7 +28,7 @@ from dagopt.graph.order import is_acyclic
 from dagopt.kernels.cuts import local_cuts as local_kernels
 from dagopt.kernels.cuts import separation as kernels
 from dagopt.master.local_cuts import LocalSeparator
-from dagopt.master.separation import NO_DAG, SUPPORT_TOLERANCE, ColumnArrays, FractionalSeparator, integer_clusters
+from dagopt.master.separation import NO_DAG, SUPPORT_TOLERANCE, FamilyArrays, FractionalSeparator, integer_clusters
 from dagopt.solvers.highs import LinearProgram, LinearSolution
 
 __all__ = ["BranchAndCut", "Outcome", "Row"]
@@ -48,9 +48,9 @@ INTEGER_TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A valid inequality Σ values x[columns] ≤ upper."""
+    """A valid inequality Σ values x[families] ≤ upper."""
 
-    columns: Ints
+    families: Ints
     values: Floats
     upper: float
 
@@ -62,15 +62,15 @@ class Outcome:
     Attributes
     ----------
     chosen : int array or None
-        The columns of the best DAG, one a node; None where there is none.
+        The families of the best DAG, one a node; None where there is none.
     score : float
         Its score, minus infinity for None.
     bound : float
-        No DAG over the columns that satisfies the given rows scores higher, except by a relative 1e-9.
+        No DAG over the families that satisfies the given rows scores higher, except by a relative 1e-9.
     status : {"optimal", "time_limit", "interrupted"}
         Whether the search came to its end.
     n_nodes, n_cuts, n_left : int
-        Nodes of the tree, cuts added, columns that the root could not exclude.
+        Nodes of the tree, cuts added, families that the root could not exclude.
     root_bound : float
         The bound before any branching.
     """
@@ -87,7 +87,7 @@ class Outcome:
 
 @dataclass(order=True)
 class _Node:
-    """A part of the problem: the columns that may be taken, and what its DAGs score at most."""
+    """A part of the problem: the families that may be taken, and what its DAGs score at most."""
 
     minus_bound: float
     number: int
@@ -99,10 +99,10 @@ class BranchAndCut:
 
     Parameters
     ----------
-    columns : ColumnArrays
-        The columns, without dominated ones as a rule.
+    families : FamilyArrays
+        The families, without dominated ones as a rule.
     start : int array or None
-        The columns of a DAG to start from.
+        The families of a DAG to start from.
     deadline : Deadline
         When to stop.
     local_size : int
@@ -114,14 +114,14 @@ class BranchAndCut:
     rows : sequence of Row
         Inequalities that the answer must satisfy besides.
     allowed : callable, optional
-        Whether the columns of a DAG satisfy them; all do if not given.
+        Whether the families of a DAG satisfy them; all do if not given.
     tell : callable, optional
-        Called with score, bound, nodes of the tree, cuts and columns left, after every LP.
+        Called with score, bound, nodes of the tree, cuts and families left, after every LP.
     """
 
     def __init__(
         self,
-        columns: ColumnArrays,
+        families: FamilyArrays,
         start: Ints | None,
         deadline: Deadline,
         *,
@@ -132,32 +132,32 @@ class BranchAndCut:
         allowed: Callable[[Ints], bool] = lambda chosen: True,
         tell: Callable[[float, float, int, int, int], None] = lambda *facts: None,
     ) -> None:
-        if (np.diff(columns.offsets) == 0).any():
+        if (np.diff(families.offsets) == 0).any():
             raise InputError(NO_DAG)
-        self._columns = columns
+        self._families = families
         self._deadline = deadline
         self._allowed = allowed
         self._tell = tell
         self._best = start
-        self._score = columns.total(start)
+        self._score = families.total(start)
         self._threads = n_jobs
         self._local = (local_size, random_state)
         self._given = rows
         self._clusters = FractionalSeparator(CLUSTERS_A_ROUND)
         self._n_cuts = self._n_nodes = 0
         self._open: list[_Node] = []
-        self._ceiling = columns.ceiling()
+        self._ceiling = families.ceiling()
 
     def run(self) -> Outcome:
         """Search until the best DAG is proven or the deadline comes."""
         size, seed = self._local
-        self._relaxation = _Relaxation(self._columns, self._given)
+        self._relaxation = _Relaxation(self._families, self._given)
         root_bound = self._ceiling
-        alive = np.ones(len(self._columns.node), dtype=np.bool_)
+        alive = np.ones(len(self._families.node), dtype=np.bool_)
         self._open = [_Node(-self._ceiling, 0, alive)]
         n_left = len(alive)
         with ThreadPoolExecutor(self._threads) as threads:
-            self._separator = LocalSeparator(self._columns, threads, size, LOCAL_CUTS_A_ROUND, seed)
+            self._separator = LocalSeparator(self._families, threads, size, LOCAL_CUTS_A_ROUND, seed)
             while self._open and not self._closed(-self._open[0].minus_bound) and self._deadline.reason is None:
                 node = self._open[0]  # it stays there while it is worked on, so that its bound counts
                 children = self._work_on(node)
@@ -189,9 +189,9 @@ class BranchAndCut:
     def _work_on(self, node: _Node) -> list[Bools] | None:
         """Cut at a node until it is closed or no longer pays; return its children, None when stopped.
 
-        The node's bound and columns are made smaller on the way.
+        The node's bound and families are made smaller on the way.
         """
-        columns = self._columns
+        families = self._families
         relaxation = self._relaxation
         before: list[float] = []
         share = SHARE_AT_ROOT if self._n_nodes == 0 else SHARE_BELOW
@@ -228,15 +228,15 @@ class BranchAndCut:
         if arc is None:  # integer and nothing to cut off: the LP's tolerances hide what is left
             return self._split_by_columns(node, point.values)
         i, j = arc
-        own = columns.node == i
-        has = (columns.words[:, j >> 6] >> np.uint64(j & 63)) & np.uint64(1) != 0
+        own = families.node == i
+        has = (families.words[:, j >> 6] >> np.uint64(j & 63)) & np.uint64(1) != 0
         return [node.alive & ~(own & has), node.alive & ~(own & ~has)]
 
     def _propagate(self, alive: Bools) -> bool:
-        """Exclude columns that close a cycle with arcs that are certain; False if no DAG is left."""
+        """Exclude families that close a cycle with arcs that are certain; False if no DAG is left."""
         drop = np.zeros(len(alive), dtype=np.bool_)
         while True:
-            if not kernels.impossible(self._columns.words, self._columns.offsets, alive, drop):
+            if not kernels.impossible(self._families.words, self._families.offsets, alive, drop):
                 return False
             if not drop.any():
                 return True
@@ -244,46 +244,46 @@ class BranchAndCut:
 
     def _round(self, values: Floats) -> None:
         """Keep a DAG near the LP point, or the point itself, if it is better."""
-        columns = self._columns
-        found = [columns.near(values)]
-        if _is_integer(values) and is_acyclic(columns.adjacency(columns.taken(values))):
-            found.append(columns.taken(values))
+        families = self._families
+        found = [families.near(values)]
+        if _is_integer(values) and is_acyclic(families.adjacency(families.taken(values))):
+            found.append(families.taken(values))
         for chosen in found:
-            if chosen is not None and columns.total(chosen) > self._score and self._allowed(chosen):
-                self._best, self._score = chosen, columns.total(chosen)
+            if chosen is not None and families.total(chosen) > self._score and self._allowed(chosen):
+                self._best, self._score = chosen, families.total(chosen)
 
     def _cut(self, values: Floats) -> bool:
         """Add rows that the LP point violates; say whether there were any."""
-        columns = self._columns
-        clusters = self._clusters.heuristic(columns, values)
+        families = self._families
+        clusters = self._clusters.heuristic(families, values)
         if not clusters and _is_integer(values):
-            clusters = integer_clusters(columns.adjacency(columns.taken(values)))
-        rows = [_cluster_row(columns, cluster) for cluster in clusters]
+            clusters = integer_clusters(families.adjacency(families.taken(values)))
+        rows = [_cluster_row(families, cluster) for cluster in clusters]
         local = self._separator.separate(values, lambda: self._deadline.reason is not None)
-        rows += [Row(cut.columns, cut.coefficients, 1.0) for cut in local]
+        rows += [Row(cut.families, cut.coefficients, 1.0) for cut in local]
         self._relaxation.add(rows)
         self._n_cuts += len(rows)
         return bool(rows)
 
     def _arc(self, values: Floats) -> tuple[int, int] | None:
         """Return the node and the parent whose arc is least decided, None if all are."""
-        columns = self._columns
-        arcs = np.zeros((columns.n_nodes, columns.n_nodes))
+        families = self._families
+        arcs = np.zeros((families.n_nodes, families.n_nodes))
         some = np.flatnonzero(values > SUPPORT_TOLERANCE)
-        local_kernels.arc_mass(columns.node[some], columns.words[some], values[some], arcs)
+        local_kernels.arc_mass(families.node[some], families.words[some], values[some], arcs)
         undecided = np.minimum(arcs, 1.0 - arcs)
         i, j = np.unravel_index(np.argmax(undecided), arcs.shape)
         return (int(i), int(j)) if undecided[i, j] > INTEGER_TOLERANCE else None
 
     def _split_by_columns(self, node: _Node, values: Floats) -> list[Bools]:
         """Return parts that leave out the integer point: the first differs at the first node that can, and so on."""
-        taken = self._columns.taken(values)
+        taken = self._families.taken(values)
         parts = []
         for i, k in enumerate(taken):
-            own = np.arange(self._columns.offsets[i], self._columns.offsets[i + 1])
+            own = np.arange(self._families.offsets[i], self._families.offsets[i + 1])
             part = node.alive.copy()
             for other in taken[:i]:
-                part &= (self._columns.node != self._columns.node[other]) | (np.arange(len(part)) == other)
+                part &= (self._families.node != self._families.node[other]) | (np.arange(len(part)) == other)
             part[k] = False
             if part[own].any():
                 parts.append(part)
@@ -292,7 +292,7 @@ class BranchAndCut:
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """An LP point: its values, a bound, and for each column how much lower the bound is if it is taken."""
+    """An LP point: its values, a bound, and for each family how much lower the bound is if it is taken."""
 
     values: Floats
     bound: float
@@ -300,34 +300,36 @@ class _Point:
 
 
 class _Relaxation:
-    """The LP over all columns, with the rows found so far."""
+    """The LP over all families, with the rows found so far."""
 
-    def __init__(self, columns: ColumnArrays, given: tuple[Row, ...]) -> None:
-        self._columns = columns
-        n = columns.n_nodes
-        best = columns.score[columns.offsets[:-1]]
+    def __init__(self, families: FamilyArrays, given: tuple[Row, ...]) -> None:
+        self._families = families
+        n = families.n_nodes
+        best = families.score[families.offsets[:-1]]
         self._constant = float(best.sum())
         self._program = LinearProgram(maximise=True)
         for _ in range(n):
             self._program.add_row(1.0, 1.0, [], [])
-        for node, cost in zip(columns.node, columns.score - best[columns.node], strict=True):
+        for node, cost in zip(families.node, families.score - best[families.node], strict=True):
             self._program.add_column(float(cost), 0.0, np.inf, [int(node)], [1.0])
         self._uppers = list[float]()
         self._idle = np.zeros(0, dtype=np.int64)
         self._kept = 0
-        self._alive = np.ones(len(columns.node), dtype=np.bool_)
+        self._alive = np.ones(len(families.node), dtype=np.bool_)
         self.add(list(given))
         self._kept = len(given)
-        self.add(_pair_rows(columns))
+        self.add(_pair_rows(families))
 
     def add(self, rows: list[Row]) -> None:
         """Add rows."""
-        self._program.add_rows([row.upper for row in rows], [row.columns for row in rows], [row.values for row in rows])
+        self._program.add_rows(
+            [row.upper for row in rows], [row.families for row in rows], [row.values for row in rows]
+        )
         self._uppers += [row.upper for row in rows]
         self._idle = np.append(self._idle, np.zeros(len(rows), dtype=np.int64))
 
     def restrict(self, alive: Bools) -> None:
-        """Let only these columns be taken."""
+        """Let only these families be taken."""
         changed = np.flatnonzero(alive != self._alive)
         self._program.set_uppers(changed, np.where(alive[changed], np.inf, 0.0))
         self._alive = alive.copy()
@@ -338,17 +340,17 @@ class _Relaxation:
         if solution is None:
             return None
         point = self._point(solution)
-        self._age(solution.multipliers[self._columns.n_nodes :])
+        self._age(solution.multipliers[self._families.n_nodes :])
         return point
 
     def _point(self, solution: LinearSolution) -> _Point:
         """Return the bound that the multipliers give: Σ λ_r b_r plus each node's largest remainder."""
-        n, offsets = self._columns.n_nodes, self._columns.offsets
+        n, offsets = self._families.n_nodes, self._families.offsets
         remainder = np.where(self._alive, solution.reduced_costs, -np.inf)
         largest = np.maximum.reduceat(remainder, offsets[:-1])
         nodes, rows = solution.multipliers[:n], solution.multipliers[n:]
         bound = float(nodes.sum() + rows @ np.array(self._uppers) + largest.sum()) + self._constant
-        return _Point(solution.point, bound, remainder - largest[self._columns.node])
+        return _Point(solution.point, bound, remainder - largest[self._families.node])
 
     def _age(self, multipliers: Floats) -> None:
         """Drop rows that have not mattered for some rounds."""
@@ -356,7 +358,7 @@ class _Relaxation:
         self._idle[: self._kept] = 0
         old = self._idle >= IDLE_ROUNDS
         if old.any():
-            self._program.delete_rows(np.flatnonzero(old) + self._columns.n_nodes)
+            self._program.delete_rows(np.flatnonzero(old) + self._families.n_nodes)
             self._uppers = [upper for upper, gone in zip(self._uppers, old, strict=True) if not gone]
             self._idle = self._idle[~old]
 
@@ -365,14 +367,14 @@ def _is_integer(values: Floats) -> bool:
     return bool((np.abs(values - np.round(values)) < INTEGER_TOLERANCE).all())
 
 
-def _cluster_row(columns: ColumnArrays, cluster: frozenset[int]) -> Row:
-    places = columns.in_row(cluster).astype(np.int64)
+def _cluster_row(families: FamilyArrays, cluster: frozenset[int]) -> Row:
+    places = families.in_row(cluster).astype(np.int64)
     return Row(places, np.ones(len(places)), len(cluster) - 1.0)
 
 
-def _pair_rows(columns: ColumnArrays) -> list[Row]:
-    """Return the clusters of two nodes that a choice of columns can violate."""
-    arcs = np.zeros((columns.n_nodes, columns.n_nodes))
-    local_kernels.arc_mass(columns.node, columns.words, np.ones(len(columns.node)), arcs)
+def _pair_rows(families: FamilyArrays) -> list[Row]:
+    """Return the clusters of two nodes that a choice of families can violate."""
+    arcs = np.zeros((families.n_nodes, families.n_nodes))
+    local_kernels.arc_mass(families.node, families.words, np.ones(len(families.node)), arcs)
     pairs = np.argwhere(np.triu((arcs > 0) & (arcs.T > 0)))
-    return [_cluster_row(columns, frozenset((int(i), int(j)))) for i, j in pairs]
+    return [_cluster_row(families, frozenset((int(i), int(j)))) for i, j in pairs]

@@ -1,9 +1,9 @@
 """``method="gobnilp"``: the integer program of GOBNILP, solved by cutting planes and, where these stall, by branching.
 
-All parent sets up to a size are scored and those that matter are columns; the best DAG over them is found and proven by
-``methods/cutting_planes/branch_and_cut.py``. The k best equivalence classes are found one after the other: with c(S) = 1 if some node
-of S has the others of S as parents, which is linear in the columns, two DAGs are equivalent if and only if they have
-the same c on pairs and triples (Studený, Hemmecke and Lindner 2010), so one row excludes a class.
+All parent sets up to a size are scored and those that matter are families; the best DAG over them is found and proven
+by ``branch_and_cut.py``. The k best equivalence classes are found one after the other: with c(S) = 1 if some node of S
+has the others of S as parents, which is linear in the families, two DAGs are equivalent if and only if they have the
+same c on pairs and triples (Studený, Hemmecke and Lindner 2010), so one row excludes a class.
 
 References
 ----------
@@ -34,7 +34,7 @@ from dagopt.errors import InputError, checked_whole
 from dagopt.graph.cpdag import cpdag
 from dagopt.graph.order import is_acyclic
 from dagopt.master.local_cuts import LARGEST_SIZE
-from dagopt.master.separation import ColumnArrays
+from dagopt.master.separation import FamilyArrays
 from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.climbing.hill_climbing import start_dag
 from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut, Outcome, Row
@@ -137,7 +137,7 @@ def solve_gobnilp(
     progress.note(note)
     if save_scores is not None:
         write_jkl(pool.to_local_scores(), save_scores)
-    search = _Search(ColumnArrays.of_sets(pool), deadline, progress, options)
+    search = _Search(FamilyArrays.of_sets(pool), deadline, progress, options)
     outcome = search.run(given)
     result = _result(problem, search, outcome, note)
     if n_best > 1 and result.status == "optimal":
@@ -161,7 +161,7 @@ def solve_pool_by_cuts(
 ) -> Result:
     """Return the proven best DAG over given candidate parent sets, such as those of a ``.jkl`` file."""
     options = _Options(local_size, restarts, random_state, n_jobs).checked()
-    search = _Search(ColumnArrays.of_sets(pool.without_dominated()), deadline, progress, options)
+    search = _Search(FamilyArrays.of_sets(pool.without_dominated()), deadline, progress, options)
     outcome = search.run(None)
     facts: dict[str, Any] = {"trace": search.trace(), "details": _figures(outcome)}
     label, scope = "given local scores", "the given pool"
@@ -172,7 +172,7 @@ def solve_pool_by_cuts(
         return Result(
             pool.names, empty, None, outcome.status, "gobnilp", label, bound=outcome.bound, scope=scope, **facts
         )
-    adjacency = search.columns.adjacency(outcome.chosen)
+    adjacency = search.families.adjacency(outcome.chosen)
     return Result(
         pool.names, adjacency, outcome.score, outcome.status, "gobnilp", label,
         bound=outcome.bound, scope=scope, **facts,
@@ -182,30 +182,30 @@ def solve_pool_by_cuts(
 class _Search:
     """A start by random orders, then branch and cut, with what happened."""
 
-    def __init__(self, columns: ColumnArrays, deadline: Deadline, progress: Progress, options: _Options) -> None:
-        self.columns = columns
+    def __init__(self, families: FamilyArrays, deadline: Deadline, progress: Progress, options: _Options) -> None:
+        self.families = families
         self._deadline = deadline
         self._progress = progress
         self._options = options
         self._rows: list[tuple[float, str, float, float | None]] = []
 
     def run(self, given: Dag | None) -> Outcome:
-        """Return the best DAG over the columns."""
-        best = self.columns.start(given)
+        """Return the best DAG over the families."""
+        best = self.families.start(given)
         self._progress.update("orders", None)
         rng = np.random.default_rng(self._options.random_state)
         for _ in range(self._options.restarts):
             if self._deadline.reason is not None:
                 break
-            best = self.columns.better(best, self.columns.along(rng.permutation(self.columns.n_nodes)))
-        self._rows.append((self._deadline.elapsed(), "orders", self.columns.total(best), None))
+            best = self.families.better(best, self.families.along(rng.permutation(self.families.n_nodes)))
+        self._rows.append((self._deadline.elapsed(), "orders", self.families.total(best), None))
         return self.cut(best)
 
     def cut(self, best: Ints | None, **more: Any) -> Outcome:
         """Run branch and cut from a DAG."""
         options = self._options
         return BranchAndCut(
-            self.columns, best, self._deadline, local_size=options.local_size, n_jobs=options.threads,
+            self.families, best, self._deadline, local_size=options.local_size, n_jobs=options.threads,
             random_state=options.random_state, tell=self._tell, **more,
         ).run()  # fmt: skip
 
@@ -214,7 +214,7 @@ class _Search:
         if len(self._rows) < 2 or now - self._rows[-1][0] > TRACE_EVERY:
             self._rows.append((now, "cutting planes", score, bound))
         facts = {"score": score, "bound": bound, "gap": f"{(bound - score) / max(abs(score), 1e-12):.4%}"}
-        self._progress.update("cutting planes", None, **facts, nodes=n_nodes, cuts=n_cuts, columns=n_left)
+        self._progress.update("cutting planes", None, **facts, nodes=n_nodes, cuts=n_cuts, families=n_left)
 
     def trace(self) -> pd.DataFrame:
         """Return what happened."""
@@ -235,7 +235,7 @@ def _result(problem: Problem, search: _Search, outcome: Outcome, note: str) -> R
     if outcome.chosen is None:  # no time to find an order that required edges allow
         adjacency = problem.knowledge.must.astype(np.int8)
     else:
-        adjacency = search.columns.adjacency(outcome.chosen)
+        adjacency = search.families.adjacency(outcome.chosen)
     score = problem.score.total(adjacency)
     proven = outcome.status == "optimal"
     return Result(
@@ -258,9 +258,9 @@ def _unfinished(problem: Problem, pool: Pool, ceiling: float, given: Dag | None,
     assert deadline.reason is not None
     dags = [problem.knowledge.must.astype(np.int8)] + ([] if given is None else [given])
     if all(len(own) for own in pool.masks):
-        columns = ColumnArrays.of_sets(pool)
-        chosen = columns.start(given)
-        dags += [] if chosen is None else [columns.adjacency(chosen)]
+        families = FamilyArrays.of_sets(pool)
+        chosen = families.start(given)
+        dags += [] if chosen is None else [families.adjacency(chosen)]
     scores = [problem.score.total(dag) for dag in dags]
     best = int(np.argmax(scores))
     known = np.isfinite(ceiling)
@@ -293,23 +293,23 @@ def _best_classes(
     classes: list[dict[str, Any]] = [{"score": top, "adjacency": best, "cpdag": cpdag(best)}]
     try:
         with Workers(deadline, progress, options.n_jobs) as workers:
-            columns = ColumnArrays.of_sets(candidate_pool(problem.score, problem.knowledge, workers, slack))
+            families = FamilyArrays.of_sets(candidate_pool(problem.score, problem.knowledge, workers, slack))
     except Stopped:
         return classes, False
-    search = _Search(columns, deadline, progress, options)
+    search = _Search(families, deadline, progress, options)
     excluded = {classes[0]["cpdag"].tobytes()}
     while len(classes) < n_best:
         start = next((one["adjacency"] for one in near if one["cpdag"].tobytes() not in excluded), None)
         outcome = search.cut(
-            None if start is None else _columns_of(columns, start),
-            rows=tuple(_without_class(columns, one["adjacency"]) for one in classes),
-            allowed=lambda chosen: cpdag(columns.adjacency(chosen)).tobytes() not in excluded,
+            None if start is None else _columns_of(families, start),
+            rows=tuple(_without_class(families, one["adjacency"]) for one in classes),
+            allowed=lambda chosen: cpdag(families.adjacency(chosen)).tobytes() not in excluded,
         )
         if outcome.status != "optimal":
             return classes, False
         if outcome.chosen is None:
             break
-        dag = columns.adjacency(outcome.chosen)
+        dag = families.adjacency(outcome.chosen)
         classes.append({"score": problem.score.total(dag), "adjacency": dag, "cpdag": cpdag(dag)})
         excluded.add(classes[-1]["cpdag"].tobytes())
     return classes, True
@@ -334,24 +334,24 @@ def _neighbours(problem: Problem, dag: Dag) -> list[dict[str, Any]]:
     return sorted(list(found.values())[1:], key=lambda one: -one["score"])
 
 
-def _columns_of(columns: ColumnArrays, dag: Dag) -> Ints | None:
-    """Return the columns that are the parent sets of a DAG, None if one is missing."""
+def _columns_of(families: FamilyArrays, dag: Dag) -> Ints | None:
+    """Return the families that are the parent sets of a DAG, None if one is missing."""
     parents = np.array(to_bitsets(dag.T), dtype=np.uint64)
-    places = np.flatnonzero(columns.words[:, 0] == parents[columns.node])
-    return places.astype(np.int64) if len(places) == columns.n_nodes else None
+    places = np.flatnonzero(families.words[:, 0] == parents[families.node])
+    return places.astype(np.int64) if len(places) == families.n_nodes else None
 
 
-def _without_class(columns: ColumnArrays, dag: Dag) -> Row:
+def _without_class(families: FamilyArrays, dag: Dag) -> Row:
     """Return the row that only the DAGs equivalent to one violate: c differs on at least one pair or triple.
 
     With s(S) = 1 where c(S) = 1 for the class and -1 elsewhere, Σ s(S) c(S) is the number of ones for the class alone.
     """
     ones = set()
-    for i in range(columns.n_nodes):
+    for i in range(families.n_nodes):
         own = [int(j) for j in np.flatnonzero(dag[:, i])]
         ones |= {frozenset((i, *some)) for size in (1, 2) for some in combinations(own, size)}
-    values = np.empty(len(columns.node))
-    for k, (node, word) in enumerate(zip(columns.node, columns.words[:, 0], strict=True)):
+    values = np.empty(len(families.node))
+    for k, (node, word) in enumerate(zip(families.node, families.words[:, 0], strict=True)):
         own = list(members(int(word)))
         some = (frozenset((int(node), *part)) for size in (1, 2) for part in combinations(own, size))
         values[k] = sum(1.0 if one in ones else -1.0 for one in some)

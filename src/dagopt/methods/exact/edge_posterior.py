@@ -1,13 +1,10 @@
 """The probability of every edge, by sums over all orders and all parent sets that agree with them.
 
-The kernels are in ``kernels/lattice/order_sums.py``, whose head has the recursion: that of the best DAG with sums in place of
-maxima, from the empty set up and from the full set down. Here: what it takes, the prior, and how the work is cut into
-pieces for the threads, the clock and the progress bar.
-
-References
-----------
-Koivisto, Sood (2004). Exact Bayesian structure discovery in Bayesian networks. JMLR 5.
-Koivisto (2006). Advances in exact Bayesian structure discovery in Bayesian networks. UAI.
+The kernels are in ``kernels/lattice/order_sums.py``, whose head has the recursion: that of the best DAG with sums in
+place of maxima, from the empty set up and from the full set down. Here: what it takes, the prior, and how the work is
+cut into pieces for the threads, the clock and the progress bar. References ---------- Koivisto, Sood (2004). Exact
+Bayesian structure discovery in Bayesian networks. JMLR 5. Koivisto (2006). Advances in exact Bayesian structure
+discovery in Bayesian networks. UAI.
 """
 
 from __future__ import annotations

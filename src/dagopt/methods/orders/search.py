@@ -30,8 +30,8 @@ from dagopt.methods.start import start_dag
 from dagopt.problem import Problem
 
 __all__ = [
+    "BareFamily",
     "CountOrders",
-    "Family",
     "Found",
     "ListedOrders",
     "LogDetOrders",
@@ -40,7 +40,7 @@ __all__ = [
     "search_orders",
 ]
 
-Family = tuple[int, tuple[int, ...]]  # a node and its parents, in increasing order
+BareFamily = tuple[int, tuple[int, ...]]  # a node and its parents, in increasing order
 
 PLACES_A_CALL = 20000  # places tried between two looks at the clock, about
 EQUAL = 1e-6  # orders of equivalent DAGs differ by rounding
@@ -131,8 +131,8 @@ class _End(NamedTuple):
 
     dag: Dag
     score: float
-    optima: list[Family]
-    passed: list[Family]
+    optima: list[BareFamily]
+    passed: list[BareFamily]
 
 
 Begin = tuple[np.random.SeedSequence, Dag | None]
@@ -177,8 +177,8 @@ def _chain(
     """Run one search: to a local optimum, then disturbed again and again."""
     orders, must, by_name, kicks, keep_met = plan
     rng = np.random.default_rng(seed)
-    optima: dict[Family, None] = {}
-    passed: dict[Family, None] | None = {} if keep_met else None
+    optima: dict[BareFamily, None] = {}
+    passed: dict[BareFamily, None] | None = {} if keep_met else None
     if begin is None:
         order = _feasible(by_name[rng.permutation(orders.n_nodes)], must)
     else:
@@ -203,13 +203,13 @@ def _chain(
     return _End(best_dag, best_score, list(optima), list(passed or ())), state
 
 
-def families(dag: Dag) -> list[Family]:
+def families(dag: Dag) -> list[BareFamily]:
     """Return every node of a DAG with its parents."""
     return [(v, tuple(np.flatnonzero(dag[:, v]).tolist())) for v in range(len(dag))]
 
 
 def _scored(
-    problem: Problem, optima: Iterable[list[Family]], passed: Iterable[list[Family]]
+    problem: Problem, optima: Iterable[list[BareFamily]], passed: Iterable[list[BareFamily]]
 ) -> tuple[tuple[int, tuple[int, ...], float], ...]:
     """Return the families of local optima, then of the others the best few of each node, with their scores."""
     first = dict.fromkeys(family for families in optima for family in families)
@@ -230,7 +230,7 @@ def _climb(
     deadline: Deadline,
     rng: np.random.Generator,
     by_name: Ints,
-    passed: dict[Family, None] | None,
+    passed: dict[BareFamily, None] | None,
 ) -> None:
     """Insert one variable after the other at its best place, in a random sequence, until all in a row stay."""
     n = orders.n_nodes

@@ -16,8 +16,8 @@ from dagopt.knowledge import Knowledge
 from dagopt.methods.answer import worth
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.orders.search import (
+    BareFamily,
     CountOrders,
-    Family,
     ListedOrders,
     LogDetOrders,
     Orders,
@@ -101,7 +101,7 @@ def order_incumbent(
     n_jobs: int | None = None,
     start: object = None,
     pool: Pool | None = None,
-) -> tuple[Dag, list[Family]]:
+) -> tuple[Dag, list[BareFamily]]:
     """Return the DAG that ``solve_order`` finds, and (node, parents) of all locally optimal DAGs met.
 
     The parameters are those of ``solve_order``. Parents are in increasing order, and no set is listed twice; those of
@@ -155,7 +155,7 @@ class _Search:
     dag: Dag
     rows: list[tuple[float, str, float]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    met: dict[Family, None] = field(default_factory=dict)
+    met: dict[BareFamily, None] = field(default_factory=dict)
 
     def row(self, phase: str, dag: Dag) -> float:
         """Add what a phase found to the trace, and return its score."""
