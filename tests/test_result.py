@@ -78,7 +78,7 @@ def test_gap_of_a_zero_score_is_finite():
     "status, bound, said",
     [
         ("optimal", -100.0, "proven optimal over all DAGs"),
-        ("time_limit", -90.0, "no DAG is better by more than 10.0000% (over all DAGs)"),
+        ("time_limit", -90.0, "proven within 10 % of the best (over all DAGs)"),
         ("time_limit", None, "nothing is proven about better DAGs"),
         ("interrupted", None, "stopped by the user"),
         ("converged", None, "the method came to its end"),

@@ -18,6 +18,7 @@ from dagopt.data.table import as_table
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, quoted
 from dagopt.knowledge import Constraints
+from dagopt.methods.likelihood_bound import with_likelihood_bound
 from dagopt.methods.registry import FROM_SCORES, METHODS, method_name
 from dagopt.methods.start import start_dag, with_start
 from dagopt.problem import Problem
@@ -110,7 +111,7 @@ def learn(
     if begin is not None:
         result = with_start(result, problem, begin)
     return replace(
-        result,
+        with_likelihood_bound(result, problem),
         findings=diagnosis.warnings,
         seconds=deadline.elapsed(),
         n_samples=problem.table.n_samples,

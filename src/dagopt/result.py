@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -124,6 +125,15 @@ class Result:
             return None
         return (self.bound - self.score) / max(abs(self.score), 1e-12)
 
+    @property
+    def proof(self) -> str:
+        """How good the answer is proven to be, in words; the per cent are rounded up."""
+        if self.gap is None:
+            return "nothing is proven about better DAGs"
+        if self.status == "optimal":
+            return "proven optimal"
+        return f"proven within {_per_cent(self.gap)} of the best"
+
     def fit(self, data: object = None, *, equivalent_sample_size: float = 0.0, **options: Any) -> FittedNetwork:
         """Fit the parameters of the DAG; of a learned class, those of one of its members.
 
@@ -240,11 +250,11 @@ class Result:
         if "start_score" in self.details:
             lines.append(f"start   {self.details['start_score']:.4f}  {_improvement(self.details)}")
         if self.bound is None:
-            lines.append("bound   none: nothing is proven about better DAGs")
+            lines.append(f"bound   none: {self.proof}")
         elif self.status == "optimal":
             lines.append(f"bound   {self.bound:.4f}  proven optimal over {self.scope}")
         else:
-            lines.append(f"bound   {self.bound:.4f}  no DAG is better by more than {self.gap:.4%} (over {self.scope})")
+            lines.append(f"bound   {self.bound:.4f}  {self.proof} (over {self.scope})")
         lines.append(f"status  {self.status}: {_PLAIN_STATUS[self.status]}, {self.method}, {self.seconds:.2f} s")
         lines += [f"note    {note}" for note in self.notes]
         lines += [f"warning {finding.message}" for finding in self.findings]
@@ -322,6 +332,14 @@ class Result:
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def _per_cent(share: float) -> str:
+    """Return a share in per cent with two digits that matter, rounded up: never less than it is."""
+    if share <= 0.0:
+        return "0 %"
+    digits = max(1 - math.floor(math.log10(100.0 * share)), 0)
+    return f"{math.ceil(100.0 * share * 10**digits * (1 - 1e-12)) / 10**digits:.{digits}f} %"
 
 
 def _improvement(details: dict[str, Any]) -> str:

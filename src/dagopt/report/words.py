@@ -30,7 +30,7 @@ def headline(result: Result) -> tuple[str, str]:
         return "Nothing is proven", "open"
     if result.status == "optimal":
         return "Proven optimal", "proven"
-    return f"Within {result.gap:.3%} of the best possible score", "bounded"
+    return result.proof.capitalize(), "bounded"
 
 
 def found(result: Result, view: View) -> str:

@@ -15,10 +15,12 @@ from dagopt.errors import InputError
 from dagopt.graph.cpdag import cpdag
 from dagopt.graph.order import is_acyclic
 from dagopt.knowledge import Constraints
+from dagopt.learning import pose
 from dagopt.methods.column_generation import cg_dca
 from dagopt.methods.column_generation.cg_dca import solve_cg_dca
 from dagopt.methods.column_generation.options import Options
 from dagopt.methods.column_generation.trace import COLUMNS
+from dagopt.methods.likelihood_bound import likelihood_bound
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score
@@ -28,6 +30,11 @@ NEEDS = {"scip": "pyscipopt", "gurobi": "gurobipy"}
 PLAIN = dict.fromkeys(("order_start", "order_again", "price_incumbent", "start_integer"), False)
 FAST = {"convex_step": "min-norm", "pricing": "dca", **PLAIN}  # column generation alone
 LISTED = {"pricing": "listed", **PLAIN}
+
+
+def saturated(data):
+    """Return the bound that every result has."""
+    return likelihood_bound(pose(data)[0])
 
 
 @pytest.fixture(scope="module")
@@ -149,11 +156,11 @@ def test_fewer_rows_than_columns(step):
 
 
 def test_no_bound_without_exact_pricing():
-    """With more candidates than can all be priced the result gives no bound."""
+    """With more candidates than can all be priced the bound is that of the likelihood."""
     data, _ = dagopt.simulate(17, 200, 0.5, 0)
     result = dagopt.learn(data, "cg-dca", max_passes=1, max_families=60, **FAST)
-    assert result.bound is None
-    assert result.scope is None
+    assert result.bound == saturated(data)
+    assert result.scope == "all DAGs"
 
 
 @pytest.mark.parametrize("options", [{}, FAST, LISTED, {**PLAIN, "pricing": "exhaustive"}, {"integer_solver": "scip"}])
@@ -212,13 +219,13 @@ def test_the_seed_decides(simulated):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_tiny_time_limit_still_gives_a_dag(simulated, solver):
-    """The best DAG so far comes back with the reason, without a bound."""
+    """The best DAG so far comes back with the reason, and with the bound of the likelihood alone."""
     if solver in NEEDS:
         pytest.importorskip(NEEDS[solver])
     data, _ = simulated(0)
     result = dagopt.learn(data, "cg-dca", time_limit=1e-9, integer_solver=solver)
     assert result.status == "time_limit"
-    assert result.bound is None
+    assert result.bound == saturated(data)
     assert is_acyclic(result.adjacency)
     assert list(result.trace.columns[: len(COLUMNS)]) == COLUMNS
 
@@ -244,7 +251,7 @@ def test_an_interrupt_at_any_row_returns_the_best_so_far(simulated, rows):
     told = StopsAfter(rows, lambda: os.kill(os.getpid(), signal.SIGINT))
     result = dagopt.learn(data, "cg-dca", progress=told, **FAST)
     assert result.status == "interrupted"
-    assert result.bound is None
+    assert result.bound == saturated(data)
     assert is_acyclic(result.adjacency)
     assert result.score == pytest.approx(dagopt.score(data, result.dag), abs=1e-6)
     assert result.score <= optimum + 1e-6
@@ -260,7 +267,7 @@ def test_limits_on_passes_and_columns(simulated):
     few = dagopt.learn(data, "cg-dca", max_families=15, **FAST)
     assert 15 <= few.details["families"] <= 15 + 10
     for result in (once, few):
-        assert result.bound is None
+        assert result.bound == saturated(data)
         assert "limit" in result.notes[1]
 
 
@@ -363,7 +370,7 @@ def test_listed_pricing_with_any_score(simulated, asia, kind, score):
         result = dagopt.learn(data, "cg-dca", score=score, max_parents=3, **options)
         assert result.score <= best.score + 1e-6
         assert result.bound >= best.score - 1e-6
-        assert result.scope == best.scope == "parent sets of size <= 3"
+        assert result.scope in (best.scope, "all DAGs")
         if options is not LISTED:
             assert result.score == pytest.approx(best.score, abs=1e-6)
 
@@ -392,5 +399,5 @@ def test_many_columns_are_searched_alone(monkeypatch, simulated):
     data, optimum = simulated(0)
     result = dagopt.learn(data, "cg-dca")
     assert "order search alone" in result.notes[0]
-    assert (result.bound, result.status) == (None, "converged")
+    assert (result.bound, result.status) == (saturated(data), "converged")
     assert result.score == pytest.approx(optimum, abs=1e-6)

@@ -227,7 +227,7 @@ def _stopped(problem: Problem, deadline: Deadline, note: str) -> Result:
         status=deadline.reason,
         method="exact",
         score_label=problem.score.label,
-        notes=(note, "stopped before the end: only the required edges are in the graph; nothing is proven"),
+        notes=(note, "stopped before the end: only the required edges are in the graph"),
     )
 
 

@@ -1,0 +1,82 @@
+"""A bound for every DAG that costs next to nothing: the likelihood without any structure, less what no DAG saves.
+
+With L(S) the largest log-likelihood of the columns S and l_i(J) = L(J + i) - L(J), every DAG and every topological
+order of it give
+
+    Σ_i l_i(J_i)  ≤  Σ_i l_i(predecessors of i)  =  L(V),
+
+because l_i grows with the set. So no DAG scores more than L(V) minus the penalties of the smallest parent sets. A
+marginal likelihood (BDeu, BGe) is an average of likelihoods over the parameters, so that it is at most the largest one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dagopt.data.table import ContinuousTable, DiscreteTable
+from dagopt.methods.answer import scope_of
+from dagopt.problem import Problem
+from dagopt.result import Result
+from dagopt.scores.base import Score
+from dagopt.scores.bdeu import BDeuScore
+from dagopt.scores.bge import BGeScore
+from dagopt.scores.gaussian import GaussianScore
+from dagopt.scores.multinomial import MultinomialScore
+
+__all__ = ["likelihood_bound", "with_likelihood_bound"]
+
+ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of one step of a factorisation, with room to spare
+MOST_ROUNDING = 1e-6  # of a logarithm: with columns nearer to dependent than that there is no bound
+
+
+def with_likelihood_bound(result: Result, problem: Problem) -> Result:
+    """Return the result with the bound of the likelihood, where it has none or a weaker one."""
+    if result.score is None or result.status == "optimal":
+        return result
+    bound = likelihood_bound(problem)
+    if bound is None or (result.bound is not None and result.bound <= bound):
+        return result
+    limits = np.full(problem.n_nodes, problem.n_nodes - 1)
+    scope = scope_of(replace(problem.knowledge, at_most=limits))  # parent limits are not used
+    return replace(result, bound=max(bound, result.score), scope=scope)
+
+
+def likelihood_bound(problem: Problem) -> float | None:
+    """Return what no allowed DAG exceeds, None where the score has no likelihood or the columns are dependent.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of its knowledge the required and the forbidden edges are used: with few allowed parents, the sum over the nodes
+        of the likelihood with all allowed parents is smaller than L(V).
+    """
+    found = _likelihood(problem)
+    if found is None:
+        return None
+    likelihood, rounding = found
+    n = problem.n_nodes
+    order = np.arange(n, dtype=np.int64)
+    joints = likelihood.joint_chain(order)
+    saturated = float(joints[-1] - joints[0])
+    may = [np.flatnonzero(problem.knowledge.may[:, i]) for i in range(n)]
+    apart = float(likelihood.local_many(order, may).sum())
+    least = sum(problem.score.penalty(i, np.flatnonzero(problem.knowledge.must[:, i])) for i in range(n))
+    bound = min(saturated, apart) - least
+    slack = rounding + ROUNDING * n * (abs(saturated) + abs(least))
+    return float(bound + slack) if np.isfinite(bound) else None
+
+
+def _likelihood(problem: Problem) -> tuple[Score, float] | None:
+    """Return the likelihood without penalty that the score is at most, and the error of its sums."""
+    table = problem.table
+    if isinstance(table, ContinuousTable) and isinstance(problem.score, GaussianScore | BGeScore):
+        spread = np.linalg.eigvalsh(table.correlation)[0]
+        error = ROUNDING * problem.n_nodes**2 / max(spread, ROUNDING)
+        if error > MOST_ROUNDING:
+            return None
+        return GaussianScore(table, 0.0), table.n_samples * float(error)
+    if isinstance(table, DiscreteTable) and isinstance(problem.score, MultinomialScore | BDeuScore):
+        return MultinomialScore(table, 0.0), ROUNDING * table.n_samples * problem.n_nodes
+    return None

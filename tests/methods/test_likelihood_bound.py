@@ -1,0 +1,66 @@
+"""Tests of the bound that every result has: never below the best DAG, whatever the score and the knowledge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import dagopt
+from dagopt.data.table import ContinuousTable
+from dagopt.knowledge import Constraints
+from dagopt.methods.likelihood_bound import likelihood_bound
+from every_dag import make_problem, problems, totals
+from made_problems import gaussian_table, problem_of
+
+
+@given(problem=problems(max_nodes=5))
+@settings(max_examples=60, deadline=None)
+def test_no_dag_exceeds_the_bound(problem):
+    """Over all DAGs that the knowledge allows, for every kind of score."""
+    assert likelihood_bound(problem) >= totals(problem.score, problem.knowledge).max()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_without_penalty_the_bound_is_reached(seed):
+    """The complete DAG has the saturated likelihood."""
+    table = gaussian_table(seed, 6)
+    problem = problem_of(table, score="loglik")
+    complete = np.triu(np.ones((6, 6), dtype=np.int8), k=1)
+    assert likelihood_bound(problem) == pytest.approx(problem.score.total(complete), rel=1e-9)
+
+
+def test_required_edges_cost_and_forbidden_ones_do_not_explain():
+    """Each required edge costs its penalty; with no edge allowed the empty DAG is proven."""
+    table = gaussian_table(1, 5)
+    free, one = (likelihood_bound(problem_of(table, Constraints(required=some))) for some in ([], [("V0", "V1")]))
+    assert free - one == pytest.approx(0.5 * np.log(table.n_samples), rel=1e-6)
+    none = problem_of(table, Constraints(max_parents=0))
+    assert likelihood_bound(none) == pytest.approx(none.score.total(np.zeros((5, 5))), rel=1e-12)
+
+
+def test_dependent_columns_have_no_bound():
+    """A column that is the sum of two others makes the saturated likelihood infinite."""
+    values = gaussian_table(2, 4).values
+    problem = problem_of(ContinuousTable(tuple("abcde"), np.column_stack([values, values[:, 0] + values[:, 1]])))
+    assert likelihood_bound(problem) is None
+
+
+@pytest.mark.parametrize("method", ["order", "hc", "tabu", "mmhc", "pc", "cg-dca"])
+def test_every_method_says_how_good_its_answer_is_proven_to_be(method):
+    """The bound is not below the optimum, is over all DAGs, and the summary has it in words."""
+    data = dagopt.simulate(n_nodes=7, n_samples=500, random_state=3).data
+    result = dagopt.learn(data, method=method, max_parents=3, progress=False)
+    best = dagopt.learn(data, method="exact", progress=False)
+    assert result.bound is not None
+    if result.status != "optimal":
+        assert result.bound >= best.score - 1e-9 * abs(best.score)
+        assert result.scope == "all DAGs"
+        assert "% of the best (over all DAGs)" in result.summary()
+
+
+def test_discrete_data_have_the_bound_as_well():
+    """For both scores of discrete data."""
+    for kind in ("multinomial", "bdeu"):
+        problem = make_problem(kind, 5, 0)
+        assert np.isfinite(likelihood_bound(problem))
