@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dagopt.result import Result
     from dagopt.scores.build import make_score, score, score_table
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "CGDCA",

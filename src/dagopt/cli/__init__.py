@@ -16,6 +16,7 @@ import dagopt
 from dagopt.cli import bootstrap, explain, path, posterior
 from dagopt.cli.fitting import fit
 from dagopt.cli.graphs import compare, convert, networks
+from dagopt.cli.info import info
 from dagopt.cli.learning import LearnCommand, learn
 from dagopt.cli.show import complain
 from dagopt.cli.tables import doctor, score, simulate
@@ -27,7 +28,6 @@ INTERRUPTED = 130  # as shells have it
 
 app = typer.Typer(
     name="dagopt",
-    add_completion=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -36,6 +36,7 @@ for panel, commands in {
     "Learn": (doctor, score, fit),
     "How sure is it": (explain.explain, bootstrap.bootstrap, posterior.posterior, path.path),
     "Graphs and data": (compare, convert, simulate, networks),
+    "This installation": (info,),
 }.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)

@@ -16,7 +16,7 @@ from dagopt.problem import Problem
 from dagopt.scores.gaussian import LogDetScore
 from dagopt.workers import Stopped, Workers
 
-__all__ = ["GpuRun", "gpu_run"]
+__all__ = ["GpuRun", "find_device", "gpu_run"]
 
 WORTH_IT = 21  # columns from which ``auto`` takes a GPU that is there
 MOST_COUNTED = 24  # columns of discrete data whose potentials the CPU still counts in reasonable time
@@ -43,16 +43,11 @@ def gpu_run(problem: Problem, device: str, workers: Workers) -> GpuRun | None:
     if device == "auto" and problem.n_nodes < WORTH_IT:
         return None
     try:
-        from dagopt.methods.exact import subset_dp_gpu as gpu
-
-        name, free = _device(gpu)
-    except Exception as error:  # no CuPy, no driver, no device
+        gpu, name, free = find_device()
+    except InputError:
         if device == "auto":
             return None
-        raise InputError(
-            f"device='gpu' needs CuPy and a CUDA device ({type(error).__name__}: {str(error).splitlines()[0]}); "
-            f"install it with: pip install 'dagopt[gpu]', or use device='cpu'"
-        ) from error
+        raise
     plan = gpu.plan_gpu(problem.n_nodes, free)
     counted = not isinstance(problem.score, LogDetScore)
     if plan is None or (counted and problem.n_nodes > MOST_COUNTED):
@@ -66,11 +61,19 @@ def gpu_run(problem: Problem, device: str, workers: Workers) -> GpuRun | None:
     return GpuRun(lambda: _solve(problem, gpu, plan, workers), note)
 
 
-def _device(gpu: Any) -> tuple[str, int]:
-    """Return the name of the device and its free bytes."""
-    device = gpu.cp.cuda.Device()
-    properties = gpu.cp.cuda.runtime.getDeviceProperties(device.id)
-    return properties["name"].decode(), int(device.mem_info[0])
+def find_device() -> tuple[Any, str, int]:
+    """Return the module that runs on the CUDA device, its name and its free bytes, or say why there is none."""
+    try:
+        from dagopt.methods.exact import subset_dp_gpu as gpu
+
+        device = gpu.cp.cuda.Device()
+        properties = gpu.cp.cuda.runtime.getDeviceProperties(device.id)
+        return gpu, properties["name"].decode(), int(device.mem_info[0])
+    except Exception as error:  # no CuPy, no driver, no device
+        raise InputError(
+            f"device='gpu' needs CuPy and a CUDA device ({type(error).__name__}: {str(error).splitlines()[0]}); "
+            f"install it with: pip install 'dagopt[gpu]', or use device='cpu'"
+        ) from error
 
 
 def _solve(problem: Problem, gpu: Any, plan: Any, workers: Workers) -> tuple[NDArray[np.int8], float]:
