@@ -66,14 +66,18 @@ def find_device() -> tuple[Any, str, int]:
     try:
         from dagopt.methods.exact import subset_dp_gpu as gpu
 
-        device = gpu.cp.cuda.Device()
-        properties = gpu.cp.cuda.runtime.getDeviceProperties(device.id)
-        return gpu, properties["name"].decode(), int(device.mem_info[0])
+        return gpu, *_name_and_memory(gpu)
     except Exception as error:  # no CuPy, no driver, no device
         raise InputError(
             f"device='gpu' needs CuPy and a CUDA device ({type(error).__name__}: {str(error).splitlines()[0]}); "
             f"install it with: pip install 'dagopt[gpu]', or use device='cpu'"
         ) from error
+
+
+def _name_and_memory(gpu: Any) -> tuple[str, int]:
+    device = gpu.cp.cuda.Device()
+    properties = gpu.cp.cuda.runtime.getDeviceProperties(device.id)
+    return properties["name"].decode(), int(device.mem_info[0])
 
 
 def _solve(problem: Problem, gpu: Any, plan: Any, workers: Workers) -> tuple[NDArray[np.int8], float]:
