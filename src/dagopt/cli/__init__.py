@@ -14,9 +14,9 @@ import typer
 
 import dagopt
 from dagopt.cli import bootstrap, explain, path, posterior
+from dagopt.cli.about import info
 from dagopt.cli.fitting import fit
 from dagopt.cli.graphs import compare, convert, networks
-from dagopt.cli.info import info
 from dagopt.cli.learning import LearnCommand, learn
 from dagopt.cli.show import complain
 from dagopt.cli.tables import doctor, score, simulate
