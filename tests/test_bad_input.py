@@ -70,6 +70,13 @@ FILES = {
     "broken.toml": "required = [",
     "key.toml": "requird = []",
     "shape.toml": 'required = ["A", "B"]',
+    "digits.toml": "max_parents = " + "9" * 5000,
+    "deep.toml": "required = " + "[" * 5000 + "]" * 5000,
+    "digits.json": '{"nodes": ["A", "B"], "edges": [{"from": %s, "to": "B"}]}' % ("9" * 5000),
+    "digits.jkl": "9" * 5000 + "\nA 1\n-1.5 0\n",
+    "sets.jkl": "1\nA " + "9" * 5000 + "\n-1.5 0\n",
+    "parents.jkl": "1\nA 1\n-1.5 " + "9" * 5000 + "\n",
+    "header_only.csv": "A\n",
     "tiers.toml": 'tiers = [["A"], ["B"]]',
 }
 
@@ -112,6 +119,7 @@ CASES = {
     "unknown score": ("score good.csv graph.dot --score bicc", "unknown score 'bicc'", "did you mean 'bic'?"),
     "negative penalty": ("score good.csv graph.dot --score -1", "got -1.0", "a penalty >= 0"),
     "penalty that is no number": ("learn good.csv --penalty nan", "got nan", "a penalty >= 0"),
+    "penalty beyond all gains": ("learn good.csv --penalty 1e308", "got 1e+308", "choose less"),
     "discrete score of numbers": ("learn good.csv --score bdeu", "'bdeu' needs discrete data", "use 'bge'"),
     "continuous score of levels": ("learn levels.csv --score bge", "'bge' needs continuous data", "use 'bdeu'"),
     "no sample size": ("learn levels.csv --score bdeu --ess 0", "--ess", "> 0"),
@@ -129,7 +137,15 @@ CASES = {
     "unknown suffix": ("compare graph.xyz graph.dot", "'graph.xyz'", "rename it"),
     "no such graph": ("compare nowhere.dot graph.dot", "'nowhere.dot'", "check the path"),
     "graphs over other nodes": ("compare graph.dot stranger.dot", "'Z'", "rename them"),
+    "JSON with a long number": ("score good.csv digits.json", "'digits.json'", "thousands of digits"),
+    "table of a graph without rows": ("score good.csv header_only.csv", "'header_only.csv'", "check the header"),
+    # local scores
+    "too many nodes": ("learn digits.jkl", "'digits.jkl'", "correct the line"),
+    "too many parent sets": ("learn sets.jkl", "'sets.jkl'", "correct the line"),
+    "too many parents": ("learn parents.jkl", "'parents.jkl'", "correct the line"),
     # knowledge
+    "knowledge with a long number": ("learn good.csv --knowledge digits.toml", "digits.toml", "limit"),
+    "knowledge that nests deep": ("learn good.csv --knowledge deep.toml", "deep.toml", "check the file"),
     "required and forbidden": ("learn good.csv --required A->B --forbidden A->B", "edge A -> B", "remove it from one"),
     "required cycle": ("learn good.csv --required A->B,B->C,C->A", "form a cycle", "remove one of them"),
     "required unknown column": ("learn good.csv --required A->Q", "'Q'", "there are: 'A', 'B', 'C'"),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dagopt.errors import InputError
 from dagopt.knowledge import Constraints
+from dagopt.learning import learn
 
 NAMES = ("lung", "smoke", "xray", "cough")
 
@@ -249,3 +250,13 @@ def test_a_knowledge_file_that_is_missing(tmp_path):
     """A file that is not there is named."""
     with pytest.raises(InputError, match=r"cannot read the knowledge file .*gone\.toml"):
         Constraints.read(tmp_path / "gone.toml")
+
+
+def test_constraints_may_be_a_dict():
+    """A dict with the keys of Constraints is as good; another key is named, and so is another type."""
+    data = {"a": ["x", "y"] * 10, "b": ["x", "y"] * 10}
+    assert learn(data, constraints={"forbidden": [("a", "b")]}, progress=False).adjacency[1, 0] == 1
+    with pytest.raises(InputError, match="did you mean 'forbidden'"):
+        learn(data, constraints={"forbiden": []}, progress=False)
+    with pytest.raises(InputError, match=r"expected constraints= a .* or a dict but got list"):
+        learn(data, constraints=[("a", "b")], progress=False)

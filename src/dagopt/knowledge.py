@@ -118,13 +118,28 @@ class Constraints:
         try:
             with open(path, "rb") as file:
                 content = tomllib.load(file)
-        except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except RecursionError:
+            raise InputError(f"cannot read the knowledge file {path}: it nests too deep; check the file") from None
+        except (OSError, ValueError) as error:  # a TOMLDecodeError, bytes that are no UTF-8, thousands of digits
             raise InputError(f"cannot read the knowledge file {path}: {error}") from error
         known = ["required", "forbidden", "tiers", "max_parents"]
         for key in content:
             if key not in known:
                 raise unknown_name(f"key in the knowledge file {path}", key, known)
         return cls(**content)
+
+    @classmethod
+    def of(cls, given: Constraints | Mapping[str, Any] | None) -> Constraints:
+        """Return constraints from what ``constraints=`` takes: these, a mapping with the same keys, or None."""
+        if given is None or isinstance(given, Constraints):
+            return given or cls()
+        if not isinstance(given, Mapping):
+            raise InputError(f"expected constraints= a dagopt.Constraints or a dict but got {type(given).__name__}")
+        known = ["required", "forbidden", "tiers", "max_parents"]
+        for key in given:
+            if key not in known:
+                raise unknown_name("key in constraints=", key, known)
+        return cls(**given)
 
     def resolve(self, names: Sequence[str]) -> Knowledge:
         """Return the knowledge about these columns, or raise an error that names what contradicts what."""

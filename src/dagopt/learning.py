@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
@@ -38,7 +38,7 @@ def learn(
     score: str | float = "bic",
     convention: Convention = "paper",
     equivalent_sample_size: float = 1.0,
-    constraints: Constraints | None = None,
+    constraints: Constraints | Mapping[str, Any] | None = None,
     max_parents: int | None = None,
     time_limit: float | None = None,
     progress: bool | Progress | None = None,
@@ -60,8 +60,8 @@ def learn(
         How a penalised Gaussian likelihood counts parameters.
     equivalent_sample_size : float
         Weight of the prior of BDeu or BGe.
-    constraints : Constraints, optional
-        What is known about the graph; every method honours it.
+    constraints : Constraints or mapping, optional
+        What is known about the graph; every method honours it. A dict has any of the keys of ``Constraints``.
     max_parents : int, optional
         The largest number of parents of a node, in addition to the constraints; no limit unless given, except 3 for
         ``"gobnilp"``.
@@ -126,7 +126,7 @@ def pose(
     score: str | float = "bic",
     convention: Convention = "paper",
     equivalent_sample_size: float = 1.0,
-    constraints: Constraints | None = None,
+    constraints: Constraints | Mapping[str, Any] | None = None,
     max_parents: int | None = None,
     **options: Any,
 ) -> tuple[Problem, Diagnosis]:
@@ -135,9 +135,10 @@ def pose(
     The parameters are those of ``learn``; the options are those of the data.
     """
     table = as_table(data, **options)
-    if max_parents is None and (constraints is None or constraints.max_parents is None):
+    known = Constraints.of(constraints)
+    if max_parents is None and known.max_parents is None:
         max_parents = METHODS[method].max_parents
-    knowledge = _with_limit(constraints or Constraints(), max_parents).resolve(table.names)
+    knowledge = _with_limit(known, max_parents).resolve(table.names)
     diagnosis = examine_table(table, knowledge.limit)
     diagnosis.raise_for_errors()
     scorer = make_score(table, score, convention=convention, equivalent_sample_size=equivalent_sample_size)
@@ -147,7 +148,7 @@ def pose(
 def _learn_from_scores(
     path: Path,
     method: str,
-    constraints: Constraints | None,
+    constraints: Constraints | Mapping[str, Any] | None,
     max_parents: int | None,
     deadline: Deadline,
     progress: bool | Progress | None,
@@ -165,7 +166,7 @@ def _learn_from_scores(
         extra = quoted(name for name in options if name not in taken)
         raise InputError(f"with the local scores of {path} the option {extra} has no meaning; leave it out")
     pool = Pool.from_local_scores(read_jkl(path))
-    knowledge = _with_limit(constraints or Constraints(), max_parents).resolve(pool.names)
+    knowledge = _with_limit(Constraints.of(constraints), max_parents).resolve(pool.names)
     shown = make_progress(progress)
     try:
         with deadline:

@@ -195,3 +195,10 @@ def test_bad_input(numbers, options, message):
     """What is wrong is named."""
     with pytest.raises(dagopt.InputError, match=message):
         dagopt.path(numbers, **QUIET, **options)
+
+
+def test_a_path_over_one_row_has_no_edges():
+    """With one row even BIC has no penalty; the grid is still one of positive numbers."""
+    found = dagopt.path({"a": ["x"], "b": ["y"]}, progress=False)
+    assert (found.penalties > 0).all()
+    assert (found.table.edges == 0).all()

@@ -173,3 +173,20 @@ def test_what_is_no_dag_on_these_columns(dag, message, frame):
     """An unknown node, a cycle or a wrong shape is named."""
     with pytest.raises(InputError, match=message):
         score(frame, dag)
+
+
+def test_score_asks_the_doctor():
+    """A column that others determine has no defined score, in ``score`` as in ``learn``."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(40, 2))
+    data = {"a": values[:, 0], "b": values[:, 1], "c": values.sum(axis=1)}
+    with pytest.raises(InputError, match="linear combination of"):
+        score(data, [("a", "c"), ("b", "c")])
+    with pytest.raises(InputError, match="rows are too few for 2 parents"):
+        score({name: column[:3] for name, column in data.items()}, [("a", "c"), ("b", "c")])
+
+
+def test_a_penalty_that_would_overflow_is_refused():
+    """No edge pays at a penalty of 1e308, and sums of such penalties are no numbers."""
+    with pytest.raises(InputError, match="penalty <= 1e"):
+        make_score(as_table({"a": ["x", "y"], "b": ["x", "y"]}), 1e308)

@@ -17,6 +17,8 @@ from dagopt.graph.dag import checked_names
 
 __all__ = ["LocalScores", "ParentSet", "read_jkl", "write_jkl"]
 
+MOST_DIGITS = 18  # of a number of nodes, parent sets or parents
+
 ParentSet = tuple[tuple[int, ...], float]
 """The positions of the parents, ascending, and the local score."""
 
@@ -149,9 +151,14 @@ def _blocks(lines: Iterator[Line]) -> tuple[tuple[str, ...], list[list[Line]]]:
 
 def _count(number: int, words: list[str], at: int, size: int, what: str) -> int:
     """Return the whole number at position ``at`` of a line that must have ``size`` words."""
-    if len(words) != size or not words[at].isdecimal():
+    if len(words) != size or not _is_count(words[at]):
         raise _malformed(number, what, words)
     return int(words[at])
+
+
+def _is_count(word: str) -> bool:
+    """Say whether a word is a whole number of a sensible length; Python refuses to convert thousands of digits."""
+    return word.isdecimal() and len(word) <= MOST_DIGITS
 
 
 def _parent_set(
@@ -163,7 +170,7 @@ def _parent_set(
         score = float(words[0])
     except ValueError:
         raise _malformed(number, what, words) from None
-    if len(words) < 2 or not words[1].isdecimal() or int(words[1]) != len(words) - 2:
+    if len(words) < 2 or not _is_count(words[1]) or int(words[1]) != len(words) - 2:
         raise _malformed(number, what, words)
     for name in words[2:]:
         if name not in place:

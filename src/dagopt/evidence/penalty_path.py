@@ -25,7 +25,7 @@ from dagopt.methods.registry import METHODS, method_name
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, make_progress
 from dagopt.result import Result, Status
-from dagopt.scores.build import Convention, make_score, penalty_value
+from dagopt.scores.build import LARGEST_PENALTY, Convention, make_score, penalty_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -308,7 +308,7 @@ def usual_grid(table: Table, reference: float, n: int, convention: Convention) -
         added = gain - (taxed.additions(node) - taxed.local(node))
         paid = np.delete(gain, node) / np.maximum(np.delete(added, node), 1e-12)
         largest = max(largest, float(np.max(paid, initial=0.0)))
-    low = LOWEST * (reference or penalty_value("bic", table.n_samples))
+    low = LOWEST * (reference or penalty_value("bic", table.n_samples) or 1.0)  # with one row even BIC has no penalty
     grid = np.geomspace(max(1.0001 * largest, 4 * low), low, n)  # a little above, where nothing pays
     marked = [reference] if low < reference < grid[0] else []
     return np.unique(np.concatenate([grid, marked]))[::-1].copy()
@@ -320,8 +320,11 @@ def _checked(penalties: Iterable[float]) -> Floats:
         grid = np.unique(np.asarray(list(penalties), dtype=np.float64))[::-1].copy()
     except (TypeError, ValueError):
         raise InputError(f"expected penalties= a list of numbers >= 0 but got {penalties!r}") from None
-    if not grid.size or not np.isfinite(grid).all() or grid.min() < 0:
-        raise InputError(f"expected penalties= numbers >= 0, at least one, but got {grid.tolist()}; change the option")
+    if not grid.size or not np.isfinite(grid).all() or grid.min() < 0 or grid.max() > LARGEST_PENALTY:
+        raise InputError(
+            f"expected penalties= numbers >= 0, at least one, none above {LARGEST_PENALTY:g}, but got {grid.tolist()}; "
+            f"change the option"
+        )
     return grid
 
 

@@ -229,7 +229,7 @@ def edge_posterior(
         raise InputError(f"edge probabilities need data but {data} holds local scores; give a table")
     check_prior(prior)
     table = as_table(data, **options)
-    known = _with_limit(constraints or Constraints(), max_parents).resolve(table.names)
+    known = _with_limit(Constraints.of(constraints), max_parents).resolve(table.names)
     diagnosis = examine_table(table, known.limit)
     diagnosis.raise_for_errors()
     name = MARGINAL_LIKELIHOODS.get(table.kind, "bic") if score is None else score

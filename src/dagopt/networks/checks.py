@@ -105,6 +105,17 @@ def blanket_of(parents: Parents, node: int) -> tuple[int, ...]:
     return tuple(sorted(near - {node}))
 
 
+def position_of(names: Sequence[str], node: Any) -> int:
+    """Return the position of a node that is given by its name or by its position."""
+    if isinstance(node, str):
+        if node not in names:
+            raise unknown_name("column", node, list(names))
+        return list(names).index(node)
+    if isinstance(node, bool) or not isinstance(node, Integral) or not -len(names) <= int(node) < len(names):
+        raise InputError(f"expected the name of a column or a position below {len(names)} but got {node!r}")
+    return int(node)
+
+
 def checked_given(names: Sequence[str], parents: Parents, column: str, given: str) -> tuple[int, tuple[int, ...]]:
     """Return the position of the column to predict and those it is predicted from."""
     if column not in names:

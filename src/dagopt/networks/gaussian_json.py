@@ -83,6 +83,8 @@ def _nodes(text: str, source: str) -> list[Any]:
         content = json.loads(text)
     except ValueError as error:
         raise InputError(f"{source}: expected JSON, got text that is not: {error}") from None
+    except RecursionError:
+        raise InputError(f"{source}: expected JSON with nodes, got too deep a nesting; check the file") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f'{source}: expected an object with "format": {FORMAT!r}, got something else')
     nodes = content.get("nodes")

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from dagopt.data.doctor import examine_table
 from dagopt.data.table import ContinuousTable, Table, as_table
 from dagopt.errors import InputError, quoted, unknown_name
 from dagopt.graph.dag import as_graph, require_dag
@@ -26,6 +27,8 @@ SCORES = {
     "bdeu": "Bayesian Dirichlet equivalent uniform, for discrete data",
     "bge": "Bayesian Gaussian equivalent, for continuous data",
 }
+
+LARGEST_PENALTY = 1e9  # of one parameter: no edge pays long before, and sums of larger ones would lose the fit
 
 Convention = Literal["paper", "bnlearn"]
 
@@ -83,6 +86,8 @@ def penalty_value(score: str | float, n_samples: int) -> float:
         raise InputError(f"expected the name of a score ({quoted(SCORES)}) or a penalty >= 0 but got {score!r}")
     if not (math.isfinite(score) and score >= 0):
         raise InputError(f"expected a penalty >= 0 as the score but got {score}")
+    if score > LARGEST_PENALTY:
+        raise InputError(f"expected a penalty <= {LARGEST_PENALTY:g} as the score but got {score}; choose less")
     return float(score)
 
 
@@ -96,6 +101,9 @@ def score(
     **options: Any,
 ) -> float:
     """Return the score of a DAG on data; higher is better.
+
+    The doctor looks at the table first, as ``learn`` has it: a column that is constant or that others determine is
+    refused.
 
     Parameters
     ----------
@@ -156,5 +164,6 @@ def _scorer(
     table = as_table(data, **options)
     graph = as_graph(dag, table.names)
     require_dag(graph)
+    examine_table(table, int(graph.adjacency.sum(axis=0).max(initial=0))).raise_for_errors()
     scorer = make_score(table, score, convention=convention, equivalent_sample_size=equivalent_sample_size)
     return scorer, graph.adjacency

@@ -491,3 +491,15 @@ def test_random_tables_against_brute_force(rng):
         sums = fitted.parameters.groupby(["node", "given"])[["probability", "count"]].sum()
         np.testing.assert_allclose(sums["probability"], 1)
         assert sums.groupby("node")["count"].sum().tolist() == [30] * 4
+
+
+def test_configurations_are_asked_for_by_name():
+    """``given`` and ``standard_errors`` take the name of a column as well as its position."""
+    data, _ = dagopt.datasets.load("asia", n_samples=200, random_state=1)
+    fitted = dagopt.fit(data, [("smoke", "lung"), ("asia", "tub")])
+    assert fitted.given("lung") == fitted.given(fitted.names.index("lung")) == ["smoke=no", "smoke=yes"]
+    assert np.array_equal(fitted.standard_errors("lung"), fitted.standard_errors(fitted.names.index("lung")))
+    with pytest.raises(InputError, match="unknown column 'Coughing'"):
+        fitted.given("Coughing")
+    with pytest.raises(InputError, match="a position below 8"):
+        fitted.given(8)

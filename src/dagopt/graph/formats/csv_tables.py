@@ -56,7 +56,7 @@ def parse_adjacency(text: str) -> Graph:
     header, *rows = _rows(text)
     if len(header) == len(rows) + 1:
         header = header[1:]
-    if len(header) != len(rows):
+    if not rows or len(header) != len(rows):
         raise InputError(
             f"expected an edge list under from,to or a square table of 0 and 1 under the names, got"
             f" {len(header)} columns and {len(rows)} rows under {quoted(header, 3)}; check the header"

@@ -21,6 +21,8 @@ def parse_json(text: str) -> Graph:
         content = json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"expected JSON, but {error.msg.lower()} at line {error.lineno}; check the file") from None
+    except ValueError:  # a number with more digits than Python converts
+        raise InputError("expected JSON with nodes and edges, got a number of thousands of digits; check it") from None
     except RecursionError:
         raise InputError("expected JSON with nodes and edges, got too deep a nesting; check the file") from None
     edges = content.get("edges", content.get("links")) if isinstance(content, dict) else None

@@ -84,7 +84,7 @@ def load_checkpoint(path: str | Path, problem: dict[str, Any], n_nodes: int) -> 
     try:
         content = json.loads(text)
         saved = dict(content["problem"]) if content["dagopt_checkpoint"] == 1 else None
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         raise damaged from None
     if saved is None:
         raise damaged

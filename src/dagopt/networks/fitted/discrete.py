@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dagopt.data.table import DiscreteTable
 from dagopt.networks.bif import write_bif
-from dagopt.networks.checks import Parents
+from dagopt.networks.checks import Parents, position_of
 from dagopt.networks.discrete import DiscreteNetwork, counted_cells, table_shape
 from dagopt.networks.fitted.base import FittedNetwork
 
@@ -52,21 +52,26 @@ class FittedDiscrete(FittedNetwork):
         self.n_samples = n_samples
         self.notes = tuple(notes)
 
-    def standard_errors(self, node: int) -> NDArray[np.float64]:
-        """Return the standard errors of a node's table, of the same shape.
+    def standard_errors(self, node: int | str) -> NDArray[np.float64]:
+        """Return the standard errors of the table of a node, by name or position, of the same shape.
 
         By maximum likelihood sqrt(p (1 - p) / n) with n rows of the parent configuration, missing where n = 0. With
         an equivalent sample size it is the standard deviation of the posterior, sqrt(p (1 - p) / (n + a + 1)), a
         being the prior's weight on the configuration.
         """
+        node = position_of(self.names, node)
         table = self.network.tables[node]
         totals = self.counts[node].sum(axis=-1, keepdims=True)
         if self.equivalent_sample_size > 0:
             totals = totals + self.equivalent_sample_size / prod(table.shape[:-1]) + 1
         return np.asarray(np.sqrt(table * (1 - table) / np.where(totals > 0, totals, np.nan)))
 
-    def given(self, node: int) -> list[str]:
-        """Return the parent configurations of a node in the order of its table: ``smoke=yes, sex=f``."""
+    def given(self, node: int | str) -> list[str]:
+        """Return the parent configurations of a node, by name or position, in the order of its table.
+
+        One of them reads ``smoke=yes, sex=f``.
+        """
+        node = position_of(self.names, node)
         names = [self.names[i] for i in self.parents[node]]
         every = product(*(self.network.levels[i] for i in self.parents[node]))
         return [", ".join(f"{name}={level}" for name, level in zip(names, one, strict=True)) for one in every]
