@@ -1,4 +1,7 @@
-"""Sets of nodes as Python integers: bit ``i`` of the integer says whether node ``i`` is in the set."""
+"""Sets of nodes as Python integers: bit ``i`` of the integer says whether node ``i`` is in the set.
+
+Many sets at once are rows of 64-bit words: node ``i`` is bit ``i % 64`` of word ``i // 64``.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,19 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Marks", "from_bitsets", "members", "to_bitsets"]
+__all__ = [
+    "Marks",
+    "from_bitsets",
+    "from_words",
+    "listed_members",
+    "members",
+    "to_bitsets",
+    "to_words",
+    "words_of_rows",
+]
+
+Words = NDArray[np.uint64]
+Ints = NDArray[np.int64]
 
 
 def to_bitsets(matrix: NDArray[np.generic]) -> list[int]:
@@ -41,6 +56,51 @@ def members(bitset: int) -> Iterator[int]:
         lowest = bitset & -bitset
         yield lowest.bit_length() - 1
         bitset ^= lowest
+
+
+def n_words(n_nodes: int) -> int:
+    """Return how many words a set of nodes has."""
+    return max((n_nodes + 63) // 64, 1)
+
+
+def to_words(bitsets: Sequence[int], n_nodes: int) -> Words:
+    """Return sets given as integers as rows of words."""
+    width = n_words(n_nodes)
+    raw = b"".join(bitset.to_bytes(8 * width, "little") for bitset in bitsets)
+    return np.frombuffer(raw, dtype="<u8").reshape(len(bitsets), width).astype(np.uint64)
+
+
+def from_words(row: Words) -> int:
+    """Return one set given as words as an integer."""
+    return int.from_bytes(row.astype("<u8").tobytes(), "little")
+
+
+def words_of_rows(rows: Ints, n_nodes: int) -> Words:
+    """Return sets given as rows of members, all of one size, as rows of words."""
+    words = np.zeros((len(rows), n_words(n_nodes)), dtype=np.uint64)
+    every = np.arange(len(rows))
+    for member in rows.T:
+        words[every, member >> 6] |= np.uint64(1) << (member & 63).astype(np.uint64)
+    return words
+
+
+def listed_members(words: Words) -> tuple[Ints, Ints]:
+    """Return the members of sets given as words end to end, smallest first, and where each begins (one more entry)."""
+    counts = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+    starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+    flat = np.empty(int(starts[-1]), dtype=np.int64)
+    at = starts[:-1].copy()
+    for w in range(words.shape[1]):
+        left = words[:, w].copy()
+        rows = np.flatnonzero(left)
+        while len(rows):
+            some = left[rows]
+            low = some & (~some + np.uint64(1))
+            flat[at[rows]] = 64 * w + np.bitwise_count(low - np.uint64(1)).astype(np.int64)
+            at[rows] += 1
+            left[rows] = some ^ low
+            rows = rows[left[rows] != 0]
+    return flat, starts
 
 
 class Marks:

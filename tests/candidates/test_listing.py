@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dagopt
-from dagopt.candidates.listing import Candidates, candidate_pool, count_sets
-from dagopt.data.table import ContinuousTable
+from dagopt.bits import from_words
+from dagopt.candidates.keys import BitKeys, DigitKeys
+from dagopt.candidates.listing import Candidates, _Growth, candidate_pool, count_sets
+from dagopt.data.table import ContinuousTable, as_table
 from dagopt.deadline import Deadline
 from dagopt.knowledge import Constraints
+from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score
 from dagopt.workers import Workers
@@ -125,11 +130,54 @@ def test_stopped_growth_still_has_a_ceiling(kind):
     assert totals(problem.score, problem.knowledge).max() <= candidates.ceiling() < np.inf
 
 
-def test_too_many_columns_are_refused(rng):
-    """More columns than bits in a set are refused with the number that came."""
-    table = ContinuousTable(tuple(f"x{k}" for k in range(63)), rng.normal(size=(10, 63)))
-    with (
-        Workers(Deadline(), NoProgress(), 1) as workers,
-        pytest.raises(dagopt.InputError, match=r"expected at most 62 columns .* got 63"),
-    ):
-        candidate_pool(make_score(table), Constraints(max_parents=1).resolve(table.names), workers)
+@pytest.mark.parametrize(("kind", "score"), [("continuous", "bic"), ("discrete", "bic"), ("discrete", "bdeu")])
+def test_more_columns_than_bits_of_a_word(kind, score):
+    """With 70 columns the pool has exactly the undominated sets of up to two, with what is required and forbidden."""
+    rng = np.random.default_rng(3)
+    hidden = rng.normal(size=(80, 9)) @ rng.normal(size=(9, 70)) + rng.normal(size=(80, 70))
+    table = as_table(hidden if kind == "continuous" else np.searchsorted([-1.0, 1.0], hidden), kind=kind)
+    a, b, c = table.names[:3]
+    knowledge = Constraints([(c, a)], [(b, a)], max_parents=2).resolve(table.names)
+    problem = Problem(table, make_score(table, score), knowledge)
+    with Workers(Deadline(), NoProgress(), 2) as workers:
+        pool = candidate_pool(problem.score, problem.knowledge, workers)
+    for i in (0, 1, 66):
+        others = [j for j in range(70) if j != i]
+        sets = [s for size in range(3) for s in combinations(others, size) if problem.knowledge.allows(i, s)]
+        scores = dict(zip(sets, problem.score.local_many([i] * len(sets), sets).tolist(), strict=True))
+        wanted = {s: v for s, v in scores.items() if all(v > scores.get(o, -np.inf) for o in proper_subsets(s))}
+        found = {tuple(members(from_words(w))): v for w, v in zip(pool.words[i], pool.scores[i], strict=True)}
+        assert found.keys() == wanted.keys()
+        np.testing.assert_allclose([found[s] for s in wanted], list(wanted.values()), rtol=1e-10)
+
+
+def proper_subsets(parents):
+    """Return all subsets of a set but itself."""
+    return [part for size in range(len(parents)) for part in combinations(parents, size)]
+
+
+def test_too_large_sets_of_many_columns_are_refused(rng):
+    """Where a set has too many members for one integer, the message names the limit to set."""
+    table = ContinuousTable(tuple(f"x{k}" for k in range(1000)), rng.normal(size=(10, 1000)))
+    growth = _Growth(make_score(table), Constraints().resolve(table.names), 0, 0.0)
+    growth._size = 6
+    growth._scores, growth._bounds = np.zeros(1), np.full(1, np.inf)
+    with pytest.raises(dagopt.InputError, match=r"at most 6 of 999 candidate parents of 'x0' .* max_parents=6"):
+        growth.next_level()
+
+
+@given(st.lists(st.sets(st.integers(0, 59), min_size=3, max_size=3), min_size=1, max_size=20))
+def test_sets_as_digits_and_as_bits_do_the_same(sets):
+    """Members, sizes, sets without a member and sets with one more agree, and all keys lead back to their sets."""
+    rows = np.array(sorted({tuple(sorted(s)) for s in sets}))
+    found = []
+    for keys in (BitKeys(60), DigitKeys(60)):
+        own = np.sort(keys.of(rows))
+        back = keys.members(own, 3)
+        assert (keys.sizes(own) == 3).all()
+        less = [keys.members(keys.without(own, back, t), 2) for t in range(3)]
+        more = keys.grown(own, 3)
+        assert (np.diff(more) > 0).all()
+        found.append([{tuple(row) for row in part.tolist()} for part in (back, *less, keys.members(more, 4))])
+    assert found[0] == found[1]
+    assert found[0][0] == {tuple(row) for row in rows.tolist()}

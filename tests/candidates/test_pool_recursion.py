@@ -67,13 +67,17 @@ def test_pool_refuses_a_node_as_its_own_parent():
         Pool.of("ab", [[0], [2]], [[0.0], [0.0]])
 
 
-def test_pool_refuses_too_many_nodes():
-    """More nodes than bits in a set are refused."""
-    names = [f"x{k}" for k in range(63)]
-    with pytest.raises(dagopt.InputError, match=r"at most 62 nodes .* got 63"):
-        Pool.of(names, [[0]] * 63, [[0.0]] * 63)
+def test_sets_of_more_than_62_nodes_are_no_single_integers():
+    """A pool of 63 nodes has words; asking for single integers is refused."""
+    names = [f"x{k}" for k in range(130)]
+    pool = Pool.of(names, [[0, 1 << 129]] * 129 + [[0, 3]], [[0.0, 1.0]] * 130)
+    assert pool.words[0].tolist() == [[0, 0, 2], [0, 0, 0]]
+    assert pool.to_local_scores().scores[129] == [((0, 1), 1.0), ((), 0.0)]
+    with pytest.raises(dagopt.InputError, match=r"at most 62 nodes .* got 130"):
+        _ = pool.masks
 
 
+@settings(deadline=None)
 @given(pool=pools())
 def test_without_dominated_keeps_what_no_subset_equals(pool):
     """A set stays if and only if each of its proper subsets in the pool scores less."""

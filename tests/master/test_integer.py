@@ -9,9 +9,9 @@ import pytest
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.graph.order import is_acyclic
+from dagopt.master.families import FamilyArrays
 from dagopt.master.integer import SubsetRecursion, make_integer_solver
 from dagopt.master.pool import Family, FamilyPool
-from dagopt.master.separation import FamilyArrays
 from made_pools import can_be_violated, random_pool, score_of
 
 HAS_GUROBI = importlib.util.find_spec("gurobipy") is not None

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.kernels.cuts import separation as kernels
+from dagopt.kernels.orders import listed
+from dagopt.master.families import FamilyArrays
 from dagopt.master.pool import Family, FamilyPool, mask_of
 from dagopt.master.separation import (
     CUT_TOLERANCE,
     PROOF_TOLERANCE,
-    FamilyArrays,
     FractionalSeparator,
     _by_ip,
     integer_clusters,
@@ -153,7 +154,7 @@ def test_a_mixture_of_dags_violates_nothing():
     for _ in range(4):
         order = rng.permutation(10)
         chosen = np.empty(10, dtype=np.int64)
-        kernels.families_of_order(families.words, families.offsets, order, chosen)
+        listed.listed_parents(families.lists, order, chosen)
         values[families.place[chosen]] += 0.25
     separator = FractionalSeparator()
     assert separator.most_violated(pool, values, Deadline()) == (None, pytest.approx(PROOF_TOLERANCE), True)
@@ -227,10 +228,10 @@ def test_no_single_move_improves_the_order(seed):
     families = FamilyArrays.of(pool)
     order = rng.permutation(6)
     before = best_along(pool, order)
-    kernels.improve_order(families.words, families.score, families.offsets, -1e9, order)
+    listed.settle(families.lists, order)
     after = best_along(pool, order)
     chosen = np.empty(6, dtype=np.int64)
-    kernels.families_of_order(families.words, families.offsets, order, chosen)
+    listed.listed_parents(families.lists, order, chosen)
     assert families.score[chosen].sum() == pytest.approx(after, abs=1e-6)
     assert after >= before
     for v, place in itertools.product(range(6), range(6)):

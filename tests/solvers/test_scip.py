@@ -22,7 +22,7 @@ print(sorted({solution.status for solution in kept} & {"optimal"}))
 """
 
 BROKEN = """
-from dagopt.master import separation
+from dagopt.master.families import FamilyArrays
 from dagopt.master.pool import Family, FamilyPool
 from dagopt.solvers.scip import ScipBranchAndCut
 from dagopt.deadline import Deadline
@@ -30,7 +30,7 @@ from dagopt.deadline import Deadline
 def broken(self, values):
     raise ZeroDivisionError("broken")
 
-separation.FamilyArrays.taken = broken
+FamilyArrays.taken = broken
 pool = FamilyPool(3)
 for node in range(3):
     pool.add(Family(node, 0, -1.0))

@@ -27,7 +27,9 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.candidates.pool import MOST_NODES, Pool
+from dagopt.bits import n_words, words_of_rows
+from dagopt.candidates.keys import set_keys
+from dagopt.candidates.pool import Pool
 from dagopt.errors import InputError
 from dagopt.knowledge import Knowledge
 from dagopt.scores.base import Floats, Ints, Score
@@ -91,8 +93,6 @@ class Candidates:
     """
 
     def __init__(self, score: Score, knowledge: Knowledge, slack: float = 0.0) -> None:
-        if score.n_nodes > MOST_NODES:
-            raise InputError(f"expected at most {MOST_NODES} columns for candidate parent sets but got {score.n_nodes}")
         self._score = score
         self._growths = [_Growth(score, knowledge, node, slack) for node in range(score.n_nodes)]
         self._joints = _Joints(score) if isinstance(score, CountingScore) else None
@@ -113,15 +113,16 @@ class Candidates:
         growths = [growth for growth in self._growths if growth.level.size]
         size = sum(growth.level.size for growth in growths)
         share = (self.n_scored / self._total, (self.n_scored + size) / self._total)
-        if self._joints is None:
+        joints = self._joints
+        if joints is None or any(growth.size >= joints.most for growth in growths):
             pieces = [piece for growth in growths for piece in growth.pieces()]
             self._run(pieces, workers, share)
         else:
-            wanted = [growth.sets | bit for growth in growths for bit in (0, 1 << growth.node)]
-            self._run(self._joints.find(np.unique(np.concatenate(wanted))), workers, share)
-            self._joints.sort()
+            wanted = [keys for growth in growths for keys in joints.keys_of(growth)]
+            self._run(joints.find(np.unique(np.concatenate(wanted))), workers, share)
+            joints.sort()
             for growth in growths:
-                growth.evaluate_by(self._joints)
+                growth.evaluate_by(joints)
         self.n_scored += size
         for growth in growths:
             growth.next_level()
@@ -136,8 +137,9 @@ class Candidates:
 
     def pool(self) -> Pool:
         """Return what is kept so far; every node has a set once the smallest are scored."""
-        kept = [growth.kept() for growth in self._growths]
-        return Pool.of(self._score.names, [masks for masks, _ in kept], [scores for _, scores in kept])
+        return Pool.of_words(
+            self._score.names, [g.kept_words() for g in self._growths], [g.kept_scores() for g in self._growths]
+        )
 
     def ceiling(self) -> float:
         """Return the sum of what each node scores at most, infinity if that is not known."""
@@ -149,33 +151,48 @@ class _Joints:
 
     def __init__(self, score: CountingScore) -> None:
         self.score = score
+        self._keys = set_keys(score.n_nodes)
+        self.most = self._keys.most
         self._sets = np.zeros(0, dtype=np.int64)
         self._values = np.zeros(0)
         self._occurring = np.zeros(0, dtype=np.int64)
+
+    def keys_of(self, growth: _Growth) -> tuple[Ints, Ints]:
+        """Return the keys of the present sets of a node, without and with the node itself."""
+        own = np.full((growth.level.size, 1), growth.node, dtype=np.int64)
+        together = np.sort(np.concatenate([growth.rows, own], axis=1), axis=1)
+        return self._keys.of(growth.rows), self._keys.of(together)
 
     def find(self, sets: Ints) -> list[partial[None]]:
         """Return the work of computing the joints of these sets where they are not known; others are forgotten."""
         kept = np.isin(self._sets, sets, assume_unique=True)
         new = np.setdiff1d(sets, self._sets, assume_unique=True)
-        new = new[self.score.counting_order(new)]
-        known = int(kept.sum())
-        self._sets = np.concatenate([self._sets[kept], new])
-        self._values = np.concatenate([self._values[kept], np.empty(len(new))])
-        self._occurring = np.concatenate([self._occurring[kept], np.empty(len(new), dtype=np.int64)])
-        return [partial(self._fill, known + first, known + last) for first, last in spans(len(new), JOINTS_A_PIECE)]
+        sizes = self._keys.sizes(new)
+        known = at = int(kept.sum())
+        parts, pieces = [], list[partial[None]]()
+        for size in np.unique(sizes).tolist():
+            part = new[sizes == size]
+            order, rows = self.score.counting_order(self._keys.members(part, size))
+            parts.append(part[order])
+            pieces += [partial(self._fill, at + a, rows[a:b]) for a, b in spans(len(part), JOINTS_A_PIECE)]
+            at += len(part)
+        self._sets = np.concatenate([self._sets[kept], *parts])
+        self._values = np.concatenate([self._values[kept], np.empty(at - known)])
+        self._occurring = np.concatenate([self._occurring[kept], np.empty(at - known, dtype=np.int64)])
+        return pieces
 
-    def _fill(self, first: int, last: int) -> None:
-        found = self.score.joints_of_sets(self._sets[first:last])
-        self._values[first:last], self._occurring[first:last] = found
+    def _fill(self, first: int, rows: Ints) -> None:
+        last = first + len(rows)
+        self._values[first:last], self._occurring[first:last] = self.score.joints_of_sets(rows)
 
     def sort(self) -> None:
         """Make the joints ready to be looked up."""
         order = np.argsort(self._sets)
         self._sets, self._values, self._occurring = self._sets[order], self._values[order], self._occurring[order]
 
-    def of(self, sets: Ints) -> tuple[Floats, Ints]:
+    def of(self, keys: Ints) -> tuple[Floats, Ints]:
         """Return joints, and how many configurations occur."""
-        at = np.searchsorted(self._sets, sets)
+        at = np.searchsorted(self._sets, keys)
         return self._values[at], self._occurring[at]
 
 
@@ -186,21 +203,35 @@ class _Growth:
         self._score = score
         self.node = node
         self._slack = slack
-        self._must = [int(j) for j in np.flatnonzero(knowledge.must[:, node])]
-        self._free = knowledge.free(node).tolist()
-        self._most = int(knowledge.at_most[node]) - len(self._must)
-        self.level: Ints = np.zeros(1, dtype=np.int64)  # masks over the free candidates, sorted
+        self._must = np.flatnonzero(knowledge.must[:, node]).astype(np.int64)
+        self._free = knowledge.free(node)
+        self._keys = set_keys(len(self._free))
+        self._most = min(int(knowledge.at_most[node]) - len(self._must), len(self._free))
+        self.level: Ints = np.zeros(1, dtype=np.int64)  # keys over the free candidates, sorted
+        self._size = 0  # of the sets of this level, without those that must be
+        self._members: Ints = np.zeros((1, 0), dtype=np.int64)  # places among the free candidates, a row per set
         self._inherited: Floats = np.full(1, -np.inf)  # best score of proper subsets
         self._ceiling: Floats = np.full(1, np.inf)  # bound on supersets, inherited
-        self._size = 0
-        self._kept: list[tuple[Ints, Floats]] = []
+        self._kept: list[tuple[NDArray[np.uint64], Floats]] = []
         self._scores: Floats = np.empty(0)
         self._bounds: Floats = np.empty(0)
 
     @property
-    def sets(self) -> Ints:
-        """The sets of this level as masks over all columns."""
-        return self._full(self.level)
+    def size(self) -> int:
+        """Size of the sets of this level."""
+        return self._size + len(self._must)
+
+    @property
+    def rows(self) -> Ints:
+        """The sets of this level as rows of columns, in increasing order."""
+        return self._full(self._members)
+
+    def _full(self, members: Ints) -> Ints:
+        """Return sets of free candidates, as places among them, as rows of columns with those that must be."""
+        if not len(self._must):
+            return self._free[members]
+        fixed = np.broadcast_to(self._must, (len(members), len(self._must)))
+        return np.sort(np.concatenate([fixed, self._free[members]], axis=1), axis=1)
 
     def pieces(self) -> list[partial[None]]:
         """Return the work of scoring this level."""
@@ -209,82 +240,68 @@ class _Growth:
         return [partial(self._evaluate, *span) for span in spans(self.level.size, SETS_A_PIECE)]
 
     def _evaluate(self, first: int, last: int) -> None:
-        size = self._size + len(self._must)
-        sets = np.empty((last - first, size), dtype=np.int64)
-        sets[:, : len(self._must)] = self._must
-        if self._size:
-            sets[:, len(self._must) :] = np.array(self._free)[_members(self.level[first:last], self._size)]
-        sets.sort(axis=1)
+        rows = self._full(self._members[first:last])
         nodes = np.full(last - first, self.node, dtype=np.int64)
-        offsets = np.arange(last - first + 1, dtype=np.int64) * size
-        self._scores[first:last], self._bounds[first:last] = self._score.local_and_bounds(nodes, sets.ravel(), offsets)
+        offsets = np.arange(last - first + 1, dtype=np.int64) * rows.shape[1]
+        self._scores[first:last], self._bounds[first:last] = self._score.local_and_bounds(nodes, rows.ravel(), offsets)
 
     def evaluate_by(self, joints: _Joints) -> None:
         """Score this level by joints that are known."""
         score = joints.score
-        sets = self.sets
-        without, occurring = joints.of(sets)
-        together, _ = joints.of(sets | (1 << self.node))
-        cost = score.costs_of_sets(self.node, sets)
+        alone, with_node = joints.keys_of(self)
+        without, occurring = joints.of(alone)
+        together, _ = joints.of(with_node)
+        cost = score.costs_of_sets(self.node, self.rows)
         self._scores = together - without - cost
         self._bounds = score.superset_bounds(self.node, cost, occurring)
 
     def next_level(self) -> None:
         """Keep what is not dominated, and go on to the supersets that could still win."""
         better = self._scores > self._inherited - self._slack
-        self._kept.append((self.level[better], self._scores[better]))
+        self._kept.append((words_of_rows(self._full(self._members[better]), self._score.n_nodes), self._scores[better]))
         best = np.maximum(self._scores, self._inherited)
         ceiling = np.minimum(self._bounds, self._ceiling)
         open_sets = np.flatnonzero(ceiling > best - self._slack)
-        self._size += 1
-        if self._size > self._most or not open_sets.size:
+        if self._size + 1 > self._most or not open_sets.size:
             self.level = np.zeros(0, dtype=np.int64)
+            self._members = np.zeros((0, self._size), dtype=np.int64)
             return
-        parents, best, ceiling = self.level[open_sets], best[open_sets], ceiling[open_sets]
-        self._extend(parents, best, ceiling)
+        if self._size + 1 > self._keys.most:
+            raise InputError(
+                f"expected at most {self._keys.most} of {len(self._free)} candidate parents of "
+                f"{self._score.names[self.node]!r} in a parent set; set max_parents={self._keys.most} or less"
+            )
+        self._extend(self.level[open_sets], best[open_sets], ceiling[open_sets])
 
     def _extend(self, parents: Ints, best: Floats, ceiling: Floats) -> None:
         """Make the next level: every set all of whose subsets with one member less are open."""
-        grown = [parents[parents < (1 << j)] | (1 << j) for j in range(len(self._free))]
-        level = np.unique(np.concatenate(grown)) if grown else np.zeros(0, dtype=np.int64)
+        level = self._keys.grown(parents, self._size)
+        self._size += 1
+        members = self._keys.members(level, self._size)
         inherited = np.full(level.size, -np.inf)
         lowest = np.full(level.size, np.inf)
         alive = np.ones(level.size, dtype=bool)
-        if level.size:
-            for member in _members(level, self._size).T:
-                subset = level ^ (np.int64(1) << member)
-                at = np.minimum(np.searchsorted(parents, subset), parents.size - 1)
-                alive &= parents[at] == subset
-                inherited = np.maximum(inherited, best[at])
-                lowest = np.minimum(lowest, ceiling[at])
+        for t in range(self._size):
+            subset = self._keys.without(level, members, t)
+            at = np.minimum(np.searchsorted(parents, subset), parents.size - 1)
+            alive &= parents[at] == subset
+            inherited = np.maximum(inherited, best[at])
+            lowest = np.minimum(lowest, ceiling[at])
         alive &= lowest > inherited - self._slack
-        self.level, self._inherited, self._ceiling = level[alive], inherited[alive], lowest[alive]
+        self.level, self._members = level[alive], members[alive]
+        self._inherited, self._ceiling = inherited[alive], lowest[alive]
 
-    def kept(self) -> tuple[Ints, Floats]:
-        """Return the sets that are left as masks over all columns, with their scores."""
-        masks = np.concatenate([np.zeros(0, dtype=np.int64), *(masks for masks, _ in self._kept)])
-        scores = np.concatenate([np.zeros(0), *(scores for _, scores in self._kept)])
-        return self._full(masks), scores
+    def kept_words(self) -> NDArray[np.uint64]:
+        """Return the sets that are left."""
+        none = np.zeros((0, n_words(self._score.n_nodes)), dtype=np.uint64)
+        return np.concatenate([none, *(words for words, _ in self._kept)])
+
+    def kept_scores(self) -> NDArray[np.float64]:
+        """Return their scores."""
+        scores: NDArray[np.float64] = np.concatenate([np.zeros(0), *(scores for _, scores in self._kept)])
+        return scores
 
     def ceiling(self) -> float:
         """Return what no allowed set exceeds: the best score so far and the bounds of what is open."""
         scores = [values.max(initial=-np.inf) for _, values in self._kept]
         return float(max(*scores, self._ceiling.max(initial=-np.inf) if self.level.size else -np.inf, -np.inf))
-
-    def _full(self, masks: Ints) -> Ints:
-        """Return masks over the free candidates as masks over all columns."""
-        full = np.full(masks.size, sum(1 << j for j in self._must), dtype=np.int64)
-        for b, j in enumerate(self._free):
-            full |= ((masks >> b) & 1) << j
-        return full
-
-
-def _members(masks: Ints, size: int) -> NDArray[np.int64]:
-    """Return the members of sets of one size, a row each, in increasing order."""
-    members = np.empty((masks.size, size), dtype=np.int64)
-    rest = masks.copy()
-    for k in range(size):
-        lowest = rest & -rest
-        members[:, k] = np.bitwise_count(lowest - 1)
-        rest ^= lowest
-    return members

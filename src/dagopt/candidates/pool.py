@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.bits import from_words, members, to_words
 from dagopt.candidates.jkl import LocalScores
 from dagopt.errors import InputError
+from dagopt.kernels.cuts.separation import dominated
 from dagopt.knowledge import Knowledge
 
-__all__ = ["Pool"]
+__all__ = ["MOST_MASK_NODES", "Pool"]
 
-MOST_NODES = 62  # a set is the bits of one 64-bit integer
+MOST_MASK_NODES = 62  # whose sets are the bits of one signed 64-bit integer
+
+Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,14 +30,14 @@ class Pool:
     ----------
     names : tuple of str
         The nodes.
-    masks : tuple of int64 arrays
-        For each node its candidates; bit j of a mask is node j.
+    words : tuple of uint64 arrays of shape (n_sets, n_words)
+        For each node its candidates; node j is bit j % 64 of word j // 64.
     scores : tuple of float arrays
         Their local scores.
     """
 
     names: tuple[str, ...]
-    masks: tuple[NDArray[np.int64], ...]
+    words: tuple[Words, ...]
     scores: tuple[NDArray[np.float64], ...]
 
     @property
@@ -43,25 +48,38 @@ class Pool:
     @property
     def n_sets(self) -> int:
         """Number of candidates in all."""
-        return sum(len(own) for own in self.masks)
+        return sum(len(own) for own in self.words)
+
+    @cached_property
+    def masks(self) -> tuple[NDArray[np.int64], ...]:
+        """For each node its candidates as single integers, for at most `MOST_MASK_NODES` nodes."""
+        if self.n_nodes > MOST_MASK_NODES:
+            raise InputError(
+                f"expected at most {MOST_MASK_NODES} nodes for sets as single integers but got {self.n_nodes}"
+            )
+        return tuple(own[:, 0].astype(np.int64) for own in self.words)
 
     @classmethod
     def of(cls, names: Sequence[str], masks: Sequence[Iterable[int]], scores: Sequence[Iterable[float]]) -> Pool:
+        """Return the pool of the given candidates, sets as integers: each set once, sorted, equal scores by size."""
+        words = [to_words([int(mask) for mask in own], len(names)) for own in masks]
+        return cls.of_words(names, words, [np.array(list(values), dtype=np.float64) for values in scores])
+
+    @classmethod
+    def of_words(cls, names: Sequence[str], words: Sequence[Words], scores: Sequence[NDArray[np.float64]]) -> Pool:
         """Return the pool of the given candidates: each set once, sorted, equal scores by smaller sets."""
-        if len(names) > MOST_NODES:
-            raise InputError(f"expected at most {MOST_NODES} nodes for a pool of parent sets but got {len(names)}")
-        sorted_masks, sorted_scores = [], []
-        for node, (own, values) in enumerate(zip(masks, scores, strict=True)):
-            mask = np.array(list(own), dtype=np.int64)
-            value = np.array(list(values), dtype=np.float64)
-            if ((mask >> node) & 1).any():
+        kept_words, kept_scores = [], []
+        for node, (own, values) in enumerate(zip(words, scores, strict=True)):
+            if ((own[:, node >> 6] >> np.uint64(node & 63)) & np.uint64(1)).any():
                 raise InputError(f"a candidate parent set of {names[node]!r} contains {names[node]!r} itself")
-            size = np.bitwise_count(mask)
-            order = np.lexsort((mask, size, -value))
-            first = np.sort(np.unique(mask[order], return_index=True)[1])
-            sorted_masks.append(mask[order][first])
-            sorted_scores.append(value[order][first])
-        return cls(tuple(names), tuple(sorted_masks), tuple(sorted_scores))
+            order = np.lexsort((-values, *own.T))
+            own, values = own[order], values[order]
+            new = np.concatenate([[True], (own[1:] != own[:-1]).any(axis=1)])[: len(own)]
+            own, values = own[new], values[new]
+            order = np.lexsort((*own.T, np.bitwise_count(own).sum(axis=1), -values))
+            kept_words.append(own[order])
+            kept_scores.append(values[order])
+        return cls(tuple(names), tuple(kept_words), tuple(kept_scores))
 
     @classmethod
     def from_local_scores(cls, scores: LocalScores) -> Pool:
@@ -74,48 +92,42 @@ class Pool:
         return LocalScores(
             self.names,
             [
-                [(_members(int(mask)), float(value)) for mask, value in zip(own, values, strict=True)]
-                for own, values in zip(self.masks, self.scores, strict=True)
+                [(tuple(members(from_words(row))), float(value)) for row, value in zip(own, values, strict=True)]
+                for own, values in zip(self.words, self.scores, strict=True)
             ],
         )
 
     def without_dominated(self) -> Pool:
         """Return the pool without sets that have a subset with at least their score: no best DAG needs them."""
-        kept = [_undominated(masks, scores) for masks, scores in zip(self.masks, self.scores, strict=True)]
-        return Pool(
-            self.names,
-            tuple(masks[k] for masks, k in zip(self.masks, kept, strict=True)),
-            tuple(scores[k] for scores, k in zip(self.scores, kept, strict=True)),
-        )
+        kept = []
+        for own in self.words:
+            gone = np.empty(len(own), dtype=np.bool_)
+            dominated(own, np.array([0, len(own)]), gone)
+            kept.append(~gone)
+        return self._of_places(kept)
 
     def allowed_by(self, knowledge: Knowledge) -> Pool:
         """Return the pool with the candidates that knowledge allows."""
-        weights = 1 << np.arange(self.n_nodes, dtype=np.int64)
         kept = []
-        for node, masks in enumerate(self.masks):
-            must = np.int64(knowledge.must[:, node] @ weights)
-            may = np.int64(knowledge.may[:, node] @ weights)
-            fits = (masks & must) == must
-            fits &= (masks & ~may) == 0
-            fits &= np.bitwise_count(masks) <= knowledge.at_most[node]
-            kept.append(np.flatnonzero(fits))
+        for node, own in enumerate(self.words):
+            must = _word_row(knowledge.must[:, node])
+            may = _word_row(knowledge.may[:, node])
+            fits = ((own & must) == must).all(axis=1)
+            fits &= ((own & ~may) == 0).all(axis=1)
+            fits &= np.bitwise_count(own).sum(axis=1) <= knowledge.at_most[node]
+            kept.append(fits)
+        return self._of_places(kept)
+
+    def _of_places(self, kept: Sequence[NDArray[np.bool_]]) -> Pool:
+        """Return the pool with some of its candidates."""
         return Pool(
             self.names,
-            tuple(masks[k] for masks, k in zip(self.masks, kept, strict=True)),
+            tuple(own[k] for own, k in zip(self.words, kept, strict=True)),
             tuple(scores[k] for scores, k in zip(self.scores, kept, strict=True)),
         )
 
 
-def _undominated(masks: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the places of sets that no subset equals or beats; masks come from the best score down."""
-    kept: list[int] = []
-    keep_masks = np.empty(len(masks), dtype=np.int64)
-    for k, mask in enumerate(masks):
-        if not ((keep_masks[: len(kept)] & ~mask) == 0).any():
-            keep_masks[len(kept)] = mask
-            kept.append(k)
-    return np.array(kept, dtype=np.intp)
-
-
-def _members(mask: int) -> tuple[int, ...]:
-    return tuple(b for b in range(mask.bit_length()) if (mask >> b) & 1)
+def _word_row(inside: NDArray[np.bool_]) -> Words:
+    """Return a set given as truth values as words."""
+    row: Words = to_words([sum(1 << int(j) for j in np.flatnonzero(inside))], len(inside))[0]
+    return row

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.candidates.listing import candidate_pool
-from dagopt.candidates.pool import MOST_NODES
+from dagopt.candidates.pool import MOST_MASK_NODES
 from dagopt.deadline import Deadline
 from dagopt.methods.climbing.hill_climbing import solve_hc, start_dag
 from dagopt.methods.climbing.tabu import solve_tabu
@@ -36,7 +36,7 @@ def quick_method(problem: Problem, n_bytes: int, seconds: float) -> str:
     estimate = estimate_exact(problem, n_bytes, cores=1)
     if estimate.fits and estimate.seconds <= seconds:
         return "exact"
-    return "tabu" if isinstance(problem.score, CountingScore) and problem.n_nodes > MOST_NODES else "order"
+    return "tabu" if isinstance(problem.score, CountingScore) and problem.n_nodes > MOST_MASK_NODES else "order"
 
 
 def solve_warm(
@@ -70,7 +70,7 @@ def solve_warm(
         Of order search: ``restarts``, ``kicks``, ``candidates``.
     """
     silent: dict[str, Any] = {"deadline": deadline, "progress": NoProgress()}
-    if isinstance(problem.score, CountingScore) and problem.n_nodes > MOST_NODES:
+    if isinstance(problem.score, CountingScore) and problem.n_nodes > MOST_MASK_NODES:
         return solve_tabu(problem, **silent, start=start, random_state=random_state)
     known = problem.knowledge
     begin = start_dag(problem, start)
@@ -87,7 +87,7 @@ def likely_parents(problem: Problem, deadline: Deadline, n_jobs: int | None = No
     On discrete data column j is a likely parent of i if it is in some parent set of up to two columns, or as many as
     are required, that scores better than all its subsets.
     """
-    if not isinstance(problem.score, CountingScore) or problem.n_nodes > MOST_NODES:
+    if not isinstance(problem.score, CountingScore) or problem.n_nodes > MOST_MASK_NODES:
         return None
     known = problem.knowledge
     sizes = np.maximum(known.must.sum(axis=0), SMALL_SETS)

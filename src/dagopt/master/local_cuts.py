@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.kernels.cuts import local_cuts as kernels
-from dagopt.master.separation import SUPPORT_TOLERANCE, FamilyArrays
+from dagopt.kernels.cuts.growing import Support
+from dagopt.master.families import SUPPORT_TOLERANCE, FamilyArrays
 
 __all__ = ["LARGEST_SIZE", "LocalCut", "LocalSeparator"]
 
@@ -75,11 +76,10 @@ class LocalSeparator:
         some = np.flatnonzero(values > SUPPORT_TOLERANCE)
         node, words, mass = families.node[some], families.words[some], values[some]
         offsets = np.searchsorted(node, np.arange(families.n_nodes + 1)).astype(np.int64)
-        arcs = np.zeros((families.n_nodes, families.n_nodes))
-        kernels.arc_mass(node, words, mass, arcs)
+        parts = [_Part.of(nodes, support) for nodes, support in families.components(values)]
         found: list[LocalCut] = []
         for size in range(SMALLEST_SIZE, self._largest + 1):
-            for wave in self._waves(arcs, size):
+            for wave in self._waves(parts, size):
                 tables = np.empty((len(wave), size << size))
                 pieces = [slice(k, k + SUBSETS_A_PIECE) for k in range(0, len(wave), SUBSETS_A_PIECE)]
 
@@ -97,21 +97,42 @@ class LocalSeparator:
                     return found
         return found
 
-    def _waves(self, arcs: Floats, size: int) -> Iterator[Ints]:
+    def _waves(self, parts: list[_Part], size: int) -> Iterator[Ints]:
         """Yield subsets of a size, some at a time, in an order by chance."""
-        pairs = np.argwhere(np.triu(arcs + arcs.T > SUPPORT_TOLERANCE))
-        seeds = np.concatenate([pairs] * WAYS)
-        noise = np.ones((len(seeds), len(arcs)))
-        noise[len(pairs) :] += CHANCE * self._rng.random((len(seeds) - len(pairs), len(arcs)))
-        subsets = np.empty((len(seeds), size), dtype=np.int64)
-        count = kernels.grow_subsets(arcs, noise, seeds, size, subsets)
-        distinct = np.unique(np.sort(subsets[:count], axis=1), axis=0)
+        grown = [self._subsets(part, size) for part in parts if len(part.nodes) >= size]
+        distinct = np.concatenate([np.zeros((0, size), dtype=np.int64), *grown])
         distinct = distinct[self._rng.permutation(len(distinct))]
         for first in range(0, len(distinct), SUBSETS_A_WAVE):
             yield distinct[first : first + SUBSETS_A_WAVE]
 
+    def _subsets(self, part: _Part, size: int) -> Ints:
+        """Return the subsets of a size that grow from the arcs of a part."""
+        seeds = np.concatenate([part.pairs] * WAYS)
+        noise = np.ones((len(seeds), len(part.nodes)))
+        noise[len(part.pairs) :] += CHANCE * self._rng.random((len(seeds) - len(part.pairs), len(part.nodes)))
+        subsets = np.empty((len(seeds), size), dtype=np.int64)
+        count = kernels.grow_subsets(part.arcs, noise, seeds, size, subsets)
+        return np.unique(np.sort(part.nodes[subsets[:count]], axis=1), axis=0)
+
     def _cut(self, subset: Ints, table: Floats, violation: float) -> LocalCut:
-        coefficient = np.empty(len(self._families.node))
-        kernels.cut_row(self._families.words, self._families.offsets, subset, table, coefficient)
-        places = np.flatnonzero(coefficient > SUPPORT_TOLERANCE)
-        return LocalCut(places, coefficient[places], float(violation))
+        offsets = self._families.offsets
+        places = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in subset])
+        coefficient = np.empty(len(places))
+        kernels.cut_row(self._families.words, offsets, subset, table, coefficient)
+        some = coefficient > SUPPORT_TOLERANCE
+        return LocalCut(places[some], coefficient[some], float(violation))
+
+
+class _Part(NamedTuple):
+    """A strongly connected component of the arcs with mass: its nodes, the mass of its arcs, and joined pairs."""
+
+    nodes: Ints
+    arcs: Floats
+    pairs: Ints
+
+    @classmethod
+    def of(cls, nodes: Ints, support: Support) -> _Part:
+        """Return the part of a component."""
+        arcs = np.zeros((len(nodes), len(nodes)))
+        kernels.arc_mass(support.node, support.parents, support.starts, support.mass, arcs)
+        return cls(nodes, arcs, np.argwhere(np.triu(arcs + arcs.T > SUPPORT_TOLERANCE)))

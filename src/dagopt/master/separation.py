@@ -10,157 +10,26 @@ separation problem, which is NP-hard, is solved exactly only to prove that no vi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.bits import members, to_bitsets
-from dagopt.candidates.pool import Pool
+from dagopt.bits import from_words, members, to_bitsets, to_words
 from dagopt.deadline import Deadline
-from dagopt.errors import InputError
+from dagopt.kernels.cuts import growing
 from dagopt.kernels.cuts import separation as kernels
+from dagopt.master.families import SUPPORT_TOLERANCE, FamilyArrays
 from dagopt.master.pool import FamilyPool
 
-__all__ = ["CUT_TOLERANCE", "PROOF_TOLERANCE", "FamilyArrays", "FractionalSeparator", "Separated", "integer_clusters"]
+__all__ = ["CUT_TOLERANCE", "PROOF_TOLERANCE", "FractionalSeparator", "Separated", "integer_clusters"]
 
 Cluster = frozenset[int]
 Floats = NDArray[np.float64]
 
 CUT_TOLERANCE = 1e-4  # a cluster violated by less is not worth a row
 PROOF_TOLERANCE = 1e-6  # an LP point that violates no cluster by more satisfies them all
-SUPPORT_TOLERANCE = 1e-9  # LP values up to this are zeros
 STEPS_A_NODE = 100_000  # of the exact search, for one smallest node; after that the separation IP takes over
-
-NO_DAG = "no DAG can be made of the candidate parent sets; add the empty set of some nodes to the pool"
-
-
-@dataclass(frozen=True, eq=False)
-class FamilyArrays:
-    """A pool as arrays: node by node, each node's families from the best score down, equals by smaller sets.
-
-    Attributes
-    ----------
-    n_nodes : int
-        Number of nodes n.
-    place : int array
-        Where each family is in the pool.
-    node : int array
-        Its node i.
-    words : uint64 array of shape (n_families, n_words)
-        Its parent set J, 64 nodes a word.
-    score : array
-        Its local score.
-    offsets : int array of length n_nodes + 1
-        Families ``offsets[i]`` to ``offsets[i + 1]`` are those of node i.
-    """
-
-    n_nodes: int
-    place: NDArray[np.int64]
-    node: NDArray[np.int64]
-    words: NDArray[np.uint64]
-    score: Floats
-    offsets: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, pool: FamilyPool) -> FamilyArrays:
-        """Return the families of a pool."""
-        node = np.array([family.node for family in pool], dtype=np.int64)
-        score = np.array([family.score for family in pool], dtype=np.float64)
-        size = np.array([family.mask.bit_count() for family in pool], dtype=np.int64)
-        words = _words([family.mask for family in pool], pool.n_nodes)
-        place = np.lexsort((size, -score, node)).astype(np.int64)
-        offsets = np.searchsorted(node[place], np.arange(pool.n_nodes + 1)).astype(np.int64)
-        return cls(pool.n_nodes, place, node[place], words[place], score[place], offsets)
-
-    @classmethod
-    def of_sets(cls, pool: Pool) -> FamilyArrays:
-        """Return the families of a pool of candidate parent sets; its order is the one wanted."""
-        counts = [len(own) for own in pool.masks]
-        node = np.repeat(np.arange(pool.n_nodes), counts)
-        words = np.concatenate(pool.masks).astype(np.uint64)[:, np.newaxis]
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        return cls(pool.n_nodes, np.arange(len(node)), node, words, np.concatenate(pool.scores), offsets)
-
-    def without_dominated(self) -> FamilyArrays:
-        """Return the families that have no subset with at least their score: some best DAG takes only these."""
-        gone = np.empty(len(self.node), dtype=np.bool_)
-        kernels.dominated(self.words, self.offsets, gone)
-        keep = np.flatnonzero(~gone)
-        offsets = np.searchsorted(self.node[keep], np.arange(self.n_nodes + 1)).astype(np.int64)
-        return FamilyArrays(
-            self.n_nodes, self.place[keep], self.node[keep], self.words[keep], self.score[keep], offsets
-        )
-
-    def in_row(self, cluster: Cluster) -> NDArray[np.intp]:
-        """Return the families that stand in the row of a cluster: node in it, and a parent in it."""
-        row = _words([sum(1 << i for i in cluster)], self.n_nodes)[0]
-        inside = np.isin(self.node, list(cluster))
-        return np.flatnonzero(inside & (self.words & row).any(axis=1))
-
-    def adjacency(self, chosen: NDArray[np.integer]) -> NDArray[np.int8]:
-        """Return the graph that takes these families, one a node."""
-        graph = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int8)
-        bits = np.unpackbits(self.words[chosen].view(np.uint8), axis=1, bitorder="little")
-        graph[:, self.node[chosen]] = bits[:, : self.n_nodes].T
-        return graph
-
-    def taken(self, values: Floats) -> NDArray[np.int64]:
-        """Return for each node the family with the largest value."""
-        own = zip(self.offsets[:-1], self.offsets[1:], strict=True)
-        return np.array([first + np.argmax(values[first:last]) for first, last in own], dtype=np.int64)
-
-    def inside(self, adjacency: NDArray[np.int8]) -> NDArray[np.int64] | None:
-        """Return for each node its best family whose parents are among those in a graph; None if a node has none."""
-        parents = _words(to_bitsets(adjacency.T), self.n_nodes)
-        places = np.flatnonzero(~(self.words & ~parents[self.node]).any(axis=1))
-        nodes, first = np.unique(self.node[places], return_index=True)
-        return places[first].astype(np.int64) if len(nodes) == self.n_nodes else None
-
-    def near(self, values: Floats) -> NDArray[np.int64] | None:
-        """Return the families of a good DAG near an LP point, one a node; None if the order found allows none.
-
-        The last node is the one that the families of the others need least, and so on; then nodes move in the order
-        while that helps.
-        """
-        some = np.flatnonzero(values > SUPPORT_TOLERANCE)
-        order = np.empty(self.n_nodes, dtype=np.int64)
-        kernels.sink_order(self.node[some], self.words[some], values[some], self.n_nodes, order)
-        return self.along(order)
-
-    def along(self, order: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """Return the families of the DAG of an order, whose nodes move to better places first; None if none."""
-        low, high = self.score.min(), self.score.max()
-        nothing = low - 2.0 * self.n_nodes * (high - low) - 1.0
-        kernels.improve_order(self.words, self.score, self.offsets, nothing, order)
-        chosen = np.empty(self.n_nodes, dtype=np.int64)
-        kernels.families_of_order(self.words, self.offsets, order, chosen)
-        return chosen if (chosen >= 0).all() else None
-
-    def start(self, incumbent: NDArray[np.int8] | None) -> NDArray[np.int64] | None:
-        """Return the families of a DAG to start from: the incumbent's or those of a first order, whichever is better.
-
-        Parents of the incumbent that are no family are replaced by the best family inside them.
-        """
-        if (np.diff(self.offsets) == 0).any():
-            raise InputError(NO_DAG)
-        best = self.offsets[:-1]  # each node's best family, as if there were no cycles
-        taken = np.zeros(len(self.node))
-        taken[best] = 1.0
-        return self.better(self.near(taken), None if incumbent is None else self.inside(incumbent))
-
-    def total(self, chosen: NDArray[np.int64] | None) -> float:
-        """Return the score of the graph that takes these families, minus infinity for None."""
-        return -np.inf if chosen is None else float(self.score[chosen].sum())
-
-    def better(self, *found: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
-        """Return the families with the best score, the first of equals."""
-        return max(found, key=self.total)
-
-    def ceiling(self) -> float:
-        """Return the sum of the best scores, which no DAG exceeds."""
-        return float(self.score[self.offsets[:-1]].sum())
 
 
 class Separated(NamedTuple):
@@ -231,19 +100,16 @@ class FractionalSeparator:
 
     def heuristic(self, families: FamilyArrays, values: Floats) -> list[Cluster]:
         """Return clusters violated by more than `CUT_TOLERANCE` that greedy growth finds; values as the families."""
-        some = np.flatnonzero(values > SUPPORT_TOLERANCE)
-        node, words, mass = families.node[some], families.words[some], values[some]
-        seeds = _seeds(node, words, families.n_nodes)
-        clusters = np.empty((2 * len(seeds), words.shape[1]), dtype=np.uint64)
-        escapes = np.empty(2 * len(seeds))
-        count = kernels.grow_clusters(
-            node, words, mass, families.n_nodes, seeds, 1.0 - CUT_TOLERANCE, clusters, escapes
-        )
-        if not count:
-            return []
-        distinct, first = np.unique(clusters[:count], axis=0, return_index=True)
-        ranked = np.argsort(escapes[first], kind="stable")[: self.most]
-        return [_cluster_of(distinct[k]) for k in ranked]
+        found: dict[Cluster, float] = {}
+        for nodes, support in families.components(values):
+            seeds = _seeds(support)
+            clusters = np.empty((2 * len(seeds), len(nodes)), dtype=np.bool_)
+            escapes = np.empty(2 * len(seeds))
+            count = growing.grow_clusters(support, seeds, 1.0 - CUT_TOLERANCE, clusters, escapes)
+            distinct, first = np.unique(clusters[:count], axis=0, return_index=True)
+            best = np.argsort(escapes[first], kind="stable")[: self.most]
+            found.update({frozenset(nodes[distinct[k]].tolist()): float(escapes[first[k]]) for k in best})
+        return sorted(found, key=found.__getitem__)[: self.most]
 
     def most_violated(self, pool: FamilyPool, values: Floats, deadline: Deadline) -> Separated:
         """Return the solution of the separation problem of appendix B.
@@ -280,32 +146,23 @@ def _by_ip(
     parents = [sorted(_cluster_of(row)) for row in words]
     cluster, proven = separation_ip(node, parents, mass, n_nodes, deadline)
     if cluster is not None:
-        row = _words([sum(1 << i for i in cluster)], n_nodes)[0]
+        row = to_words([sum(1 << i for i in cluster)], n_nodes)[0]
         violation = 1.0 - float(kernels.escape(node, words, mass, row))
         if violation > PROOF_TOLERANCE:
             return Separated(cluster, violation, proven)
     return Separated(None, PROOF_TOLERANCE, proven)
 
 
-def _words(masks: list[int], n_nodes: int) -> NDArray[np.uint64]:
-    """Return sets given as integers as rows of 64-bit words."""
-    n_words = max((n_nodes + 63) // 64, 1)
-    raw = b"".join(mask.to_bytes(8 * n_words, "little") for mask in masks)
-    return np.frombuffer(raw, dtype="<u8").reshape(len(masks), n_words).astype(np.uint64)
-
-
 def _cluster_of(row: NDArray[np.uint64]) -> Cluster:
-    return frozenset(members(int.from_bytes(row.astype("<u8").tobytes(), "little")))
+    return frozenset(members(from_words(row)))
 
 
-def _seeds(node: NDArray[np.int64], words: NDArray[np.uint64], n_nodes: int) -> NDArray[np.uint64]:
-    """Return where clusters grow from: each node, and the two ends of each arc that some family has."""
-    bits = np.unpackbits(words.astype("<u8").view(np.uint8), axis=1, bitorder="little")[:, :n_nodes]
-    family, parent = np.nonzero(bits)
-    ends = np.sort(np.column_stack([node[family], parent]), axis=1)
-    pairs = np.unique(ends, axis=0) if len(ends) else ends
-    masks = [1 << i for i in range(n_nodes)] + [(1 << int(a)) | (1 << int(b)) for a, b in pairs]
-    return _words(masks, n_nodes)
+def _seeds(support: growing.Support) -> NDArray[np.int64]:
+    """Return where clusters grow from: each node, given twice, and the two ends of each arc that some family has."""
+    heads = np.repeat(support.node, np.diff(support.starts))
+    ends = np.sort(np.column_stack([heads, support.parents]), axis=1)
+    alone = np.repeat(np.arange(len(support.offsets) - 1), 2).reshape(-1, 2)
+    return np.concatenate([alone, np.unique(ends, axis=0)]) if len(ends) else alone
 
 
 def _components(children: list[int]) -> list[list[int]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.bits import from_words, to_words
 from dagopt.candidates.pool import Pool
 from dagopt.deadline import Deadline
 from dagopt.knowledge import Knowledge
@@ -56,14 +57,15 @@ class ListedPricer:
         deadline: Deadline,
     ) -> Priced:
         """Return the families with the least reduced costs; the start point is not needed."""
-        masks, scores = self.pool.masks[node], self.pool.scores[node]
+        words, scores = self.pool.words[node], self.pool.scores[node]
         costs = lp.node_duals[node] - scores
         for k in np.flatnonzero(lp.cluster_duals > 0):
             cluster = master.clusters[k]
             if node in cluster:
-                costs[(masks & mask_of(cluster)) != 0] += lp.cluster_duals[k]
+                row = to_words([mask_of(cluster)], self.pool.n_nodes)[0]
+                costs[(words & row).any(axis=1)] += lp.cluster_duals[k]
         best = np.argsort(costs, kind="stable")[:FAMILIES_A_CALL]
         families = [
-            Family(node, int(masks[k]), float(scores[k])) for k in best[costs[best] < -self._tolerance].tolist()
+            Family(node, from_words(words[k]), float(scores[k])) for k in best[costs[best] < -self._tolerance].tolist()
         ]
         return Priced(families, float(min(costs[best[0]], 0.0)), True)

@@ -85,25 +85,23 @@ class CountingScore(Score):
         rows, offsets = joint_sets.rare_rows(*self._data[:3])
         return np.argsort(-np.diff(offsets), kind="stable"), rows, offsets
 
-    def counting_order(self, sets: Ints) -> Ints:
-        """Return the order in which sets, given as bits of integers, are best counted."""
-        key = np.zeros(len(sets), dtype=np.int64)
-        for j in self._rare[0]:
-            key = 2 * key + ((sets >> j) & 1)
-        return np.argsort(key, kind="stable")
+    def counting_order(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Return the order in which sets of one size, a row each, are best counted, and the rows for counting."""
+        order = self._rare[0]
+        ranks = np.sort(np.argsort(order)[rows], axis=1)
+        chosen = np.lexsort(ranks.T[::-1]) if rows.shape[1] else np.arange(len(rows))
+        return chosen, np.ascontiguousarray(order[ranks[chosen]])
 
-    def joints_of_sets(self, sets: Ints) -> tuple[Floats, Ints]:
-        """Return ``joint`` of sets given as bits of integers, and how many cells occur in each."""
-        joint, occurring = np.empty(len(sets)), np.empty(len(sets), dtype=np.int64)
-        joint_sets.joints_of_sets(*self._data, *self._rare, sets, joint, occurring)
+    def joints_of_sets(self, rows: Ints) -> tuple[Floats, Ints]:
+        """Return ``joint`` of sets of one size, a row each, and how many cells occur in each."""
+        joint, occurring = np.empty(len(rows)), np.empty(len(rows), dtype=np.int64)
+        joint_sets.joints_of_sets(*self._data, *self._rare[1:], rows, joint, occurring)
         return joint, occurring
 
-    def costs_of_sets(self, node: int, sets: Ints) -> Floats:
-        """Return the penalties of a node with parent sets given as bits of integers."""
-        product = np.ones(len(sets))
-        for j, arity in enumerate(self.arity):
-            product[(sets >> j) & 1 == 1] *= arity
-        return self._cost(node, product)
+    def costs_of_sets(self, node: int, rows: Ints) -> Floats:
+        """Return the penalties of a node with parent sets of one size, a row each."""
+        with np.errstate(over="ignore"):
+            return self._cost(node, np.prod(self.arity[rows], axis=1, dtype=np.float64))
 
     @abstractmethod
     def superset_bounds(self, nodes: int | Ints, cost: Floats, occurring: Ints) -> Floats:

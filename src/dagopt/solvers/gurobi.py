@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
 from dagopt.errors import DagoptError, InputError
+from dagopt.master.families import NO_DAG, FamilyArrays
 from dagopt.master.integer import IntegerSolution
 from dagopt.master.pool import FamilyPool
-from dagopt.master.separation import NO_DAG, FamilyArrays, FractionalSeparator, integer_clusters
+from dagopt.master.separation import FractionalSeparator, integer_clusters
 
 __all__ = ["GurobiBranchAndCut"]
 

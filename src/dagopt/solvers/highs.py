@@ -93,6 +93,22 @@ class LinearProgram:
         self._grown.add("columns")
         return self.n_columns - 1
 
+    def add_columns(self, costs: NDArray[np.float64], rows: NDArray[np.integer]) -> None:
+        """Add columns from 0 up, each with a one in one row that exists."""
+        count = len(costs)
+        self._highs.addCols(
+            count,
+            np.asarray(costs, dtype=np.float64),
+            np.zeros(count),
+            np.full(count, np.inf),
+            count,
+            np.arange(count, dtype=np.int32),
+            np.asarray(rows, dtype=np.int32),
+            np.ones(count),
+        )
+        self.n_columns += count
+        self._grown.add("columns")
+
     def add_row(
         self, lower: float, upper: float, columns: Sequence[int], values: Sequence[float] | NDArray[np.float64]
     ) -> int:

@@ -26,9 +26,10 @@ from pyscipopt.scip import PY_SCIP_STAGE as SCIP_STAGE
 from dagopt.deadline import Deadline
 from dagopt.errors import DagoptError, InputError
 from dagopt.kernels.cuts import separation as kernels
+from dagopt.master.families import NO_DAG, FamilyArrays
 from dagopt.master.integer import IntegerSolution
 from dagopt.master.pool import FamilyPool
-from dagopt.master.separation import NO_DAG, FamilyArrays, FractionalSeparator, integer_clusters
+from dagopt.master.separation import FractionalSeparator, integer_clusters
 
 __all__ = ["ScipBranchAndCut", "separation_ip"]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+from math import comb
+
 import numpy as np
 import pytest
 
@@ -26,22 +29,24 @@ def test_joints_and_occurring_cells_are_those_of_single_sets(make, arities, rows
     """In any order of the sets, also where there are many more cells than rows."""
     table = drawn_table(arities, rows, 1)
     score = make(table)
-    sets = np.arange(1 << len(arities))
     codes = table.codes
-    for order in (score.counting_order(sets), np.random.default_rng(0).permutation(len(sets))):
-        joint, occurring = score.joints_of_sets(sets[order])
-        for mask, value, cells in zip(sets[order], joint, occurring, strict=True):
-            own = [j for j in range(len(arities)) if mask >> j & 1]
-            assert value == pytest.approx(score.joint_chain(own)[-1], rel=1e-12, abs=1e-9)
-            assert cells == (len({tuple(row) for row in codes[own].T}) if own else 1)
+    for size in range(len(arities) + 1):
+        sets = np.array(list(combinations(range(len(arities)), size)), dtype=np.int64)
+        sets = sets.reshape(comb(len(arities), size), size)
+        order, arranged = score.counting_order(sets)
+        np.testing.assert_array_equal(np.sort(arranged, axis=1), sets[order])
+        for some in (arranged, np.random.default_rng(0).permutation(sets)):
+            joint, occurring = score.joints_of_sets(some)
+            for own, value, cells in zip(some.tolist(), joint, occurring, strict=True):
+                assert value == pytest.approx(score.joint_chain(own)[-1], rel=1e-12, abs=1e-9)
+                assert cells == (len({tuple(row) for row in codes[own].T}) if own else 1)
 
 
 def test_local_scores_are_differences_of_joints():
     """With the penalties, joints of sets give the local scores."""
     score = MultinomialScore(drawn_table((2, 3, 4, 2), 90, 5), 1.5)
-    sets = np.array([m for m in range(16) if not m >> 2 & 1])
-    without, _ = score.joints_of_sets(sets)
-    together, _ = score.joints_of_sets(sets | 4)
-    found = together - without - score.costs_of_sets(2, sets)
-    expected = [score.local(2, [j for j in range(4) if mask >> j & 1]) for mask in sets]
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    rows = np.array([[0, 1], [0, 3], [1, 3]])
+    without, _ = score.joints_of_sets(rows)
+    together, _ = score.joints_of_sets(np.column_stack([rows, [2, 2, 2]]))
+    found = together - without - score.costs_of_sets(2, rows)
+    np.testing.assert_allclose(found, [score.local(2, row) for row in rows.tolist()], rtol=1e-12)

@@ -8,11 +8,12 @@ import pytest
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.graph.order import is_acyclic
+from dagopt.master.families import FamilyArrays
 from dagopt.master.pool import Family, FamilyPool
-from dagopt.master.separation import FamilyArrays
 from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut
 from dagopt.methods.exact.pool_dp import solve_pool
 from dagopt.progress import NoProgress
+from dagopt.solvers.scip import ScipBranchAndCut
 from dagopt.workers import Workers
 from made_pools import random_pool
 
@@ -102,3 +103,46 @@ def test_a_pool_without_a_dag():
     lacking.add(Family(0, 0, 1.0))
     with pytest.raises(InputError, match="no DAG can be made"):
         BranchAndCut(FamilyArrays.of(lacking), None, Deadline())
+
+
+def sparse_pool(rng, n_nodes, n_families, near):
+    """Return a pool of many nodes whose parents are among the next ``near`` nodes on either side."""
+    pool = FamilyPool(n_nodes)
+    for node in range(n_nodes):
+        around = [j for j in range(node - near, node + near + 1) if 0 <= j < n_nodes and j != node]
+        pool.add(Family(node, 0, 0.0))
+        for _ in range(n_families - 1):
+            parents = rng.choice(around, size=rng.integers(1, 4), replace=False)
+            pool.add(Family(node, sum(1 << int(j) for j in parents), float(rng.gamma(2.0, 10.0))))
+    return pool
+
+
+@pytest.mark.parametrize(("seed", "n_nodes"), [(0, 63), (1, 100), (2, 200)])
+def test_many_nodes_have_the_optimum_of_scip(seed, n_nodes):
+    """Over random pools of 63 to 200 nodes with few parent sets the optimum is that of SCIP's branch and cut."""
+    pool = sparse_pool(np.random.default_rng(seed), n_nodes, 5, 4)
+    families = FamilyArrays.of(pool).without_dominated()
+    outcome = BranchAndCut(families, families.start(None), Deadline()).run()
+    other = ScipBranchAndCut().solve(pool, [], None, Deadline())
+    assert (outcome.status, other.status) == ("optimal", "optimal")
+    assert is_acyclic(families.adjacency(outcome.chosen))
+    assert outcome.score == pytest.approx(other.score, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_parts_that_do_not_touch_have_the_optima_of_the_parts(seed):
+    """A problem of 90 nodes in ten parts, its nodes mixed, has the sum of the optima of the subset recursion."""
+    rng = np.random.default_rng(seed)
+    parts = [random_pool(rng, 9, 12) for _ in range(10)]
+    number = rng.permutation(90)
+    whole = FamilyPool(90)
+    for p, part in enumerate(parts):
+        for family in part:
+            mask = sum(1 << int(number[9 * p + j]) for j in range(9) if family.mask >> j & 1)
+            whole.add(Family(int(number[9 * p + family.node]), mask, family.score))
+    families = FamilyArrays.of(whole).without_dominated()
+    outcome = BranchAndCut(families, families.start(None), Deadline()).run()
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        expected = sum(solve_pool(part.to_pool(), workers)[1] for part in parts)
+    assert outcome.status == "optimal"
+    assert outcome.score == pytest.approx(expected, rel=1e-9)

@@ -118,7 +118,7 @@ def listed(problem):
     """Return the pool of a problem as orders."""
     with Workers(Deadline(), NoProgress(), 1) as workers:
         pool = candidate_pool(problem.score, problem.knowledge, workers)
-    return ListedOrders(pool.masks, pool.scores), pool
+    return ListedOrders(pool), pool
 
 
 def by_hand(pool, order):

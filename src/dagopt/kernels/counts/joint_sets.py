@@ -13,8 +13,6 @@ from numba import njit
 
 from dagopt.kernels.counts.counting import DENSE_CELLS, LARGEST_PRODUCT, renumber, term
 
-MOST_MEMBERS = 64
-
 
 @njit(cache=True, nogil=True)
 def rare_rows(codes, arity, weights):  # type: ignore[no-untyped-def]
@@ -78,30 +76,28 @@ def _sum_sparse(cells, span, code, arity, weights, clogc, ess, prior):  # type: 
 
 @njit(cache=True, nogil=True)
 def joints_of_sets(  # type: ignore[no-untyped-def]
-    codes, arity, weights, clogc, ess, order, listed, offsets, sets, joint, occurring
+    codes, arity, weights, clogc, ess, listed, offsets, sets, joint, occurring
 ):
-    """Fill ``joint[k]`` and the number of configurations that occur, for every set, the bits of ``sets[k]``.
+    """Fill ``joint[k]`` and the number of configurations that occur, for every set, whose members are ``sets[k]``.
 
-    Variables split the rows in the given order; sets that follow each other should share their first ones.
+    Variables split the rows in the order in which they stand; sets that follow each other should share their first
+    ones, and the last should have the fewest rows in ``listed``.
     """
     rows = codes.shape[1]
-    cells = np.zeros((MOST_MEMBERS, rows), dtype=np.int32)  # cells[d]: split by the first d variables
-    spans = np.ones(MOST_MEMBERS, dtype=np.int64)
-    wholes = np.zeros((MOST_MEMBERS, max(rows, DENSE_CELLS)), dtype=np.int64)
+    size = sets.shape[1]
+    cells = np.zeros((size + 1, rows), dtype=np.int32)  # cells[d]: split by the first d variables
+    spans = np.ones(size + 1, dtype=np.int64)
+    wholes = np.zeros((size + 1, max(rows, DENSE_CELLS)), dtype=np.int64)
     for r in range(rows):
         wholes[0, 0] += weights[r]
     counts = np.zeros(4 * rows + DENSE_CELLS, dtype=np.int64)
-    path = np.full(MOST_MEMBERS, -1, dtype=np.int64)
-    members = np.empty(MOST_MEMBERS, dtype=np.int64)
+    path = np.full(size + 1, -1, dtype=np.int64)
     depth = 0  # how far the path is split
     for k in range(sets.shape[0]):
-        size = 0
+        members = sets[k]
         product = 1.0
-        for j in order:
-            if (sets[k] >> j) & 1:
-                members[size] = j
-                size += 1
-                product *= arity[j]
+        for j in members:
+            product *= arity[j]
         prior = ess / min(product, LARGEST_PRODUCT)
         if size == 0:
             joint[k] = term(wholes[0, 0], clogc, ess, prior)

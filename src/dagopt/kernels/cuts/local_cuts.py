@@ -294,18 +294,18 @@ def grow_subsets(arcs, noise, seeds, size, subsets):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True)
 def cut_row(words, offsets, subset, table, coefficient):  # type: ignore[no-untyped-def]
-    """Fill ``coefficient`` with those of a cut for all families."""
+    """Fill ``coefficient`` with those of a cut for all families of the subset's nodes, one node after the other."""
     s = subset.shape[0]
-    coefficient[:] = 0.0
+    at = 0
     for a in range(s):
         for k in range(offsets[subset[a]], offsets[subset[a] + 1]):
-            coefficient[k] = table[_inside(words[k], subset) * s + a]
+            coefficient[at] = table[_inside(words[k], subset) * s + a]
+            at += 1
 
 
 @njit(cache=True, nogil=True)
-def arc_mass(node, words, mass, arcs):  # type: ignore[no-untyped-def]
+def arc_mass(node, parents, starts, mass, arcs):  # type: ignore[no-untyped-def]
     """Add the mass of families of i with parent j to ``arcs[i, j]``."""
     for k in range(node.shape[0]):
-        for j in range(arcs.shape[0]):
-            if _has(words[k], j):
-                arcs[node[k], j] += mass[k]
+        for t in range(starts[k], starts[k + 1]):
+            arcs[node[k], parents[t]] += mass[k]

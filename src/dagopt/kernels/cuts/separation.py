@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 ONE = np.uint64(1)
+EQUAL_MASS = 1e-12  # sums of the same masses in another order differ by less
 
 
 @njit(cache=True, nogil=True)
@@ -55,98 +56,6 @@ def escape(node, words, mass, cluster):  # type: ignore[no-untyped-def]
         if _has(cluster, node[k]) and not _meets(words[k], cluster):
             total += mass[k]
     return total
-
-
-@njit(cache=True, nogil=True)
-def _changes(node, words, mass, n_nodes, cluster, change, linked):  # type: ignore[no-untyped-def]
-    """Fill ``change`` with what each node's joining does to the escape, ``linked`` with what it takes away."""
-    for j in range(n_nodes):
-        change[j] = 0.0
-        linked[j] = 0.0
-    for k in range(node.shape[0]):
-        if _meets(words[k], cluster):
-            continue
-        if not _has(cluster, node[k]):
-            change[node[k]] += mass[k]
-            continue
-        for w in range(words.shape[1]):
-            word = words[k, w]
-            while word:
-                low = word & (~word + ONE)
-                j = w * 64
-                while low > ONE:
-                    low >>= ONE
-                    j += 1
-                change[j] -= mass[k]
-                linked[j] += mass[k]
-                word &= word - ONE
-
-
-@njit(cache=True, nogil=True)
-def _shrink(node, words, mass, n_nodes, cluster, value):  # type: ignore[no-untyped-def]
-    """Take nodes out of a cluster while the escape does not rise; return the escape."""
-    trial = cluster.copy()
-    again = True
-    while again:
-        again = False
-        for j in range(n_nodes):
-            if not _has(cluster, j):
-                continue
-            _flip(trial, j)
-            other = escape(node, words, mass, trial)
-            if _meets(trial, trial) and other <= value:  # not empty
-                _flip(cluster, j)
-                value = other
-                again = True
-            else:
-                _flip(trial, j)
-    return value
-
-
-@njit(cache=True, nogil=True)
-def grow_clusters(node, words, mass, n_nodes, seeds, most_escape, clusters, escapes):  # type: ignore[no-untyped-def]
-    """Grow a cluster from each seed by the node that lowers the escape most, and keep its best sets.
-
-    Each seed leaves up to two clusters with escape < ``most_escape``: the first such set on its way, and the set
-    of least escape; both are then rid of nodes that do not help. Returns how many were written to ``clusters``
-    and ``escapes``; there must be room for two a seed.
-    """
-    n_words = words.shape[1]
-    change = np.empty(n_nodes)
-    linked = np.empty(n_nodes)
-    best = np.zeros(n_words, dtype=np.uint64)
-    found = 0
-    for s in range(seeds.shape[0]):
-        cluster = seeds[s].copy()
-        value = escape(node, words, mass, cluster)
-        least = most_escape
-        first = -1
-        while True:
-            if value < least:
-                if first < 0:
-                    first = found
-                    clusters[found] = cluster
-                    escapes[found] = value
-                    found += 1
-                least = value
-                best[:] = cluster
-            _changes(node, words, mass, n_nodes, cluster, change, linked)
-            chosen = -1
-            for j in range(n_nodes):
-                if linked[j] > 0 and not _has(cluster, j) and (chosen < 0 or change[j] < change[chosen]):
-                    chosen = j
-            if chosen < 0:
-                break
-            _flip(cluster, chosen)
-            value += change[chosen]
-        if first >= 0 and least < escapes[first]:
-            clusters[found] = best
-            escapes[found] = least
-            found += 1
-        if first >= 0:
-            for k in range(first, found):
-                escapes[k] = _shrink(node, words, mass, n_nodes, clusters[k], escape(node, words, mass, clusters[k]))
-    return found
 
 
 @njit(cache=True, nogil=True)
@@ -223,110 +132,32 @@ def every_escape(node, words, mass, n_nodes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def sink_order(node, words, mass, n_nodes, order):  # type: ignore[no-untyped-def]
-    """Fill ``order`` from its end: the last node is the one of whose choice the mass of the others suffers least."""
+def sink_order(node, mass, parents, starts, n_nodes, order):  # type: ignore[no-untyped-def]
+    """Fill ``order`` from its end: the last node is the one of whose choice the mass of the others suffers least.
+
+    Families are those of node 0, 1, ...; the parents of family k are ``parents[starts[k] : starts[k + 1]]``.
+    """
+    wanted = np.zeros(n_nodes)
+    offsets = np.zeros(n_nodes + 1, dtype=np.int64)
+    for k in range(node.shape[0]):
+        offsets[node[k] + 1] = k + 1
+        for t in range(starts[k], starts[k + 1]):
+            wanted[parents[t]] += mass[k]
+    for i in range(n_nodes):
+        offsets[i + 1] = max(offsets[i + 1], offsets[i])
     left = np.ones(n_nodes, dtype=np.bool_)
     for place in range(n_nodes - 1, -1, -1):
         chosen = -1
         lowest = np.inf
         for j in range(n_nodes):
-            if not left[j]:
-                continue
-            wanted = 0.0
-            for k in range(node.shape[0]):
-                if left[node[k]] and _has(words[k], j):
-                    wanted += mass[k]
-            if wanted < lowest:
-                lowest = wanted
+            if left[j] and wanted[j] < lowest - EQUAL_MASS:
+                lowest = wanted[j]
                 chosen = j
         order[place] = chosen
         left[chosen] = False
-
-
-@njit(cache=True, nogil=True)
-def _best(words, scores, first, last, before, nothing):  # type: ignore[no-untyped-def]
-    """Return the best score of a node's families (from the best down) whose parents all come before it."""
-    for k in range(first, last):
-        if _inside(words[k], before):
-            return scores[k]
-    return nothing
-
-
-@njit(cache=True, nogil=True)
-def _values(words, scores, offsets, nothing, order, value):  # type: ignore[no-untyped-def]
-    """Fill ``value`` with each node's best score along an order."""
-    before = np.zeros(words.shape[1], dtype=np.uint64)
-    for i in order:
-        value[i] = _best(words, scores, offsets[i], offsets[i + 1], before, nothing)
-        _flip(before, i)
-
-
-@njit(cache=True, nogil=True)
-def _best_move(words, scores, offsets, nothing, order, value, at):  # type: ignore[no-untyped-def]
-    """Return the best place for the node at place ``at``, which stays unless the gain is above 1e-9."""
-    v = order[at]
-    before_v = np.zeros(words.shape[1], dtype=np.uint64)
-    before_u = np.zeros(words.shape[1], dtype=np.uint64)
-    gain, target = 1e-9, at
-    for step in (1, -1):
-        before_v[:] = 0
-        for p in range(at):
-            _flip(before_v, order[p])
-        change = 0.0
-        p = at + step
-        while 0 <= p < order.shape[0]:
-            u = order[p]
-            before_u[:] = before_v
-            if step == -1:  # v comes before u, and u no longer before v
-                _flip(before_u, u)
-                _flip(before_u, v)
-            change += _best(words, scores, offsets[u], offsets[u + 1], before_u, nothing) - value[u]
-            _flip(before_v, u)
-            here = change + _best(words, scores, offsets[v], offsets[v + 1], before_v, nothing) - value[v]
-            if here > gain:
-                gain, target = here, p
-            p += step
-    return target
-
-
-@njit(cache=True, nogil=True)
-def improve_order(words, scores, offsets, nothing, order):  # type: ignore[no-untyped-def]
-    """Move one node at a time to its best place in the order until nothing moves.
-
-    Families ``offsets[i]`` to ``offsets[i + 1]`` are those of node ``i``, from the best score down; ``nothing`` counts
-    for a node none of whose families fits.
-    """
-    value = np.empty(order.shape[0])
-    _values(words, scores, offsets, nothing, order, value)
-    moved = True
-    while moved:
-        moved = False
-        for v in range(order.shape[0]):
-            at = 0
-            while order[at] != v:
-                at += 1
-            target = _best_move(words, scores, offsets, nothing, order, value, at)
-            if target == at:
-                continue
-            step = 1 if target > at else -1
-            for p in range(at, target, step):
-                order[p] = order[p + step]
-            order[target] = v
-            _values(words, scores, offsets, nothing, order, value)
-            moved = True
-
-
-@njit(cache=True, nogil=True)
-def families_of_order(words, offsets, order, chosen):  # type: ignore[no-untyped-def]
-    """Fill ``chosen`` with each node's best family along an order, -1 where none fits."""
-    before = np.zeros(words.shape[1], dtype=np.uint64)
-    for i in order:
-        chosen[i] = -1
-        for k in range(offsets[i], offsets[i + 1]):
-            if _inside(words[k], before):
-                chosen[i] = k
-                break
-        _flip(before, i)
+        for k in range(offsets[chosen], offsets[chosen + 1]):
+            for t in range(starts[k], starts[k + 1]):
+                wanted[parents[t]] -= mass[k]
 
 
 @njit(cache=True, nogil=True)

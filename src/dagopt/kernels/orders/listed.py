@@ -1,10 +1,13 @@
-"""Best insertion over orders scored by a pool: each variable takes its best listed parent set among those before.
+"""Best insertion over orders scored by lists: each variable takes its best listed parent set among those before.
 
-The rule is that of ``kernels/orders/insertion.py``; here a set is the bits of an integer, and the parents of a variable
-are the first of its listed sets, from the best down, that lies inside the set of those before.
+The rule is that of ``kernels/orders/insertion.py``. Only the variables that have v in some listed set change when v
+moves, and a listed set fits as soon as the last of its members has come, so the work for v follows the lengths of these
+lists and not the number of variables.
 """
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -12,89 +15,182 @@ from numba import njit
 ENOUGH = 1e-7  # a gain below this is no gain
 
 
+class Lists(NamedTuple):
+    """Listed parent sets: those of node i are ``offsets[i]`` to ``offsets[i + 1]``, from the best value down.
+
+    The members of set k are ``parents[starts[k] : starts[k + 1]]``. The nodes that have v in one of their sets are
+    ``children[child_starts[v] : child_starts[v + 1]]``.
+    """
+
+    parents: Any
+    starts: Any
+    values: Any
+    offsets: Any
+    children: Any
+    child_starts: Any
+
+
 @njit(cache=True, nogil=True)
-def _best_listed(masks, first, last, inside):  # type: ignore[no-untyped-def]
-    """Return the place of the first listed set inside a set of variables, or -1; lists go from the best down."""
+def lists_of(parents, starts, values, offsets):  # type: ignore[no-untyped-def]
+    """Return the lists with the nodes that each node may be a parent of."""
+    n = offsets.shape[0] - 1
+    count = np.zeros(n + 1, dtype=np.int64)
+    seen = np.full(n, -1, dtype=np.int64)
+    for i in range(n):
+        for t in range(starts[offsets[i]], starts[offsets[i + 1]]):
+            if seen[parents[t]] != i:
+                seen[parents[t]] = i
+                count[parents[t] + 1] += 1
+    child_starts = np.cumsum(count)
+    children = np.empty(child_starts[n], dtype=np.int64)
+    fill = child_starts[:-1].copy()
+    seen[:] = -1
+    for i in range(n):
+        for t in range(starts[offsets[i]], starts[offsets[i + 1]]):
+            j = parents[t]
+            if seen[j] != i:
+                seen[j] = i
+                children[fill[j]] = i
+                fill[j] += 1
+    return Lists(parents, starts, values, offsets, children, child_starts)
+
+
+@njit(cache=True, nogil=True)
+def _first_fitting(lists, first, last, place, limit, v, with_v):  # type: ignore[no-untyped-def]
+    """Return the first set from ``first`` on whose members come before place ``limit``, and whether v is in it; or -1.
+
+    The place of v does not count: it may be a member if ``with_v``, and may not if not.
+    """
     for k in range(first, last):
-        if (masks[k] & ~inside) == 0:
-            return k
-    return -1
+        fits = True
+        has = False
+        for t in range(lists.starts[k], lists.starts[k + 1]):
+            j = lists.parents[t]
+            if j == v:
+                has = True
+                fits = with_v
+            elif place[j] >= limit:
+                fits = False
+            if not fits:
+                break
+        if fits:
+            return k, has
+    return -1, False
 
 
 @njit(cache=True, nogil=True)
-def insert_best_listed(masks, values, offsets, order, variables):  # type: ignore[no-untyped-def]
-    """Do what ``insert_best`` does over a pool: set k of node i is ``masks[offsets[i] + k]``, best first.
+def _changes(lists, place, v, change, missing):  # type: ignore[no-untyped-def]
+    """Fill what happens to the variable at each place (v taken out) when v goes behind it instead of before it."""
+    change[:] = 0.0
+    missing[:] = 0
+    old = place[v]
+    for c in range(lists.child_starts[v], lists.child_starts[v + 1]):
+        u = lists.children[c]
+        last = lists.offsets[u + 1]
+        b, has = _first_fitting(lists, lists.offsets[u], last, place, place[u], v, True)
+        a = b
+        if has:
+            a, _ = _first_fitting(lists, b + 1, last, place, place[u], v, False)
+        at = place[u] - (1 if place[u] > old else 0)
+        change[at] = (lists.values[a] if a >= 0 else 0.0) - (lists.values[b] if b >= 0 else 0.0)
+        missing[at] = (1 if a < 0 else 0) - (1 if b < 0 else 0)
+
+
+@njit(cache=True, nogil=True)
+def _own(lists, place, v, value):  # type: ignore[no-untyped-def]
+    """Fill the best value of v at each place; return the first place at which a set fits."""
+    old = place[v]
+    fits_from = place.shape[0]
+    for k in range(lists.offsets[v], lists.offsets[v + 1]):
+        after = 0
+        for t in range(lists.starts[k], lists.starts[k + 1]):
+            at = place[lists.parents[t]]
+            at = at if at > old else at + 1  # one more than its place when v is taken out
+            if at > after:
+                after = at
+                if after >= fits_from:
+                    break
+        if after < fits_from:
+            value[after:fits_from] = lists.values[k]
+            fits_from = after
+            if after == 0:
+                break
+    return fits_from
+
+
+@njit(cache=True, nogil=True)
+def insert_best_listed(lists, order, variables):  # type: ignore[no-untyped-def]
+    """Do what ``insert_best`` does over lists: put each variable at its best place, the first of equals.
 
     Variables without a listed set among those before them are counted apart: fewer of them goes before the score.
+    Returns what was gained, and how many variables at the end stayed where they were.
     """
     n = order.shape[0]
-    others = np.empty(n, dtype=np.int64)
-    change = np.empty(n)  # of the k-th other's score, when v goes behind it instead of before it
-    missing = np.empty(n, dtype=np.int64)  # the same for having no set
+    place = np.empty(n, dtype=np.int64)
+    for p in range(n):
+        place[order[p]] = p
+    change = np.empty(n)
+    missing = np.empty(n, dtype=np.int64)
+    own = np.empty(n)
     gained = 0.0
     idle = 0
     for v in variables:
-        old = 0
-        k = 0
-        for p in range(n):
-            if order[p] == v:
-                old = p
-            else:
-                others[k] = order[p]
-                k += 1
-        bit = np.int64(1) << v
-        inside = np.int64(0)
-        for p in range(n - 1):
-            u = others[p]
-            b = _best_listed(masks, offsets[u], offsets[u + 1], inside | bit)
-            a = b
-            if b >= 0 and masks[b] & bit:
-                a = _best_listed(masks, b + 1, offsets[u + 1], inside)
-            change[p] = (values[a] if a >= 0 else 0.0) - (values[b] if b >= 0 else 0.0)
-            missing[p] = (1 if a < 0 else 0) - (1 if b < 0 else 0)
-            inside |= np.int64(1) << u
+        old = place[v]
+        _changes(lists, place, v, change, missing)
+        fits_from = _own(lists, place, v, own)
         score = 0.0  # all relative to v before all others
         lack = 0
         top = -np.inf
         fewest = n + 1
         present = 0.0
         lacking = 0
-        place = old
-        inside = np.int64(0)
+        target = old
         for p in range(n):
-            c = _best_listed(masks, offsets[v], offsets[v + 1], inside)
-            value = score + (values[c] if c >= 0 else 0.0)
-            without = lack + (1 if c < 0 else 0)
+            fits = p >= fits_from
+            value = score + (own[p] if fits else 0.0)
+            without = lack + (0 if fits else 1)
             if p == old:
                 present = value
                 lacking = without
             if without < fewest or (without == fewest and value > top + ENOUGH):
                 top = value
                 fewest = without
-                place = p
-            if p < n - 1:
-                score += change[p]
-                lack += missing[p]
-                inside |= np.int64(1) << others[p]
+                target = p
+            score += change[p]
+            lack += missing[p]
         if not (fewest < lacking or top > present + ENOUGH):
             idle += 1
             continue
         idle = 0
         gained += top - present
-        for p in range(n - 1):
-            order[p if p < place else p + 1] = others[p]
-        order[place] = v
+        step = 1 if target > old else -1
+        for p in range(old, target, step):
+            order[p] = order[p + step]
+            place[order[p]] = p
+        order[target] = v
+        place[v] = target
     return gained, idle
 
 
 @njit(cache=True, nogil=True)
-def listed_parents(masks, values, offsets, order, chosen):  # type: ignore[no-untyped-def]
-    """Fill ``chosen`` with the place of each variable's best listed set under an order; return the score."""
-    inside = np.int64(0)
+def settle(lists, order):  # type: ignore[no-untyped-def]
+    """Insert one variable after the other at its best place until all stay."""
+    n = order.shape[0]
+    variables = np.arange(n)
+    idle = 0
+    while idle < n:
+        _, idle = insert_best_listed(lists, order, variables)
+
+
+@njit(cache=True, nogil=True)
+def listed_parents(lists, order, chosen):  # type: ignore[no-untyped-def]
+    """Fill ``chosen`` with each variable's best listed set under an order, -1 for none; return the score."""
+    n = order.shape[0]
+    place = np.empty(n, dtype=np.int64)
+    for p in range(n):
+        place[order[p]] = p
     total = 0.0
-    for p in range(order.shape[0]):
-        v = order[p]
-        chosen[v] = _best_listed(masks, offsets[v], offsets[v + 1], inside)
-        total += values[chosen[v]] if chosen[v] >= 0 else -np.inf
-        inside |= np.int64(1) << v
+    for v in order:
+        chosen[v], _ = _first_fitting(lists, lists.offsets[v], lists.offsets[v + 1], place, place[v], -1, False)
+        total += lists.values[chosen[v]] if chosen[v] >= 0 else -np.inf
     return total

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.candidates.listing import candidate_pool
-from dagopt.candidates.pool import MOST_NODES, Pool
+from dagopt.candidates.pool import Pool
 from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
@@ -51,6 +51,7 @@ __all__ = ["solve_cg_dca", "solve_cg_dca_paper"]
 Dag = NDArray[np.int8]
 
 MOST_BOUND_CANDIDATES = 15  # free candidates a node up to which all parent sets are priced at the end
+MOST_LISTED_COLUMNS = 200  # of discrete data: beyond, even the pairs of parents are too many to list unasked
 MOST_PRICED_NODES = 100  # beyond, one round of pricing takes longer than the order search that it is to help
 ROUNDING = 1e-10  # of a score, as a share of it
 BEFORE = {"restarts": 10, "kicks": 10}  # effort of the order search that comes first
@@ -180,7 +181,7 @@ class _Run:
         options, problem = self.options, self.problem
         kind = options.pricing
         if kind == "auto":
-            listed = not isinstance(problem.score, LogDetScore) and problem.n_nodes <= MOST_NODES
+            listed = not isinstance(problem.score, LogDetScore) and problem.n_nodes <= MOST_LISTED_COLUMNS
             kind = "listed" if listed else "dca"
         if kind == "dca":
             return DcaPricer(problem, options.convex_step, options.epsilon, options.tolerance, self.rng)

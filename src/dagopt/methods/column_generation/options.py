@@ -28,7 +28,7 @@ class Options:
         How DCA's convex programs are solved (section 2.3: Kelley).
     pricing : {"auto", "dca", "listed", "exhaustive"}
         ``dca`` is the paper's; ``listed`` looks at all parent sets up to a size that could matter; ``exhaustive`` at
-        all, while they are few. ``auto`` lists for discrete data of up to 62 columns, and is ``dca`` else.
+        all, while they are few. ``auto`` lists for discrete data of up to 200 columns, and is ``dca`` else.
     integer_solver : {"auto", "dp", "scip", "gurobi"}
         How the restricted master IP is solved (section 4: branch and cut with lazy cluster constraints).
     integer_seconds : float, optional

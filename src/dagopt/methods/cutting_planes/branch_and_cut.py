@@ -22,13 +22,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.bits import listed_members
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.graph.order import is_acyclic
 from dagopt.kernels.cuts import local_cuts as local_kernels
 from dagopt.kernels.cuts import separation as kernels
+from dagopt.master.families import NO_DAG, SUPPORT_TOLERANCE, FamilyArrays
 from dagopt.master.local_cuts import LocalSeparator
-from dagopt.master.separation import NO_DAG, SUPPORT_TOLERANCE, FamilyArrays, FractionalSeparator, integer_clusters
+from dagopt.master.separation import FractionalSeparator, integer_clusters
 from dagopt.solvers.highs import LinearProgram, LinearSolution
 
 __all__ = ["BranchAndCut", "Outcome", "Row"]
@@ -270,7 +272,7 @@ class BranchAndCut:
         families = self._families
         arcs = np.zeros((families.n_nodes, families.n_nodes))
         some = np.flatnonzero(values > SUPPORT_TOLERANCE)
-        local_kernels.arc_mass(families.node[some], families.words[some], values[some], arcs)
+        local_kernels.arc_mass(families.node[some], *listed_members(families.words[some]), values[some], arcs)
         undecided = np.minimum(arcs, 1.0 - arcs)
         i, j = np.unravel_index(np.argmax(undecided), arcs.shape)
         return (int(i), int(j)) if undecided[i, j] > INTEGER_TOLERANCE else None
@@ -310,8 +312,7 @@ class _Relaxation:
         self._program = LinearProgram(maximise=True)
         for _ in range(n):
             self._program.add_row(1.0, 1.0, [], [])
-        for node, cost in zip(families.node, families.score - best[families.node], strict=True):
-            self._program.add_column(float(cost), 0.0, np.inf, [int(node)], [1.0])
+        self._program.add_columns(families.score - best[families.node], families.node)
         self._uppers = list[float]()
         self._idle = np.zeros(0, dtype=np.int64)
         self._kept = 0
@@ -368,13 +369,13 @@ def _is_integer(values: Floats) -> bool:
 
 
 def _cluster_row(families: FamilyArrays, cluster: frozenset[int]) -> Row:
-    places = families.in_row(cluster).astype(np.int64)
+    places = families.in_row(cluster)
     return Row(places, np.ones(len(places)), len(cluster) - 1.0)
 
 
 def _pair_rows(families: FamilyArrays) -> list[Row]:
     """Return the clusters of two nodes that a choice of families can violate."""
     arcs = np.zeros((families.n_nodes, families.n_nodes))
-    local_kernels.arc_mass(families.node, families.words, np.ones(len(families.node)), arcs)
+    local_kernels.arc_mass(families.node, *families.listed, np.ones(len(families.node)), arcs)
     pairs = np.argwhere(np.triu((arcs > 0) & (arcs.T > 0)))
     return [_cluster_row(families, frozenset((int(i), int(j)))) for i, j in pairs]

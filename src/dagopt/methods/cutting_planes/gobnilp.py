@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.bits import members, to_bitsets
+from dagopt.bits import to_bitsets, to_words
 from dagopt.candidates.jkl import write_jkl
 from dagopt.candidates.listing import Candidates, candidate_pool, count_sets
 from dagopt.candidates.pool import Pool
@@ -33,8 +33,8 @@ from dagopt.deadline import Deadline
 from dagopt.errors import InputError, checked_whole
 from dagopt.graph.cpdag import cpdag
 from dagopt.graph.order import is_acyclic
+from dagopt.master.families import FamilyArrays
 from dagopt.master.local_cuts import LARGEST_SIZE
-from dagopt.master.separation import FamilyArrays
 from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.climbing.hill_climbing import start_dag
 from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut, Outcome, Row
@@ -257,7 +257,7 @@ def _unfinished(problem: Problem, pool: Pool, ceiling: float, given: Dag | None,
     """Return the DAG of an order over the sets scored so far, and what the scores of all sets are known to be below."""
     assert deadline.reason is not None
     dags = [problem.knowledge.must.astype(np.int8)] + ([] if given is None else [given])
-    if all(len(own) for own in pool.masks):
+    if all(len(own) for own in pool.scores):
         families = FamilyArrays.of_sets(pool)
         chosen = families.start(given)
         dags += [] if chosen is None else [families.adjacency(chosen)]
@@ -336,8 +336,8 @@ def _neighbours(problem: Problem, dag: Dag) -> list[dict[str, Any]]:
 
 def _columns_of(families: FamilyArrays, dag: Dag) -> Ints | None:
     """Return the families that are the parent sets of a DAG, None if one is missing."""
-    parents = np.array(to_bitsets(dag.T), dtype=np.uint64)
-    places = np.flatnonzero(families.words[:, 0] == parents[families.node])
+    parents = to_words(to_bitsets(dag.T), families.n_nodes)
+    places = np.flatnonzero((families.words == parents[families.node]).all(axis=1))
     return places.astype(np.int64) if len(places) == families.n_nodes else None
 
 
@@ -351,8 +351,9 @@ def _without_class(families: FamilyArrays, dag: Dag) -> Row:
         own = [int(j) for j in np.flatnonzero(dag[:, i])]
         ones |= {frozenset((i, *some)) for size in (1, 2) for some in combinations(own, size)}
     values = np.empty(len(families.node))
-    for k, (node, word) in enumerate(zip(families.node, families.words[:, 0], strict=True)):
-        own = list(members(int(word)))
+    parents, starts = families.listed
+    for k, node in enumerate(families.node):
+        own = parents[starts[k] : starts[k + 1]].tolist()
         some = (frozenset((int(node), *part)) for size in (1, 2) for part in combinations(own, size))
         values[k] = sum(1.0 if one in ones else -1.0 for one in some)
     places = np.flatnonzero(values)

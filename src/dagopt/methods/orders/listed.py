@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.bits import listed_members
+from dagopt.candidates.pool import Pool
 from dagopt.deadline import Deadline
 from dagopt.kernels.orders import listed as kernels
 from dagopt.methods.orders.base import Dag, Ints
@@ -19,15 +20,15 @@ class ListedOrders:
 
     Parameters
     ----------
-    masks, scores : sequences of arrays
-        For each column its sets as bits of integers, and their scores, from the best down.
+    pool : Pool
+        The parent sets.
     """
 
-    def __init__(self, masks: tuple[NDArray[np.int64], ...], scores: tuple[NDArray[np.float64], ...]) -> None:
-        self.n_nodes = len(masks)
-        self._offsets = np.concatenate([[0], np.cumsum([len(own) for own in masks])]).astype(np.int64)
-        self._masks = np.concatenate(masks)
-        self._scores = np.concatenate(scores)
+    def __init__(self, pool: Pool) -> None:
+        self.n_nodes = pool.n_nodes
+        parents, starts = listed_members(np.concatenate(pool.words))
+        offsets = np.concatenate([[0], np.cumsum([len(own) for own in pool.scores])]).astype(np.int64)
+        self._lists = kernels.lists_of(parents, starts, np.concatenate(pool.scores), offsets)
 
     def start(self, order: Ints, deadline: Deadline, dag: Dag | None = None, after: Any = None) -> tuple[Ints]:
         """Return the order, which is all there is to know."""
@@ -35,13 +36,13 @@ class ListedOrders:
 
     def improve(self, state: Any, variables: Ints) -> tuple[int, int]:
         """Put each of these variables at its best place; return how many were tried, and how many at the end stayed."""
-        _, idle = kernels.insert_best_listed(self._masks, self._scores, self._offsets, state[0], variables)
+        _, idle = kernels.insert_best_listed(self._lists, state[0], variables)
         return len(variables), int(idle)
 
     def score(self, state: Any) -> float:
         """Return the score of the present order."""
         chosen = np.empty(self.n_nodes, dtype=np.int64)
-        return float(kernels.listed_parents(self._masks, self._scores, self._offsets, state[0], chosen))
+        return float(kernels.listed_parents(self._lists, state[0], chosen))
 
     def order(self, state: Any) -> Ints:
         """Return the present order."""
@@ -50,9 +51,9 @@ class ListedOrders:
     def dag(self, state: Any) -> Dag:
         """Return the present DAG."""
         chosen = np.empty(self.n_nodes, dtype=np.int64)
-        kernels.listed_parents(self._masks, self._scores, self._offsets, state[0], chosen)
+        kernels.listed_parents(self._lists, state[0], chosen)
         adjacency = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int8)
         for v in range(self.n_nodes):
-            mask = int(self._masks[chosen[v]])
-            adjacency[[b for b in range(self.n_nodes) if (mask >> b) & 1], v] = 1
+            k = chosen[v]
+            adjacency[self._lists.parents[self._lists.starts[k] : self._lists.starts[k + 1]], v] = 1
         return adjacency

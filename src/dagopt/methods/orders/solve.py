@@ -181,7 +181,7 @@ def _search(
     first = run.row("hill climbing" if start is None else "start", run.dag)
     if deadline.reason is None:
         progress.update("order search", None)
-        orders = _orders(problem, effort, run.notes) if pool is None else ListedOrders(pool.masks, pool.scores)
+        orders = _orders(problem, effort, run.notes) if pool is None else ListedOrders(pool)
         found = search_orders(
             orders, problem, deadline, restarts=effort.restarts, kicks=effort.kicks, random_state=effort.random_state,
             n_jobs=effort.n_jobs, start=run.dag, all_from_start=effort.all_from_start, keep_met=keep_met,

@@ -1,0 +1,119 @@
+"""Sets of a few items as single integers that sort, grow and lose a member by arithmetic.
+
+With at most 62 items a set is a bit per item. With more, it is a number with one digit per member: the members in
+increasing order are digits 1, 2, ... of a number with the base of the number of items plus one, so that sets of
+different sizes differ too. How many members fit then depends on the number of items: 10 of 63, 6 of 1,000.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["BitKeys", "DigitKeys", "SetKeys", "set_keys"]
+
+Ints = NDArray[np.int64]
+
+MOST_BITS = 62
+
+
+class SetKeys(Protocol):
+    """Sets of items 0, 1, ..., as integers."""
+
+    most: int
+    """Members that a set can have."""
+
+    def of(self, rows: Ints) -> Ints:
+        """Return the keys of sets given as rows of members in increasing order."""
+
+    def members(self, keys: Ints, size: int) -> Ints:
+        """Return the members of sets of one size as rows, in increasing order."""
+
+    def sizes(self, keys: Ints) -> Ints:
+        """Return how many members sets have."""
+
+    def without(self, keys: Ints, rows: Ints, t: int) -> Ints:
+        """Return the keys of sets without their t-th member; ``rows`` has their members."""
+
+    def grown(self, keys: Ints, size: int) -> Ints:
+        """Return, sorted, all sets that are one of these sets of one size and one larger item more."""
+
+
+class BitKeys:
+    """One bit per item."""
+
+    def __init__(self, n_items: int) -> None:
+        self._n_items = n_items
+        self.most = n_items
+
+    def of(self, rows: Ints) -> Ints:
+        """Return the keys of sets given as rows of members."""
+        keys = np.zeros(len(rows), dtype=np.int64)
+        for member in rows.T:
+            keys |= np.int64(1) << member
+        return keys
+
+    def members(self, keys: Ints, size: int) -> Ints:
+        """Return the members of sets of one size as rows, in increasing order."""
+        found = np.empty((size, len(keys)), dtype=np.int64)
+        rest = keys.copy()
+        for k in range(size):
+            lowest = rest & -rest
+            found[k] = np.bitwise_count(lowest - 1)
+            rest ^= lowest
+        return found.T
+
+    def sizes(self, keys: Ints) -> Ints:
+        """Return how many members sets have."""
+        return np.bitwise_count(keys).astype(np.int64)
+
+    def without(self, keys: Ints, rows: Ints, t: int) -> Ints:
+        """Return the keys of sets without their t-th member."""
+        return keys ^ (np.int64(1) << rows[:, t])
+
+    def grown(self, keys: Ints, size: int) -> Ints:
+        """Return, sorted, all sets that are one of these sets and one larger item more."""
+        more = [keys[keys < (1 << j)] | (1 << j) for j in range(self._n_items)]
+        return np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *more]))
+
+
+class DigitKeys:
+    """One digit per member."""
+
+    def __init__(self, n_items: int) -> None:
+        self._base = n_items + 1
+        self.most = next(k for k in range(1, 63) if self._base ** (k + 1) >= 2**63)
+        self._powers = np.array([self._base**k for k in range(self.most + 1)], dtype=np.int64)
+
+    def of(self, rows: Ints) -> Ints:
+        """Return the keys of sets given as rows of members in increasing order."""
+        return (rows + 1) @ self._powers[: rows.shape[1]]
+
+    def members(self, keys: Ints, size: int) -> Ints:
+        """Return the members of sets of one size as rows, in increasing order."""
+        digits: Ints = keys[:, np.newaxis] // self._powers[:size] % self._base - 1
+        return digits
+
+    def sizes(self, keys: Ints) -> Ints:
+        """Return how many members sets have."""
+        return np.searchsorted(self._powers, keys, side="right").astype(np.int64)
+
+    def without(self, keys: Ints, rows: Ints, t: int) -> Ints:
+        """Return the keys of sets without their t-th member: the digits above it move down by one."""
+        below: Ints = keys % self._powers[t]
+        if t + 1 < rows.shape[1]:
+            below += keys // self._powers[t + 1] * self._powers[t]
+        return below
+
+    def grown(self, keys: Ints, size: int) -> Ints:
+        """Return, sorted, all sets that are one of these sets of one size and one larger item more."""
+        last = keys // self._powers[size - 1] if size else np.zeros(len(keys), dtype=np.int64)
+        more = [keys[last < digit] + digit * self._powers[size] for digit in range(1, self._base)]
+        return np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *more]))
+
+
+def set_keys(n_items: int) -> SetKeys:
+    """Return the keys for sets of so many items."""
+    return BitKeys(n_items) if n_items <= MOST_BITS else DigitKeys(n_items)
