@@ -4,12 +4,13 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test lint bench paper notebooks clean
+.PHONY: help demo test lint hunt bench paper notebooks clean
 
 help:
 	@echo "make demo    install dagopt into .venv, learn a network from bundled data, write demo/report.html"
 	@echo "make test    install the test tools and run the whole suite"
 	@echo "make lint    check style (ruff) and types (mypy)"
+	@echo "make hunt    look for false claims and tracebacks in random instances and broken files (SECONDS=60 SEED=0)"
 	@echo "make bench   time the kernels and the solvers, as ratios in one run"
 	@echo "make paper   run a small part of the paper's table 1 and show it beside the paper's figures"
 	@echo "make notebooks   run the notebooks in docs/notebooks again and store their outputs"
@@ -45,8 +46,13 @@ test: $(VENV)/test
 	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 lint: $(VENV)/dev
-	@echo "ruff ..." && $(BIN)/ruff check src tests benchmarks experiments && $(BIN)/ruff format --check src tests benchmarks experiments
+	@echo "ruff ..." && $(BIN)/ruff check src tests benchmarks experiments hunt && $(BIN)/ruff format --check src tests benchmarks experiments hunt
 	@echo "mypy ..." && $(BIN)/mypy
+
+SECONDS ?= 60
+SEED    ?= 0
+hunt: $(VENV)/test
+	@$(BIN)/python -m hunt --seconds $(SECONDS) --seed $(SEED) --state hunt.json
 
 $(VENV)/bench: pyproject.toml | $(VENV)/test
 	@echo "installing the packages that are compared with ..."

@@ -1,0 +1,1 @@
+"""The hunt: random instances and broken files against slow, obvious arithmetic (``python -m hunt``)."""

@@ -1,0 +1,59 @@
+"""What a hunt has looked at so far, kept in a file."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["Record"]
+
+
+@dataclass
+class Record:
+    """Counts and findings, and where to go on.
+
+    Attributes
+    ----------
+    seed : int
+        Of the hunt.
+    next : dict
+        For each part the number of the next instance.
+    counts : dict of Counter
+        For each part what was looked at.
+    findings : list of str
+        What was wrong.
+    """
+
+    seed: int
+    next: dict[str, int] = field(default_factory=dict)
+    counts: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    findings: list[str] = field(default_factory=list)
+
+    @classmethod
+    def load(cls, path: Path | None, seed: int) -> Record:
+        """Return the record in a file, a new one if there is none or it has another seed."""
+        record = cls(seed)
+        if path is not None and path.exists():
+            saved = json.loads(path.read_text())
+            if saved["seed"] == seed:
+                record.next, record.findings = saved["next"], saved["findings"]
+                for part, counts in saved["counts"].items():
+                    record.counts[part] = Counter(counts)
+        return record
+
+    def save(self, path: Path | None) -> None:
+        """Write the record, whole or not at all."""
+        if path is not None:
+            draft = path.with_suffix(".tmp")
+            content = {"seed": self.seed, "next": self.next, "counts": self.counts, "findings": self.findings}
+            draft.write_text(json.dumps(content, indent=1, sort_keys=True))
+            draft.replace(path)
+
+    def table(self) -> str:
+        """Return the counts as a table in Markdown."""
+        lines = ["| part | what | number |", "|---|---|---|"]
+        for part in sorted(self.counts):
+            lines += [f"| {part} | {what} | {number:,} |" for what, number in sorted(self.counts[part].items())]
+        return "\n".join([*lines, f"| all | findings | {len(self.findings)} |"])
