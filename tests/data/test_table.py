@@ -127,10 +127,10 @@ def test_a_mixed_table_is_refused_with_both_remedies():
 
 def test_missing_cells_stop_or_are_dropped():
     """Missing cells are counted in the error, and dropped where asked."""
-    frame = pd.DataFrame({"a": [1.0, None, 3.0, 4.0], "b": [1.0, 2.0, None, 4.5], "c": [0.0, 1.0, 3.0, 1.0]})
+    frame = pd.DataFrame({"a": [1.5, None, 3.0, 4.0], "b": [1.0, 2.0, None, 4.5], "c": [0.0, 1.0, 3.0, 1.0]})
     with pytest.raises(InputError, match=r"column 'a', 'b' .*2 of 4 rows.*missing='drop'"):
         as_table(frame)
-    np.testing.assert_array_equal(as_table(frame, missing="drop").values, [[1, 1, 0], [4, 4.5, 1]])
+    np.testing.assert_array_equal(as_table(frame, missing="drop").values, [[1.5, 1, 0], [4, 4.5, 1]])
     frame["b"] = [None, 2.0, None, None]
     with pytest.raises(InputError, match=r"every row has a missing value .*'b'.* no rows"):
         as_table(frame, missing="drop")

@@ -105,7 +105,7 @@ def simulate(
     nodes: Annotated[int, typer.Option(help="Number of columns.")] = 20,
     samples: Annotated[int, typer.Option(help="Number of rows.")] = 1000,
     degree: Annotated[float, typer.Option(help="Average number of parents.")] = 1.0,
-    kind: Annotated[str, typer.Option(help="gaussian or discrete.")] = "gaussian",
+    kind: Annotated[str, typer.Option(help="gaussian, discrete or mixed.")] = "gaussian",
     network: Annotated[str | None, typer.Option(help="Sample a bundled network or a .bif file instead.")] = None,
     graph: Annotated[Path | None, typer.Option(help="Where to write the true graph (.csv, .dot, ...).")] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same data.")] = 0,

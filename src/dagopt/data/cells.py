@@ -14,11 +14,25 @@ __all__ = [
     "drop_incomplete_rows",
     "missing_cells",
     "mixed_kinds",
+    "troubles",
     "unusable_numbers",
 ]
 
 LARGEST_VALUE = 1e150  # squares and their sums must stay finite
 SMALLEST_SPREAD = 1e-150  # squares must stay above zero
+
+
+def troubles(columns: list[Column]) -> list[Finding]:
+    """Find columns that cannot be used, such as dates."""
+    return [
+        Finding("error", "unusable", (column.name,), *_split(column.trouble)) for column in columns if column.trouble
+    ]
+
+
+def _split(trouble: str) -> tuple[str, str, str]:
+    """Return message, consequence and remedy of a trouble."""
+    message, _, remedy = trouble.partition("; ")
+    return message, "the column has no score, so learning stops", remedy
 
 
 def missing_cells(columns: list[Column]) -> list[Finding]:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dagopt.data.spellings import NUMERIC_MISSING, is_number, is_whole, number_of, way_of_numbers
 from dagopt.errors import InputError, quoted
 
-__all__ = ["NUMERIC_MISSING", "Column", "column_from_series", "column_from_text", "columns_from_frame"]
+__all__ = ["Column", "Kind", "column_from_series", "column_from_text", "columns_from_frame"]
 
 Kind = Literal["continuous", "discrete"]
-
-#: Spellings that mean "missing" in a column that otherwise holds numbers. In a column of words they are
-#: levels (`insurance.csv` has a level `None`) unless listed in ``na_values``.
-NUMERIC_MISSING = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A", "?", "-", ".")
 
 MANY_NUMBERS = 20  # distinct numbers beside a few words: a numeric column with typing errors
 
@@ -32,13 +29,20 @@ class Column:
     name : str
         The column's name.
     kind : {"continuous", "discrete"}
-        By dtype: floats are continuous; integers, booleans, categories and text are discrete.
+        By dtype: floats are continuous; integers, booleans, categories and text are discrete (see also ``kinds.py``).
     values : array
         Continuous: float64, NaN where missing. Discrete: the codes of the levels, -1 where missing.
     levels : tuple of str
-        The levels that occur, numbers in numeric and text in alphabetic order; empty when continuous.
+        The levels that occur: numbers in numeric, ordered categories in their own, text in alphabetic order; empty when
+        continuous.
     numbers : array or None
         The levels as numbers where all of them are.
+    whole : bool
+        Whether it came as whole numbers, which may be levels or counts.
+    way : str
+        How its numbers were written, if not plainly: "decimal commas" or "thousands separators".
+    trouble : str
+        Why it cannot be used, such as dates; empty if it can.
     """
 
     name: str
@@ -46,6 +50,9 @@ class Column:
     values: NDArray[Any]
     levels: tuple[str, ...] = ()
     numbers: NDArray[np.float64] | None = None
+    whole: bool = False
+    way: str = ""
+    trouble: str = ""
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -54,29 +61,35 @@ class Column:
 
     def take(self, keep: NDArray[np.bool_]) -> Column:
         """Return the column with only the rows to keep and only the levels that still occur."""
+        values = self.values[keep]
         if self.kind == "continuous":
-            return Column(self.name, self.kind, self.values[keep])
-        return _discrete(self.name, self.values[keep], self.levels, self.numbers)
+            return replace(self, values=values)
+        used = np.unique(values[values >= 0])
+        places = np.full(len(self.levels) + 1, -1, dtype=np.int64)
+        places[used] = np.arange(len(used))
+        numbers = None if self.numbers is None else self.numbers[used]
+        return replace(self, values=places[values], levels=tuple(self.levels[k] for k in used), numbers=numbers)
 
     def as_continuous(self) -> Column:
         """Return the column as numbers; the levels must be numbers."""
         if self.kind == "continuous":
             return self
         if self.numbers is None:
-            words = [level for level in self.levels if not _is_number(level)]
+            words = [level for level in self.levels if not is_number(level)]
             raise InputError(
                 f"column {self.name!r} cannot be continuous: {quoted(words, 3)} is not a number; "
-                f"leave it out with columns=, or treat the table as discrete"
+                f"leave it out with exclude=, or list the spelling in na_values= if it means missing"
             )
         lookup = np.append(self.numbers, np.nan)
-        return Column(self.name, "continuous", lookup[self.values])
+        return replace(self, kind="continuous", values=lookup[self.values], levels=(), numbers=None)
 
     def as_discrete(self) -> Column:
         """Return the column with every distinct value as a level."""
         if self.kind == "discrete":
             return self
         codes, values = pd.factorize(self.values)
-        return _discrete(self.name, codes, [str(value) for value in values], values)
+        spelled = [str(int(value)) if self.whole else str(value) for value in values]
+        return replace(_discrete(self.name, codes, spelled, values), whole=self.whole, way=self.way)
 
 
 def columns_from_frame(frame: pd.DataFrame) -> list[Column]:
@@ -85,65 +98,110 @@ def columns_from_frame(frame: pd.DataFrame) -> list[Column]:
 
 
 def column_from_series(name: str, series: pd.Series[Any]) -> Column:
-    """Return a column from values with a dtype; None and NaN are missing, the text 'None' is not."""
-    if not isinstance(series.dtype, pd.CategoricalDtype) and series.dtype == object:
-        series = _with_dtype(name, series)
-    if pd.api.types.is_complex_dtype(series.dtype):
-        raise InputError(f"column {name!r} holds complex numbers; give real ones, or leave it out with columns=")
-    if pd.api.types.is_datetime64_any_dtype(series.dtype) or pd.api.types.is_timedelta64_dtype(series.dtype):
-        raise _dates(name)
-    if pd.api.types.is_float_dtype(series.dtype):
-        return Column(name, "continuous", series.to_numpy(dtype=np.float64, na_value=np.nan))
+    """Return a column from values with a dtype; None and NaN are missing, the text 'None' is not.
+
+    Whole numbers with holes, which pandas turns into floats, are whole numbers.
+    """
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        return _categories(name, series)
+    if series.dtype == object:
+        series = _with_dtype(series)
+    dtype = series.dtype
+    if pd.api.types.is_complex_dtype(dtype):
+        return _troubled(name, series, "holds complex numbers; give real ones, or leave it out with exclude=")
+    if pd.api.types.is_datetime64_any_dtype(dtype) or pd.api.types.is_timedelta64_dtype(dtype) or _holds_dates(series):
+        return _troubled(
+            name,
+            series,
+            "holds dates or times; turn it into a number (such as days since a date) or leave it out with exclude=",
+        )
+    if pd.api.types.is_float_dtype(dtype):
+        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        holes = np.isnan(values)
+        if not holes.any() or holes.all() or not _all_whole(values[~holes]):
+            return Column(name, "continuous", values)
+        series = pd.Series(values).astype("Int64")
     codes, uniques = pd.factorize(series, use_na_sentinel=True)
-    return _discrete(name, codes, [str(level) for level in uniques], _numbers(list(uniques)))
+    found = _discrete(name, codes, [str(level) for level in uniques], _numbers(list(uniques)))
+    return replace(found, whole=pd.api.types.is_integer_dtype(series.dtype) or _is_integer_object(series))
 
 
-def _with_dtype(name: str, series: pd.Series[Any]) -> pd.Series[Any]:
+def _all_whole(values: NDArray[np.float64]) -> bool:
+    return bool(np.isfinite(values).all() and (values == np.round(values)).all() and np.abs(values).max() < 2**53)
+
+
+def _is_integer_object(series: pd.Series[Any]) -> bool:
+    return series.dtype == object and pd.api.types.infer_dtype(series, skipna=True) == "integer"
+
+
+def _categories(name: str, series: pd.Series[Any]) -> Column:
+    """Return a column of categories, which are levels even if they are numbers; an order that they have is kept."""
+    levels = [str(level) for level in series.cat.categories]
+    codes = series.cat.codes.to_numpy().astype(np.int64)
+    numbers = _numbers(list(series.cat.categories))
+    if not series.cat.ordered:
+        return _discrete(name, codes, levels, numbers)
+    whole = Column(name, "discrete", codes, tuple(levels), numbers)
+    return whole.take(np.ones(len(codes), dtype=bool))
+
+
+def _with_dtype(series: pd.Series[Any]) -> pd.Series[Any]:
     """Return Python objects with the dtype that they share; integers beside None stay integers."""
-    shared = pd.api.types.infer_dtype(series, skipna=True)
-    if shared in {"date", "time"}:
-        raise _dates(name)
-    return series if shared == "integer" else series.infer_objects()
+    return series if _is_integer_object(series) else series.infer_objects()
 
 
-def _dates(name: str) -> InputError:
-    return InputError(
-        f"column {name!r} holds dates or times; turn it into a number (such as days since a date) "
-        f"or leave it out with columns="
-    )
+def _holds_dates(series: pd.Series[Any]) -> bool:
+    return series.dtype == object and pd.api.types.infer_dtype(series, skipna=True) in {"date", "time", "datetime"}
+
+
+def _troubled(name: str, series: pd.Series[Any], why: str) -> Column:
+    """Return a column that can be left out but not used."""
+    codes, uniques = pd.factorize(series.astype(str))
+    return Column(name, "discrete", codes, tuple(map(str, uniques)), trouble=f"column {name!r} {why}")
 
 
 def column_from_text(name: str, cells: Sequence[str] | pd.Series[str], na_values: Iterable[str] = ()) -> Column:
     """Return a column from text: numbers if all that is not missing is a number, else levels.
 
-    An empty cell is missing. Spellings such as NA are missing beside numbers and levels beside words.
+    An empty cell is missing. Spellings such as NA are missing beside numbers and levels beside words. Decimal commas
+    and thousands separators are read where every number is written so.
     """
     first_codes, spelled = pd.factorize(pd.Series(cells, dtype=object))
     merged, uniques = pd.factorize(np.array([str(level).strip() for level in spelled], dtype=object))
     codes = merged[first_codes] if len(spelled) else first_codes
     absent = {"", *na_values}
     words = [level for level in uniques if level not in absent]
-    numbers = [level for level in words if _is_number(level)]
-    others = [level for level in words if not _is_number(level) and level not in NUMERIC_MISSING]
-    if numbers and not others:
+    way = way_of_numbers([level for level in words if level not in NUMERIC_MISSING])
+    if way is not None:
         absent |= set(NUMERIC_MISSING)
-        whole = all(_is_integer(level) for level in numbers)
-        value = {level: float(level) for level in numbers}
-        lookup = np.array([np.nan if level in absent else value[level] for level in uniques] or [np.nan])
-        if not whole:
-            return Column(name, "continuous", lookup[codes])
-    elif _looks_numeric(numbers, others):
+        return _numeric(name, codes, ["" if word in absent else number_of(word, way) for word in uniques], way)
+    numbers = [level for level in words if is_number(level)]
+    others = [level for level in words if not is_number(level) and level not in NUMERIC_MISSING]
+    trouble = ""
+    if _looks_numeric(numbers, others):
         first = int(np.flatnonzero(codes == list(uniques).index(others[0]))[0])
-        raise InputError(
+        trouble = (
             f"column {name!r} holds numbers but {len(others)} of its values are not, the first {others[0]!r} in "
-            f"data row {first + 1}; correct it, leave the column out with columns=, or list the spelling in "
+            f"data row {first + 1}; correct it, leave the column out with exclude=, or list the spelling in "
             f"na_values= if it means missing"
         )
+    return replace(_levels(name, codes, uniques, absent), trouble=trouble)
+
+
+def _numeric(name: str, codes: NDArray[Any], words: Sequence[str], way: str) -> Column:
+    """Return a column of numbers, given as text, "" where missing: levels if all are whole, else continuous."""
+    if all(is_whole(word) for word in words if word):
+        plain = np.array([str(int(word)) if word else "" for word in words], dtype=object)  # 01 and 1 are one number
+        return replace(_levels(name, codes, plain, {""}), whole=True, way=way)
+    lookup = np.array([float(word) if word else np.nan for word in words])
+    return Column(name, "continuous", lookup[codes], way=way)
+
+
+def _levels(name: str, codes: NDArray[Any], uniques: NDArray[Any], absent: set[str]) -> Column:
+    """Return a column of levels from codes of spellings, of which some are absent."""
     levels = [level for level in uniques if level not in absent]
     relabel = np.full(len(uniques) + 1, -1)
     relabel[[k for k, level in enumerate(uniques) if level not in absent]] = np.arange(len(levels))
-    if numbers and not others:
-        levels = [str(int(level)) for level in levels]  # 01 and 1 are one number
     return _discrete(name, relabel[codes], levels, _numbers(levels))
 
 
@@ -170,26 +228,14 @@ def _discrete(
 
 def _numbers(levels: Sequence[Any]) -> NDArray[np.float64] | None:
     """Return the levels as numbers, or None where one is not."""
-    if not all(isinstance(level, (int, float, np.number)) or _is_number(str(level)) for level in levels):
+    if not all(isinstance(level, (int, float, np.number)) or is_number(str(level)) for level in levels):
         return None
     return np.array([float(level) for level in levels], dtype=np.float64)
-
-
-def _is_number(text: str) -> bool:
-    """Say whether the text is written as a number; 'nan' is not one, 'inf' is."""
-    try:
-        return not np.isnan(float(text)) and "_" not in text
-    except ValueError:
-        return False
-
-
-def _is_integer(text: str) -> bool:
-    return text.lstrip("+-").isdigit()
 
 
 def _looks_numeric(numbers: Sequence[str], others: Sequence[str]) -> bool:
     """Say whether a column with numbers and words was meant to be numeric."""
     if not others or len(numbers) < len(others):
         return False
-    fractional = sum(not _is_integer(level) for level in numbers)
+    fractional = sum(not is_whole(level) for level in numbers)
     return fractional > len(others) or len(numbers) > MANY_NUMBERS

@@ -16,6 +16,7 @@ from dagopt.data.cells import (
     drop_incomplete_rows,
     missing_cells,
     mixed_kinds,
+    troubles,
     unusable_numbers,
 )
 from dagopt.data.columns import Column
@@ -67,10 +68,13 @@ def examine(
     check_options(kind, discretize, missing)
     given = found = read_columns(data, columns, na_values)
     size = len(given[0].values)
-    findings = missing_cells(found)
-    if missing == "drop" and findings:
+    findings = troubles(found)
+    found = [column for column in found if not column.trouble] or found
+    holes = missing_cells(found)
+    if missing == "drop" and holes:
         found = drop_incomplete_rows(found)
-        findings = [_as_dropped(findings[0], size - len(found[0].values))]
+        holes = [_as_dropped(holes[0], size - len(found[0].values))]
+    findings += holes
     findings += unusable_numbers(found)
     found = _usable_rows(found)
     if discretize is not None and found:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.data.cells import drop_incomplete_rows, missing_cells, mixed_kinds, unusable_numbers
+from dagopt.data.cells import drop_incomplete_rows, missing_cells, mixed_kinds, troubles, unusable_numbers
 from dagopt.data.columns import Column
 from dagopt.data.discretize import discretized
 from dagopt.data.findings import Finding
@@ -199,6 +199,7 @@ def prepare_columns(
 ) -> list[Column]:
     """Return complete columns of one kind, or raise an error that names the columns and the remedies."""
     check_options(kind, discretize, missing)
+    _stop_at(troubles(columns))
     if missing == "drop":
         columns = drop_incomplete_rows(columns)
     _stop_at(missing_cells(columns))

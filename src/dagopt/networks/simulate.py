@@ -14,10 +14,13 @@ from dagopt.errors import InputError, unknown_name
 from dagopt.networks.checks import RandomState, as_generator, checked_count
 from dagopt.networks.discrete import DiscreteNetwork, table_shape
 from dagopt.networks.gaussian import GaussianNetwork
+from dagopt.networks.mixed import MixedNetwork
+from dagopt.networks.random_mixed import draw_mixed
 
-__all__ = ["Simulation", "random_discrete_network", "random_gaussian_network", "simulate"]
+__all__ = ["Simulation", "random_discrete_network", "random_gaussian_network", "random_mixed_network", "simulate"]
 
-KINDS = ("gaussian", "discrete")
+KINDS = ("gaussian", "discrete", "mixed")
+DISCRETE_SHARE = 0.5  # of the variables of a mixed network
 MOST_DRAWN_CELLS = 10**7
 
 
@@ -47,10 +50,10 @@ def simulate(
         Expected number of parents of a node, from 0 to (n_nodes - 1) / 2.
     random_state : int, Generator or None
         With a seed, the draws depend on it together with the three numbers above.
-    kind : {"gaussian", "discrete"}
-        Linear-Gaussian equations, or probability tables.
+    kind : {"gaussian", "discrete", "mixed"}
+        Linear-Gaussian equations, probability tables, or half the columns of either kind (see ``MixedNetwork``).
     levels : int, optional
-        Levels of every column of discrete data; 2 to 4, drawn for each, unless given.
+        Levels of every discrete column; 2 to 4, drawn for each, unless given.
 
     Returns
     -------
@@ -78,13 +81,16 @@ def simulate(
     n_samples = checked_count("n_samples", n_samples)
     if kind not in KINDS:
         raise unknown_name("kind", kind, KINDS)
-    if levels is not None and kind != "discrete":
-        raise InputError(f"levels={levels!r} is for discrete data but kind is {kind!r}; leave it out")
+    if levels is not None and kind == "gaussian":
+        raise InputError(f"levels={levels!r} is for discrete columns but kind is {kind!r}; leave it out")
     if random_state is None or isinstance(random_state, np.random.Generator):
         rng = as_generator(random_state)
     else:
         seed = checked_count("random_state", random_state, least=0)
         rng = np.random.default_rng([seed, n_nodes, n_samples, int(10 * degree)])
+    if kind == "mixed":
+        mixed = random_mixed_network(n_nodes, degree, random_state=rng, levels=levels)
+        return Simulation(mixed.sample(n_samples, rng), mixed.dag)
     if kind == "discrete":
         discrete = random_discrete_network(n_nodes, degree, random_state=rng, levels=levels)
         return Simulation(discrete.sample(n_samples, rng), discrete.dag)
@@ -153,6 +159,39 @@ def random_discrete_network(
         )
     tables = tuple(rng.dirichlet(np.ones(shape[-1]), size=shape[:-1]) for shape in shapes)
     return DiscreteNetwork(names, spelled, tuple(parents), tables)
+
+
+def random_mixed_network(
+    n_nodes: int,
+    degree: float = 1.0,
+    max_levels: int = 4,
+    random_state: RandomState = None,
+    *,
+    levels: int | None = None,
+) -> MixedNetwork:
+    """Draw a random DAG over continuous and discrete variables, half of them of each kind, edges between any two.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Number of variables, X0, X1, ...
+    degree : float
+        Expected number of parents of a node, from 0 to (n_nodes - 1) / 2.
+    max_levels : int
+        The most levels of a discrete variable; they are called s0, s1, ...
+    random_state : int, Generator or None
+        Seed, generator, or fresh entropy.
+    levels : int, optional
+        The number of levels of every discrete variable, instead of a draw.
+    """
+    n_nodes, degree = _checked_design(n_nodes, degree)
+    max_levels = checked_count("max_levels", max_levels, least=2)
+    rng = as_generator(random_state)
+    discrete = rng.permutation(n_nodes) < round(DISCRETE_SHARE * n_nodes)
+    drawn = rng.integers(2, max_levels + 1, n_nodes)
+    if levels is not None:
+        drawn = np.full(n_nodes, checked_count("levels", levels, least=2))
+    return draw_mixed(_names(n_nodes), _edge_probability(n_nodes, degree), np.where(discrete, drawn, 0), rng)
 
 
 def _draw_gaussian(n_nodes: int, degree: float, rng: np.random.Generator) -> tuple[GaussianNetwork, NDArray[np.int64]]:

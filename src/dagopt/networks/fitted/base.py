@@ -18,6 +18,7 @@ from dagopt.networks.discrete import DiscreteNetwork
 from dagopt.networks.fitted.json_text import json_text
 from dagopt.networks.fitted.rows import rows_of
 from dagopt.networks.gaussian import GaussianNetwork
+from dagopt.networks.mixed import MixedNetwork
 
 __all__ = ["FittedNetwork"]
 
@@ -29,7 +30,7 @@ class FittedNetwork(ABC):
 
     Attributes
     ----------
-    network : GaussianNetwork or DiscreteNetwork
+    network : GaussianNetwork, DiscreteNetwork or MixedNetwork
         The distribution: the bare numbers.
     parents : tuple of tuple of int
         The parents of each node, by position.
@@ -39,7 +40,7 @@ class FittedNetwork(ABC):
         What the data could not tell.
     """
 
-    network: GaussianNetwork | DiscreteNetwork
+    network: GaussianNetwork | DiscreteNetwork | MixedNetwork
     parents: Parents
     n_samples: int
     notes: tuple[str, ...]

@@ -1,0 +1,196 @@
+"""`ContinuousTable`: real numbers, or their covariance alone; what every Gaussian score is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dagopt.data.em import Moments, em_moments, rows_that_count
+from dagopt.errors import InputError, quoted
+
+__all__ = ["ContinuousTable", "CovarianceTable"]
+
+Floats = NDArray[np.float64]
+
+LARGEST_ASYMMETRY = 1e-8  # of a covariance, relative to the two variances
+LEAST_EIGENVALUE = 1e-11  # of a correlation matrix: below, a column is a combination of others
+
+
+@dataclass(frozen=True, eq=False)
+class ContinuousTable:
+    """A table of real numbers.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The columns.
+    values : array of shape (rows, n)
+        The numbers. Where cells are missing (NaN), mean and covariance are found by EM (see ``em.py``).
+    """
+
+    names: tuple[str, ...]
+    values: Floats
+
+    kind = "continuous"
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, whole or not."""
+        return len(self.values)
+
+    @cached_property
+    def missing(self) -> NDArray[np.bool_]:
+        """True where a cell is missing."""
+        return np.isnan(self.values)
+
+    @cached_property
+    def is_complete(self) -> bool:
+        """Whether no cell is missing."""
+        return not self.missing.any()
+
+    @cached_property
+    def n_samples(self) -> int:
+        """Number of rows N; with missing cells, the rows that count (see ``rows_that_count``)."""
+        return self.n_rows if self.is_complete else rows_that_count(~self.missing)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Mean and covariance of the rows with missing cells, by EM."""
+        return em_moments(self.values, self.names)
+
+    @cached_property
+    def mean(self) -> Floats:
+        """The means of the columns."""
+        return np.asarray(self.values.mean(axis=0) if self.is_complete else self.moments.mean, dtype=np.float64)
+
+    def _centred(self) -> Floats:
+        """Return the values less their means, twice, as the first mean is off by rounding far from zero."""
+        centred = self.values - self.mean
+        return np.asarray(centred - centred.mean(axis=0), dtype=np.float64)
+
+    @cached_property
+    def scale(self) -> Floats:
+        """The standard deviations of the columns (dividing by N)."""
+        if self.is_complete:
+            return np.asarray(np.sqrt(np.mean(self._centred() ** 2, axis=0)), dtype=np.float64)
+        return np.sqrt(np.diag(self.moments.covariance))
+
+    @cached_property
+    def correlation(self) -> Floats:
+        """The correlations of the columns, from standardised data, so that units do not matter."""
+        spread = np.nanmax(self.values, axis=0) - np.nanmin(self.values, axis=0)
+        constant = [self.names[j] for j in np.flatnonzero(spread == 0)]
+        if constant:
+            raise InputError(
+                f"column {quoted(constant)} is constant and has no correlation; leave it out with columns="
+            )
+        if self.is_complete:
+            standard = self._centred() / self.scale
+            matrix = standard.T @ standard / self.n_samples
+        else:
+            matrix = self.moments.covariance / np.outer(self.scale, self.scale)
+        np.fill_diagonal(matrix, 1.0)
+        return np.asarray((matrix + matrix.T) / 2, dtype=np.float64)
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """The covariance matrix Σ̂ of appendix A.1 (centred, dividing by N)."""
+        return np.asarray(self.correlation * np.outer(self.scale, self.scale), dtype=np.float64)
+
+    def select(self, places: Sequence[int]) -> ContinuousTable:
+        """Return the table of some columns, by position, in this order."""
+        return ContinuousTable(tuple(self.names[j] for j in places), np.ascontiguousarray(self.values[:, places]))
+
+
+class CovarianceTable(ContinuousTable):
+    """A covariance matrix and the number of rows behind it: all that a Gaussian score needs.
+
+    It has no rows: what needs them (bootstrap, predictions for these rows) says so.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns.
+    covariance : array of shape (n, n)
+        Symmetric and positive definite; a correlation matrix will do.
+    n_samples : int
+        Number of rows N behind it.
+    mean : array, optional
+        The means; zeros unless given.
+    """
+
+    def __init__(
+        self, names: Sequence[str], covariance: ArrayLike, n_samples: int, mean: ArrayLike | None = None
+    ) -> None:
+        matrix = checked_covariance(names, covariance)
+        if isinstance(n_samples, bool) or not isinstance(n_samples, (int, np.integer)) or n_samples < 2:
+            raise InputError(f"expected a whole number n_samples >= 2 beside a covariance but got {n_samples!r}")
+        scale = np.sqrt(np.diag(matrix))
+        correlation = matrix / np.outer(scale, scale)
+        np.fill_diagonal(correlation, 1.0)
+        facts = {
+            "names": tuple(map(str, names)),
+            "n_samples": int(n_samples),
+            "mean": np.zeros(len(matrix)) if mean is None else np.asarray(mean, dtype=np.float64),
+            "scale": scale,
+            "correlation": correlation,
+            "is_complete": True,
+        }
+        self.__dict__.update(facts)  # the class is frozen; these stand where the cached properties would
+
+    @property
+    def values(self) -> Floats:
+        """Raise: there are no rows."""
+        raise InputError("the data is a covariance matrix and has no rows, which this needs; give the rows instead")
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows behind the covariance."""
+        return self.n_samples
+
+    def select(self, places: Sequence[int]) -> CovarianceTable:
+        """Return the table of some columns, by position, in this order."""
+        names = [self.names[j] for j in places]
+        return CovarianceTable(names, self.covariance[np.ix_(places, places)], self.n_samples, self.mean[list(places)])
+
+
+def checked_covariance(names: Sequence[str], covariance: ArrayLike) -> Floats:
+    """Return a covariance as an array, or say what is wrong with it."""
+    try:
+        matrix = np.array(covariance, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("expected a covariance of numbers; remove the cells that are not") from None
+    n = len(names)
+    if matrix.shape != (n, n):
+        raise InputError(
+            f"expected a covariance of shape ({n}, {n}), one row and one column for each of {quoted(names, 4)}, but "
+            f"got {matrix.shape}"
+        )
+    if not np.isfinite(matrix).all():
+        raise InputError("expected a covariance of finite numbers but got missing or infinite ones; fill them in")
+    variances = np.diag(matrix)
+    if (variances <= 0).any():
+        worst = int(np.argmin(variances))
+        raise InputError(
+            f"expected variances > 0 on the diagonal of the covariance but {names[worst]!r} has {variances[worst]:g}; "
+            f"correct it or leave the column out"
+        )
+    scale = np.sqrt(variances)
+    correlation = matrix / np.outer(scale, scale)
+    if np.abs(correlation - correlation.T).max() > LARGEST_ASYMMETRY:
+        a, b = divmod(int(np.argmax(np.abs(correlation - correlation.T))), n)
+        raise InputError(
+            f"expected a symmetric covariance but {names[a]!r}, {names[b]!r} has {matrix[a, b]:g} one way and "
+            f"{matrix[b, a]:g} the other"
+        )
+    least = float(np.linalg.eigvalsh((correlation + correlation.T) / 2)[0])
+    if least < LEAST_EIGENVALUE:
+        raise InputError(
+            f"expected a positive definite covariance but its correlations have the eigenvalue {least:.2g}; if it was "
+            f"taken pair by pair from rows with missing cells, give the rows with missing='em' instead"
+        )
+    return (matrix + matrix.T) / 2

@@ -1,0 +1,139 @@
+r"""Mean and covariance of rows with missing cells, by expectation-maximisation.
+
+Cells are taken to be missing at random: whether a cell is missing may depend on the cells that are there, not on its
+own value. Then the likelihood of what was observed is a product over rows of Gaussian densities of the observed part,
+and EM climbs it. With o and m the observed and missing columns of a row and :math:`B = \Sigma_{mo} \Sigma_{oo}^{-1}`
+
+* E: a missing part has the mean :math:`\mu_m + B (x_o - \mu_o)` and the covariance
+  :math:`\Sigma_{mm} - B \Sigma_{om}`;
+* M: the new mean and covariance are those of the completed rows, the covariances of the missing parts added.
+
+Rows with the same missing columns enter through their number, mean and scatter alone.
+
+References
+----------
+Dempster, Laird, Rubin (1977). Maximum likelihood from incomplete data via the EM algorithm. JRSS B 39.
+Little, Rubin (2002). Statistical analysis with missing data, section 11.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.errors import InputError, quoted
+
+__all__ = ["Moments", "em_moments", "rows_that_count"]
+
+Floats = NDArray[np.float64]
+
+MOST_ROUNDS = 3000
+TOLERANCE = 1e-9  # of standardised means and covariances, between two rounds
+JITTER = 1e-10  # on standardised observed covariances, so that copies have an inverse
+
+
+class Moments(NamedTuple):
+    """Means and covariances (dividing by the number of rows), and the rounds that EM took."""
+
+    mean: Floats
+    covariance: Floats
+    rounds: int
+
+
+class _Pattern(NamedTuple):
+    """Rows that have the same cells: what is there, what is not, how many they are, their mean and scatter."""
+
+    seen: NDArray[np.intp]
+    hidden: NDArray[np.intp]
+    rows: int
+    mean: Floats
+    scatter: Floats
+
+
+def em_moments(values: Floats, names: Sequence[str]) -> Moments:
+    """Return the maximum-likelihood mean and covariance of Gaussian rows with missing cells.
+
+    Parameters
+    ----------
+    values : array of shape (N, n)
+        The rows, NaN where a cell is missing. Rows without any cell tell nothing and are left out.
+    names : sequence of str
+        The columns, for messages.
+    """
+    there = ~np.isnan(values)
+    if not there.any(axis=0).all():
+        empty = [names[int(j)] for j in np.flatnonzero(~there.any(axis=0))]
+        raise InputError(f"column {quoted(empty)} has no value at all; leave it out with exclude=")
+    values, there = values[there.any(axis=1)], there[there.any(axis=1)]
+    centre = np.nanmean(values, axis=0)
+    scale = np.sqrt(np.nanmean((values - centre) ** 2, axis=0))
+    scale = np.where(scale > 0, scale, 1.0)
+    patterns = _patterns((values - centre) / scale, there)
+    mean, covariance = np.zeros(len(centre)), np.eye(len(centre))
+    for rounds in range(1, MOST_ROUNDS + 1):
+        new_mean, new_covariance = _round(patterns, mean, covariance)
+        change = max(np.abs(new_mean - mean).max(), np.abs(new_covariance - covariance).max())
+        mean, covariance = new_mean, new_covariance
+        if change < TOLERANCE:
+            return Moments(centre + scale * mean, covariance * np.outer(scale, scale), rounds)
+    raise InputError(_not_converged(there, names, change))
+
+
+def _patterns(standard: Floats, there: NDArray[np.bool_]) -> list[_Pattern]:
+    kinds, member = np.unique(there, axis=0, return_inverse=True)
+    found = []
+    for k, kind in enumerate(kinds):
+        seen = np.flatnonzero(kind)
+        rows = standard[member.ravel() == k][:, seen]
+        mean = rows.mean(axis=0)
+        found.append(_Pattern(seen, np.flatnonzero(~kind), len(rows), mean, (rows - mean).T @ (rows - mean)))
+    return found
+
+
+def _round(patterns: list[_Pattern], mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+    """Return the mean and covariance after one E and one M step."""
+    n = len(mean)
+    shift, total, count = np.zeros(n), np.zeros((n, n)), 0
+    for seen, hidden, rows, own, scatter in patterns:
+        away = own - mean[seen]
+        second = scatter + rows * np.outer(away, away)
+        filled = np.zeros((n, len(seen)))
+        filled[seen, np.arange(len(seen))] = 1.0
+        if len(hidden):
+            observed = covariance[np.ix_(seen, seen)] + JITTER * np.eye(len(seen))
+            filled[hidden] = np.linalg.solve(observed, covariance[np.ix_(seen, hidden)]).T
+            left = covariance[np.ix_(hidden, hidden)] - filled[hidden] @ covariance[np.ix_(seen, hidden)]
+            total[np.ix_(hidden, hidden)] += rows * left
+        shift += rows * (filled @ away)
+        total += filled @ second @ filled.T
+        count += rows
+    shift /= count
+    covariance = total / count - np.outer(shift, shift)
+    return mean + shift, (covariance + covariance.T) / 2
+
+
+def _not_converged(there: NDArray[np.bool_], names: Sequence[str], change: float) -> str:
+    together = there.astype(np.int64).T @ there.astype(np.int64)
+    a, b = divmod(int(np.argmin(together)), len(together))
+    return (
+        f"EM did not converge in {MOST_ROUNDS} rounds (the last change was {change:.1e}, expected less than "
+        f"{TOLERANCE:.0e}); too few rows have {names[a]!r} and {names[b]!r} together "
+        f"({together[a, b]} of {len(there)}): leave one of them out with exclude="
+    )
+
+
+def rows_that_count(there: NDArray[np.bool_]) -> int:
+    """Return how many rows a score may count on: the mean, over pairs of columns, of the rows that have both.
+
+    What data say about an edge comes from rows with both ends, so that the rows of the whole table would be too many
+    and the complete rows too few.
+    """
+    seen = there.astype(np.float64)
+    together = seen.T @ seen
+    n = len(together)
+    if n < 2:
+        return int(together[0, 0])
+    return round(float((together.sum() - np.trace(together)) / (n * (n - 1))))

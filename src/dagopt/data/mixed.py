@@ -1,0 +1,162 @@
+r"""`MixedTable`: continuous and discrete columns together, and their embedding in a Gaussian.
+
+A discrete column of k levels is embedded as the k - 1 indicators of all levels but one, a continuous column as
+itself: the
+*degenerate Gaussian* of Andrews, Ramsey and Cooper (2019). A column then is a group of embedded columns, and a set of
+columns the union of their groups. Which level is left out does not matter, as the others tell it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.data.columns import Column
+from dagopt.data.continuous import Floats
+from dagopt.data.em import em_moments, rows_that_count
+from dagopt.errors import InputError, quoted
+
+__all__ = ["INDICATOR_NOISE", "Embedding", "MixedTable"]
+
+INDICATOR_NOISE = 1e-8
+"""Variance, relative to its own, that every indicator gets in addition: levels that others determine keep a log det."""
+
+FEWEST_ROWS = 3
+
+
+class Embedding(NamedTuple):
+    """The covariance of the embedded columns, each group whitened.
+
+    Attributes
+    ----------
+    matrix : array
+        With the identity within each group (plus ``INDICATOR_NOISE`` where the column is discrete).
+    log_scale : array of shape (n,)
+        The log-determinant of each group's covariance, which whitening divided out.
+    starts : int array of shape (n + 1,)
+        Column j has the embedded columns ``starts[j]`` to ``starts[j + 1]``, exclusive.
+    """
+
+    matrix: Floats
+    log_scale: Floats
+    starts: NDArray[np.int64]
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """The number of embedded columns of each column."""
+        return np.diff(self.starts)
+
+
+@dataclass(frozen=True, eq=False)
+class MixedTable:
+    """A table with continuous and discrete columns.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        The columns, of one length. Where cells are missing, the moments of the embedding are found by EM.
+    """
+
+    columns: tuple[Column, ...]
+
+    kind = "mixed"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, whole or not."""
+        return len(self.columns[0].values)
+
+    @property
+    def levels(self) -> tuple[tuple[str, ...], ...]:
+        """The levels of each column; none for a continuous one."""
+        return tuple(column.levels for column in self.columns)
+
+    @cached_property
+    def discrete(self) -> NDArray[np.bool_]:
+        """True for the discrete columns."""
+        return np.array([column.kind == "discrete" for column in self.columns])
+
+    @cached_property
+    def missing(self) -> NDArray[np.bool_]:
+        """True where a cell is missing, of shape (rows, n)."""
+        return np.column_stack([column.missing for column in self.columns])
+
+    @cached_property
+    def is_complete(self) -> bool:
+        """Whether no cell is missing."""
+        return not self.missing.any()
+
+    @cached_property
+    def n_samples(self) -> int:
+        """Number of rows N; with missing cells, the rows that count (see ``rows_that_count``)."""
+        return self.n_rows if self.is_complete else rows_that_count(~self.missing)
+
+    @cached_property
+    def embedding(self) -> Embedding:
+        """The covariance of the embedded columns."""
+        parts = [embedded(column) for column in self.columns]
+        starts = np.concatenate([[0], np.cumsum([part.shape[1] for part in parts])]).astype(np.int64)
+        values = np.concatenate(parts, axis=1)
+        self._check_constants(values, starts)
+        if self.is_complete:
+            centred = values - values.mean(axis=0)
+            centred /= np.where((scale := centred.std(axis=0)) > 0, scale, 1.0)
+            covariance, own = centred.T @ centred / self.n_rows, scale
+        else:
+            spelled = [self.names[j] for j in np.repeat(np.arange(len(parts)), np.diff(starts))]
+            covariance = em_moments(values, spelled).covariance
+            own = np.sqrt(np.diag(covariance))
+            covariance = covariance / np.outer(own, own)
+        return _whitened(covariance, own, starts, self.discrete)
+
+    def _check_constants(self, values: Floats, starts: NDArray[np.int64]) -> None:
+        spread = np.nanmax(values, axis=0) - np.nanmin(values, axis=0)
+        constant = [self.names[j] for j in range(len(self.columns)) if (spread[starts[j] : starts[j + 1]] == 0).any()]
+        if constant:
+            raise InputError(f"column {quoted(constant)} is constant and has no variance; leave it out with exclude=")
+
+    def take(self, rows: NDArray[np.int64]) -> MixedTable:
+        """Return the table of some rows, by position and perhaps repeated, with all levels."""
+        return MixedTable(tuple(Column(c.name, c.kind, c.values[rows], c.levels, c.numbers) for c in self.columns))
+
+    def select(self, places: Sequence[int]) -> MixedTable:
+        """Return the table of some columns, by position, in this order."""
+        return MixedTable(tuple(self.columns[j] for j in places))
+
+
+def embedded(column: Column) -> Floats:
+    """Return a column as numbers: itself, or the indicators of all levels but the first; NaN where missing."""
+    if column.kind == "continuous":
+        return np.asarray(column.values, dtype=np.float64)[:, None]
+    occurring = np.unique(column.values[column.values >= 0])
+    indicators = (column.values[:, None] == occurring[None, 1:]).astype(np.float64)
+    indicators[column.missing] = np.nan
+    return np.asarray(indicators)
+
+
+def _whitened(covariance: Floats, own: Floats, starts: NDArray[np.int64], discrete: NDArray[np.bool_]) -> Embedding:
+    """Return the embedding with the identity within each group; ``own`` are the scales divided out before."""
+    matrix = np.array(covariance)
+    log_scale = np.zeros(len(starts) - 1)
+    for j, (first, last) in enumerate(pairwise(starts)):
+        if first == last:
+            continue
+        group = slice(first, last)
+        factor = np.linalg.cholesky(covariance[group, group])
+        inverse = np.linalg.inv(factor)
+        matrix[group, :] = inverse @ matrix[group, :]
+        matrix[:, group] = matrix[:, group] @ inverse.T
+        log_scale[j] = 2 * (np.log(np.diag(factor)).sum() + np.log(own[group]).sum())
+        matrix[group, group] = np.eye(last - first) * (1 + (INDICATOR_NOISE if discrete[j] else 0.0))
+    return Embedding(np.ascontiguousarray((matrix + matrix.T) / 2), log_scale, starts)

@@ -1,0 +1,235 @@
+"""`MixedNetwork`: a DAG over continuous and discrete variables, with main effects of all parents.
+
+A continuous variable is a linear function of its parents plus Gaussian noise; a discrete one has log odds that are
+linear in its parents. A discrete parent enters by the indicators of its levels but the first, so that edges go from
+either kind to either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import networkx
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dagopt.errors import InputError, quoted
+from dagopt.networks.checks import (
+    Parents,
+    RandomState,
+    adjacency_of,
+    as_generator,
+    checked_count,
+    checked_given,
+    checked_names,
+    graph_of,
+    named_columns,
+    topological_order,
+)
+from dagopt.networks.logit import log_probabilities
+
+__all__ = ["MixedNetwork", "design_matrix", "terms_of"]
+
+Floats = NDArray[np.float64]
+Columns = Mapping[int, NDArray[Any]]
+
+GRID = np.linspace(-6, 6, 121)  # standard deviations at which a continuous value is tried, given its children
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MixedNetwork:
+    """A DAG over continuous and discrete variables.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Node names, in column order.
+    levels : sequence of sequences of str
+        The levels of each discrete variable; none for a continuous one.
+    parents : sequence of sequences of int
+        The parents of each node, by position, in order.
+    coefficients : sequence of arrays
+        Of shape (rows, 1 + embedded parents), the intercept first: one row for a continuous variable, one for each
+        level but the first for a discrete one.
+    variances : array of shape (n,)
+        The variance of the noise of each continuous variable; NaN for the others.
+    """
+
+    names: tuple[str, ...]
+    levels: tuple[tuple[str, ...], ...]
+    parents: Parents
+    coefficients: tuple[Floats, ...]
+    variances: Floats
+
+    def __post_init__(self) -> None:
+        names = checked_names(self.names)
+        topological_order(names, self.parents)
+        for j, name in enumerate(names):
+            if len(self.levels[j]) == 1:
+                raise InputError(f"expected at least two levels of {name!r} but got {quoted(self.levels[j])}")
+            width = 1 + sum(self.embedded_size(i) for i in self.parents[j])
+            shape = (max(len(self.levels[j]) - 1, 1), width)
+            if self.coefficients[j].shape != shape:
+                raise InputError(
+                    f"expected coefficients of {name!r} of shape {shape}, got {self.coefficients[j].shape}"
+                )
+            if not self.levels[j] and not self.variances[j] > 0:
+                raise InputError(f"expected a variance > 0 for {name!r}, got {self.variances[j]}")
+
+    def __repr__(self) -> str:
+        edges = sum(map(len, self.parents))
+        return f"MixedNetwork({len(self.names)} nodes, {edges} edges, {self.n_parameters} parameters)"
+
+    def embedded_size(self, node: int) -> int:
+        """Return how many numbers stand for a variable as a parent."""
+        return max(len(self.levels[node]) - 1, 1)
+
+    @property
+    def adjacency(self) -> NDArray[np.int64]:
+        """Array with ``[i, j] = 1`` where i -> j."""
+        return adjacency_of(self.parents)
+
+    @property
+    def dag(self) -> networkx.DiGraph:
+        """The structure, as a new graph; nodes have a ``kind``."""
+        graph = graph_of(self.names, self.adjacency)
+        for j, name in enumerate(self.names):
+            graph.nodes[name]["kind"] = "discrete" if self.levels[j] else "continuous"
+        return graph
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of coefficients, intercepts and variances."""
+        return sum(own.size for own in self.coefficients) + sum(not own for own in self.levels)
+
+    def sample(self, n_samples: int, random_state: RandomState = None) -> pd.DataFrame:
+        """Draw rows by forward sampling: floats, and categories with the levels as text."""
+        n_samples = checked_count("n_samples", n_samples)
+        rng = as_generator(random_state)
+        columns: dict[int, NDArray[Any]] = {}
+        for j in topological_order(self.names, self.parents):
+            effects = self._design(columns, j, n_samples) @ self.coefficients[j].T
+            if self.levels[j]:
+                p = np.exp(_log_softmax(effects))
+                columns[j] = (rng.random(n_samples)[:, None] > np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
+            else:
+                columns[j] = effects[:, 0] + rng.normal(0, np.sqrt(self.variances[j]), n_samples)
+        return self._frame(columns)
+
+    def _frame(self, columns: Columns) -> pd.DataFrame:
+        return pd.DataFrame(
+            {
+                name: pd.Categorical.from_codes(columns[j], categories=pd.Index(list(self.levels[j]), dtype=object))
+                if self.levels[j]
+                else columns[j]
+                for j, name in enumerate(self.names)
+            }
+        )
+
+    def log_likelihood(self, data: pd.DataFrame) -> float:
+        """Return the natural log of the density of all rows."""
+        return float(self.log_likelihoods(data).sum())
+
+    def log_likelihoods(self, data: pd.DataFrame) -> Floats:
+        """Return the natural log of the density of each row."""
+        columns = self._columns(data, range(len(self.names)))
+        return np.asarray(sum(self._node_logs(columns, j, len(data)) for j in range(len(self.names))))
+
+    def _node_logs(self, columns: Columns, node: int, rows: int) -> Floats:
+        """Return the log of the density of a node given its parents, in each row."""
+        effects = self._design(columns, node, rows) @ self.coefficients[node].T
+        if self.levels[node]:
+            codes = np.asarray(columns[node], dtype=np.int64)
+            return np.asarray(_log_softmax(effects)[np.arange(rows), codes])
+        away = np.asarray(columns[node], dtype=np.float64) - effects[:, 0]
+        variance = self.variances[node]
+        return np.asarray(-0.5 * (np.log(2 * np.pi * variance) + away**2 / variance))
+
+    def predict(self, data: pd.DataFrame, column: str, given: str = "parents") -> pd.Series:
+        """Return the mean, or the most probable level, of a column in each row, given others.
+
+        Parameters
+        ----------
+        data : DataFrame
+            With the columns that the prediction needs; others are not looked at.
+        column : str
+            What to predict.
+        given : {"parents", "blanket"}
+            Predict from the parents alone, or from the Markov blanket (parents, children and their other parents),
+            which is as good as all other columns.
+        """
+        node, needed = checked_given(self.names, self.parents, column, given)
+        columns = dict(self._columns(data, needed))
+        rows = len(data)
+        effects = self._design(columns, node, rows) @ self.coefficients[node].T
+        children = [j for j, own in enumerate(self.parents) if node in own] if given == "blanket" else []
+        if self.levels[node]:
+            tried: list[NDArray[Any]] = [np.full(rows, k) for k in range(len(self.levels[node]))]
+        else:
+            deviation = np.sqrt(self.variances[node])
+            tried = [effects[:, 0] + deviation * step for step in (GRID if children else (0.0,))]
+        logs = np.empty((rows, len(tried)))
+        for k, values in enumerate(tried):
+            columns[node] = values
+            logs[:, k] = sum(self._node_logs(columns, j, rows) for j in [node, *children])
+        if self.levels[node]:
+            names = np.array(self.levels[node], dtype=object)
+            return pd.Series(names[np.argmax(logs, axis=1)], index=data.index, name=column)
+        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+        means = (weights * np.column_stack(tried)).sum(axis=1) / weights.sum(axis=1)
+        return pd.Series(means, index=data.index, name=column)
+
+    def _design(self, columns: Columns, node: int, rows: int) -> Floats:
+        own = self.parents[node]
+        return design_matrix([columns[i] for i in own], [len(self.levels[i]) for i in own], rows)
+
+    def _columns(self, data: pd.DataFrame, needed: Sequence[int]) -> Columns:
+        """Return numbers and codes of levels, by node."""
+        _, data = named_columns(data, [self.names[j] for j in needed])
+        found: dict[int, NDArray[Any]] = {}
+        for j in needed:
+            series = data[self.names[j]]
+            if not self.levels[j]:
+                found[j] = series.to_numpy(dtype=np.float64, na_value=np.nan)
+            else:
+                place = {level: k for k, level in enumerate(self.levels[j])}
+                codes = np.array([place.get(str(value), -1) for value in series], dtype=np.int64)
+                if (codes < 0).any():
+                    strange = sorted({str(value) for value in series[codes < 0]})
+                    raise InputError(
+                        f"expected one of {quoted(self.levels[j])} in column {self.names[j]!r} but got "
+                        f"{quoted(strange)}; recode the column"
+                    )
+                found[j] = codes
+            if not self.levels[j] and not np.isfinite(np.asarray(found[j], dtype=np.float64)).all():
+                raise InputError(
+                    f"expected finite numbers in column {self.names[j]!r}, got missing or infinite; drop such rows"
+                )
+        return found
+
+
+def design_matrix(columns: Sequence[NDArray[np.generic]], n_levels: Sequence[int], rows: int) -> Floats:
+    """Return the intercept and the embedded columns: numbers (0 levels), or indicators of all levels but the first."""
+    parts = [np.ones((rows, 1))]
+    for values, k in zip(columns, n_levels, strict=True):
+        if k:
+            parts.append((np.asarray(values)[:, None] == np.arange(1, k)).astype(np.float64))
+        else:
+            parts.append(np.asarray(values, dtype=np.float64)[:, None])
+    return np.concatenate(parts, axis=1)
+
+
+def terms_of(names: Sequence[str], levels: Sequence[Sequence[str]], parents: Sequence[int]) -> list[str]:
+    """Return the name of each column of a design: ``(intercept)``, ``age``, ``smoker=yes``."""
+    found = ["(intercept)"]
+    for i in parents:
+        found += [f"{names[i]}={level}" for level in levels[i][1:]] if levels[i] else [names[i]]
+    return found
+
+
+def _log_softmax(effects: Floats) -> Floats:
+    """Return log probabilities of all levels from the log odds against the first."""
+    return log_probabilities(effects, np.eye(effects.shape[1]))
