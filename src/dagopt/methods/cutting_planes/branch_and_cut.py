@@ -44,6 +44,7 @@ CLUSTERS_A_ROUND = 30
 LOCAL_CUTS_A_ROUND, MOST_LOCAL_CUTS = 20, 160  # where the root stalls it looks for more, and so in larger subsets
 IDLE_ROUNDS = 4  # a row with multiplier 0 for so many rounds is dropped
 ROUNDS_BACK = 3  # a node is left when the last rounds closed less than a share of what was open
+NODES_A_ROUND = 8  # a round of cuts moves few nodes, so one round back for so many nodes
 SHARE_AT_ROOT, SHARE_BELOW = 0.02, 0.15
 INTEGER_TOLERANCE = 1e-6
 
@@ -147,6 +148,7 @@ class BranchAndCut:
         self._given = rows
         self._clusters = FractionalSeparator(CLUSTERS_A_ROUND)
         self._n_cuts = self._n_nodes = 0
+        self._back = max(ROUNDS_BACK, families.n_nodes // NODES_A_ROUND)
         self._open: list[_Node] = []
         self._ceiling = families.ceiling()
 
@@ -215,8 +217,8 @@ class BranchAndCut:
             slack = TOLERANCE * max(abs(self._score), 1.0)
             node.alive &= point.bound + point.excess >= self._score - slack
             before.append(bound)
-            stalled = len(before) > ROUNDS_BACK and before[-1 - ROUNDS_BACK] - bound < share * (
-                before[-1 - ROUNDS_BACK] - self._score
+            stalled = len(before) > self._back and before[-1 - self._back] - bound < share * (
+                before[-1 - self._back] - self._score
             )
             if stalled and self._n_nodes == 0 and self._separator.wanted < MOST_LOCAL_CUTS:
                 self._separator.wanted *= 2  # larger subsets before branching
