@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test lint hunt bench paper notebooks clean
+.PHONY: help demo test lint hunt bench paper docs notebooks clean
 
 help:
 	@echo "make demo    install dagopt into .venv, learn a network from bundled data, write demo/report.html"
@@ -13,6 +13,7 @@ help:
 	@echo "make hunt    look for false claims and tracebacks in random instances and broken files (SECONDS=60 SEED=0)"
 	@echo "make bench   time the kernels and the solvers, as ratios in one run"
 	@echo "make paper   run a small part of the paper's table 1 and show it beside the paper's figures"
+	@echo "make docs    build the site into site/ (start at site/index.html); every link and formula is checked"
 	@echo "make notebooks   run the notebooks in docs/notebooks again and store their outputs"
 	@echo "make clean   remove .venv and everything made by the other targets"
 
@@ -67,13 +68,17 @@ paper: $(VENV)/user
 	@$(BIN)/python -m experiments show table1
 
 $(VENV)/docs: pyproject.toml | $(VENV)/made
-	@echo "installing dagopt with what runs the notebooks ..."
+	@echo "installing dagopt with what builds the site and runs the notebooks ..."
 	@$(PIP) --editable '.[docs]'
 	@touch $@ $(VENV)/user
+
+docs: $(VENV)/docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "wrote site/index.html"
 
 notebooks: $(VENV)/docs
 	@$(BIN)/python docs/notebooks/execute.py
 
 clean:
-	@rm -rf $(VENV) demo build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) demo build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

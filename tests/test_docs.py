@@ -5,6 +5,7 @@ import inspect
 import re
 import shlex
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,8 @@ from dagopt.scores import SCORES
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "src" / "dagopt"
-PAGES = {page.name: page.read_text(encoding="utf-8") for page in sorted(DOCS.glob("*.md"))}
+PAGES = {page.relative_to(DOCS).as_posix(): page.read_text(encoding="utf-8") for page in sorted(DOCS.rglob("*.md"))}
+FRONT = {"../README.md": (ROOT / "README.md").read_text(encoding="utf-8")}
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
@@ -31,12 +33,12 @@ BAD_INPUT = 2
 
 def blocks(page: str) -> list[tuple[str, str]]:
     """Return (language, text) of the fenced blocks of a page."""
-    return BLOCK.findall(PAGES[page])
+    return BLOCK.findall((PAGES | FRONT)[page])
 
 
 def prose(page: str) -> str:
     """Return a page without its fenced blocks."""
-    return BLOCK.sub("", PAGES[page])
+    return BLOCK.sub("", (PAGES | FRONT)[page])
 
 
 def anchors(text: str) -> set[str]:
@@ -70,10 +72,11 @@ def lacking(page: str, names) -> list[str]:
     return sorted(name for name in names if name not in spelled)
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", PAGES | FRONT)
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
     """Python blocks run in order in one namespace; each ``dagopt`` line of a shell block finds good input."""
     monkeypatch.chdir(tmp_path)
+    dagopt.datasets.load("asia", n_samples=200, random_state=0).data.to_csv("data.csv", index=False)  # "your" table
     namespace = {"__name__": "page"}
     for language, text in blocks(page):
         if language == "python":
@@ -81,22 +84,47 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
         elif language == "sh":
             for line in text.splitlines():
                 if line.startswith("dagopt "):
-                    assert cli.run(shlex.split(line)[1:]) != BAD_INPUT, (line, capsys.readouterr().err)
+                    assert cli.run(shlex.split(line, comments=True)[1:]) != BAD_INPUT, (line, capsys.readouterr().err)
         elif language == "toml":
             dagopt.Constraints(**tomllib.loads(text))
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", PAGES | FRONT)
 def test_every_link_leads_somewhere(page):
     """Relative links name a file that exists, and a heading in it."""
     for target in LINK.findall(prose(page)):
         if target.startswith(("http:", "https:", "mailto:")):
             continue
         path, _, anchor = target.partition("#")
-        file = (DOCS / path).resolve() if path else DOCS / page
+        file = (DOCS / page).parent / path if path else DOCS / page
         assert file.exists(), f"{page}: {target}"
         if anchor:
             assert anchor in anchors(file.read_text(encoding="utf-8")), f"{page}: {target}"
+
+
+def test_every_page_can_be_reached():
+    """The navigation of the site names every page, and only pages that exist or are made from the repository."""
+    named = set(re.findall(r"^ +- [^:]+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    made = {"changelog.md", "contributing.md", "security.md"}
+    made |= {f"notebooks/{book.stem}.md" for book in (DOCS / "notebooks").glob("*.ipynb")}
+    assert set(PAGES) - named == set()
+    assert named - set(PAGES) == made
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_lists_begin_after_an_empty_line(page):
+    """GitHub shows a list right after a paragraph as a list, the site does not."""
+    lines = prose(page).splitlines()
+    for above, line in pairwise(lines):
+        if re.match(r"(- |\d+\. )", line):
+            assert not above.strip() or re.match(r"(- |\d+\. |  )", above), line
+
+
+def test_the_reference_has_every_public_name():
+    """Each name of ``dagopt.__all__`` is taken from its docstring on a page of the reference."""
+    named = {name for page in PAGES for name in re.findall(r"^::: dagopt\.(\w+)", PAGES[page], re.MULTILINE)}
+    modules = {name for name in dagopt.__all__ if inspect.ismodule(getattr(dagopt, name))}
+    assert set(dagopt.__all__) - modules <= named
 
 
 def test_every_public_name_is_in_the_index():
