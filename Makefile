@@ -74,7 +74,7 @@ $(VENV)/docs: pyproject.toml | $(VENV)/made
 
 docs: $(VENV)/docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
-	@echo "wrote site/index.html"
+	@echo "wrote site/index.html; to search in it: $(PYTHON) -m http.server --directory site"
 
 notebooks: $(VENV)/docs
 	@$(BIN)/python docs/notebooks/execute.py

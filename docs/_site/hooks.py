@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from latex2mathml.converter import convert
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[2]
 # Files of the repository that are pages of the site too.
 BORROWED = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
+# Names of functions, after which a formula has a little room.
+FUNCTION = re.compile(r"(<mi>(?:log|exp|det|min|max|Pr)</mi>)(?=<m(?:i|n|row|frac|style|over|sub|sup|subsup)\b)")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 LINK = re.compile(r"(\]\()([^)\s]+?)(#[^)\s]*)?(\))")
 
@@ -53,9 +56,18 @@ def on_page_content(html: str, **_: Any) -> str:
     """Replace every formula by MathML."""
 
     def mathml(found: re.Match[str]) -> str:
-        return convert(unescape(found[3]).strip(), display="block" if found[2] == "[" else "inline")
+        made = convert(unescape(found[3]).strip(), display="block" if found[2] == "[" else "inline")
+        return FUNCTION.sub(r'\1<mspace width="0.17em"/>', made)
 
     return FORMULA.sub(mathml, html)
+
+
+def on_post_build(*, config: Any) -> None:
+    """Make sure that no page loads anything from elsewhere."""
+    loads = re.compile(r"""<(?:script|img|iframe|link (?!rel="canonical"))[^>]*(?:src|href)=["']?(?:https?:)?//""")
+    for page in Path(config.site_dir).rglob("*.html"):
+        if found := loads.search(page.read_text(encoding="utf-8")):
+            raise PluginError(f"{page.name} loads something from elsewhere: {found[0]}")
 
 
 def _notebook(book: dict[str, Any]) -> str:
