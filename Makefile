@@ -4,13 +4,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test lint hunt bench paper docs notebooks clean
+.PHONY: help demo test lint hunt matrix bench paper docs notebooks clean
 
 help:
 	@echo "make demo    install dagopt into .venv, learn a network from bundled data, write demo/report.html"
 	@echo "make test    install the test tools and run the whole suite"
 	@echo "make lint    check style (ruff) and types (mypy)"
 	@echo "make hunt    look for false claims and tracebacks in random instances and broken files (SECONDS=60 SEED=0)"
+	@echo "make matrix  the core of the suite on every Python at hand, with the oldest and the newest numpy"
 	@echo "make bench   time the kernels and the solvers, as ratios in one run"
 	@echo "make paper   run a small part of the paper's table 1 and show it beside the paper's figures"
 	@echo "make docs    build the site into site/ (start at site/index.html); every link and formula is checked"
@@ -54,6 +55,9 @@ SECONDS ?= 60
 SEED    ?= 0
 hunt: $(VENV)/test
 	@$(BIN)/python -m hunt --seconds $(SECONDS) --seed $(SEED) --state hunt.json
+
+matrix:
+	@$(PYTHON) -m hunt.matrix
 
 $(VENV)/bench: pyproject.toml | $(VENV)/test
 	@echo "installing the packages that are compared with ..."
