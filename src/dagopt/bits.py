@@ -5,16 +5,18 @@ Many sets at once are rows of 64-bit words: node ``i`` is bit ``i % 64`` of word
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
     "Marks",
+    "bit_counts",
     "from_bitsets",
     "from_words",
     "listed_members",
+    "mask_of",
     "members",
     "to_bitsets",
     "to_words",
@@ -56,6 +58,19 @@ def members(bitset: int) -> Iterator[int]:
         lowest = bitset & -bitset
         yield lowest.bit_length() - 1
         bitset ^= lowest
+
+
+def mask_of(nodes: Iterable[int]) -> int:
+    """Return the set of these nodes as an integer."""
+    mask = 0
+    for j in nodes:
+        mask |= 1 << int(j)
+    return mask
+
+
+def bit_counts(size: int) -> NDArray[np.int64]:
+    """Return the number of ones of 0, 1, ..., 2^size - 1."""
+    return np.bitwise_count(np.arange(1 << size)).astype(np.int64)
 
 
 def n_words(n_nodes: int) -> int:

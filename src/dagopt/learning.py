@@ -24,7 +24,7 @@ from dagopt.methods.start import start_dag, with_start
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
 from dagopt.result import Result
-from dagopt.scores.build import Convention, make_score
+from dagopt.scores.build import Convention, ScoreLike, make_score
 
 __all__ = ["check_options", "learn", "pose"]
 
@@ -35,7 +35,7 @@ def learn(
     data: object,
     method: str = "auto",
     *,
-    score: str | float = "bic",
+    score: ScoreLike = "bic",
     convention: Convention = "paper",
     equivalent_sample_size: float = 1.0,
     constraints: Constraints | Mapping[str, Any] | None = None,
@@ -54,8 +54,9 @@ def learn(
         its parent sets as answer.
     method : str
         One of ``METHODS``, or ``"auto"``.
-    score : str or float
-        ``"bic"``, ``"aic"``, ``"bdeu"``, ``"bge"``, ``"loglik"``, or the penalty Λ of one parameter.
+    score : str, float, Score or callable
+        ``"bic"``, ``"aic"``, ``"bdeu"``, ``"bge"``, ``"loglik"``, the penalty Λ of one parameter, or a score of your
+        own, see ``make_score``: a sub-class of ``Score``, or a function of a column's name and its parents' names.
     convention : {"paper", "bnlearn"}
         How a penalised Gaussian likelihood counts parameters.
     equivalent_sample_size : float
@@ -123,7 +124,7 @@ def pose(
     data: object,
     method: str = "auto",
     *,
-    score: str | float = "bic",
+    score: ScoreLike = "bic",
     convention: Convention = "paper",
     equivalent_sample_size: float = 1.0,
     constraints: Constraints | Mapping[str, Any] | None = None,

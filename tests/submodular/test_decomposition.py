@@ -106,6 +106,8 @@ def test_remembered_chains_are_the_same(table):
 class CountedScore:
     """A score that counts how often a chain is asked for."""
 
+    logdets = None
+
     def __init__(self, score):
         self.score, self.calls = score, 0
 

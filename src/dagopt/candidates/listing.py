@@ -32,8 +32,7 @@ from dagopt.candidates.keys import set_keys
 from dagopt.candidates.pool import Pool
 from dagopt.errors import InputError
 from dagopt.knowledge import Knowledge
-from dagopt.scores.base import Floats, Ints, Score
-from dagopt.scores.multinomial import CountingScore
+from dagopt.scores.base import BulkJoints, Floats, Ints, Score
 from dagopt.workers import Stopped, Workers, spans
 
 __all__ = ["Candidates", "candidate_pool", "count_sets"]
@@ -95,7 +94,7 @@ class Candidates:
     def __init__(self, score: Score, knowledge: Knowledge, slack: float = 0.0) -> None:
         self._score = score
         self._growths = [_Growth(score, knowledge, node, slack) for node in range(score.n_nodes)]
-        self._joints = _Joints(score) if isinstance(score, CountingScore) else None
+        self._joints = None if score.bulk_joints is None else _Joints(score.bulk_joints)
         self._total = count_sets(knowledge)
         self.n_scored = 0
 
@@ -149,7 +148,7 @@ class Candidates:
 class _Joints:
     """Joints of sets of columns, each computed once."""
 
-    def __init__(self, score: CountingScore) -> None:
+    def __init__(self, score: BulkJoints) -> None:
         self.score = score
         self._keys = set_keys(score.n_nodes)
         self.most = self._keys.most

@@ -24,7 +24,8 @@ from dagopt.methods.registry import METHODS, method_name
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, make_progress
 from dagopt.result import Result
-from dagopt.scores.build import Convention, make_score
+from dagopt.scores.build import Convention, ScoreLike, make_score
+from dagopt.scores.custom import is_made_from_table
 
 __all__ = ["bootstrap"]
 
@@ -38,7 +39,7 @@ def bootstrap(
     n: int = 100,
     *,
     method: str = "auto",
-    score: str | float = "bic",
+    score: ScoreLike = "bic",
     convention: Convention = "paper",
     equivalent_sample_size: float = 1.0,
     constraints: Constraints | None = None,
@@ -97,6 +98,11 @@ def bootstrap(
     random_state = checked_whole("random_state", random_state, 0)
     n_jobs = -1 if n_jobs in (None, -1) else checked_whole("n_jobs", n_jobs, 1)
     method = method_name(method)
+    if not is_made_from_table(score):
+        raise InputError(
+            f"score= must be made from the rows drawn, but {score!r} belongs to fixed ones; give a sub-class of Score, "
+            f"or a function of the table that returns one"
+        )
     reading = {key: options.pop(key) for key in DATA_OPTIONS if key in options}
     scoring: dict[str, Any] = {
         "score": score,

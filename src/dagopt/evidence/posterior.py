@@ -25,7 +25,7 @@ from dagopt.methods.exact.edge_posterior import MOST_NODES, PRIORS, OrderSums, c
 from dagopt.methods.exact.solve import memory_in_bytes
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
-from dagopt.scores.build import Convention, make_score
+from dagopt.scores.build import Convention, ScoreLike, make_score
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["EdgePosterior", "edge_posterior"]
@@ -156,7 +156,7 @@ _PLAIN_STATUS = {
 
 def edge_posterior(
     data: object,
-    score: str | float | None = None,
+    score: ScoreLike | None = None,
     *,
     prior: str = "fair",
     convention: Convention = "paper",

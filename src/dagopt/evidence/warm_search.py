@@ -18,7 +18,6 @@ from dagopt.methods.orders.solve import solve_order
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.result import Result
-from dagopt.scores.multinomial import CountingScore
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["likely_parents", "quick_method", "solve_warm"]
@@ -36,7 +35,7 @@ def quick_method(problem: Problem, n_bytes: int, seconds: float) -> str:
     estimate = estimate_exact(problem, n_bytes, cores=1)
     if estimate.fits and estimate.seconds <= seconds:
         return "exact"
-    return "tabu" if isinstance(problem.score, CountingScore) and problem.n_nodes > MOST_MASK_NODES else "order"
+    return "tabu" if problem.score.counts is not None and problem.n_nodes > MOST_MASK_NODES else "order"
 
 
 def solve_warm(
@@ -70,7 +69,7 @@ def solve_warm(
         Of order search: ``restarts``, ``kicks``, ``candidates``.
     """
     silent: dict[str, Any] = {"deadline": deadline, "progress": NoProgress()}
-    if isinstance(problem.score, CountingScore) and problem.n_nodes > MOST_MASK_NODES:
+    if problem.score.counts is not None and problem.n_nodes > MOST_MASK_NODES:
         return solve_tabu(problem, **silent, start=start, random_state=random_state)
     known = problem.knowledge
     begin = start_dag(problem, start)
@@ -87,7 +86,7 @@ def likely_parents(problem: Problem, deadline: Deadline, n_jobs: int | None = No
     On discrete data column j is a likely parent of i if it is in some parent set of up to two columns, or as many as
     are required, that scores better than all its subsets.
     """
-    if not isinstance(problem.score, CountingScore) or problem.n_nodes > MOST_MASK_NODES:
+    if problem.score.counts is None or problem.n_nodes > MOST_MASK_NODES:
         return None
     known = problem.knowledge
     sizes = np.maximum(known.must.sum(axis=0), SMALL_SETS)

@@ -4,7 +4,8 @@ The rule, in this order:
 
 1. exact, if its estimate fits the memory and ``PATIENCE`` seconds (or the time limit, if that is shorter);
 2. cg-dca, within the time limit or else ``PATIENCE`` seconds;
-3. order search alone, within the same time, where DCA does not know the score: continuous data with BGe.
+3. order search alone, within the same time, where neither DCA nor a list of discrete parent sets serves the score:
+   BGe, and scores of your own.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from dagopt.methods.orders.solve import solve_order
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
-from dagopt.scores.gaussian import GaussianScore, LogDetScore
 from dagopt.workers import Workers
 
 __all__ = ["PATIENCE", "choose", "solve_auto"]
@@ -90,6 +90,6 @@ def choose(problem: Problem, estimate: Estimate, seconds: float) -> tuple[str, s
     if estimate.fits and SAFETY * estimate.seconds <= patience:
         return "exact", f"the proven optimum takes {estimate}"
     lack = f"the proven optimum would take {estimate}, more than {'the time' if estimate.fits else 'the memory'} allows"
-    if isinstance(problem.score, LogDetScore) and not isinstance(problem.score, GaussianScore):
+    if problem.score.likelihood is None and problem.score.bulk_joints is None:
         return "order", lack
     return "cg-dca", lack

@@ -19,10 +19,8 @@ from dagopt.data.table import ContinuousTable, DiscreteTable
 from dagopt.methods.answer import scope_of
 from dagopt.problem import Problem
 from dagopt.result import Result
-from dagopt.scores.base import Score
-from dagopt.scores.bdeu import BDeuScore
-from dagopt.scores.bge import BGeScore
 from dagopt.scores.gaussian import GaussianScore
+from dagopt.scores.joint import JointScore
 from dagopt.scores.multinomial import MultinomialScore
 
 __all__ = ["likelihood_bound", "with_likelihood_bound"]
@@ -53,7 +51,8 @@ def likelihood_bound(problem: Problem) -> float | None:
         of the likelihood with all allowed parents is smaller than L(V).
     """
     found = _likelihood(problem)
-    if found is None:
+    penalised = problem.score.joints
+    if found is None or penalised is None:
         return None
     likelihood, rounding = found
     n = problem.n_nodes
@@ -62,21 +61,21 @@ def likelihood_bound(problem: Problem) -> float | None:
     saturated = float(joints[-1] - joints[0])
     may = [np.flatnonzero(problem.knowledge.may[:, i]) for i in range(n)]
     apart = float(likelihood.local_many(order, may).sum())
-    least = sum(problem.score.penalty(i, np.flatnonzero(problem.knowledge.must[:, i])) for i in range(n))
+    least = sum(penalised.penalty(i, np.flatnonzero(problem.knowledge.must[:, i])) for i in range(n))
     bound = min(saturated, apart) - least
     slack = rounding + ROUNDING * n * (abs(saturated) + abs(least))
     return float(bound + slack) if np.isfinite(bound) else None
 
 
-def _likelihood(problem: Problem) -> tuple[Score, float] | None:
+def _likelihood(problem: Problem) -> tuple[JointScore, float] | None:
     """Return the likelihood without penalty that the score is at most, and the error of its sums."""
     table = problem.table
-    if isinstance(table, ContinuousTable) and isinstance(problem.score, GaussianScore | BGeScore):
+    if isinstance(table, ContinuousTable) and problem.score.at_most == "gaussian":
         spread = np.linalg.eigvalsh(table.correlation)[0]
         error = ROUNDING * problem.n_nodes**2 / max(spread, ROUNDING)
         if error > MOST_ROUNDING:
             return None
         return GaussianScore(table, 0.0), table.n_samples * float(error)
-    if isinstance(table, DiscreteTable) and isinstance(problem.score, MultinomialScore | BDeuScore):
+    if isinstance(table, DiscreteTable) and problem.score.at_most == "multinomial":
         return MultinomialScore(table, 0.0), ROUNDING * table.n_samples * problem.n_nodes
     return None

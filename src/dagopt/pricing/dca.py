@@ -46,13 +46,12 @@ class DcaPricer:
     ) -> None:
         if convex_step not in CONVEX_STEPS:
             raise unknown_name("convex step", convex_step, list(CONVEX_STEPS))
-        check_score(problem.score)
         self._step = CONVEX_STEPS[convex_step]
         self._epsilon = epsilon
         self._rng = rng
         self._tolerance = tolerance
-        self._score = problem.score
-        self._memory = ChainMemory(problem.score)
+        self._score = check_score(problem.score)
+        self._memory = ChainMemory(self._score)
         self._knowledge = problem.knowledge
 
     def forget(self) -> None:

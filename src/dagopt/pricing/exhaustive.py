@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.bits import bit_counts
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.master.pool import Family, mask_of
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.pricing.base import Priced
 from dagopt.problem import Problem
-from dagopt.scores.base import bit_counts
 
 __all__ = ["MOST_CANDIDATES", "ExhaustivePricer"]
 

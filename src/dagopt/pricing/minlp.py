@@ -21,7 +21,7 @@ from dagopt.master.pool import Family, mask_of
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.pricing.base import Priced
 from dagopt.problem import Problem
-from dagopt.scores.gaussian import GaussianScore
+from dagopt.scores.joint import JointScore
 from dagopt.solvers.scip_pricing import PricingProgram, solve_pricing
 
 __all__ = ["GAP", "MinlpPricer", "Proven", "Regression", "check_problem"]
@@ -182,11 +182,11 @@ class MinlpPricer:
         return [(met, dual) for met, dual in duals.items() if met]
 
 
-def check_problem(problem: Problem) -> tuple[GaussianScore, Floats]:
+def check_problem(problem: Problem) -> tuple[JointScore, Floats]:
     """Return score and correlations of a problem that the program fits, or raise the error that says why not."""
     score, table = problem.score, problem.table
-    if not isinstance(table, ContinuousTable) or not isinstance(score, GaussianScore):
-        continuous = isinstance(table, ContinuousTable)
+    if not isinstance(table, ContinuousTable) or score.joints is None or score.likelihood != "gaussian":
+        continuous = table.kind == "continuous"
         remedy = "use score='bic', 'aic', 'loglik' or a penalty" if continuous else "use method='cg-dca' or 'exact'"
         raise InputError(
             f"CG-MINLP needs continuous data and a penalised Gaussian likelihood but the score is {score.label}; "
@@ -203,4 +203,4 @@ def check_problem(problem: Problem) -> tuple[GaussianScore, Floats]:
             f"leave {left.min():.1e} of {problem.names[int(left.argmin())]!r}; leave it out, give more rows, or use "
             f"method='exact'"
         )
-    return score, table.correlation
+    return score.joints, table.correlation

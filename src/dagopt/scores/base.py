@@ -1,40 +1,79 @@
 """The one interface of all scores: decomposable, higher is better.
 
-Every score of the library is built from one set function, ``joint``, and a penalty::
+A score needs ``names``, ``n_samples``, ``label`` and ``local(node, parents)``; every method works with these alone.
+The rest is optional. A score that declares more is searched faster, or proves more:
 
-    local(i, J) = joint(J + i) - joint(J) - penalty(i, J)
-
-which is what the paper's Propositions 1 and 2 rest on. The penalties, too, are differences of one set
-function (for the multinomial score Λ (a_i - 1) Π a_j = Λ (Π over J + i - Π over J)), so that with
-``potential(S) = joint(S) - penalties(S)`` simply ::
-
-    local(i, J) = potential(J + i) - potential(J)
-
-and the exact solver fills one table of 2^n potentials instead of n tables of local scores.
+====================  =====================================================================================
+part                  who uses it
+====================  =====================================================================================
+``local_packed``      bulk scoring: climbing, listing, reports
+``additions``,        hill climbing and tabu search
+``removals``
+``local_and_bounds``  listing of parent sets: a bound on the scores of all supersets prunes the list
+``fill_potentials``   the recursions over all subsets
+``is_score_equivalent``  one table of potentials serves all nodes; Markov equivalence classes have one score
+``logdets``,          compiled order search, screening, the GPU
+``counts``
+``bulk_joints``       listing of discrete parent sets, where the joint of one set serves all its members
+``joints``            its likelihood and penalty apart; bounds from the saturated likelihood
+``likelihood``        the pricing of CG-DCA (Propositions 1 and 2)
+``part``              what counts for one node, where nodes do not share all rows
+====================  =====================================================================================
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dagopt.bits import members
 from dagopt.errors import InputError
 
-__all__ = ["Floats", "Ints", "Score", "pack_sets"]
+if TYPE_CHECKING:
+    from dagopt.kernels.counts.counting import CountForm
+    from dagopt.kernels.gaussian.logdet import LogDetForm
+    from dagopt.scores.joint import JointScore
+
+__all__ = ["BulkJoints", "Floats", "Ints", "Score", "as_set", "pack_sets"]
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.int64]
 
 MOST_SUBSET_CANDIDATES = 26
+SECONDS_PER_LOCAL = 1e-4  # of a local score in plain Python, for estimates alone
+
+
+class BulkJoints(Protocol):
+    """Joints of many sets at once: sets of one size, one row of members each."""
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of columns n."""
+
+    def counting_order(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Return the order in which the joints of these sets are best computed, and the rows so."""
+
+    def joints_of_sets(self, rows: Ints) -> tuple[Floats, Ints]:
+        """Return the joint of each set, and how many of its configurations occur."""
+
+    def costs_of_sets(self, node: int, rows: Ints) -> Floats:
+        """Return the penalties of a node with these parent sets."""
+
+    def superset_bounds(self, nodes: int | Ints, cost: Floats, occurring: Ints) -> Floats:
+        """Return bounds on the scores of supersets of parent sets with these penalties and configurations."""
 
 
 class Score(ABC):
     """A decomposable score of DAGs over the columns of one table.
+
+    Sub-classes set ``names``, ``n_samples`` and ``label`` and give ``local``. Everything else has a generic version
+    that calls ``local``; sub-classes replace what they can do faster.
 
     Attributes
     ----------
@@ -44,25 +83,99 @@ class Score(ABC):
         Number of rows N behind the score.
     label : str
         What the number is, with its convention, for reports.
+    is_score_equivalent : bool
+        Whether Markov equivalent DAGs have the same score, which is to say that one set function F gives all local
+        scores as ``F(J + i) - F(J)``. False unless a sub-class says otherwise.
+    likelihood : {"gaussian", "multinomial"} or None
+        Which maximised log-likelihood ``joint`` is, for a score that is a likelihood less a penalty: see
+        ``JointScore``. It names the decomposition that CG-DCA prices with.
+    at_most : {"gaussian", "multinomial"} or None
+        Which maximised log-likelihood no local score exceeds before its penalty: the likelihood itself, or for a
+        marginal likelihood the one that it is an average of.
+    seconds_per_local : float
+        About what one local score takes; only for estimates.
     """
 
     names: tuple[str, ...]
     n_samples: int
     label: str
+    is_score_equivalent: bool = False
+    likelihood: str | None = None
+    at_most: str | None = None
+    seconds_per_local: float = SECONDS_PER_LOCAL
+
+    @abstractmethod
+    def local(self, node: int, parents: Iterable[int] = ()) -> float:
+        """Return the local score of ``node`` with the given set of parents, in any order."""
+
+    # --- optional parts: what makes methods faster; None where a score does not have it ---
+
+    @property
+    def joints(self) -> JointScore | None:
+        """The score as differences of one set function less a penalty."""
+        return None
+
+    @property
+    def logdets(self) -> LogDetForm | None:
+        """The score as log-determinants of one matrix, as compiled kernels take it."""
+        return None
+
+    @property
+    def counts(self) -> CountForm | None:
+        """The score as sums over the cells of contingency tables, as compiled kernels take it."""
+        return None
+
+    @property
+    def bulk_joints(self) -> BulkJoints | None:
+        """Joints of many sets at once."""
+        return None
+
+    @property
+    def seconds_per_potential(self) -> float:
+        """About what one potential of ``fill_potentials`` takes; only for estimates."""
+        return self.seconds_per_local
+
+    def part(self, node: int) -> Score:
+        """Return the score of the rows that count for a node: the same for all nodes, except under interventions."""
+        return self
+
+    def local_packed(self, nodes: Ints, flat: Ints, offsets: Ints) -> Floats:
+        """Return the local scores of many nodes with packed parent sets; see ``pack_sets``."""
+        sets = (flat[a:b] for a, b in pairwise(offsets))
+        return np.array([self.local(int(i), own) for i, own in zip(nodes, sets, strict=True)], dtype=np.float64)
+
+    def local_and_bounds(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
+        """Return local scores of packed sets, and for each a bound on the scores of all its supersets.
+
+        The bound is infinite where none is known.
+        """
+        return self.local_packed(nodes, flat, offsets), np.full(len(nodes), np.inf)
+
+    def fill_potentials(self, high: int, low_bits: int, out: Floats, node: int = 0) -> None:
+        """Fill ``out`` with the potentials of the 2^low_bits sets whose higher bits are those of ``high``.
+
+        Bit b of a set is column b. Potentials are any set function F with ``local(node, J) = F(J + node) - F(J)``.
+        That of a score-equivalent score is the same for all nodes; else F is the local score of a set with ``node``,
+        and 0 without.
+        """
+        for low in range(1 << low_bits):
+            chosen = list(members(low | high << low_bits))
+            if self.is_score_equivalent:
+                out[low] = sum(self.local(j, chosen[:k]) for k, j in enumerate(chosen))
+            else:
+                out[low] = self.local(node, [j for j in chosen if j != node]) if node in chosen else 0.0
+
+    # --- what follows from these ---
 
     @property
     def n_nodes(self) -> int:
         """Number of columns n."""
         return len(self.names)
 
-    def local(self, node: int, parents: Iterable[int] = ()) -> float:
-        """Return the local score of ``node`` with the given set of parents."""
-        return self._local(node, _as_set(parents))
-
     def local_many(self, nodes: Sequence[int] | Ints, parents: Sequence[Iterable[int]]) -> Floats:
         """Return the local scores of many (node, parents) pairs in one call."""
         flat, offsets = pack_sets(parents)
-        return self._local_many(np.asarray(nodes, dtype=np.int64), flat, offsets)
+        return self.local_packed(np.asarray(nodes, dtype=np.int64), flat, offsets)
 
     def total(self, adjacency: NDArray[np.generic]) -> float:
         """Return the score of a DAG, ``adjacency[i, j] = 1`` meaning i → j."""
@@ -75,7 +188,7 @@ class Score(ABC):
         return self.local_many(np.arange(self.n_nodes), parents)
 
     def table(self, adjacency: NDArray[np.generic]) -> pd.DataFrame:
-        """Return one row a node: its parents by name, its score, its score without parents, the gain."""
+        """Return one row per node: its parents by name, its score, its score without parents, the gain."""
         columns = np.asarray(adjacency) != 0
         scores = self.per_node(adjacency)
         empty = self.per_node(np.zeros_like(columns))
@@ -93,95 +206,50 @@ class Score(ABC):
 
     def chain(self, node: int, order: Sequence[int] | Ints) -> Floats:
         """Return the local scores of the empty set, the first of ``order``, the first two, and so on."""
-        return self._chain(node, np.asarray(order, dtype=np.int64))
-
-    def joint_chain(self, order: Sequence[int] | Ints) -> Floats:
-        """Return ``joint`` of the empty set, the first of ``order``, the first two, and so on."""
-        return self._joint_chain(np.asarray(order, dtype=np.int64))
+        return self.local_many([node] * (len(order) + 1), [order[:k] for k in range(len(order) + 1)])
 
     def additions(self, node: int, parents: Iterable[int] = ()) -> Floats:
         """Return the local score after adding each column; NaN for the node and its parents."""
-        return self._additions(node, _as_set(parents))
+        chosen = as_set(parents)
+        scores = np.full(self.n_nodes, np.nan)
+        others = np.delete(np.arange(self.n_nodes), np.append(chosen, node))
+        scores[others] = self.local_many([node] * len(others), [np.append(chosen, j) for j in others])
+        return scores
 
     def removals(self, node: int, parents: Iterable[int]) -> Floats:
         """Return the local score after removing each parent; NaN for all other columns."""
-        chosen = _as_set(parents)
+        chosen = as_set(parents)
         scores = np.full(self.n_nodes, np.nan)
-        scores[chosen] = self._removals(node, chosen)
+        scores[chosen] = self.local_many([node] * len(chosen), [chosen[chosen != j] for j in chosen])
         return scores
 
     def subsets(self, node: int, candidates: Sequence[int] | Ints) -> Floats:
         """Return the local scores of all subsets; bit b of the index is ``candidates[b]``."""
-        variables = np.asarray(candidates, dtype=np.int64)
-        size = len(variables)
-        if size > MOST_SUBSET_CANDIDATES:
-            raise InputError(
-                f"expected at most {MOST_SUBSET_CANDIDATES} candidates for all subsets but got {size}: "
-                f"2^{size} scores would not fit; choose fewer candidates"
-            )
-        joint = self.all_joints(np.append(variables, node))
-        half = 1 << size
-        return joint[half:] - joint[:half] - self._penalties(node, variables)
+        size = check_subsets(candidates)
+        sets = [[candidates[b] for b in members(mask)] for mask in range(1 << size)]
+        return self.local_many([node] * len(sets), sets)
 
-    @abstractmethod
-    def penalty(self, node: int, parents: Iterable[int]) -> float:
-        """Return the part of the local score that is no difference of joints, as a cost."""
 
-    @abstractmethod
-    def all_joints(self, variables: Sequence[int] | Ints) -> Floats:
-        """Return ``joint`` of all subsets; bit b of the index is ``variables[b]``."""
-
-    @abstractmethod
-    def local_and_bounds(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
-        """Return local scores of packed sets, and for each a bound on the scores of all its supersets."""
-
-    @abstractmethod
-    def fill_potentials(self, high: int, low_bits: int, out: Floats) -> None:
-        """Fill ``out`` with ``potential`` of the 2^low_bits sets whose higher bits are those of ``high``.
-
-        Bit b of a set is column b; the constants of ``joint`` may be left out, as they cancel.
-        """
-
-    @abstractmethod
-    def _penalties(self, node: int, candidates: Ints) -> Floats:
-        """Return ``penalty`` of all subsets of the candidates."""
-
-    @abstractmethod
-    def _local(self, node: int, parents: Ints) -> float: ...
-
-    @abstractmethod
-    def _local_many(self, nodes: Ints, flat: Ints, offsets: Ints) -> Floats: ...
-
-    @abstractmethod
-    def _chain(self, node: int, order: Ints) -> Floats: ...
-
-    @abstractmethod
-    def _joint_chain(self, order: Ints) -> Floats: ...
-
-    @abstractmethod
-    def _additions(self, node: int, parents: Ints) -> Floats: ...
-
-    @abstractmethod
-    def _removals(self, node: int, parents: Ints) -> Floats: ...
+def check_subsets(candidates: Sequence[int] | Ints) -> int:
+    """Return the number of candidates, or refuse it where all their subsets are too many."""
+    size = len(candidates)
+    if size > MOST_SUBSET_CANDIDATES:
+        raise InputError(
+            f"expected at most {MOST_SUBSET_CANDIDATES} candidates for all subsets but got {size}: "
+            f"2^{size} scores would not fit; choose fewer candidates"
+        )
+    return size
 
 
 def pack_sets(sets: Sequence[Iterable[int]]) -> tuple[Ints, Ints]:
     """Return the sets end to end, each sorted, and where each begins (one more entry than sets)."""
-    packed = [sorted(members) for members in sets]
+    packed = [sorted(own) for own in sets]
     offsets = np.zeros(len(packed) + 1, dtype=np.int64)
-    np.cumsum([len(members) for members in packed], out=offsets[1:])
-    flat = np.fromiter((j for members in packed for j in members), dtype=np.int64, count=int(offsets[-1]))
+    np.cumsum([len(own) for own in packed], out=offsets[1:])
+    flat = np.fromiter((j for own in packed for j in own), dtype=np.int64, count=int(offsets[-1]))
     return flat, offsets
 
 
-def bit_counts(size: int) -> Ints:
-    """Return the number of ones of 0, 1, ..., 2^size - 1."""
-    counts = np.zeros(1 << size, dtype=np.int64)
-    for b in range(size):
-        counts[1 << b : 2 << b] = counts[: 1 << b] + 1
-    return counts
-
-
-def _as_set(parents: Iterable[int]) -> Ints:
+def as_set(parents: Iterable[int]) -> Ints:
     """Return the parents sorted, so that one set has one value to the last bit."""
     return np.array(sorted(parents), dtype=np.int64)

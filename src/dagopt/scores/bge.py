@@ -46,6 +46,8 @@ class BGeScore(LogDetScore):
     Annals of Statistics 42. doi:10.1214/14-AOS1217
     """
 
+    at_most = "gaussian"
+
     def __init__(self, table: ContinuousTable, mean_weight: float = 1.0, degrees: float | None = None) -> None:
         n = len(table.names)
         self.mean_weight = mean_weight

@@ -3,39 +3,106 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from dagopt.data.doctor import examine_table
-from dagopt.data.table import ContinuousTable, Table, as_table
+from dagopt.data.table import Table, as_table
 from dagopt.errors import InputError, quoted, unknown_name
 from dagopt.graph.dag import as_graph, require_dag
 from dagopt.scores.base import Score
 from dagopt.scores.bdeu import BDeuScore
 from dagopt.scores.bge import BGeScore
+from dagopt.scores.custom import custom_score, is_custom
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.scores.multinomial import MultinomialScore
 
-__all__ = ["SCORES", "make_score", "penalty_value", "score", "score_table"]
+__all__ = [
+    "PENALTIES",
+    "SCORES",
+    "NamedScore",
+    "ScoreLike",
+    "ScoreOptions",
+    "make_score",
+    "penalty_value",
+    "score",
+    "score_table",
+]
 
-SCORES = {
-    "bic": "log-likelihood - log(N) / 2 x parameters, for either kind of data (the default)",
-    "aic": "log-likelihood - parameters, for either kind of data",
-    "loglik": "log-likelihood alone (no penalty), for either kind of data",
-    "bdeu": "Bayesian Dirichlet equivalent uniform, for discrete data",
-    "bge": "Bayesian Gaussian equivalent, for continuous data",
-}
+ScoreLike = str | float | Score | Callable[..., Any]
 
 LARGEST_PENALTY = 1e9  # of one parameter: no edge pays long before, and sums of larger ones would lose the fit
 
 Convention = Literal["paper", "bnlearn"]
 
 
+class ScoreOptions(NamedTuple):
+    """The options that scores share."""
+
+    convention: Convention = "paper"
+    equivalent_sample_size: float = 1.0
+
+
+Maker = Callable[[Any, ScoreOptions], Score]
+
+
+@dataclass(frozen=True)
+class NamedScore:
+    """A score that is known by name: what it is, and how it is made for each kind of table.
+
+    Attributes
+    ----------
+    text : str
+        One line for help and documentation.
+    makers : mapping of str to callable
+        By ``table.kind``: takes the table and the ``ScoreOptions``, returns the score.
+    """
+
+    text: str
+    makers: Mapping[str, Maker]
+
+
+def _likelihood(penalty: Callable[[int], float]) -> Mapping[str, Maker]:
+    """Return the makers of the likelihood less so much per parameter, given the number of rows."""
+    return {
+        "continuous": lambda table, options: GaussianScore(table, penalty(table.n_samples), options.convention),
+        "discrete": lambda table, options: MultinomialScore(table, penalty(table.n_samples)),
+    }
+
+
+PENALTIES: Mapping[str, Callable[[int], float]] = {
+    "bic": lambda n_samples: 0.5 * math.log(n_samples),
+    "aic": lambda n_samples: 1.0,
+    "loglik": lambda n_samples: 0.0,
+}
+
+SCORES: dict[str, NamedScore] = {
+    "bic": NamedScore(
+        "log-likelihood - log(N) / 2 x parameters, for either kind of data (the default)",
+        _likelihood(PENALTIES["bic"]),
+    ),
+    "aic": NamedScore("log-likelihood - parameters, for either kind of data", _likelihood(PENALTIES["aic"])),
+    "loglik": NamedScore(
+        "log-likelihood alone (no penalty), for either kind of data", _likelihood(PENALTIES["loglik"])
+    ),
+    "bdeu": NamedScore(
+        "Bayesian Dirichlet equivalent uniform, for discrete data",
+        {"discrete": lambda table, options: BDeuScore(table, options.equivalent_sample_size)},
+    ),
+    "bge": NamedScore(
+        "Bayesian Gaussian equivalent, for continuous data",
+        {"continuous": lambda table, options: BGeScore(table, options.equivalent_sample_size)},
+    ),
+}
+
+
 def make_score(
     table: Table,
-    score: str | float = "bic",
+    score: ScoreLike = "bic",
     *,
     convention: Convention = "paper",
     equivalent_sample_size: float = 1.0,
@@ -46,8 +113,10 @@ def make_score(
     ----------
     table : Table
         The data; its kind decides between Gaussian and multinomial.
-    score : str or float
-        One of ``SCORES``, or a number: the penalty Λ ≥ 0 of one parameter.
+    score : str, float, Score or callable
+        One of ``SCORES``; a number, the penalty Λ ≥ 0 of one parameter; or a score of your own: a ``Score``, a function
+        of the table that returns one (such as a sub-class of ``Score``), or a function ``f(node, parents)`` that
+        returns the local score of a column from its name and a tuple of its parents' names.
     convention : {"paper", "bnlearn"}
         How a penalised Gaussian likelihood counts parameters; see ``GaussianScore``.
     equivalent_sample_size : float
@@ -55,29 +124,25 @@ def make_score(
     """
     if convention not in ("paper", "bnlearn"):
         raise InputError(f"expected convention= 'paper' or 'bnlearn' but got {convention!r}")
-    continuous = isinstance(table, ContinuousTable)
-    if score == "bdeu":
-        if isinstance(table, ContinuousTable):
-            raise InputError("score 'bdeu' needs discrete data but the table is continuous; use 'bge' or discretize=")
-        return BDeuScore(table, equivalent_sample_size)
-    if score == "bge":
-        if not isinstance(table, ContinuousTable):
-            raise InputError("score 'bge' needs continuous data but the table is discrete; use 'bdeu'")
-        return BGeScore(table, equivalent_sample_size)
-    penalty = penalty_value(score, table.n_samples)
-    if continuous:
-        assert isinstance(table, ContinuousTable)
-        return GaussianScore(table, penalty, convention)
-    assert not isinstance(table, ContinuousTable)
-    return MultinomialScore(table, penalty)
+    if is_custom(score):
+        return custom_score(table, score)
+    if isinstance(score, str) and score in SCORES:
+        makers = SCORES[score].makers
+    else:
+        penalty = penalty_value(score, table.n_samples)  # type: ignore[arg-type]  # or it raises
+        makers = _likelihood(lambda n_samples: penalty)
+    if table.kind not in makers:
+        others = [name for name, one in SCORES.items() if table.kind in one.makers and name not in PENALTIES]
+        remedy = f"use {quoted(others)}" + (" or discretize=" if "discrete" in makers else "")
+        raise InputError(f"score {score!r} needs {' or '.join(makers)} data but the table is {table.kind}; {remedy}")
+    return makers[table.kind](table, ScoreOptions(convention, equivalent_sample_size))
 
 
 def penalty_value(score: str | float, n_samples: int) -> float:
     """Return Λ, the cost of one parameter, of a penalised likelihood."""
     if isinstance(score, str):
-        named = {"bic": 0.5 * math.log(n_samples), "aic": 1.0, "loglik": 0.0}
-        if score in named:
-            return named[score]
+        if score in PENALTIES:
+            return PENALTIES[score](n_samples)
         try:
             score = float(score)
         except ValueError:
@@ -94,7 +159,7 @@ def penalty_value(score: str | float, n_samples: int) -> float:
 def score(
     data: object,
     dag: object,
-    score: str | float = "bic",
+    score: ScoreLike = "bic",
     *,
     convention: Convention = "paper",
     equivalent_sample_size: float = 1.0,
@@ -111,8 +176,9 @@ def score(
         The data; see ``as_table``, which also takes the further ``options``.
     dag : networkx graph, edge list, adjacency array or path
         The DAG; ``[i, j] = 1`` of an array means i → j. Columns that it does not name have no edges.
-    score : str or float
-        ``"bic"``, ``"aic"``, ``"loglik"``, ``"bdeu"``, ``"bge"``, or the penalty Λ of one parameter.
+    score : str, float, Score or callable
+        ``"bic"``, ``"aic"``, ``"loglik"``, ``"bdeu"``, ``"bge"``, the penalty Λ of one parameter, or a score of your
+        own; see ``make_score``.
     convention : {"paper", "bnlearn"}
         How a penalised Gaussian likelihood counts parameters.
     equivalent_sample_size : float
@@ -138,7 +204,7 @@ def score(
 def score_table(
     data: object,
     dag: object,
-    score: str | float = "bic",
+    score: ScoreLike = "bic",
     *,
     convention: Convention = "paper",
     equivalent_sample_size: float = 1.0,
@@ -155,7 +221,7 @@ def score_table(
 def _scorer(
     data: object,
     dag: object,
-    score: str | float,
+    score: ScoreLike,
     convention: Convention,
     equivalent_sample_size: float,
     options: dict[str, Any],

@@ -15,13 +15,19 @@ from numpy.typing import NDArray
 from dagopt.data.table import DiscreteTable
 from dagopt.kernels.counts import counting as kernels
 from dagopt.kernels.counts import joint_sets
+from dagopt.kernels.counts.counting import CountForm, Counts
 from dagopt.kernels.lattice.subsets import subtract_products
-from dagopt.scores.base import Floats, Ints, Score
+from dagopt.scores.base import Floats, Ints, as_set
+from dagopt.scores.joint import JointScore
 
 __all__ = ["CountingScore", "MultinomialScore"]
 
+SECONDS_PER_SET = 1e-6
+SECONDS_PER_ROW = 3e-9  # of counting one distinct row for one set of a list
+SECONDS_PER_TREE_ROW = 6e-10  # the same for all sets at once, where most rows are merged
 
-class CountingScore(Score):
+
+class CountingScore(JointScore):
     """A score whose joint is a sum over the cells of a contingency table (see ``kernels.counting``).
 
     Parameters
@@ -38,7 +44,10 @@ class CountingScore(Score):
         self.arity = table.arity
         counts = np.arange(self.n_samples + 1, dtype=np.float64)
         counts[1:] *= np.log(counts[1:])
-        self._data = (table.codes, table.arity, table.weights, counts if ess == 0 else counts[:1], float(ess))
+        self._data = Counts(table.codes, table.arity, table.weights, counts if ess == 0 else counts[:1], float(ess))
+        n_rows = table.codes.shape[1]
+        self.seconds_per_local = SECONDS_PER_SET + SECONDS_PER_ROW * n_rows
+        self._seconds_per_potential: float = SECONDS_PER_TREE_ROW * n_rows
 
     _rate: float
     """What one parameter costs: the penalty of a node is ``_rate`` (a_i - 1) times the product of arities."""
@@ -48,9 +57,20 @@ class CountingScore(Score):
         cost: Floats = self._rate * (self.arity[node] - 1) * np.minimum(product, kernels.LARGEST_PRODUCT)
         return cost
 
-    def counting_form(self) -> tuple[NDArray[np.uint16], Ints, Ints, Floats, float, float]:
-        """Return (codes, arity, weights, clogc, ess) as the kernels take them, and the cost of one parameter."""
-        return *self._data, float(self._rate)
+    @property
+    def counts(self) -> CountForm:
+        """The data as the kernels take them, and the cost of one parameter."""
+        return CountForm(*self._data, float(self._rate))
+
+    @property
+    def bulk_joints(self) -> CountingScore:
+        """The score itself."""
+        return self
+
+    @property
+    def seconds_per_potential(self) -> float:
+        """About what one potential takes, where most rows are merged."""
+        return self._seconds_per_potential
 
     def penalty(self, node: int, parents: Iterable[int]) -> float:
         """Return the penalty, which depends on the arities of the node and of the parents."""
@@ -107,7 +127,7 @@ class CountingScore(Score):
     def superset_bounds(self, nodes: int | Ints, cost: Floats, occurring: Ints) -> Floats:
         """Return bounds on the scores of supersets of parent sets with these penalties and occurring cells."""
 
-    def fill_potentials(self, high: int, low_bits: int, out: Floats) -> None:
+    def fill_potentials(self, high: int, low_bits: int, out: Floats, node: int = 0) -> None:
         """Fill ``out`` with ``potential`` of the sets whose bits above ``low_bits`` are those of ``high``."""
         codes, arity, weights, clogc, ess = self._data
         if float(np.prod(arity, dtype=np.float64)) < 2.0**62:
@@ -118,39 +138,44 @@ class CountingScore(Score):
             kernels.plain_joint_slice(codes, arity, weights, clogc, ess, high, low_bits, out)
         subtract_products(out, arity, float(self._rate), high, low_bits)
 
-    def _penalties(self, node: int, candidates: Ints) -> Floats:
+    def all_penalties(self, node: int, candidates: Ints) -> Floats:
+        """Return ``penalty`` of all subsets of the candidates."""
         product = np.ones(1 << len(candidates))
         for b, j in enumerate(candidates):
             product[1 << b : 2 << b] = product[: 1 << b] * self.arity[j]
         return self._cost(node, product)
 
-    def _local(self, node: int, parents: Ints) -> float:
-        room = np.empty(self._data[0].shape[1], dtype=np.int64)
-        without, together, product = kernels.joints(*self._data, node, parents, room)
+    def local(self, node: int, parents: Iterable[int] = ()) -> float:
+        """Return the local score of ``node`` with the given set of parents."""
+        room = np.empty(self._data.codes.shape[1], dtype=np.int64)
+        without, together, product = kernels.joints(*self._data, node, as_set(parents), room)
         return float(together - without - self._cost(node, product))
 
-    def _local_many(self, nodes: Ints, flat: Ints, offsets: Ints) -> Floats:
+    def local_packed(self, nodes: Ints, flat: Ints, offsets: Ints) -> Floats:
+        """Return the local scores of many nodes with packed parent sets."""
         without, together, product = np.empty((3, len(nodes)))
         kernels.joints_many(*self._data, nodes, flat, offsets, without, together, product)
         return together - without - self._cost(nodes, product)
 
-    def _chain(self, node: int, order: Ints) -> Floats:
+    def chain(self, node: int, order: Sequence[int] | Ints) -> Floats:
+        """Return the local scores of the empty set, the first of ``order``, the first two, and so on."""
+        chosen = np.asarray(order, dtype=np.int64)
         without, together = np.empty(len(order) + 1), np.empty(len(order) + 1)
-        kernels.chain(*self._data, node, order, without, together)
-        return together - without - self._cost(node, self._products(order))
+        kernels.chain(*self._data, node, chosen, without, together)
+        return together - without - self._cost(node, self._products(chosen))
 
-    def _joint_chain(self, order: Ints) -> Floats:
+    def joint_chain(self, order: Sequence[int] | Ints) -> Floats:
+        """Return ``joint`` of the empty set, the first of ``order``, the first two, and so on."""
         joint = np.empty(len(order) + 1)
-        kernels.joint_chain(*self._data, order, joint)
+        kernels.joint_chain(*self._data, np.asarray(order, dtype=np.int64), joint)
         return joint
 
-    def _additions(self, node: int, parents: Ints) -> Floats:
+    def additions(self, node: int, parents: Iterable[int] = ()) -> Floats:
+        """Return the local score after adding each column; NaN for the node and its parents."""
+        chosen = as_set(parents)
         without, together = np.empty(self.n_nodes), np.empty(self.n_nodes)
-        kernels.additions(*self._data, node, parents, without, together)
-        return together - without - self._cost(node, self._products(parents)[-1] * self.arity)
-
-    def _removals(self, node: int, parents: Ints) -> Floats:
-        return self.local_many([node] * len(parents), [parents[parents != j] for j in parents])
+        kernels.additions(*self._data, node, chosen, without, together)
+        return together - without - self._cost(node, self._products(chosen)[-1] * self.arity)
 
 
 class MultinomialScore(CountingScore):
@@ -173,6 +198,8 @@ class MultinomialScore(CountingScore):
     The conventions ``paper`` and ``bnlearn`` agree here. The arity of a column is the number of levels that
     occur in the data.
     """
+
+    likelihood = at_most = "multinomial"
 
     def __init__(self, table: DiscreteTable, penalty: float) -> None:
         self.parameter_cost = penalty

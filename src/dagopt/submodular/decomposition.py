@@ -31,8 +31,7 @@ from numpy.typing import NDArray
 
 from dagopt.errors import InputError
 from dagopt.scores.base import Score
-from dagopt.scores.gaussian import GaussianScore
-from dagopt.scores.multinomial import MultinomialScore
+from dagopt.scores.joint import JointScore
 
 __all__ = ["ChainMemory", "ReducedCost", "check_score"]
 
@@ -41,13 +40,14 @@ Ints = NDArray[np.int64]
 LARGE_PENALTY = 1e9  # stands for an infinite one
 
 
-def check_score(score: Score) -> None:
-    """Raise for a score that is no ℓ0-penalised likelihood: the propositions need one."""
-    if not isinstance(score, GaussianScore | MultinomialScore):
+def check_score(score: Score) -> JointScore:
+    """Return the likelihood and penalty of a score, or raise where it has none: the propositions need them."""
+    if score.joints is None or score.likelihood is None:
         raise InputError(
             f"CG-DCA needs a penalised likelihood ('bic', 'aic', 'loglik' or a penalty) but the score is "
             f"{score.label}; choose another score, or method='exact' or 'hc'"
         )
+    return score.joints
 
 
 class ChainMemory:
@@ -58,19 +58,19 @@ class ChainMemory:
 
     Parameters
     ----------
-    score : Score
+    score : JointScore
         Where joints come from.
     most : int
         Number of sets to remember; all are forgotten when there are more.
     """
 
-    def __init__(self, score: Score, most: int = 2_000_000) -> None:
+    def __init__(self, score: JointScore, most: int = 2_000_000) -> None:
         self.score = score
         self.most = most
         self.hits = 0
         self.misses = 0
         self._known: dict[int, float] = {}
-        self._worth_it = not isinstance(score, GaussianScore)
+        self._worth_it = score.logdets is None
 
     def chain(self, order: Ints) -> Floats:
         """Return the joints of the empty set, the first of ``order``, the first two, and so on."""
@@ -142,20 +142,20 @@ class ReducedCost:
         chosen = self.candidates[order]
         joint = self.memory.chain(np.concatenate([self.base, chosen]))[len(self.base) :]
         score = self.memory.score
-        if isinstance(score, GaussianScore):
+        if score.counts is None:
             return np.asarray(-joint - self._excess[: len(joint)], dtype=np.float64)
-        assert isinstance(score, MultinomialScore)
-        first = float(np.prod(score.arity[self.base], dtype=np.float64))
-        product = first * np.concatenate([[1.0], np.cumprod(score.arity[chosen], dtype=np.float64)])
-        return np.asarray(-joint - score.parameter_cost * (score.arity[self.node] - 1) * product, dtype=np.float64)
+        arity = score.counts.arity
+        first = float(np.prod(arity[self.base], dtype=np.float64))
+        product = first * np.concatenate([[1.0], np.cumprod(arity[chosen], dtype=np.float64)])
+        return np.asarray(-joint - score.parameter_cost * (arity[self.node] - 1) * product, dtype=np.float64)
 
     @cached_property
     def gaussian_form(self) -> tuple[Any, ...] | None:
         """What the compiled minimum-norm point takes, for a Gaussian score; None for discrete data."""
         score = self.memory.score
-        if not isinstance(score, GaussianScore):
+        if score.logdets is None:
             return None
-        matrix, log_scale, _, _ = score.logdet_form()
+        matrix, log_scale, _, _ = score.logdets
         half = 0.5 * score.n_samples
         steps = np.diff(self._modular) + half * (1 + math.log(2 * math.pi))
         clusters = np.ascontiguousarray(self.clusters[:, self.candidates])
@@ -180,7 +180,7 @@ class ReducedCost:
         """Λ|J| of a Gaussian score by the number of candidates taken; nothing for discrete data."""
         score = self.memory.score
         sizes = np.arange(len(self.base), len(self.base) + self.size + 1)
-        rate = score.parameter_cost if isinstance(score, GaussianScore) else 0.0
+        rate = score.parameter_cost if score.counts is None else 0.0
         return np.asarray(rate * sizes, dtype=np.float64)
 
     @cached_property

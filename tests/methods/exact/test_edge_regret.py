@@ -36,7 +36,7 @@ def by_tables(problem, high_bits=0, n_jobs=1):
     def ends():
         both = TableEnds(problem.score, problem.knowledge, Plan(n, high_bits, 0, 0.0), workers)
         both.fill()
-        return both.opt, both.rest, partial(edge_regret._compare_all, both.potential, problem.knowledge, workers)
+        return both.opt, both.rest, partial(edge_regret._compare_all, both.potentials, problem.knowledge, workers)
 
     return edge_regret._collected(n, range(n), ends, workers)
 

@@ -71,7 +71,7 @@ def test_blocks_and_precision_keep_the_score_within_the_stated_error(high_bits, 
     n = 20
     data = dagopt.simulate(n, 500, 1.5, 4).data
     problem = problem_of(data)
-    matrix, log_scale, constant, power = problem.score.logdet_form()
+    matrix, log_scale, constant, power = problem.score.logdets
     everything = np.array([(1 << n) - 1 - (1 << i) for i in range(n)])
     solver = gpu.GpuSubsetDP(
         matrix,

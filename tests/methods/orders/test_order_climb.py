@@ -204,7 +204,7 @@ def test_a_disturbed_order_is_an_order(n, most):
 
 def test_screening_keeps_both_ways_and_the_nearest():
     """The relation is symmetric, has no loops, and keeps the strongest correlation of every column."""
-    matrix = np.array(problem_of(gaussian_table(3, 12)).score.logdet_form()[0])
+    matrix = np.array(problem_of(gaussian_table(3, 12)).score.logdets.matrix)
     keep = screened_matrix(matrix, 2)
     assert (keep == keep.T).all()
     assert not keep.diagonal().any()

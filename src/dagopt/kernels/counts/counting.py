@@ -14,13 +14,40 @@ From the counts every score needs one sum over the cells, ``joint``:
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 DENSE_CELLS = 1 << 14  # labels are renumbered only beyond this range or twice the rows
 FEW_CELLS = 1 << 10  # so few that neighbouring rows often meet in one cell
 LARGEST_PRODUCT = 1e290  # of arities, so that ess / q stays a number
+
+
+class Counts(NamedTuple):
+    """Distinct rows with weights, and which joint is made of their counts.
+
+    ``codes[j, r]`` is the level of column j in distinct row r, ``weights[r]`` how often the row occurs, ``clogc[c]`` is
+    c log c (of no use for ``ess > 0``).
+    """
+
+    codes: NDArray[np.uint16]
+    arity: NDArray[np.int64]
+    weights: NDArray[np.int64]
+    clogc: NDArray[np.float64]
+    ess: float
+
+
+class CountForm(NamedTuple):
+    """A score made of counts: the fields of ``Counts``, and the cost of one parameter."""
+
+    codes: NDArray[np.uint16]
+    arity: NDArray[np.int64]
+    weights: NDArray[np.int64]
+    clogc: NDArray[np.float64]
+    ess: float
+    rate: float
 
 
 @njit(cache=True, nogil=True)

@@ -14,12 +14,23 @@ variable is a linear combination of those before it: it is raised to the floor a
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 PIVOT_FLOOR = 1e-12
 _ROOT_OF_FLOOR = 1.0000001e-6  # a factor's diagonal at or below this was raised to the floor
+
+
+class LogDetForm(NamedTuple):
+    """A set function ``constant[|S|] - power[|S|] / 2 * (log det matrix_SS + sum of log_scale over S)``."""
+
+    matrix: NDArray[np.floating[Any]]
+    log_scale: NDArray[np.floating[Any]]
+    constant: NDArray[np.floating[Any]]
+    power: NDArray[np.floating[Any]]
 
 
 @njit(cache=True, nogil=True)

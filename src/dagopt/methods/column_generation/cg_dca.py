@@ -43,7 +43,6 @@ from dagopt.pricing.start_points import SWITCH_AT, make_start_point
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
 from dagopt.result import Result
-from dagopt.scores.gaussian import LogDetScore
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["solve_cg_dca", "solve_cg_dca_paper"]
@@ -181,8 +180,9 @@ class _Run:
         options, problem = self.options, self.problem
         kind = options.pricing
         if kind == "auto":
-            listed = not isinstance(problem.score, LogDetScore) and problem.n_nodes <= MOST_LISTED_COLUMNS
-            kind = "listed" if listed else "dca"
+            kind = (
+                "dca" if problem.score.likelihood == "gaussian" or problem.n_nodes > MOST_LISTED_COLUMNS else "listed"
+            )
         if kind == "dca":
             return DcaPricer(problem, options.convex_step, options.epsilon, options.tolerance, self.rng)
         if kind == "exhaustive":

@@ -31,7 +31,7 @@ from dagopt.graph.cpdag import cpdag
 from dagopt.kernels.lattice import best_classes as kernels
 from dagopt.memory import readable
 from dagopt.methods.answer import answer
-from dagopt.methods.exact.solve import Estimate, _distinct_rows, _stopped
+from dagopt.methods.exact.solve import Estimate, _stopped
 from dagopt.methods.exact.subset_dp import all_potentials
 from dagopt.problem import Problem
 from dagopt.result import Result
@@ -45,7 +45,6 @@ TIE = 1e-9  # relative difference up to which two scores are the same
 CLASSES_A_PIECE = 1 << 13  # so that a piece of work takes some tens of milliseconds
 SECONDS_PER_CLASS = 7e-7  # of the k 2^n classes, on one core, measured; only for the estimate
 SECONDS_PER_MERGE = 5e-9  # of the k n (n - 1) 2^(n - 2) merged parent sets
-SECONDS_PER_TREE_ROW = 6e-10
 
 
 def solve_best_classes(problem: Problem, n_best: int, workers: Workers, memory_limit: int) -> Result:
@@ -71,6 +70,11 @@ def solve_best_classes(problem: Problem, n_best: int, workers: Workers, memory_l
     """
     if isinstance(n_best, bool) or not isinstance(n_best, int | np.integer) or n_best < 1:
         raise InputError(f"expected n_best to be a whole number of classes >= 1 but got {n_best!r}")
+    if not problem.score.is_score_equivalent:
+        raise InputError(
+            f"the best equivalence classes need a score that is the same for equivalent DAGs but {problem.score.label} "
+            f"does not say so; leave out n_best=, or set is_score_equivalent = True in its class if it is"
+        )
     n = problem.n_nodes
     estimate = estimate_best_classes(problem, int(n_best), memory_limit, workers.count)
     if not estimate.fits:
@@ -103,7 +107,7 @@ def estimate_best_classes(problem: Problem, n_best: int, memory_limit: int, core
     k, sets = _widths(n, n_best)
     n_bytes = (24 << n) + (k * 33 << n) + (n * sets * 4 << (n - 1)) + cores * (sets * 8 << (n - 1))
     work = SECONDS_PER_CLASS * k * 2.0**n + SECONDS_PER_MERGE * sets * n * (n - 1) * 2.0 ** (n - 2)
-    work += 2.0**n * SECONDS_PER_TREE_ROW * _distinct_rows(problem)
+    work += 2.0**n * problem.score.seconds_per_potential
     return Estimate("classes", n_bytes, work / cores, n_bytes <= memory_limit and n <= MOST_NODES)
 
 
@@ -130,7 +134,7 @@ class BestClasses:
     def run(self) -> list[NDArray[np.int8]]:
         """Return a member of each of the k best classes, from the best down, or raise ``Stopped``."""
         self._allocate()
-        self._table = all_potentials(self._score, self._workers)
+        self._table = all_potentials(self._score, self._workers).of(0)
         self._list_parent_sets()
         self._recursion()
         found = int(np.isfinite(self._values[-1]).sum())

@@ -51,8 +51,8 @@ class TableEnds(SubsetDP):
         self._low_tables: Floats = np.empty(0)
 
     def fill(self) -> None:
-        """Fill ``potential``, ``opt`` and ``rest``, or raise ``Stopped``."""
-        self.potential = all_potentials(self._score, self._workers)
+        """Fill ``potentials``, ``opt`` and ``rest``, or raise ``Stopped``."""
+        self.potentials = all_potentials(self._score, self._workers)
         self._recursion()
         self._way_back()
 

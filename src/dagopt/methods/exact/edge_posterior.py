@@ -22,8 +22,8 @@ from dagopt.kernels.counts import wide_numbers as wide
 from dagopt.kernels.lattice import order_sums as kernels
 from dagopt.knowledge import Knowledge
 from dagopt.methods.exact.layers import each_layer
-from dagopt.methods.exact.solve import SECONDS_PER_TREE_ROW, Estimate, _distinct_rows
-from dagopt.methods.exact.subset_dp import BYTES, all_potentials
+from dagopt.methods.exact.solve import Estimate
+from dagopt.methods.exact.subset_dp import BYTES, Potentials, all_potentials, potential_tables
 from dagopt.problem import Problem
 from dagopt.workers import Workers, spans
 
@@ -45,15 +45,16 @@ SECONDS_PER_ENTRY = 2e-7  # of the n 2^(n-1) entries, on one core, measured; onl
 def estimate_order_sums(problem: Problem, memory_limit: int, cores: int) -> Estimate:
     """Return what the probabilities of all edges would take."""
     n = problem.n_nodes
-    n_bytes = order_sums_bytes(n)
-    counting = 2.0**n * SECONDS_PER_TREE_ROW * _distinct_rows(problem)
+    tables = potential_tables(problem.score)
+    n_bytes = order_sums_bytes(n, tables)
+    counting = tables * 2.0**n * problem.score.seconds_per_potential
     seconds = (SECONDS_PER_ENTRY * n * 2.0 ** (n - 1) + counting) / cores
     return Estimate("sums", n_bytes, seconds, n_bytes <= memory_limit)
 
 
-def order_sums_bytes(n: int) -> int:
+def order_sums_bytes(n: int, tables: int = 1) -> int:
     """Return the memory for n columns: potentials and both sums over orders, all choices, one wide table."""
-    return BYTES * ((3 << n) + (n << (n - 1)) + (2 << (n - 1)))
+    return BYTES * (((2 + tables) << n) + (n << (n - 1)) + (2 << (n - 1)))
 
 
 class OrderSums:
@@ -88,8 +89,9 @@ class OrderSums:
         self._choice = np.empty((self.n, size))
         self._before, self._after = np.empty(1 << self.n), np.empty(1 << self.n)
         prior = self._log_prior_of_all()
-        self._table = all_potentials(self._score, self._workers)
-        self._empty = self._table[1 << np.arange(self.n)] - self._table[0]
+        self._potentials = all_potentials(self._score, self._workers)
+        tables = map(self._potentials.of, range(self.n))
+        self._empty = np.array([table[1 << node] - table[0] for node, table in enumerate(tables)])
         self._sum_choices("weights of parent sets")
         self._sum_before()
         self._sum_after()
@@ -100,7 +102,7 @@ class OrderSums:
         """Return the logarithm of the sum of all prior weights, over the orders and the allowed parent sets."""
         if _is_symmetric(self._knowledge):
             return _log_prior_of_all(self._prior, self.n, int(self._knowledge.at_most[0]))
-        self._table = np.zeros(1 << self.n)
+        self._potentials = Potentials(np.zeros((1, 1 << self.n)))
         self._empty = np.zeros(self.n)
         self._sum_choices("weights of the prior")
         self._sum_before()
@@ -109,7 +111,7 @@ class OrderSums:
     def _known(self, node: int) -> tuple[object, ...]:
         """Return what the kernels are told about the parent sets of a node."""
         most = self._knowledge.at_most[node]
-        return self._table, node, self._empty[node], self._prior, self._must[node], self._may[node], most
+        return self._potentials.of(node), node, self._empty[node], self._prior, self._must[node], self._may[node], most
 
     def _sum_choices(self, phase: str) -> None:
         """Fill ``choice``: for every node and set, the sum over the parent sets inside it."""

@@ -26,7 +26,7 @@ from dagopt.memory import readable
 from dagopt.methods.exact.edge_ends import CHUNKS_A_PIECE, Floats, TableEnds, best_around, pool_ends
 from dagopt.methods.exact.pool_dp import pool_bytes
 from dagopt.methods.exact.solve import Estimate, estimate_exact, memory_in_bytes, solve_exact
-from dagopt.methods.exact.subset_dp import BYTES, plan_subset_dp
+from dagopt.methods.exact.subset_dp import BYTES, Potentials, plan_subset_dp, potential_tables
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
@@ -220,11 +220,12 @@ def _rounding(best: float) -> float:
 def _ends_of_tables(problem: Problem, workers: Workers, memory_limit: int) -> Ends:
     """Return ``opt`` and ``rest`` over all parent sets, and how to compare the sets of a node."""
     n = problem.n_nodes
-    plan = plan_subset_dp(n, memory_limit - _extra_bytes(n), workers.count)
+    tables = potential_tables(problem.score)
+    plan = plan_subset_dp(n, memory_limit - _extra_bytes(n), workers.count, tables)
     assert plan is not None
     ends = TableEnds(problem.score, problem.knowledge, plan, workers)
     ends.fill()
-    return ends.opt, ends.rest, partial(_compare_all, ends.potential, problem.knowledge, workers)
+    return ends.opt, ends.rest, partial(_compare_all, ends.potentials, problem.knowledge, workers)
 
 
 def _ends_of_lists(problem: Problem, workers: Workers) -> Ends:
@@ -241,7 +242,7 @@ def _ends_of_pool(pool: Pool, workers: Workers) -> Ends:
     return opt, rest, lambda node, above: _compare_listed(pool.masks[node], pool.scores[node], node, above)
 
 
-def _compare_all(potential: Floats, knowledge: Knowledge, workers: Workers, node: int, above: Floats) -> Floats:
+def _compare_all(potentials: Potentials, knowledge: Knowledge, workers: Workers, node: int, above: Floats) -> Floats:
     """Return the best scores with and without each other node as parent, and only after it, over all allowed sets."""
     n = knowledge.n_nodes
     weights = 1 << np.arange(n, dtype=np.int64)
@@ -252,7 +253,7 @@ def _compare_all(potential: Floats, knowledge: Knowledge, workers: Workers, node
     pieces = [
         partial(
             kernels.with_and_without,
-            *(potential, node, must, may, knowledge.at_most[node], above, chunk_bits, first, last, own),
+            *(potentials.of(node), node, must, may, knowledge.at_most[node], above, chunk_bits, first, last, own),
         )
         for (first, last), own in zip(places, found, strict=True)
     ]

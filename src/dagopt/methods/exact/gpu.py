@@ -13,7 +13,6 @@ from dagopt.errors import InputError
 from dagopt.kernels.gaussian.logdet import PIVOT_FLOOR
 from dagopt.memory import readable
 from dagopt.problem import Problem
-from dagopt.scores.gaussian import LogDetScore
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["GpuRun", "find_device", "gpu_run"]
@@ -49,13 +48,14 @@ def gpu_run(problem: Problem, device: str, workers: Workers) -> GpuRun | None:
             return None
         raise
     plan = gpu.plan_gpu(problem.n_nodes, free)
-    counted = not isinstance(problem.score, LogDetScore)
-    if plan is None or (counted and problem.n_nodes > MOST_COUNTED):
+    counted = problem.score.logdets is None
+    if plan is None or not problem.score.is_score_equivalent or (counted and problem.n_nodes > MOST_COUNTED):
         if device == "auto":
             return None
         raise InputError(
             f"{problem.n_nodes} columns do not fit {name} with {readable(free)} free (from {gpu.FEWEST_NODES} columns "
-            f"to what fits, discrete data to {MOST_COUNTED}); use device='cpu' or another method"
+            f"to what fits, discrete data to {MOST_COUNTED}, scores that are the same for equivalent DAGs); use "
+            f"device='cpu' or another method"
         )
     note = f"exact on {name}: about {readable(plan.n_bytes)} in {plan.dtype}"
     return GpuRun(lambda: _solve(problem, gpu, plan, workers), note)
@@ -85,8 +85,8 @@ def _solve(problem: Problem, gpu: Any, plan: Any, workers: Workers) -> tuple[NDA
     weights = 1 << np.arange(problem.n_nodes, dtype=np.int64)
     score = problem.score
     form: dict[str, Any] = {"matrix": None, "constant": None, "power": None}
-    if isinstance(score, LogDetScore):
-        form = dict(zip(("matrix", "log_scale", "constant", "power"), score.logdet_form(), strict=True))
+    if score.logdets is not None:
+        form = score.logdets._asdict()
     else:
         form["potential"] = np.empty(1 << problem.n_nodes)
         score.fill_potentials(0, problem.n_nodes, form["potential"])

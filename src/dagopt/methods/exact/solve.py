@@ -17,11 +17,10 @@ from dagopt.memory import available_bytes, parse_bytes, readable
 from dagopt.methods.answer import answer
 from dagopt.methods.exact.gpu import gpu_run
 from dagopt.methods.exact.pool_dp import pool_bytes, pool_seconds, solve_pool
-from dagopt.methods.exact.subset_dp import SubsetDP, plan_subset_dp
+from dagopt.methods.exact.subset_dp import SubsetDP, plan_subset_dp, potential_tables
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
-from dagopt.scores.multinomial import CountingScore
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["Device", "Estimate", "check_device", "estimate_exact", "memory_in_bytes", "solve_exact", "solve_given_pool"]
@@ -32,9 +31,6 @@ Answer = tuple[NDArray[np.int8], float]  # a DAG, and how far off the scores may
 SHARE_OF_FREE_MEMORY = 0.85
 MOST_POOL_SETS = 3_000_000  # sets to score up to which candidates are listed rather than tabled
 BYTES_PER_SET = 60
-SECONDS_PER_GAUSSIAN_SET = 1e-6
-SECONDS_PER_ROW = 3e-9  # of counting one distinct row for one set of a list
-SECONDS_PER_TREE_ROW = 6e-10  # the same for all sets at once, where most rows are merged
 
 BEYOND_ALL = 10**15  # bytes, from which on nobody wants to know how many
 MOST_ESTIMATED = 60  # columns; more are estimated as so many
@@ -71,24 +67,23 @@ class Estimate:
 def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
     """Return what the exact method would take on the CPU, by the faster way that fits."""
     n = min(problem.n_nodes, MOST_ESTIMATED)
-    table = plan_subset_dp(n, memory_limit, cores)
+    score, tables = problem.score, potential_tables(problem.score)
+    table = plan_subset_dp(n, memory_limit, cores, tables)
     sets = count_sets(problem.knowledge)
-    rows = _distinct_rows(problem)
     pooled_bytes = pool_bytes(n) + BYTES_PER_SET * min(sets, MOST_POOL_SETS)
     pooled = Estimate(
         "pool",
         pooled_bytes,
-        pool_seconds(n, cores)
-        + float(min(sets, 1 << 60)) * (SECONDS_PER_GAUSSIAN_SET + SECONDS_PER_ROW * rows) / cores,
+        pool_seconds(n, cores) + float(min(sets, 1 << 60)) * score.seconds_per_local / cores,
         pooled_bytes <= memory_limit and sets <= MOST_POOL_SETS,
     )
-    smallest = plan_subset_dp(n, 2 << (2 * MOST_ESTIMATED), cores) if table is None else table
+    smallest = plan_subset_dp(n, 2 << (2 * MOST_ESTIMATED), cores, tables) if table is None else table
     assert smallest is not None
     slower = 1.0 if problem.knowledge.is_free else 4.0
     tabled = Estimate(
         "table",
         smallest.n_bytes,
-        smallest.seconds * slower + 2.0**n * SECONDS_PER_TREE_ROW * rows / cores,
+        smallest.seconds * slower + tables * 2.0**n * score.seconds_per_potential / cores,
         table is not None,
     )
     return min(pooled, tabled, key=lambda way: (not way.fits, way.seconds))
@@ -199,7 +194,7 @@ def _way(problem: Problem, device: Device, limit: int, workers: Workers) -> tupl
         )
     if estimate.way == "pool":
         return (lambda: _solve_by_pool(problem, workers)), f"exact over listed parent sets: {estimate}"
-    plan = plan_subset_dp(problem.n_nodes, limit, workers.count)
+    plan = plan_subset_dp(problem.n_nodes, limit, workers.count, potential_tables(problem.score))
     assert plan is not None
     solver = SubsetDP(problem.score, problem.knowledge, plan, workers)
     return (lambda: (solver.run()[0], 0.0)), f"exact over all parent sets: {estimate}"
@@ -229,8 +224,3 @@ def _stopped(problem: Problem, deadline: Deadline, note: str) -> Result:
         score_label=problem.score.label,
         notes=(note, "stopped before the end: only the required edges are in the graph"),
     )
-
-
-def _distinct_rows(problem: Problem) -> int:
-    """Return the rows behind a count, 0 for scores that need none."""
-    return int(problem.table.codes.shape[1]) if isinstance(problem.score, CountingScore) else 0  # type: ignore[union-attr]

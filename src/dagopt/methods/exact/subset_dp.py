@@ -23,7 +23,7 @@ from dagopt.knowledge import Knowledge
 from dagopt.scores.base import Score
 from dagopt.workers import Workers, spans
 
-__all__ = ["Plan", "SubsetDP", "all_potentials", "plan_subset_dp"]
+__all__ = ["Plan", "Potentials", "SubsetDP", "all_potentials", "plan_subset_dp", "potential_tables"]
 
 Floats = NDArray[np.float64]
 
@@ -56,12 +56,12 @@ class Plan:
     seconds: float
 
 
-def plan_subset_dp(n_nodes: int, memory_limit: int, cores: int = 1) -> Plan | None:
-    """Return the fastest plan that fits the memory, or None."""
+def plan_subset_dp(n_nodes: int, memory_limit: int, cores: int = 1, tables: int = 1) -> Plan | None:
+    """Return the fastest plan that fits the memory with so many tables of potentials, or None."""
     for high in range(min(7, max(n_nodes - 1, 1))):
         low = n_nodes - high
         entries = low * 2 ** (low - 1) + high * 2**low
-        n_bytes = BYTES * (2 * 2**n_nodes + entries)
+        n_bytes = BYTES * ((1 + tables) * 2**n_nodes + entries)
         if n_bytes <= memory_limit:
             work = n_nodes * 2 ** (n_nodes - 1) * (0.8 + 0.2 * 1.5**high)
             return Plan(n_nodes, high, n_bytes, SECONDS_PER_ENTRY * work / cores)
@@ -100,12 +100,12 @@ class SubsetDP:
         self._must = knowledge.must.T.astype(np.int64) @ weights
         self._may = knowledge.may.T.astype(np.int64) @ weights
         self._most = knowledge.at_most
-        self.potential: Floats = np.empty(0)
+        self.potentials = Potentials(np.empty((1, 0)))
         self.opt: Floats = np.empty(0)
 
     def run(self) -> tuple[NDArray[np.int8], float]:
         """Return the best DAG and its score by the tables, or raise ``Stopped``."""
-        self.potential = all_potentials(self._score, self._workers)
+        self.potentials = all_potentials(self._score, self._workers)
         self._recursion()
         return self._read_off(), float(self.opt[-1])
 
@@ -133,7 +133,7 @@ class SubsetDP:
             known = (self._free, self._must[node], self._may[node], self._most[node])
             chunks = 1 << max(_bits(table) - kernels.LOW_BITS, 0)
             pieces += [
-                partial(kernels.fill, self.potential, node, self.low, block, *known, table, first, last)
+                partial(kernels.fill, self.potentials.of(node), node, self.low, block, *known, table, first, last)
                 for first, last in spans(chunks, CHUNKS_A_PIECE)
             ]
         self._workers.each("best parents: scores" + where, pieces, len(pieces))
@@ -169,7 +169,8 @@ class SubsetDP:
         while left:
             for i in (b for b in range(self.n) if (left >> b) & 1):
                 rest = left & ~(1 << i)
-                chosen, value = kernels.best_set(self.potential, i, rest, self._must[i], self._may[i], self._most[i])
+                table = self.potentials.of(i)
+                chosen, value = kernels.best_set(table, i, rest, self._must[i], self._may[i], self._most[i])
                 if chosen >= 0 and self.opt[rest] + value == self.opt[left]:
                     adjacency[[b for b in range(self.n) if (int(chosen) >> b) & 1], i] = 1
                     left = rest
@@ -179,15 +180,42 @@ class SubsetDP:
         return adjacency
 
 
-def all_potentials(score: Score, workers: Workers) -> Floats:
+class Potentials:
+    """Potentials of all 2^n sets: ``local(i, J) = of(i)[J + i] - of(i)[J]``.
+
+    Parameters
+    ----------
+    tables : array of shape (1, 2^n) or (n, 2^n)
+        One table for all nodes, or one per node where the score is not score-equivalent.
+    """
+
+    def __init__(self, tables: Floats) -> None:
+        self._tables = tables
+
+    def of(self, node: int) -> Floats:
+        """Return the table of a node."""
+        table: Floats = self._tables[node if len(self._tables) > 1 else 0]
+        return table
+
+
+def potential_tables(score: Score) -> int:
+    """Return how many tables of potentials a score needs."""
+    return 1 if score.is_score_equivalent else score.n_nodes
+
+
+def all_potentials(score: Score, workers: Workers) -> Potentials:
     """Return the potentials of all 2^n sets, in slices of equal high bits."""
     n = score.n_nodes
     prefix = min(max(n - 14, 0), 10)
     low = n - prefix
-    slices = np.empty((1 << prefix, 1 << low))
-    pieces = [partial(score.fill_potentials, high, low, slices[high]) for high in range(1 << prefix)]
+    slices = np.empty((potential_tables(score), 1 << prefix, 1 << low))
+    pieces = [
+        partial(score.fill_potentials, high, low, table[high], node)
+        for node, table in enumerate(slices)
+        for high in range(1 << prefix)
+    ]
     workers.each("potentials of all sets", pieces, len(pieces))
-    return slices.reshape(-1)
+    return Potentials(slices.reshape(len(slices), -1))
 
 
 def _closing(table: Floats, step: int) -> list[Callable[[], None]]:

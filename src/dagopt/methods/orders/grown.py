@@ -20,8 +20,6 @@ from dagopt.methods.names import name_order
 from dagopt.methods.orders.base import Dag, Ints
 from dagopt.methods.orders.screening import screened
 from dagopt.problem import Problem
-from dagopt.scores.gaussian import LogDetScore
-from dagopt.scores.multinomial import CountingScore
 
 __all__ = ["CountOrders", "GrownOrders", "LogDetOrders"]
 
@@ -146,10 +144,10 @@ class LogDetOrders(GrownOrders):
 
     def __init__(self, problem: Problem, candidates: int | None = None) -> None:
         score = problem.score
-        if not isinstance(score, LogDetScore):
+        if score.logdets is None:
             raise InputError(f"expected a Gaussian score for growing and shrinking but got {score.label}")
         n = problem.n_nodes
-        matrix, log_scale, constant, power = score.logdet_form()
+        matrix, log_scale, constant, power = score.logdets
         form = np.stack([np.diff(constant), 0.5 * power[1:], 0.5 * np.diff(power)])
         form = np.concatenate([form, form[:, -1:]], axis=1)
         form[0, -1] = NEVER  # there is no set of n parents
@@ -179,9 +177,9 @@ class CountOrders(GrownOrders):
 
     def __init__(self, problem: Problem, candidates: int | None = None) -> None:
         score = problem.score
-        if not isinstance(score, CountingScore):
+        if score.counts is None:
             raise InputError(f"expected a score of discrete data but got {score.label}")
-        codes, arity, weights, clogc, ess, rate = score.counting_form()
+        codes, arity, weights, clogc, ess, rate = score.counts
         alone = score.per_node(np.zeros((problem.n_nodes, problem.n_nodes), dtype=np.int8))
         bits = _bits(codes, arity, weights)
         self._counts = (codes, arity, weights, clogc, ess, rate, rate * (arity - 1) - alone, *bits)

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from dagopt.errors import InputError
 from dagopt.problem import Problem
-from dagopt.scores.gaussian import LogDetScore
 
 __all__ = ["screened", "screened_counts", "screened_matrix"]
 
@@ -29,8 +28,9 @@ def screened(problem: Problem, count: int | None) -> NDArray[np.bool_]:
         return known.may
     if count < 1:
         raise InputError(f"expected candidates >= 1 but got {count}")
-    if isinstance(problem.score, LogDetScore):
-        keep = screened_matrix(problem.score.logdet_form()[0], count)
+    logdets = problem.score.logdets
+    if logdets is not None:
+        keep = screened_matrix(logdets.matrix, count)
     else:
         keep = screened_counts(problem, count)
     return (known.may & keep) | known.must

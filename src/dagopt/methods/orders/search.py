@@ -24,6 +24,7 @@ from dagopt.graph.order import topological_order
 from dagopt.kernels.orders.trees import ENOUGH
 from dagopt.methods.names import name_order
 from dagopt.methods.orders.base import Dag, Ints, Orders
+from dagopt.methods.orders.generic import GenericOrders
 from dagopt.methods.orders.grown import CountOrders, LogDetOrders
 from dagopt.methods.orders.listed import ListedOrders
 from dagopt.methods.start import start_dag
@@ -37,6 +38,7 @@ __all__ = [
     "LogDetOrders",
     "Orders",
     "families",
+    "orders_of",
     "search_orders",
 ]
 
@@ -64,6 +66,18 @@ class Found(NamedTuple):
     dag: Dag
     score: float
     met: tuple[tuple[int, tuple[int, ...], float], ...] = ()
+
+
+def orders_of(problem: Problem, candidates: int | None = None) -> Orders:
+    """Return how the orders of a problem are scored: compiled where the score has a form for it, else in Python.
+
+    ``candidates``, if given, is about how many candidate parents of each column are kept.
+    """
+    if problem.score.logdets is not None:
+        return LogDetOrders(problem, candidates)
+    if problem.score.counts is not None:
+        return CountOrders(problem, candidates)
+    return GenericOrders(problem, candidates)
 
 
 def search_orders(

@@ -17,18 +17,16 @@ from dagopt.methods.answer import worth
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.orders.search import (
     BareFamily,
-    CountOrders,
     ListedOrders,
-    LogDetOrders,
     Orders,
     families,
+    orders_of,
     search_orders,
 )
 from dagopt.methods.start import start_dag
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
 from dagopt.result import Result
-from dagopt.scores.gaussian import LogDetScore
 
 __all__ = ["listable", "order_incumbent", "solve_order"]
 
@@ -199,9 +197,7 @@ def _orders(problem: Problem, effort: _Effort, notes: list[str]) -> Orders:
     """Return how orders are scored, by the kind of the score."""
     if effort.candidates is not None and effort.candidates < problem.n_nodes - 1:
         notes.append(f"candidate parents screened: about {effort.candidates} a column (candidates=)")
-    if isinstance(problem.score, LogDetScore):
-        return LogDetOrders(problem, effort.candidates)
-    return CountOrders(problem, effort.candidates)
+    return orders_of(problem, effort.candidates)
 
 
 def listable(knowledge: Knowledge) -> tuple[Knowledge, int | None]:
