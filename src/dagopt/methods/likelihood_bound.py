@@ -70,12 +70,12 @@ def likelihood_bound(problem: Problem) -> float | None:
 def _likelihood(problem: Problem) -> tuple[JointScore, float] | None:
     """Return the likelihood without penalty that the score is at most, and the error of its sums."""
     table = problem.table
-    if isinstance(table, ContinuousTable) and problem.score.at_most == "gaussian":
+    if isinstance(table, ContinuousTable) and problem.score.bounding_likelihood == "gaussian":
         spread = np.linalg.eigvalsh(table.correlation)[0]
         error = ROUNDING * problem.n_nodes**2 / max(spread, ROUNDING)
         if error > MOST_ROUNDING:
             return None
         return GaussianScore(table, 0.0), table.n_samples * float(error)
-    if isinstance(table, DiscreteTable) and problem.score.at_most == "multinomial":
+    if isinstance(table, DiscreteTable) and problem.score.bounding_likelihood == "multinomial":
         return MultinomialScore(table, 0.0), ROUNDING * table.n_samples * problem.n_nodes
     return None

@@ -89,7 +89,7 @@ class Score(ABC):
     likelihood : {"gaussian", "multinomial"} or None
         Which maximised log-likelihood ``joint`` is, for a score that is a likelihood less a penalty: see
         ``JointScore``. It names the decomposition that CG-DCA prices with.
-    at_most : {"gaussian", "multinomial"} or None
+    bounding_likelihood : {"gaussian", "multinomial"} or None
         Which maximised log-likelihood no local score exceeds before its penalty: the likelihood itself, or for a
         marginal likelihood the one that it is an average of.
     seconds_per_local : float
@@ -101,7 +101,7 @@ class Score(ABC):
     label: str
     is_score_equivalent: bool = False
     likelihood: str | None = None
-    at_most: str | None = None
+    bounding_likelihood: str | None = None
     seconds_per_local: float = SECONDS_PER_LOCAL
 
     @abstractmethod

@@ -39,7 +39,7 @@ class BDeuScore(CountingScore):
     Buntine (1991). Theory refinement on Bayesian networks. UAI.
     """
 
-    at_most = "multinomial"
+    bounding_likelihood = "multinomial"
 
     def __init__(self, table: DiscreteTable, equivalent_sample_size: float = 1.0) -> None:
         if not (equivalent_sample_size > 0 and math.isfinite(equivalent_sample_size)):

@@ -46,7 +46,7 @@ class BGeScore(LogDetScore):
     Annals of Statistics 42. doi:10.1214/14-AOS1217
     """
 
-    at_most = "gaussian"
+    bounding_likelihood = "gaussian"
 
     def __init__(self, table: ContinuousTable, mean_weight: float = 1.0, degrees: float | None = None) -> None:
         n = len(table.names)

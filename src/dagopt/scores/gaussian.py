@@ -182,7 +182,7 @@ class GaussianScore(LogDetScore):
         scores ``bic-g`` and ``aic-g`` of the R package bnlearn do.
     """
 
-    likelihood = at_most = "gaussian"
+    likelihood = bounding_likelihood = "gaussian"
 
     def __init__(self, table: ContinuousTable, penalty: float, convention: str = "paper") -> None:
         self.convention = convention

@@ -199,7 +199,7 @@ class MultinomialScore(CountingScore):
     occur in the data.
     """
 
-    likelihood = at_most = "multinomial"
+    likelihood = bounding_likelihood = "multinomial"
 
     def __init__(self, table: DiscreteTable, penalty: float) -> None:
         self.parameter_cost = penalty
