@@ -17,6 +17,7 @@ from dagopt.data.findings import Finding
 from dagopt.errors import InputError
 from dagopt.graph.cpdag import cpdag, extend_pdag
 from dagopt.graph.dag import Graph
+from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic
 
 if TYPE_CHECKING:
@@ -110,8 +111,16 @@ class Result:
 
     @cached_property
     def cpdag_adjacency(self) -> NDArray[np.int8]:
-        """The essential graph: what the data can tell. Undirected edges are in both directions."""
-        return cpdag(self.adjacency) if is_acyclic(self.adjacency) else self.adjacency
+        """The essential graph: what the data and the knowledge can tell. Undirected edges are in both directions.
+
+        An edge is undirected only if equivalent DAGs that obey the required and forbidden edges and the tiers direct it
+        either way (Meek's rules with background knowledge).
+        """
+        if not is_acyclic(self.adjacency):
+            return self.adjacency
+        if self.problem is None:
+            return cpdag(self.adjacency)
+        return essential_given(self.adjacency, self.problem.knowledge.must, self.problem.knowledge.may)
 
     @cached_property
     def cpdag(self) -> nx.DiGraph:
@@ -241,9 +250,10 @@ class Result:
         """Return a few lines for people: what was found, what is proven, why it ended."""
         undirected = int(np.triu(self.cpdag_adjacency & self.cpdag_adjacency.T).sum())
         edges = self.graph.n_edges
+        known = is_acyclic(self.adjacency) and (cpdag(self.adjacency) != self.cpdag_adjacency).any()
         lines = [
-            f"{len(self.names)} columns, {self.n_samples} rows; {edges} edges, "
-            f"{edges - undirected} of them directed in every equivalent DAG",
+            f"{len(self.names)} columns, {self.n_samples} rows; {edges} edges, {edges - undirected} of them directed in"
+            f" every equivalent DAG{' that the knowledge allows' if known else ''}",
         ]
         if self.score is not None:
             lines.append(f"score   {self.score:.4f}  ({self.score_label})")
