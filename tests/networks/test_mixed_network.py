@@ -112,8 +112,8 @@ def test_predictions_from_parents_and_from_the_blanket():
     network = _network()
     frame = network.sample(300, 4)
     mean = 70 + frame["age"] + np.where(frame["smoker"] == "yes", 8, 0)
-    np.testing.assert_allclose(network.predict(frame, "pressure"), mean)
-    near = network.predict(frame, "pressure", "blanket")
+    np.testing.assert_allclose(network.predict(frame, "pressure", given="parents"), mean)
+    near = network.predict(frame, "pressure", given="blanket")
     assert np.mean((near - frame["pressure"]) ** 2) < np.mean((mean - frame["pressure"]) ** 2)
     grid = np.linspace(100, 200, 20001)
     row = frame.iloc[0]
@@ -122,7 +122,7 @@ def test_predictions_from_parents_and_from_the_blanket():
     logs = odds[:, network.levels[3].index(row["ill"])] - np.log(np.exp(odds).sum(axis=1)) + prior
     weights = np.exp(logs - logs.max())
     assert near.iloc[0] == pytest.approx((weights * grid).sum() / weights.sum(), abs=1e-3)
-    assert set(network.predict(frame, "smoker", "blanket")) <= {"no", "yes"}
+    assert set(network.predict(frame, "smoker")) <= {"no", "yes"}
 
 
 def test_simulated_mixed_networks():

@@ -23,7 +23,7 @@ def fit(
     data: Data,
     graph: Annotated[str, typer.Argument(help="File with a DAG (see convert), or a model string such as '[A][B|A]'.")],
     out: Annotated[
-        Path | None, typer.Option(help="Where to write the network: .json, .csv, or .bif for discrete data.")
+        Path | None, typer.Option(help="Where to write the network: .json, .csv; discrete ones also .bif, .net, .xdsl.")
     ] = None,
     ess: Annotated[float, typer.Option(help="Rows of prior weight that smooth the tables of discrete data.")] = 0.0,
     columns: Columns = None,
@@ -45,7 +45,7 @@ def fit(
     reading = data_options(columns, kind, discretize, bins, missing, na)
     fitted = fitted_to(data, graph, equivalent_sample_size=ess, **reading)
     if out is not None:
-        _write(fitted, out)
+        fitted.write(out)
     if as_json:
         print_json(fitted.to_dict() | {"files": [] if out is None else [str(out)]})
         return
@@ -55,22 +55,9 @@ def fit(
 
 
 def _require_suffix(out: Path) -> None:
-    if out.suffix not in (".json", ".csv", ".bif"):
-        raise InputError(f"expected --out with the suffix .json, .csv or .bif but got {str(out)!r}; rename it")
-
-
-def _write(fitted: FittedNetwork, out: Path) -> None:
-    from dagopt.data.writing import write_frame
-    from dagopt.networks.fitted import FittedDiscrete
-
-    if out.suffix == ".csv":
-        write_frame(fitted.parameters, out)
-    elif out.suffix == ".json":
-        fitted.to_json(out)
-    elif isinstance(fitted, FittedDiscrete):
-        fitted.to_bif(out)
-    else:
-        raise InputError("BIF holds tables of discrete columns, but the table is continuous; write --out *.json")
+    known = (".json", ".csv", ".bif", ".net", ".xdsl", ".dsl", ".bifxml", ".uai")
+    if out.suffix not in known:
+        raise InputError(f"expected --out with the suffix {', '.join(known)} but got {str(out)!r}; rename it")
 
 
 def _tell(fitted: FittedNetwork) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dagopt.errors import InputError, quoted
 from dagopt.files import read_text, write_text
 from dagopt.networks.bif_blocks import Block, read_blocks
-from dagopt.networks.bif_scanner import quote
+from dagopt.networks.bif_spelling import spelled, spelled_levels, written_properties
 from dagopt.networks.checks import Parents
 from dagopt.networks.discrete import SUM_TOLERANCE, DiscreteNetwork, table_shape
 
@@ -84,23 +84,25 @@ def parse_bif_structure(text: str, source: str = "BIF text") -> tuple[tuple[str,
 
 
 def format_bif(network: DiscreteNetwork, *, name: str = "unknown", comment: str = "") -> str:
-    """Return a discrete network as BIF text; every probability reads back as the same float."""
+    """Return a discrete network as BIF text; every probability reads back as the same float.
+
+    Names and levels that other readers do not take are written as plain words, with the true ones in properties.
+    """
     lines = [f"// {line}".rstrip() for line in comment.splitlines()]
-    lines += [f"network {quote(name)} {{", "}"]
-    for variable, levels in zip(network.names, network.levels, strict=True):
-        listed = ", ".join(map(quote, levels))
-        lines += [
-            f"variable {quote(variable)} {{",
-            f"  type discrete [ {len(levels)} ] {{ {listed} }};",
-            "}",
-        ]
-    for j, variable in enumerate(network.names):
+    lines += [f"network {spelled([name])[0]} {{", "}"]
+    words = spelled(network.names)
+    levels = [spelled_levels(own) for own in network.levels]
+    for j, word in enumerate(words):
+        lines += [f"variable {word} {{", f"  type discrete [ {len(levels[j])} ] {{ {', '.join(levels[j])} }};"]
+        lines += [f"  {line}" for line in written_properties(network.names[j], word, network.levels[j], levels[j])]
+        lines.append("}")
+    for j, word in enumerate(words):
         parents = network.parents[j]
-        given = " | " + ", ".join(quote(network.names[i]) for i in parents) if parents else ""
-        lines.append(f"probability ( {quote(variable)}{given} ) {{")
-        rows = network.tables[j].reshape(-1, len(network.levels[j])).tolist()
-        for labels, row in zip(product(*(network.levels[i] for i in parents)), rows, strict=True):
-            start = f"({', '.join(map(quote, labels))})" if parents else "table"
+        given = " | " + ", ".join(words[i] for i in parents) if parents else ""
+        lines.append(f"probability ( {word}{given} ) {{")
+        rows = network.tables[j].reshape(-1, len(levels[j])).tolist()
+        for labels, row in zip(product(*(levels[i] for i in parents)), rows, strict=True):
+            start = f"({', '.join(labels)})" if parents else "table"
             lines.append(f"  {start} {', '.join(map(repr, row))};")
         lines.append("}")
     return "\n".join(lines) + "\n"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from dagopt.errors import InputError, quoted
 from dagopt.networks.bif_scanner import Scanner, shown
+from dagopt.networks.bif_spelling import read_property
 from dagopt.networks.checks import Parents
 
 __all__ = ["Block", "BlocksOfText", "read_blocks"]
@@ -40,6 +41,14 @@ class BlocksOfText:
         return tuple(tuple(position[other] for other in self.probabilities[name].parents) for name in self.variables)
 
 
+@dataclass
+class _Meaning:
+    """What the words of a file stand for, where its properties say so: names, and levels, by word."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
 def read_blocks(text: str, source: str) -> BlocksOfText:
     """Read every block of a text; each variable then has one, and each parent is a variable.
 
@@ -53,11 +62,12 @@ def read_blocks(text: str, source: str) -> BlocksOfText:
     scanner = Scanner(text, source)
     variables: dict[str, tuple[str, ...]] = {}
     blocks: dict[str, Block] = {}
+    meaning = _Meaning()
     while (keyword := scanner.next()) is not None:
         if keyword == "network":
             _parse_network(scanner)
         elif keyword == "variable":
-            _parse_variable(scanner, variables)
+            _parse_variable(scanner, variables, meaning)
         elif keyword == "probability":
             _parse_probability(scanner, blocks)
         else:
@@ -65,7 +75,31 @@ def read_blocks(text: str, source: str) -> BlocksOfText:
     if not variables:
         raise InputError(f"{source}: expected variable blocks, got none; is this a BIF file?")
     _check_families(source, variables, blocks)
-    return BlocksOfText(source, variables, blocks)
+    return _with_true_names(BlocksOfText(source, variables, blocks), meaning)
+
+
+def _with_true_names(read: BlocksOfText, meaning: _Meaning) -> BlocksOfText:
+    """Return the blocks with every word replaced by what it stands for; as they are where that would be unclear."""
+    names = {word: meaning.names.get(word, word) for word in read.variables}
+    levels = {word: meaning.levels.get(word, own) for word, own in read.variables.items()}
+    fits = all(len(set(levels[word])) == len(own) for word, own in read.variables.items())
+    if not fits or len(set(names.values())) < len(names):
+        return read
+    true = {word: dict(zip(own, levels[word], strict=True)) for word, own in read.variables.items()}
+    blocks = {}
+    for word, block in read.probabilities.items():
+        rows = [
+            (
+                line,
+                key
+                if isinstance(key, str) or len(key) != len(block.parents)
+                else tuple(true[own].get(level, level) for own, level in zip(block.parents, key, strict=True)),
+                numbers,
+            )
+            for line, key, numbers in block.rows
+        ]
+        blocks[names[word]] = Block(block.line, [names[own] for own in block.parents], rows)
+    return BlocksOfText(read.source, {names[word]: levels[word] for word in read.variables}, blocks)
 
 
 def _check_families(source: str, variables: dict[str, tuple[str, ...]], blocks: dict[str, Block]) -> None:
@@ -87,10 +121,10 @@ def _parse_network(scanner: Scanner) -> None:
     while not scanner.is_mark(token := scanner.next(), "}"):
         if token != "property":
             scanner.fail(f"expected a property or '}}' in the network block, got {shown(token)}")
-        scanner.skip_property()
+        scanner.read_property()
 
 
-def _parse_variable(scanner: Scanner, variables: dict[str, tuple[str, ...]]) -> None:
+def _parse_variable(scanner: Scanner, variables: dict[str, tuple[str, ...]], meaning: _Meaning) -> None:
     name = scanner.next()
     if name is None or scanner.is_mark(name, "{}()[]|,;"):
         scanner.fail(f"expected the name of a variable, got {shown(name)}")
@@ -99,7 +133,11 @@ def _parse_variable(scanner: Scanner, variables: dict[str, tuple[str, ...]]) -> 
     scanner.expect("{")
     while not scanner.is_mark(token := scanner.next(), "}"):
         if token == "property":
-            scanner.skip_property()
+            true_name, true_levels = read_property(scanner.read_property())
+            if true_name is not None:
+                meaning.names[name] = true_name
+            if true_levels is not None:
+                meaning.levels[name] = true_levels
         elif token == "type" and name not in variables:
             variables[name] = _parse_levels(scanner, name)
         else:
@@ -139,7 +177,7 @@ def _parse_probability(scanner: Scanner, blocks: dict[str, Block]) -> None:
     while not scanner.is_mark(token := scanner.next(), "}"):
         line = scanner.line
         if token == "property":
-            scanner.skip_property()
+            scanner.read_property()
         elif scanner.is_mark(token, "("):
             labels = tuple(scanner.names(")"))
             block.rows.append((line, labels, _parse_numbers(scanner)))

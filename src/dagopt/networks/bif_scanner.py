@@ -8,20 +8,12 @@ from typing import NoReturn
 
 from dagopt.errors import InputError
 
-__all__ = ["Scanner", "quote", "shown"]
+__all__ = ["Scanner", "shown"]
 
 _BLANK = re.compile(r"\s+|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _WORD = re.compile(r'(?:(?!//|/\*)[^\s{}()\[\]|,;"])+')
 _PROPERTY = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^";])*;', re.DOTALL)
-_KEYWORDS = {"network", "variable", "probability", "property", "type", "discrete", "table", "default"}
-
-
-def quote(name: str) -> str:
-    """Return a name as BIF writes it: plain where that reads back as the same, else in quotes."""
-    if _WORD.fullmatch(name) and name not in _KEYWORDS:
-        return name
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def shown(token: str | None) -> str:
@@ -81,12 +73,13 @@ class Scanner:
                 found.append(token)
         return found
 
-    def skip_property(self) -> None:
-        """Pass over the rest of a property, up to its semicolon."""
+    def read_property(self) -> str:
+        """Read the rest of a property, up to its semicolon."""
         rest = _PROPERTY.match(self.text, self.place)
         if rest is None:
             self.fail("expected ';' after the property, got the end of the file; add it")
         self.place = rest.end()
+        return rest[0]
 
     @property
     def line(self) -> int:

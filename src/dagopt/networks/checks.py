@@ -121,7 +121,7 @@ def checked_given(names: Sequence[str], parents: Parents, column: str, given: st
     if column not in names:
         raise unknown_name("column", column, list(names))
     if given not in ("parents", "blanket"):
-        raise InputError(f"expected given= 'parents' or 'blanket' but got {given!r}")
+        raise InputError(f"expected given= 'all', 'parents' or 'blanket' but got {given!r}")
     node = list(names).index(column)
     return node, parents[node] if given == "parents" else blanket_of(parents, node)
 

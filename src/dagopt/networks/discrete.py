@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import networkx
 import numpy as np
@@ -19,13 +20,16 @@ from dagopt.networks.checks import (
     adjacency_of,
     as_generator,
     checked_count,
-    checked_given,
     checked_names,
     graph_of,
     named_columns,
     parents_of,
     topological_order,
 )
+from dagopt.networks.questions import Questions
+
+if TYPE_CHECKING:
+    from dagopt.networks.inference.elimination import Elimination
 
 __all__ = ["SUM_TOLERANCE", "DiscreteNetwork", "counted_cells", "table_shape"]
 
@@ -35,7 +39,7 @@ ROUNDING = 1e-12  # rows nearer to 1 than this stay as they are, so that a netwo
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DiscreteNetwork:
+class DiscreteNetwork(Questions):
     """A DAG over discrete variables with one conditional probability table a node.
 
     Parameters
@@ -86,20 +90,56 @@ class DiscreteNetwork:
         """Number of free probabilities: (arity - 1) for each configuration of the parents."""
         return sum(table.size // table.shape[-1] * (table.shape[-1] - 1) for table in self.tables)
 
-    def sample(self, n_samples: int, random_state: RandomState = None) -> pd.DataFrame:
-        """Draw rows by forward sampling; the columns are categorical with the levels as strings."""
+    def sample(
+        self, n_samples: int, random_state: RandomState = None, *, evidence: Mapping[str, object] | None = None
+    ) -> pd.DataFrame:
+        """Draw rows, given the values of some columns; they are categorical with the levels as strings."""
+        if evidence:
+            return super().sample(n_samples, random_state, evidence=evidence)
         n_samples = checked_count("n_samples", n_samples)
         rng = as_generator(random_state)
         codes = np.zeros((len(self.names), n_samples), dtype=np.intp)
         for j in topological_order(self.names, self.parents):
-            table = self.tables[j]
-            rows = _configurations(codes, self.parents[j], table.shape)
-            cumulative = np.cumsum(table.reshape(-1, table.shape[-1]), axis=1)
-            cumulative /= cumulative[:, -1:]  # exactly 1 from the last possible level on
-            draws = rng.random(n_samples)
-            for level in range(table.shape[-1] - 1):
-                codes[j] += draws >= cumulative[rows, level]
+            codes[j] = self._draw(j, codes, rng)
         return pd.DataFrame({name: self._categorical(codes[j], j) for j, name in enumerate(self.names)})
+
+    def levels_of(self, node: int) -> tuple[str, ...]:
+        """Return the levels of a node."""
+        return self.levels[node]
+
+    def draw_node(self, node: int, cells: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+        """Draw the code of a node's level in each row, given the codes of its parents there."""
+        return self._draw(node, self._known_codes(node, cells, own=False), rng).astype(np.float64)
+
+    def log_node(self, node: int, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the log of the conditional probability of a node's level in each row."""
+        return self._log_probabilities(self._known_codes(node, cells, own=True), [node])
+
+    def without_parents(self, node: int) -> DiscreteNetwork:
+        """Return the network in which a node has no parents, and all of its levels are equally probable."""
+        parents = tuple(() if j == node else own for j, own in enumerate(self.parents))
+        uniform = np.full(len(self.levels[node]), 1 / len(self.levels[node]))
+        tables = tuple(uniform if j == node else table for j, table in enumerate(self.tables))
+        return DiscreteNetwork(self.names, self.levels, parents, tables)
+
+    def _known_codes(self, node: int, cells: NDArray[np.float64], own: bool) -> NDArray[np.intp]:
+        """Return the codes of a family, zero for all other nodes, as an array of nodes by rows."""
+        codes = np.zeros(cells.shape[::-1], dtype=np.intp)
+        family = [*self.parents[node], *([node] if own else [])]
+        codes[family] = cells[:, family].T
+        return codes
+
+    def _draw(self, node: int, codes: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
+        """Draw the level of a node in each row, given its parents there."""
+        table = self.tables[node]
+        rows = _configurations(codes, self.parents[node], table.shape)
+        cumulative = np.cumsum(table.reshape(-1, table.shape[-1]), axis=1)
+        cumulative /= cumulative[:, -1:]  # exactly 1 from the last possible level on
+        draws = rng.random(codes.shape[1])
+        found = np.zeros(codes.shape[1], dtype=np.intp)
+        for level in range(table.shape[-1] - 1):
+            found += draws >= cumulative[rows, level]
+        return found
 
     @classmethod
     def fit(
@@ -154,32 +194,19 @@ class DiscreteNetwork:
         codes = np.stack([_codes(data[n], own) for n, own in zip(self.names, self.levels, strict=True)])
         return self._log_probabilities(codes, range(len(self.names)))
 
-    def predict(self, data: pd.DataFrame, column: str, given: str = "parents") -> pd.Series[Any]:
-        """Return the most probable level of a column in each row, given others; the first of equally probable ones.
+    def engine(self) -> Elimination:
+        """Return what answers questions about the network."""
+        from dagopt.networks.inference.elimination import Elimination
 
-        Parameters
-        ----------
-        data : DataFrame
-            With the columns that the prediction needs; others are not looked at.
-        column : str
-            What to predict.
-        given : {"parents", "blanket"}
-            Predict from the parents alone, or from the Markov blanket (parents, children and their other parents),
-            which is as good as all other columns. A row that the network holds impossible is then missing.
-        """
-        node, needed = checked_given(self.names, self.parents, column, given)
-        index = data.index
-        _, data = named_columns(data, [self.names[i] for i in needed])
-        codes = np.zeros((len(self.names), len(index)), dtype=np.intp)
-        for i in needed:
-            codes[i] = _codes(data[self.names[i]], self.levels[i])
-        children = [j for j, own in enumerate(self.parents) if node in own] if given == "blanket" else []
-        scores = np.empty((len(self.levels[node]), len(index)))
-        for level in range(len(scores)):
-            codes[node] = level
-            scores[level] = self._log_probabilities(codes, [node, *children])
-        best = np.where(np.isfinite(scores).any(axis=0), scores.argmax(axis=0), -1)
-        return pd.Series(self._categorical(best, node), index=index, name=column)
+        return Elimination(self)
+
+    @property
+    def _model(self) -> DiscreteNetwork:
+        return self
+
+    @cached_property
+    def _engine(self) -> Elimination:
+        return self.engine()
 
     def _log_probabilities(self, codes: NDArray[np.intp], nodes: Iterable[int]) -> NDArray[np.float64]:
         """Return the sum over some nodes of the log of P(node | parents) in each row."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import networkx
 import numpy as np
@@ -17,19 +19,22 @@ from dagopt.networks.checks import (
     adjacency_of,
     as_generator,
     checked_count,
-    checked_given,
     checked_names,
     graph_of,
     named_columns,
     parents_of,
     topological_order,
 )
+from dagopt.networks.questions import Questions
+
+if TYPE_CHECKING:
+    from dagopt.networks.inference.conditional_normal import ConditionalNormal
 
 __all__ = ["GaussianNetwork"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GaussianNetwork:
+class GaussianNetwork(Questions):
     """A DAG over continuous variables, each a linear function of its parents plus Gaussian noise.
 
     Parameters
@@ -92,10 +97,43 @@ class GaussianNetwork:
         effects = np.linalg.inv(np.eye(len(self.names)) - self.weights)  # total effect of i on j
         return np.asarray(effects.T @ (self.variances[:, None] * effects))
 
+    def mean(self) -> NDArray[np.float64]:
+        """Return the means that the equations imply, (I - W)^-T intercepts."""
+        return np.asarray(np.linalg.solve((np.eye(len(self.names)) - self.weights).T, self.intercepts))
+
+    def levels_of(self, node: int) -> None:
+        """Return None: every node is continuous."""
+
+    def draw_node(self, node: int, cells: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+        """Draw a node in each row, given its parents there."""
+        return np.asarray(rng.normal(self._expected(node, cells), np.sqrt(self.variances[node])))
+
+    def log_node(self, node: int, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the log of the conditional density of a node in each row."""
+        residuals = cells[:, node] - self._expected(node, cells)
+        return np.asarray(-0.5 * (np.log(2 * np.pi * self.variances[node]) + residuals**2 / self.variances[node]))
+
+    def without_parents(self, node: int) -> GaussianNetwork:
+        """Return the network in which a node has no parents but its own mean and variance."""
+        weights, intercepts, variances = self.weights.copy(), self.intercepts.copy(), self.variances.copy()
+        weights[:, node] = 0
+        intercepts[node], variances[node] = self.mean()[node], self.covariance()[node, node]
+        return GaussianNetwork(self.names, weights, intercepts, variances)
+
+    def _expected(self, node: int, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the mean of a node in each row, given its parents there."""
+        known = np.flatnonzero(self.weights[:, node])
+        return np.asarray(cells[:, known] @ self.weights[known, node] + self.intercepts[node])
+
     def sample(
-        self, n_samples: int, random_state: RandomState = None, order: Sequence[int] | None = None
+        self,
+        n_samples: int,
+        random_state: RandomState = None,
+        *,
+        evidence: Mapping[str, object] | None = None,
+        order: Sequence[int] | None = None,
     ) -> pd.DataFrame:
-        """Draw rows by forward sampling.
+        """Draw rows: by forward sampling, or from the conditional distribution given some columns.
 
         Parameters
         ----------
@@ -103,9 +141,13 @@ class GaussianNetwork:
             Number of rows.
         random_state : int, Generator or None
             Seed, generator, or fresh entropy.
+        evidence : mapping of str to value, optional
+            What is known in every row.
         order : sequence of int, optional
-            A topological order in which the nodes draw their noise (by default, one found here).
+            Of forward sampling: a topological order in which the nodes draw their noise (by default, one found here).
         """
+        if evidence:
+            return super().sample(n_samples, random_state, evidence=evidence)
         n_samples = checked_count("n_samples", n_samples)
         rng = as_generator(random_state)
         parents = self.parents
@@ -165,28 +207,19 @@ class GaussianNetwork:
         terms = np.log(2 * np.pi * self.variances) + residuals**2 / self.variances
         return np.asarray(-0.5 * terms.sum(axis=1))
 
-    def predict(self, data: pd.DataFrame, column: str, given: str = "parents") -> pd.Series[float]:
-        """Return the mean of a column in each row, given others.
+    def engine(self) -> ConditionalNormal:
+        """Return what answers questions about the network."""
+        from dagopt.networks.inference.conditional_normal import ConditionalNormal
 
-        Parameters
-        ----------
-        data : DataFrame
-            With the columns that the prediction needs; others are not looked at.
-        column : str
-            What to predict.
-        given : {"parents", "blanket"}
-            Predict from the parents alone, or from the Markov blanket (parents, children and their other parents),
-            which is as good as all other columns.
-        """
-        node, needed = checked_given(self.names, self.parents, column, given)
-        index = data.index
-        values = np.zeros((len(index), len(self.names)))
-        values[:, needed] = _numbers(named_columns(data, [self.names[i] for i in needed])[1])
-        told = [node, *np.flatnonzero(self.weights[node])] if given == "blanket" else [node]
-        residuals = values @ self.weights[:, told] + self.intercepts[told] - values[:, told]
-        slopes = (np.eye(len(self.names))[node] - self.weights[node])[told] / self.variances[told]
-        means = residuals @ slopes / (slopes**2 @ self.variances[told])
-        return pd.Series(means, index=index, name=column)
+        return ConditionalNormal(self)
+
+    @property
+    def _model(self) -> GaussianNetwork:
+        return self
+
+    @cached_property
+    def _engine(self) -> ConditionalNormal:
+        return self.engine()
 
 
 def _checked_order(order: Sequence[int], parents: Parents) -> list[int]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import networkx
 import numpy as np
@@ -23,24 +24,25 @@ from dagopt.networks.checks import (
     adjacency_of,
     as_generator,
     checked_count,
-    checked_given,
     checked_names,
     graph_of,
     named_columns,
     topological_order,
 )
 from dagopt.networks.logit import log_probabilities
+from dagopt.networks.questions import Questions
+
+if TYPE_CHECKING:
+    from dagopt.networks.inference.blanket import BlanketWeighting
 
 __all__ = ["MixedNetwork", "design_matrix", "terms_of"]
 
 Floats = NDArray[np.float64]
 Columns = Mapping[int, NDArray[Any]]
 
-GRID = np.linspace(-6, 6, 121)  # standard deviations at which a continuous value is tried, given its children
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MixedNetwork:
+class MixedNetwork(Questions):
     """A DAG over continuous and discrete variables.
 
     Parameters
@@ -105,19 +107,26 @@ class MixedNetwork:
         """Number of coefficients, intercepts and variances."""
         return sum(own.size for own in self.coefficients) + sum(not own for own in self.levels)
 
-    def sample(self, n_samples: int, random_state: RandomState = None) -> pd.DataFrame:
-        """Draw rows by forward sampling: floats, and categories with the levels as text."""
+    def sample(
+        self, n_samples: int, random_state: RandomState = None, *, evidence: Mapping[str, object] | None = None
+    ) -> pd.DataFrame:
+        """Draw rows, given the values of some columns: floats, and categories with the levels as text."""
+        if evidence:
+            return super().sample(n_samples, random_state, evidence=evidence)
         n_samples = checked_count("n_samples", n_samples)
         rng = as_generator(random_state)
         columns: dict[int, NDArray[Any]] = {}
         for j in topological_order(self.names, self.parents):
-            effects = self._design(columns, j, n_samples) @ self.coefficients[j].T
-            if self.levels[j]:
-                p = np.exp(_log_softmax(effects))
-                columns[j] = (rng.random(n_samples)[:, None] > np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
-            else:
-                columns[j] = effects[:, 0] + rng.normal(0, np.sqrt(self.variances[j]), n_samples)
+            columns[j] = self._drawn(j, columns, n_samples, rng)
         return self._frame(columns)
+
+    def _drawn(self, node: int, columns: Columns, rows: int, rng: np.random.Generator) -> NDArray[Any]:
+        """Draw a node in each row, given its parents there: numbers, or codes of levels."""
+        effects = self._design(columns, node, rows) @ self.coefficients[node].T
+        if not self.levels[node]:
+            return np.asarray(effects[:, 0] + rng.normal(0, np.sqrt(self.variances[node]), rows))
+        p = np.exp(_log_softmax(effects))
+        return np.asarray((rng.random(rows)[:, None] > np.cumsum(p, axis=1)[:, :-1]).sum(axis=1))
 
     def _frame(self, columns: Columns) -> pd.DataFrame:
         return pd.DataFrame(
@@ -148,39 +157,45 @@ class MixedNetwork:
         variance = self.variances[node]
         return np.asarray(-0.5 * (np.log(2 * np.pi * variance) + away**2 / variance))
 
-    def predict(self, data: pd.DataFrame, column: str, given: str = "parents") -> pd.Series:
-        """Return the mean, or the most probable level, of a column in each row, given others.
+    def levels_of(self, node: int) -> tuple[str, ...] | None:
+        """Return the levels of a discrete node; None for a continuous one."""
+        return self.levels[node] or None
 
-        Parameters
-        ----------
-        data : DataFrame
-            With the columns that the prediction needs; others are not looked at.
-        column : str
-            What to predict.
-        given : {"parents", "blanket"}
-            Predict from the parents alone, or from the Markov blanket (parents, children and their other parents),
-            which is as good as all other columns.
-        """
-        node, needed = checked_given(self.names, self.parents, column, given)
-        columns = dict(self._columns(data, needed))
-        rows = len(data)
-        effects = self._design(columns, node, rows) @ self.coefficients[node].T
-        children = [j for j, own in enumerate(self.parents) if node in own] if given == "blanket" else []
-        if self.levels[node]:
-            tried: list[NDArray[Any]] = [np.full(rows, k) for k in range(len(self.levels[node]))]
-        else:
-            deviation = np.sqrt(self.variances[node])
-            tried = [effects[:, 0] + deviation * step for step in (GRID if children else (0.0,))]
-        logs = np.empty((rows, len(tried)))
-        for k, values in enumerate(tried):
-            columns[node] = values
-            logs[:, k] = sum(self._node_logs(columns, j, rows) for j in [node, *children])
-        if self.levels[node]:
-            names = np.array(self.levels[node], dtype=object)
-            return pd.Series(names[np.argmax(logs, axis=1)], index=data.index, name=column)
-        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-        means = (weights * np.column_stack(tried)).sum(axis=1) / weights.sum(axis=1)
-        return pd.Series(means, index=data.index, name=column)
+    def draw_node(self, node: int, cells: Floats, rng: np.random.Generator) -> Floats:
+        """Draw a node in each row, given its parents there."""
+        return np.asarray(self._drawn(node, dict(enumerate(cells.T)), len(cells), rng), dtype=np.float64)
+
+    def log_node(self, node: int, cells: Floats) -> Floats:
+        """Return the log of the conditional density, or probability, of a node in each row."""
+        return self._node_logs(dict(enumerate(cells.T)), node, len(cells))
+
+    def expected(self, node: int, cells: Floats) -> Floats:
+        """Return the mean of a continuous node in each row, given its parents there."""
+        return np.asarray((self._design(dict(enumerate(cells.T)), node, len(cells)) @ self.coefficients[node].T)[:, 0])
+
+    def without_parents(self, node: int) -> MixedNetwork:
+        """Return the network in which a node has no parents: a standard normal one, or all levels equally probable."""
+        parents = tuple(() if j == node else own for j, own in enumerate(self.parents))
+        shape = (self.coefficients[node].shape[0], 1)
+        coefficients = tuple(np.zeros(shape) if j == node else own for j, own in enumerate(self.coefficients))
+        variances = self.variances.copy()
+        if not self.levels[node]:
+            variances[node] = 1.0
+        return MixedNetwork(self.names, self.levels, parents, coefficients, variances)
+
+    def engine(self) -> BlanketWeighting:
+        """Return what answers questions about the network."""
+        from dagopt.networks.inference.blanket import BlanketWeighting
+
+        return BlanketWeighting(self)
+
+    @property
+    def _model(self) -> MixedNetwork:
+        return self
+
+    @cached_property
+    def _engine(self) -> BlanketWeighting:
+        return self.engine()
 
     def _design(self, columns: Columns, node: int, rows: int) -> Floats:
         own = self.parents[node]

@@ -130,7 +130,7 @@ def test_the_mean_given_others_is_that_of_the_joint_distribution(numbers):
         np.testing.assert_allclose(fitted.predict(data.drop(columns=name), name, given="blanket"), expected, atol=1e-7)
         own = fitted.parameters[fitted.parameters["node"] == name].set_index("term")["estimate"]
         straight = data[own.index[1:]] @ own.iloc[1:] + own.iloc[0]
-        np.testing.assert_allclose(fitted.predict(data, name), straight, atol=1e-9)
+        np.testing.assert_allclose(fitted.predict(data, name, given="parents"), straight, atol=1e-9)
 
 
 def test_a_coefficient_of_zero_keeps_its_edge():
@@ -153,7 +153,7 @@ def test_dependent_parents_are_told(rng):
     assert own["standard_error"].isna().all()
     design = np.column_stack([np.ones(100), a, b])
     expected = design @ np.linalg.lstsq(design, data["y"], rcond=None)[0]
-    np.testing.assert_allclose(fitted.predict(data, "y"), expected)
+    np.testing.assert_allclose(fitted.predict(data, "y", given="parents"), expected)
     freedom = fitted.nodes.set_index("node").loc["y"]
     assert freedom["residual_variance"] == pytest.approx(np.sum((data["y"] - expected) ** 2) / 97)
     assert json.loads(json.dumps(fitted.to_dict(), allow_nan=False))["nodes"][3]["standard_errors"]["a"] is None
@@ -211,7 +211,7 @@ def test_standard_errors_cover_the_truth():
 def test_refitting_on_simulated_data_gives_the_parameters_back(numbers):
     """Data drawn from the fitted network lead back to it, within a few standard errors."""
     fitted = dagopt.fit(*numbers)
-    drawn = fitted.simulate(40_000, random_state=0)
+    drawn = fitted.sample(40_000, random_state=0)
     assert drawn.columns.tolist() == numbers[0].columns.tolist()
     assert set(drawn.dtypes) == {np.dtype(float)}
     again = dagopt.fit(drawn, numbers[1])
@@ -322,7 +322,7 @@ def test_the_most_probable_level(asia):
         given = [
             ", ".join(f"{parent}={row[parent]}" for parent in parents_of(dag, name, data)) for _, row in few.iterrows()
         ]
-        assert fitted.predict(few, name).tolist() == best.loc[given].tolist()
+        assert fitted.predict(few, name, given="parents").tolist() == best.loc[given].tolist()
 
 
 def test_an_impossible_row_is_minus_infinity():
@@ -351,7 +351,7 @@ def test_discrete_data_lead_back(asia):
     """Data drawn from the fitted network have its levels, read back and lead back to its tables."""
     data, dag = asia
     fitted = dagopt.fit(data, dag)
-    drawn = fitted.simulate(40_000, random_state=0)
+    drawn = fitted.sample(40_000, random_state=0)
     assert drawn.columns.tolist() == data.columns.tolist()
     assert [tuple(drawn[name].cat.categories) for name in drawn] == list(fitted.network.levels)
     again = dagopt.fit(drawn, dag)
@@ -416,20 +416,18 @@ def test_other_data_must_match(asia, numbers):
     for call in (result.fit, result.fit().log_likelihood):
         with pytest.raises(InputError, match="one of 'no', 'yes' in column 'smoke' but got 'maybe'"):
             call(asia.data.assign(smoke="maybe"))
-        with pytest.raises(InputError, match="'smoke'"):
-            call(asia.data.drop(columns="smoke"))
-        with pytest.raises(InputError, match=r"'smoke'.*missing|missing.*'smoke'"):
-            call(asia.data.astype(object).assign(smoke=None))
+    with pytest.raises(InputError, match="'smoke'"):
+        result.fit(asia.data.drop(columns="smoke"))
+    with pytest.raises(InputError, match=r"'smoke'.*missing|missing.*'smoke'"):
+        result.fit(asia.data.astype(object).assign(smoke=None))
     with pytest.raises(InputError, match="a discrete table, as the one learned from, but got a continuous"):
         result.fit(dagopt.as_table(numbers[0]))
     with pytest.raises(InputError, match="option 'missing' is for other data"):
         result.fit(missing="drop")
     with pytest.raises(InputError, match="unknown column 'smok'; did you mean 'smoke'"):
         result.fit().predict(asia.data, "smok")
-    with pytest.raises(InputError, match="given= 'parents' or 'blanket'"):
+    with pytest.raises(InputError, match="given= 'all', 'parents' or 'blanket'"):
         result.fit().predict(asia.data, "smoke", given="children")
-    with pytest.raises(InputError, match="'dysp' is not among the data"):
-        result.fit().predict(asia.data.drop(columns="dysp"), "bronc", given="blanket")
     with pytest.raises(InputError, match="more than once"):
         result.fit().log_likelihood(pd.concat([asia.data, asia.data[["smoke"]]], axis=1))
 
@@ -476,7 +474,7 @@ def test_every_kind_of_data_is_taken(asia, tmp_path):
     assert fitted.log_likelihood(data.assign(more="?")) == pytest.approx(value)
     shifted = data.head(5).set_axis([7, 8, 9, 10, 11])
     assert fitted.predict(shifted[["smoke"]], "lung").index.tolist() == [7, 8, 9, 10, 11]
-    assert fitted.predict(shifted, "smoke").nunique() == 1  # it has no parents
+    assert fitted.predict(shifted, "smoke", given="parents").nunique() == 1  # it has no parents
 
 
 def test_random_tables_against_brute_force(rng):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -12,21 +14,25 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dagopt.data.writing import write_frame
+from dagopt.errors import InputError
 from dagopt.files import write_text
-from dagopt.networks.checks import Parents, RandomState, adjacency_of, checked_given, graph_of
+from dagopt.networks.checks import Parents, RandomState, adjacency_of, graph_of
 from dagopt.networks.discrete import DiscreteNetwork
+from dagopt.networks.exchange import write_network
 from dagopt.networks.fitted.json_text import json_text
-from dagopt.networks.fitted.rows import rows_of
 from dagopt.networks.gaussian import GaussianNetwork
+from dagopt.networks.inference.engine import Engine, Model
 from dagopt.networks.mixed import MixedNetwork
+from dagopt.networks.questions import Questions
 
 __all__ = ["FittedNetwork"]
 
 
-class FittedNetwork(ABC):
+class FittedNetwork(Questions):
     """A DAG with the parameters that fit a table, and how well each of them is known.
 
-    Wherever data are taken, a path, a frame, an array or a Table will do.
+    Wherever data are taken, a path, a frame, an array or a Table will do, with any columns or cells missing.
 
     Attributes
     ----------
@@ -69,46 +75,50 @@ class FittedNetwork(ABC):
     def nodes(self) -> pd.DataFrame:
         """One row a node: its parents and how well they predict it, with its part of the log-likelihood."""
 
-    def simulate(self, n_samples: int, random_state: RandomState = None) -> pd.DataFrame:
-        """Draw rows from the network, columns and levels as in the data behind the fit.
+    def sample(
+        self, n_samples: int, random_state: RandomState = None, *, evidence: Mapping[str, object] | None = None
+    ) -> pd.DataFrame:
+        """Draw rows, columns and levels as in the data behind the fit; given the values of some columns, if any."""
+        return self.network.sample(n_samples, random_state, evidence=evidence)
 
-        Parameters
-        ----------
-        n_samples : int
-            Number of rows.
-        random_state : int, Generator or None
-            Seed, generator, or fresh entropy.
+    @property
+    def _model(self) -> Model:
+        return self.network
 
-        Returns
-        -------
-        DataFrame
-            Floats, or categories with the levels as text.
-        """
-        return self.network.sample(n_samples, random_state)
+    @property
+    def _engine(self) -> Engine:
+        return self.network._engine
 
     def log_likelihood(self, data: object) -> float:
         """Return the natural log of the likelihood of all rows; -inf where a row is impossible."""
-        return self.network.log_likelihood(self._rows(data, self.names))
+        return float(self.log_likelihoods(data).sum())
 
     def log_likelihoods(self, data: object) -> NDArray[np.float64]:
-        """Return the natural log of the likelihood of each row."""
-        return self.network.log_likelihoods(self._rows(data, self.names))
+        """Return the natural log of the likelihood of the known cells of each row; the lowest rows are anomalies."""
+        return self._engine.log_evidence(self._cells(data)[0])
 
-    def predict(self, data: object, column: str, *, given: str = "parents") -> pd.Series[Any]:
-        """Return a column as the network expects it in each row: its mean, or its most probable level.
+    def to_networkx(self) -> nx.DiGraph:
+        """Return the DAG with the parameters on its edges and nodes, ready for GraphML."""
+        return self.dag
 
-        Parameters
-        ----------
-        data : path, frame, array or Table
-            Must have the columns that the prediction needs, and may have others.
-        column : str
-            What to predict.
-        given : {"parents", "blanket"}
-            Predict from the parents alone, or from the Markov blanket (parents, children and their other parents),
-            which is as good as all other columns.
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the network by the suffix of the file, whole or not at all.
+
+        ``.json`` has all parameters, ``.csv`` their table. Discrete networks are also written as ``.bif`` and, by
+        pyAgrum, as ``.net``, ``.xdsl``, ``.dsl``, ``.bifxml`` and ``.uai``.
         """
-        _, needed = checked_given(self.names, self.parents, column, given)
-        return self.network.predict(self._rows(data, [self.names[i] for i in needed]), column, given)
+        suffix = Path(path).suffix.lower()
+        if suffix == ".json":
+            self.to_json(path)
+        elif suffix == ".csv":
+            write_frame(self.parameters, path)
+        elif isinstance(self.network, DiscreteNetwork):
+            write_network(self.network, path, comment=f"fitted to {self.n_samples} rows")
+        else:
+            raise InputError(
+                f"expected a file ending in .json or .csv but got {str(path)!r}: {suffix or 'that'} holds tables of"
+                " discrete columns, and this network has others"
+            )
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write all parameters as JSON, whole or not at all."""
@@ -117,8 +127,3 @@ class FittedNetwork(ABC):
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return all parameters as plain values, for JSON."""
-
-    def _rows(self, data: object, names: tuple[str, ...] | list[str]) -> pd.DataFrame:
-        if isinstance(self.network, GaussianNetwork):
-            return rows_of(data, names, None)
-        return rows_of(data, names, dict(zip(self.names, self.network.levels, strict=True)))

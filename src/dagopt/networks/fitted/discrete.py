@@ -9,6 +9,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -126,6 +127,13 @@ class FittedDiscrete(FittedNetwork):
     def to_bif(self, path: str | os.PathLike[str]) -> None:
         """Write the network as BIF, whole or not at all; `dagopt.networks.bif.read_bif` gives the same back."""
         write_bif(self.network, path, comment=f"fitted to {self.n_samples} rows")
+
+    def to_networkx(self) -> nx.DiGraph:
+        """Return the DAG; nodes have ``levels``, separated by commas, and their part of the ``log_likelihood``."""
+        graph = self.dag
+        for row, levels in zip(self.nodes.to_dict("records"), self.network.levels, strict=True):
+            graph.nodes[row["node"]].update(levels=",".join(levels), log_likelihood=row["log_likelihood"])
+        return graph
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON: a row of probabilities for each parent configuration, last parent fastest."""

@@ -16,7 +16,7 @@ from dagopt.networks.checks import Parents
 from dagopt.networks.fitted.base import FittedNetwork
 from dagopt.networks.fitted.discrete import fit_discrete
 from dagopt.networks.fitted.gaussian import fit_gaussian
-from dagopt.networks.fitted.rows import matched
+from dagopt.networks.rows import matched
 
 __all__ = ["fit", "fit_table", "n_estimates", "table_like"]
 

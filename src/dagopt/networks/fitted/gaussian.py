@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -123,6 +124,20 @@ class FittedGaussian(FittedNetwork):
             for j, one in enumerate(self.regressions)
         ]
         return pd.DataFrame(rows)
+
+    def to_networkx(self) -> nx.DiGraph:
+        """Return the DAG; edges have ``weight``, ``standard_error`` and ``p_value``, nodes what ``nodes`` has."""
+        graph = self.dag
+        for j, one in enumerate(self.regressions):
+            name = self.names[j]
+            graph.nodes[name].update(intercept=float(one.estimates[0]), variance=one.variance, r_squared=one.r_squared)
+            for k, i in enumerate(self.parents[j], start=1):
+                graph.edges[self.names[i], name].update(
+                    weight=float(one.estimates[k]),
+                    standard_error=float(one.standard_errors[k]),
+                    p_value=float(one.p_values[k]),
+                )
+        return graph
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON; `dagopt.networks.gaussian_json` reads the network from them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,40 +11,11 @@ from numpy.typing import NDArray
 
 from dagopt.data.columns import Column, columns_from_frame
 from dagopt.data.reading import read_columns
-from dagopt.data.table import ContinuousTable, DiscreteTable, Table, prepare_columns
+from dagopt.data.table import ContinuousTable, DiscreteTable, Table
 from dagopt.errors import InputError, quoted
 from dagopt.networks.checks import checked_names
 
-__all__ = ["matched", "rows_of"]
-
-
-def rows_of(data: object, names: Sequence[str], levels: Mapping[str, Sequence[str]] | None) -> pd.DataFrame:
-    """Return some columns of any source of data, row by row.
-
-    Parameters
-    ----------
-    data : path, frame, array or Table
-        The rows; the index of a pandas frame is kept. Columns that are not named are not looked at.
-    names : sequence of str
-        The columns wanted.
-    levels : mapping of str to sequence of str, or None
-        The levels of each column, in which they are returned as categories; None for numbers.
-    """
-    columns, index = _columns(data, names)
-    kind = "continuous" if levels is None else "discrete"
-    found = prepare_columns([columns[name] for name in _all_there(names, list(columns))], kind=kind)
-    if levels is None:
-        return pd.DataFrame({column.name: column.values for column in found}, index=index)
-    return pd.DataFrame(
-        {
-            column.name: pd.Categorical.from_codes(
-                recoded(column.name, column.values, column.levels, levels[column.name]),
-                categories=pd.Index(list(levels[column.name]), dtype=object),
-            )
-            for column in found
-        },
-        index=index,
-    )
+__all__ = ["matched", "read_columns_of"]
 
 
 def matched(table: Table, names: Sequence[str], like: Table | None = None) -> Table:
@@ -72,8 +43,8 @@ def recoded(name: str, codes: NDArray[np.integer[Any]], own: Sequence[str], leve
     return np.asarray(places[codes])
 
 
-def _columns(data: object, names: Sequence[str]) -> tuple[dict[str, Column], pd.Index[Any]]:
-    """Return the columns by name, of a frame only the wanted ones, and the index of the rows."""
+def read_columns_of(data: object, names: Sequence[str]) -> tuple[dict[str, Column], pd.Index[Any]]:
+    """Return the wanted columns that there are, by name, and the index of the rows."""
     if isinstance(data, pd.DataFrame):
         wanted = data.loc[:, [str(label) in names for label in data.columns]]
         found = columns_from_frame(wanted)
@@ -87,7 +58,8 @@ def _columns(data: object, names: Sequence[str]) -> tuple[dict[str, Column], pd.
         found = [Column(name, "discrete", rows[j], data.levels[j]) for j, name in enumerate(data.names)]
     else:
         found = read_columns(data)
-    return {column.name: column for column in found}, pd.RangeIndex(len(found[0].values))
+    index = pd.RangeIndex(len(found[0].values))
+    return {column.name: column for column in found if column.name in names}, index
 
 
 def _all_there(names: Sequence[str], known: Sequence[str]) -> Sequence[str]:
