@@ -96,14 +96,14 @@ def test_hover_lights_the_neighbours(page):
 
 
 def test_the_switch_takes_heads_away(page):
-    """The essential graph has no heads on free edges, and the panel knows it."""
+    """The essential graph has no heads on undirected edges, and the panel knows it."""
     heads = "[...document.querySelectorAll('.edge .head')].filter(h => getComputedStyle(h).display !== 'none').length"
-    free = page.run("document.querySelectorAll('.edge.free').length")
+    undirected = page.run("document.querySelectorAll('.edge.undirected').length")
     before = page.run(heads)
     page.run("document.querySelector('input[value=essential]').click()")
-    assert page.run(heads) == before - free
+    assert page.run(heads) == before - undirected
     page.click(f".node[data-node='{number_of('Age')}'] rect")
-    assert "direction free" in panel(page)
+    assert "Undirected" in panel(page)
 
 
 def test_wheel_buttons_and_drag_move_the_graph(page):

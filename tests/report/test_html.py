@@ -97,8 +97,8 @@ def test_the_payload_has_nodes_and_edges(page, insurance):
     assert edges == set(insurance.graph.directed_edges)
     assert payload["nodes"][2]["figures"] == {"local score": -20.0, "gain of its parents": 2.0}
     assert all(e["strength"] > 0 for e in payload["edges"])
-    free = sum(e["free"] for e in payload["edges"])
-    assert free == np.triu(insurance.cpdag_adjacency & insurance.cpdag_adjacency.T).sum()
+    undirected = sum(e["undirected"] for e in payload["edges"])
+    assert undirected == np.triu(insurance.cpdag_adjacency & insurance.cpdag_adjacency.T).sum()
 
 
 def test_nothing_is_loaded(page):
@@ -139,7 +139,7 @@ def test_a_bare_result_gives_a_page_too():
     page = Page(render_report(bare([[0, 1], [0, 0]])))
     assert "Nothing is proven" in page.text("p", class_="badge")
     assert "How it was found" not in [text for _, text in page.all("h2")]
-    assert page.payload["edges"] == [{"tail": 0, "head": 1, "free": True, "strength": None, "figures": {}}]
+    assert page.payload["edges"] == [{"tail": 0, "head": 1, "undirected": True, "strength": None, "figures": {}}]
     assert page.payload["nodes"][0]["figures"] == page.payload["nodes"][0]["fit"] == {}
 
 
@@ -153,7 +153,7 @@ def test_a_class_is_shown_first_as_a_class():
         square[a, b] = square[b, a] = 1
     stuck = Page(render_report(bare(square)))
     assert stuck.all("input", name="mode") == []
-    assert len(stuck.all("g", class_="free")) == 4
+    assert len(stuck.all("g", class_="undirected")) == 4
 
 
 def test_a_graph_without_edges_is_reported():

@@ -122,7 +122,11 @@ def _edge_table(result: Result, found: Comparison) -> Table:
         table.add_column("score gained", justify="right")
     for edge in view.edges:
         verdict, style = _verdict(edge, result.names, found)
-        cells = [Text(result.names[edge.tail]), Text(result.names[edge.head]), "free" if edge.free else "fixed"]
+        cells = [
+            Text(result.names[edge.tail]),
+            Text(result.names[edge.head]),
+            "undirected" if edge.undirected else "directed",
+        ]
         gained = [f"{edge.strength:,.2f}" if edge.strength is not None else ""] if measured else []
         table.add_row(*cells, Text(verdict, style=style), *gained)
     for tail, head in found.missing:

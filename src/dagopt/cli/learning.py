@@ -311,9 +311,9 @@ def _edge_frame(result: Result) -> pd.DataFrame:
     rows = [
         (
             result.names[edge.tail],
-            "->" if view.starts_with_dag or not edge.free else "--",
+            "->" if view.starts_with_dag or not edge.undirected else "--",
             result.names[edge.head],
-            "either way" if edge.free else "fixed",
+            "undirected" if edge.undirected else "directed",
             edge.strength,
         )
         for edge in view.edges

@@ -93,11 +93,22 @@ graph.addEventListener("wheel", (event) => {
 byId("zoom-in").addEventListener("click", () => zoom(1.35));
 byId("zoom-out").addEventListener("click", () => zoom(1 / 1.35));
 byId("fit").addEventListener("click", fit);
+/* On paper the whole drawing is shown, as wide as the page but not larger than life. */
+addEventListener("beforeprint", () => {
+  scene.removeAttribute("transform");
+  graph.setAttribute("viewBox", `-16 -16 ${data.width + 32} ${data.height + 32}`);
+  graph.style.maxWidth = `${1.1 * data.width}px`;
+});
+addEventListener("afterprint", () => {
+  graph.removeAttribute("viewBox");
+  graph.style.maxWidth = "";
+  place();
+});
 
 /* ---- what is joined to what, in the graph that is shown ---- */
-const isFree = (k) => essential && data.edges[k].free;
+const isUndirected = (k) => essential && data.edges[k].undirected;
 function side(k, node) { // how the other end of edge k stands to the node
-  return isFree(k) ? "side" : data.edges[k].head === node ? "up" : "down";
+  return isUndirected(k) ? "side" : data.edges[k].head === node ? "up" : "down";
 }
 const otherEnd = (k, node) => data.edges[k].tail === node ? data.edges[k].head : data.edges[k].tail;
 function light(what) {
@@ -113,8 +124,8 @@ function light(what) {
   } else {
     const edge = data.edges[what.edge];
     edges[what.edge].classList.add("pick");
-    nodes[edge.tail].classList.add(isFree(what.edge) ? "side" : "up");
-    nodes[edge.head].classList.add(isFree(what.edge) ? "side" : "down");
+    nodes[edge.tail].classList.add(isUndirected(what.edge) ? "side" : "up");
+    nodes[edge.head].classList.add(isUndirected(what.edge) ? "side" : "down");
   }
 }
 

@@ -107,7 +107,7 @@ function showNode(k) {
   panel.append(make("h3", "Column"), make("strong", data.names[k]));
   const of = (wanted) => around[k].filter((e) => side(e, k) === wanted).map((e) => [otherEnd(e, k), e]);
   const lists = [["Parents", of("up")], ["Children", of("down")]];
-  if (essential) lists.push(["Joined, direction free", of("side")]);
+  if (essential) lists.push(["Undirected", of("side")]);
   for (const [title, items] of lists) listOf(title, items);
   const { fit, figures: known } = data.nodes[k];
   if (fit.terms) equation(fit);
@@ -119,10 +119,10 @@ function showNode(k) {
 }
 function showEdge(k) {
   const edge = data.edges[k];
-  panel.append(make("h3", isFree(k) ? "Edge, direction free" : "Edge"));
+  panel.append(make("h3", isUndirected(k) ? "Undirected edge" : "Edge"));
   const line = make("p");
-  line.append(nameButton(edge.tail), isFree(k) ? " — " : " → ", nameButton(edge.head));
-  panel.append(line, make("p", edge.free
+  line.append(nameButton(edge.tail), isUndirected(k) ? " — " : " → ", nameButton(edge.head));
+  panel.append(line, make("p", edge.undirected
     ? "It could point either way: graphs with either direction explain the data equally well."
     : "It points this way in every graph that explains the data equally well.", "hint"));
   const strength = edge.strength === null ? [] : [["score gained by it", edge.strength]];

@@ -110,15 +110,15 @@ function dot() {
   const line = (k) => `  ${quote(data.names[data.edges[k].tail])} -> ${quote(data.names[data.edges[k].head])}`;
   const all = data.edges.map((_, k) => k);
   return ["digraph {", ...data.names.map((name) => `  ${quote(name)};`),
-    ...all.filter((k) => !isFree(k)).map((k) => `${line(k)};`),
-    ...all.filter(isFree).map((k) => `${line(k)} [dir=none];`), "}", ""].join("\n");
+    ...all.filter((k) => !isUndirected(k)).map((k) => `${line(k)};`),
+    ...all.filter(isUndirected).map((k) => `${line(k)} [dir=none];`), "}", ""].join("\n");
 }
 const DRAWING = `svg{background:#fff}.node rect{fill:#eaf1f8;stroke:#7d93ab;stroke-width:1.2}
 .node text{fill:#1a2430;font:13px system-ui,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}
 .edge path{fill:none;stroke:#5a6877}.edge .head{fill:#5a6877;stroke:none}`;
 function drawing() {
   const copy = graph.cloneNode(true), margin = 16;
-  for (const extra of copy.querySelectorAll(".near, " + (essential ? ".edge.free .head, .edge:not(.free) .rest" : ".rest")))
+  for (const extra of copy.querySelectorAll(".near, " + (essential ? ".edge.undirected .head, .edge:not(.undirected) .rest" : ".rest")))
     extra.remove();
   for (const element of copy.querySelectorAll(".node, .edge")) {
     for (const name of ["tabindex", "role", "aria-pressed", "data-node", "data-edge"]) element.removeAttribute(name);

@@ -63,14 +63,14 @@ def switch(view: View) -> str:
 
 def caption(view: View) -> str:
     """Return what colours, widths and missing heads mean."""
-    said = "Chosen column: parents blue, children green."
+    said = '<span class="on-screen">Chosen column: parents blue, children green.</span>'
     if any(edge.strength is not None for edge in view.edges):
         said += " The wider a line, the more score its edge gains."
-    if any(edge.free for edge in view.edges):
+    if any(edge.undirected for edge in view.edges):
         said += (
-            " In the essential graph, a line without head could point either way (yellow for the chosen column)."
+            " In the essential graph, a line without a head is an undirected edge: it could point either way."
             if view.has_dag
-            else " A line without head could point either way."
+            else " A line without a head is an undirected edge: it could point either way."
         )
     return said
 
@@ -159,7 +159,7 @@ def edge_section(result: Result, view: View) -> str:
         for k, (edge, own) in enumerate(zip(view.edges, figures, strict=True))
     )
     body = (
-        '<p><label><span class="hidden">Filter the edges</span><input id="filter" type="search"'
+        '<p class="filter"><label><span class="hidden">Filter the edges</span><input id="filter" type="search"'
         ' placeholder="Filter the edges" autocomplete="off"></label> '
         f'<span class="hint" id="count" aria-live="polite">{len(view.edges)} of {len(view.edges)} shown</span></p>\n'
         f'<div class="scroll" tabindex="0" role="group" aria-label="Table of edges"><table id="edge-table">'
@@ -183,7 +183,7 @@ def _edge_row(number: int, edge: Edge, view: View, figures: list[float | None]) 
         f'<td><button type="button" class="name" data-node="{k}">{escape(view.names[k])}</button></td>'
         for k in (edge.tail, edge.head)
     )
-    way = f'<td><button type="button" class="plain">{"free" if edge.free else "fixed"}</button></td>'
+    way = f'<td><button type="button" class="plain">{"undirected" if edge.undirected else "directed"}</button></td>'
     cells = "".join(
         '<td class="figure" data-value=""></td>'
         if value is None

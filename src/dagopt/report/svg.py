@@ -25,8 +25,9 @@ THINNEST, THICKEST, PLAIN = 1.0, 5.0, 1.6
 def graph_svg(view: View) -> tuple[str, Layout]:
     """Return the SVG element of the graph, and its layout.
 
-    Nodes are groups of the class ``node`` with their number in ``data-node``; edges of the class ``edge``, ``free`` if
-    the essential graph leaves the direction open, with ``data-edge`` and, where it is known, ``data-strength``.
+    Nodes are groups of the class ``node`` with their number in ``data-node``; edges of the class ``edge``, also
+    ``undirected`` if the essential graph leaves the direction open, with ``data-edge`` and, where it is known,
+    ``data-strength``.
     """
     widths = [max(label_width(label(name), FONT) + 2 * PADDING, 34.0) for name in view.names]
     layout = layered_layout(view.drawn, widths, node_height=NODE_HEIGHT)
@@ -66,8 +67,9 @@ def _edge(number: int, edge: Edge, layout: Layout, view: View, largest: float) -
     wing = 3.4 + 0.75 * width
     shape = f"M{x:.1f},{y:.1f}l{-wing:.1f},{back:.1f}h{2 * wing:.1f}z"
     strength = "" if edge.strength is None else f' data-strength="{edge.strength:.6g}"'
+    kind = "edge undirected" if edge.undirected else "edge"
     return (
-        f'<g class="edge{" free" if edge.free else ""}" data-edge="{number}"{strength}><title>{tail} → {head}</title>'
+        f'<g class="{kind}" data-edge="{number}"{strength}><title>{tail} → {head}</title>'
         f'<path class="near" d="{line}"/><path class="line" stroke-width="{width:.2f}" d="{line}"/>'
         f'<path class="rest" stroke-width="{width:.2f}" d="M{x:.1f},{y + back:.1f}V{y:.1f}"/>'
         f'<path class="head" d="{shape}"/></g>'

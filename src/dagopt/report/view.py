@@ -28,7 +28,7 @@ class Edge:
     ----------
     tail, head : int
         Its nodes, in the direction of the DAG.
-    free : bool
+    undirected : bool
         Whether the essential graph leaves its direction open.
     strength : float or None
         The score that is lost when the edge alone is taken away, where it is known.
@@ -39,7 +39,7 @@ class Edge:
 
     tail: int
     head: int
-    free: bool
+    undirected: bool
     strength: float | None
     figures: dict[str, float] = field(default_factory=dict)
 
@@ -102,14 +102,14 @@ def view_of(result: Result) -> View:
     for i, j in np.argwhere(drawn):
         if member is None and drawn[j, i] and j < i:
             continue
-        free = bool(essential[i, j] and essential[j, i])
+        undirected = bool(essential[i, j] and essential[j, i])
         pair = result.names[i], result.names[j]
         named = {
             str(name): value
             for name, values in details.get("edge_figures", {}).items()
             if (value := _of_edge(values, *pair)) is not None
         }
-        edges.append(Edge(int(i), int(j), free, _of_edge(details.get("edge_gain"), *pair), named))
+        edges.append(Edge(int(i), int(j), undirected, _of_edge(details.get("edge_gain"), *pair), named))
     figures = _figures(details.get("node_scores"), result.names)
     return View(result.names, tuple(edges), drawn, member is not None, learned_dag, figures)
 

@@ -35,19 +35,21 @@ def headline(result: Result) -> tuple[str, str]:
 
 def found(result: Result, view: View) -> str:
     """Return what was found."""
-    free = sum(edge.free for edge in view.edges)
-    fixed = len(view.edges) - free
+    undirected = sum(edge.undirected for edge in view.edges)
+    directed = len(view.edges) - undirected
     rows = f" from {counted(result.n_samples, 'row')} of data" if result.n_samples else ""
     if not view.edges:
         return f"No edge was found{rows}: no column helps to predict another one enough to pay for it."
     text = f"The graph learned{rows} has {counted(len(view.edges), 'edge')}. "
-    if free == 0:
+    if undirected == 0:
         return text + "All of them point the same way in every graph that explains the data as well."
-    if fixed == 0:
-        return text + "Each of them could point either way: the data cannot tell."
+    if directed == 0:
+        return text + "All of them are undirected: each could point either way, and the data cannot tell."
     return text + (
-        f"{fixed:,} {'points' if fixed == 1 else 'point'} the same way in every graph that explains the data as well; "
-        f"{free:,} could point either way, and the data cannot tell (switch to the essential graph to see which)."
+        f"{directed:,} {'points' if directed == 1 else 'point'} the same way in every graph that explains the data as "
+        f"well. {undirected:,} {'is' if undirected == 1 else 'are'} undirected: the data cannot tell which way "
+        f"{'it points' if undirected == 1 else 'they point'}, and the essential graph shows "
+        f"{'it' if undirected == 1 else 'them'} without a head."
     )
 
 
@@ -69,8 +71,8 @@ def proven(result: Result) -> list[str]:
     if result.scope and result.scope != "all DAGs" and result.bound is not None:
         said.append(f"The proof covers {result.scope} only; a graph outside may score higher.")
     said.append(
-        "A score says how well a graph explains these rows. That an arrow is a cause is not proven by it: that also "
-        "takes data without hidden common causes, and enough of them."
+        "A score says how well a graph explains these rows. It does not prove that an arrow is a cause: that would "
+        "also need enough rows, and that nothing outside the table influences two of its columns."
     )
     return said
 
