@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "dagopt"
 # a place apart from its package: LPs are below the master, integer solvers above it.
 LAYERS = [
     ["errors", "bits", "methods"],
-    ["files", "memory", "deadline"],
+    ["files", "memory", "deadline", "provenance"],
     ["kernels"],
     ["data"],
     ["networks"],
@@ -36,6 +36,7 @@ LAYERS = [
     ["methods.column_generation", "methods.cutting_planes"],
     ["methods.auto"],
     ["methods.registry"],
+    ["recording"],
     ["learning"],
     ["estimators", "evidence"],
     ["report"],

@@ -23,6 +23,7 @@ from dagopt.methods.registry import FROM_SCORES, METHODS, method_name
 from dagopt.methods.start import start_dag, with_start
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
+from dagopt.recording import recorded
 from dagopt.result import Result
 from dagopt.scores.build import Convention, ScoreLike, make_score
 
@@ -31,6 +32,7 @@ __all__ = ["check_options", "learn", "pose"]
 DATA_OPTIONS = ("columns", "kind", "discretize", "bins", "missing", "na_values")
 
 
+@recorded
 def learn(
     data: object,
     method: str = "auto",

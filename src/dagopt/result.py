@@ -19,6 +19,7 @@ from dagopt.graph.cpdag import cpdag, extend_pdag
 from dagopt.graph.dag import Graph
 from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic
+from dagopt.provenance import Provenance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,6 +79,9 @@ class Result:
         Figures that only this method has.
     problem : Problem or None
         What was solved: the table, the score and the knowledge. None where there was no table (``.jkl`` files).
+    provenance : Provenance or None
+        The data with their hash, the question, the version, the date, and the command that repeats the run; None where
+        the result was not made by ``learn``.
     """
 
     names: tuple[str, ...]
@@ -95,6 +99,7 @@ class Result:
     notes: tuple[str, ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
     problem: Problem | None = None
+    provenance: Provenance | None = None
 
     @cached_property
     def graph(self) -> Graph:
@@ -287,6 +292,7 @@ class Result:
             "undirected_edges": [list(edge) for edge in self.graph.undirected_edges],
             "notes": list(self.notes),
             "warnings": [finding.line for finding in self.findings],
+            "provenance": None if self.provenance is None else self.provenance.to_dict(),
             "details": {key: value for key, value in self.details.items() if isinstance(value, int | float | str)},
         }
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,7 +52,14 @@ FLAGS = {
 
 
 class LearnCommand(TyperCommand):
-    """The command, which looks the methods up only when its help is asked for."""
+    """The command, which looks the methods up only when its help is asked for, and remembers its own words."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Return the context of a call, with the call as it was written."""
+        written = ["dagopt", str(info_name), *args]
+        context = super().make_context(info_name, args, parent, **extra)
+        context.meta["written"] = shlex.join(written)
+        return context
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help, with the methods below it."""
@@ -62,6 +71,7 @@ class LearnCommand(TyperCommand):
 
 
 def learn(
+    context: typer.Context,
     data: shared.Data,
     method: Annotated[str, typer.Option(help="How to learn; the methods are listed below.", metavar="NAME")] = "auto",
     time_limit: Annotated[
@@ -190,6 +200,7 @@ def learn(
         "progress": not quiet,
     }
     result = learned(data if table is None else table, method, **asked, **own)
+    result = _as_written(result, data, context.meta["written"])
     if explain:
         result = _with_regrets(result, time_limit, seed, jobs, memory_limit, quiet)
     if bootstrap is not None:
@@ -200,6 +211,16 @@ def learn(
         _tell(result, [], as_json)  # an answer that cannot be kept is still shown
         raise
     _tell(result, files, as_json)
+
+
+def _as_written(result: Result, data: str, written: str) -> Result:
+    """Return the result with the file and the command line as what it comes from."""
+    from dagopt.provenance import describe_data, hash_of
+
+    if result.provenance is None:
+        return result
+    told = replace(result.provenance, data=describe_data(data), sha256=hash_of(data), command=written)
+    return replace(result, provenance=told)
 
 
 def _with_regrets(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from types import TracebackType
 
 from numba.core import event
 
-__all__ = ["CompilationWatch"]
+__all__ = ["CompilationClock", "CompilationWatch"]
 
 COMPILES = "numba:compile"  # told by numba when it compiles, not when it loads what it compiled before
 
@@ -43,3 +45,37 @@ class CompilationWatch(event.Listener):
 
     def on_end(self, event: object) -> None:
         """Do nothing."""
+
+
+class CompilationClock(event.Listener):
+    """Measures the seconds in which kernels are compiled, while it is entered.
+
+    numba compiles one kernel at a time, and those that it calls within it, so the time from the first begin to the last
+    end is counted once.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._depth = 0
+        self._begun = 0.0
+
+    def __enter__(self) -> CompilationClock:
+        event.register(COMPILES, self)  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        event.unregister(COMPILES, self)  # type: ignore[no-untyped-call]
+
+    def on_start(self, event: object) -> None:
+        """Start the clock with the outermost kernel."""
+        if self._depth == 0:
+            self._begun = time.perf_counter()
+        self._depth += 1
+
+    def on_end(self, event: object) -> None:
+        """Stop it with that kernel."""
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.perf_counter() - self._begun
