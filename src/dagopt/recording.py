@@ -84,7 +84,7 @@ def _score(score: object, problem: Problem | None) -> tuple[str, float | None]:
     penalty = getattr(problem.score, "parameter_cost", None)
     if isinstance(score, str) and score.lower() in SCORES:
         return NAMES.get(score.lower(), score.upper()), penalty
-    return "penalised likelihood", penalty
+    return problem.score.label if penalty is None else "penalised likelihood", penalty
 
 
 def _is_default(value: object, parameter: inspect.Parameter | None) -> bool:

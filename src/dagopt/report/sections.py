@@ -7,6 +7,7 @@ from html import escape
 import pandas as pd
 
 from dagopt.report.chart import convergence_svg, phases
+from dagopt.report.origin import origin_line, origin_section
 from dagopt.report.view import Edge, View
 from dagopt.report.words import found, headline, proven
 from dagopt.result import Result
@@ -21,7 +22,7 @@ def header(result: Result, view: View) -> str:
     short, kind = headline(result)
     sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in proven(result))
     return (
-        "<header>\n<h1>What was learned</h1>\n"
+        f"<header>\n<h1>What was learned</h1>\n{origin_line(result)}"
         f'<p class="badge {kind}">{escape(short)}</p>\n'
         f'<p id="found">{escape(found(result, view))}</p>\n'
         f'<h3>What is proven, and what is not</h3>\n<ul class="words" id="proven">{sentences}</ul>\n'
@@ -41,7 +42,11 @@ def _tiles(result: Result) -> list[tuple[str, str, str]]:
         gap = "" if result.gap is None else f"gap {max(result.gap, 0.0):.3%}"
         tiles.append(("Proven bound", f"{result.bound:,.3f}", f"{gap}, over {result.scope}" if result.scope else gap))
     tiles.append(("Method", result.method, result.status.replace("_", " ")))
-    return [*tiles, ("Time", f"{result.seconds:,.2f} s", "")]
+    if result.provenance is None:
+        return [*tiles, ("Time", f"{result.seconds:,.2f} s", "")]
+    compiling = result.provenance.compile_seconds
+    remark = f"and {compiling:,.1f} s to compile, once on a machine" if compiling >= 0.05 else ""
+    return [*tiles, ("Time", f"{result.provenance.seconds:,.2f} s", remark)]
 
 
 def _tile(name: str, value: str, remark: str) -> str:
@@ -213,4 +218,10 @@ def notes_section(result: Result, view: View) -> str:
     )
 
 
-SECTIONS = (course_section, doctor_section, edge_section, notes_section)  # below the graph, in this order
+SECTIONS = (
+    course_section,
+    doctor_section,
+    edge_section,
+    notes_section,
+    origin_section,
+)  # below the graph, in this order

@@ -135,7 +135,10 @@ def make_score(
         others = [name for name, one in SCORES.items() if table.kind in one.makers and name not in PENALTIES]
         remedy = f"use {quoted(others)}" + (" or discretize=" if "discrete" in makers else "")
         raise InputError(f"score {score!r} needs {' or '.join(makers)} data but the table is {table.kind}; {remedy}")
-    return makers[table.kind](table, ScoreOptions(convention, equivalent_sample_size))
+    made = makers[table.kind](table, ScoreOptions(convention, equivalent_sample_size))
+    if isinstance(score, str) and score in PENALTIES and score != "loglik":
+        made.label = f"{score.upper()}: {made.label}"
+    return made
 
 
 def penalty_value(score: str | float, n_samples: int) -> float:

@@ -1,0 +1,62 @@
+"""Where the result comes from, as the report says it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from html import escape
+from pathlib import Path
+
+from dagopt.provenance import Provenance
+from dagopt.report.view import View
+from dagopt.result import Result
+
+__all__ = ["origin_line", "origin_section"]
+
+
+def origin_line(result: Result) -> str:
+    """Return one line: the data, the score, the method and the date; nothing where they are not known."""
+    told = result.provenance
+    if told is None:
+        return ""
+    parts = [Path(told.data).name or told.data, told.score, told.method, _day(told)]
+    return f'<p class="origin">{escape(" · ".join(filter(None, parts)))}</p>\n'
+
+
+def origin_section(result: Result, view: View) -> str:
+    """Return everything that is needed to make the result again."""
+    told = result.provenance
+    if told is None:
+        return ""
+    rows = "".join(
+        f"<tr><th scope='row'>{escape(name)}</th><td>{cell}</td></tr>" for name, cell in _facts(told) if cell
+    )
+    return (
+        '<section id="origin" aria-labelledby="origin-title">\n<h2 id="origin-title">Where this comes from</h2>\n'
+        f'<table class="facts"><tbody>{rows}</tbody></table>\n</section>'
+    )
+
+
+def _facts(told: Provenance) -> list[tuple[str, str]]:
+    """Return the facts, each with its name, as HTML."""
+    size = f"{told.n_samples:,} rows, {told.n_columns:,} columns" if told.n_samples else f"{told.n_columns:,} columns"
+    penalty = "" if told.penalty is None else f", {told.penalty:.6g} for each parameter"
+    options = ", ".join(f"{name}={text}" for name, text in told.options.items())
+    compiling = f", and {told.compile_seconds:,.2f} s to compile kernels" if told.compile_seconds >= 0.005 else ""
+    return [
+        ("Data", escape(f"{told.data}: {size}")),
+        ("SHA-256", f"<code>{escape(told.sha256)}</code>" if told.sha256 else ""),
+        ("Score", escape(told.score + penalty)),
+        ("Method", escape(told.method + (f", chosen by {told.asked}" if told.asked != told.method else ""))),
+        ("Options", f"<code>{escape(options)}</code>" if options else "none but the defaults"),
+        ("Seed", "" if told.seed is None else str(told.seed)),
+        ("Program", escape(f"dagopt {told.version}")),
+        ("Date", escape(f"{_day(told)}, {told.date[11:16]} {told.date[19:]}".rstrip())),
+        ("Time", f"{told.seconds:,.2f} s{compiling}"),
+        ("To repeat it", f"<code>{escape(told.command)}</code>"),
+    ]
+
+
+def _day(told: Provenance) -> str:
+    """Return the day in words, such as 3 May 2026."""
+    day = datetime.fromisoformat(told.date)
+    return f"{day.day} {day:%B %Y}"
