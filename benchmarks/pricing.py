@@ -15,13 +15,15 @@ import dagopt
 from dagopt.data.table import as_table
 from dagopt.scores import make_score
 from dagopt.submodular.dca import CONVEX_STEPS, dca
-from dagopt.submodular.decomposition import ChainMemory, ReducedCost
+from dagopt.submodular.gaussian_cost import GaussianCost
+from dagopt.submodular.reduced_cost import ChainMemory
 
 
 def main() -> None:
     n = 20
     score = make_score(as_table(dagopt.simulate(n, 5000, 1.0, 0).data))
-    memory = ChainMemory(score)
+    assert score.joints is not None
+    memory = ChainMemory(score.joints)
     nothing = np.zeros((0, n), dtype=bool)
     for name, step in CONVEX_STEPS.items():
         seconds, values = [], []
@@ -29,7 +31,7 @@ def main() -> None:
             for node in range(n):
                 others = np.array([j for j in range(n) if j != node])
                 dual = score.local(node)
-                cost = ReducedCost(memory, node, others, np.empty(0, np.int64), dual, nothing, np.zeros(0))
+                cost = GaussianCost(memory, node, others, np.empty(0, np.int64), dual, nothing, np.zeros(0))
                 start = np.random.default_rng(node).random(n - 1)
                 begin = time.perf_counter()
                 _, path = dca(cost, start, step, 1e-6)

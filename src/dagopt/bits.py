@@ -5,7 +5,7 @@ Many sets at once are rows of 64-bit words: node ``i`` is bit ``i % 64`` of word
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,12 +52,14 @@ def from_bitsets(bitsets: Sequence[int], n_nodes: int) -> NDArray[np.int8]:
     return np.unpackbits(packed, axis=1, count=n_nodes, bitorder="little").astype(np.int8)
 
 
-def members(bitset: int) -> Iterator[int]:
-    """Yield the nodes of a set, smallest first."""
+def members(bitset: int) -> list[int]:
+    """Return the nodes of a set, smallest first."""
+    found = []
     while bitset:
         lowest = bitset & -bitset
-        yield lowest.bit_length() - 1
+        found.append(lowest.bit_length() - 1)
         bitset ^= lowest
+    return found
 
 
 def mask_of(nodes: Iterable[int]) -> int:

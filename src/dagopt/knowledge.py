@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,12 @@ class Knowledge:
         """The largest number of parents that any node may have; None where nothing limits it."""
         most = int(self.at_most.max(initial=0))
         return most if most < self.n_nodes - 1 else None
+
+    @cached_property
+    def masks(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """``must`` and ``may`` of each node as the bits of an integer, for at most 62 columns."""
+        weights = np.int64(1) << np.arange(self.n_nodes, dtype=np.int64)
+        return self.must.T.astype(np.int64) @ weights, self.may.T.astype(np.int64) @ weights
 
     def free(self, node: int) -> NDArray[np.int64]:
         """Return the columns that may but need not be parents of a node."""

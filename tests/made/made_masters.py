@@ -12,7 +12,8 @@ from dagopt.data.table import ContinuousTable, DiscreteTable
 from dagopt.knowledge import Constraints
 from dagopt.problem import Problem
 from dagopt.scores.build import make_score
-from dagopt.submodular.decomposition import ChainMemory, ReducedCost
+from dagopt.submodular.decomposition import decomposed
+from dagopt.submodular.reduced_cost import ChainMemory, ReducedCost
 
 
 def gaussian_table(seed, n, rows=60, density=0.5):
@@ -91,8 +92,9 @@ def made_cost(kind, seed, n, n_base=0, n_left_out=0, rows=60, convention="paper"
     met = np.zeros((len(own), n), dtype=bool)
     for row, k in enumerate(own):
         met[row, list(clusters[k] - {node})] = True
-    cost = ReducedCost(
-        ChainMemory(problem.score),
+    joints, kind = decomposed(problem.score)
+    cost = kind(
+        ChainMemory(joints),
         int(node),
         np.array(candidates, dtype=np.int64),
         np.array(base, dtype=np.int64),

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from dagopt.bits import mask_of
 from dagopt.knowledge import Constraints
-from dagopt.master.pool import Family, mask_of
+from dagopt.master.pool import Family
 from dagopt.master.relaxation import RestrictedMaster
 from dagopt.methods.column_generation.loop import first_families
 from made_masters import problem_of, subsets, table_of

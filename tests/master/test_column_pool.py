@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dagopt.master.pool import Family, FamilyPool, mask_of, members
+from dagopt.bits import mask_of, members
+from dagopt.master.pool import Family, FamilyPool
 
 
 @given(st.sets(st.integers(0, 200)))

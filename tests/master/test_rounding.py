@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dagopt.bits import mask_of
 from dagopt.graph.order import is_acyclic
-from dagopt.master.pool import Family, FamilyPool, mask_of
+from dagopt.master.pool import Family, FamilyPool
 from dagopt.master.rounding import greedy_dag
 
 

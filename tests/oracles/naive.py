@@ -175,3 +175,12 @@ def v_structures(adjacency):
         if not adjacency[a, b] and not adjacency[b, a]
     )
     return skeleton, colliders
+
+
+def every_escape(node, words, mass, n_nodes):
+    """Return the least mass of families outside a cluster over all nonempty clusters, and the cluster as bits."""
+    clusters = np.arange(1, 1 << n_nodes)
+    total = np.zeros(len(clusters))
+    for i, parents, own in zip(node, words[:, 0].astype(np.int64), mass, strict=True):
+        total += own * ((clusters >> i & 1 == 1) & (clusters & parents == 0))
+    return total.min(), int(clusters[total.argmin()])

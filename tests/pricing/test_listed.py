@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dagopt.bits import mask_of, members
 from dagopt.candidates.listing import candidate_pool
 from dagopt.deadline import Deadline
-from dagopt.master.pool import Family, mask_of, members
+from dagopt.master.pool import Family
 from dagopt.pricing.bound import lagrangian_bound
 from dagopt.pricing.dca import DcaPricer
 from dagopt.pricing.exhaustive import ExhaustivePricer

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dagopt.bits import members
 from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.knowledge import Constraints
-from dagopt.master.pool import members
 from dagopt.pricing.exhaustive import ExhaustivePricer
 from dagopt.pricing.minlp import GAP, MinlpPricer, Regression
 from dagopt.problem import Problem

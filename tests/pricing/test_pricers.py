@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dagopt.bits import mask_of, members
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.knowledge import Constraints
-from dagopt.master.pool import Family, mask_of, members
+from dagopt.master.pool import Family
 from dagopt.master.relaxation import RestrictedMaster
 from dagopt.methods.column_generation.loop import first_families
 from dagopt.pricing.dca import DcaPricer
@@ -122,7 +123,8 @@ def test_what_is_forgotten_is_computed_again():
     used.forget()
     start = rng.random(5)
     assert used.price(0, master, lp, start, Deadline()) == fresh.price(0, master, lp, start, Deadline())
-    assert (used._memory.hits, used._memory.misses) == (fresh._memory.hits, fresh._memory.misses)
+    (of_used,), (of_fresh,) = used._memories.values(), fresh._memories.values()
+    assert (of_used.hits, of_used.misses) == (of_fresh.hits, of_fresh.misses)
 
 
 def test_a_node_without_candidates_has_nothing_to_price():

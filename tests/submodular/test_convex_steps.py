@@ -8,16 +8,25 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dagopt.data.table import ContinuousTable
-from dagopt.submodular.decomposition import ChainMemory, ReducedCost
-from dagopt.submodular.kelley import CuttingPlanes, kelley
+from dagopt.submodular.bases import SetFunction
+from dagopt.submodular.gaussian_cost import GaussianCost
+from dagopt.submodular.kelley import CuttingPlanes
 from dagopt.submodular.lovasz import subgradient
 from dagopt.submodular.min_norm import min_norm, min_norm_of_chains
+from dagopt.submodular.reduced_cost import ChainMemory
 from made_masters import at, gaussian_table, made_cost, minimum, problem_of
 
 SEEDS = st.integers(0, 2**16)
 KINDS = st.sampled_from(["gaussian", "discrete"])
 LINEAR = st.sampled_from(["random", "tight", "zero", "whole"])
 TOLERANCE = 1e-7
+
+
+def kelley(g, linear, start, tolerance):
+    """Minimise by cutting planes for one linear term."""
+    return CuttingPlanes(g, len(linear))(linear, start, tolerance)
+
+
 METHODS = {"kelley": kelley, "min-norm of chains": min_norm_of_chains, "min-norm": min_norm}
 
 
@@ -73,7 +82,7 @@ def cut_function(weights):
             values.append(float(weights[np.ix_(inside, ~inside)].sum()))
         return np.array(values)
 
-    return chain
+    return SetFunction(chain)
 
 
 @settings(deadline=None, max_examples=30)
@@ -113,7 +122,7 @@ def test_few_chains_are_enough(method):
         next(calls)
         return cost.g(order)
 
-    method(chain, linear_of("random", cost.g, cost.size, rng), rng.random(cost.size), TOLERANCE)
+    method(SetFunction(chain), linear_of("random", cost.g, cost.size, rng), rng.random(cost.size), TOLERANCE)
     assert next(calls) <= 20 * cost.size
 
 
@@ -123,6 +132,6 @@ def test_columns_that_repeat_each_other():
     values = np.ascontiguousarray(table.values[:, [0, 1, 2, 3, 4, 1]])
     problem = problem_of(ContinuousTable(table.names, values))
     nothing = np.zeros((0, 6), dtype=bool)
-    cost = ReducedCost(ChainMemory(problem.score), 0, np.arange(1, 6), np.arange(0), 0.0, nothing, np.zeros(0))
+    cost = GaussianCost(ChainMemory(problem.score), 0, np.arange(1, 6), np.arange(0), 0.0, nothing, np.zeros(0))
     linear = subgradient(np.arange(5), cost.f(np.arange(5)))
     assert_all_find_the_minimum(cost.g, linear, np.full(5, 0.5))

@@ -7,7 +7,10 @@ from hypothesis import strategies as st
 
 from dagopt.errors import InputError
 from dagopt.scores.build import make_score
-from dagopt.submodular.decomposition import ChainMemory, check_score
+from dagopt.submodular.decomposition import decomposed
+from dagopt.submodular.gaussian_cost import GaussianCost
+from dagopt.submodular.multinomial_cost import MultinomialCost
+from dagopt.submodular.reduced_cost import ChainMemory
 from made_masters import at, close, discrete_table, gaussian_table, made_cost, problem_of, subsets
 
 KINDS = st.sampled_from(["gaussian", "discrete"])
@@ -133,6 +136,7 @@ def test_memory_spares_the_counting_of_rows():
 def test_other_scores_are_refused(table, name):
     """A score that is no penalised likelihood has no such decomposition, and the error says what to choose."""
     with pytest.raises(InputError, match="penalised likelihood") as caught:
-        check_score(make_score(table, name))
+        decomposed(make_score(table, name))
     assert "\n" not in str(caught.value)
-    check_score(make_score(table, "aic"))
+    expected = GaussianCost if table.kind == "continuous" else MultinomialCost
+    assert decomposed(make_score(table, "aic"))[1] is expected

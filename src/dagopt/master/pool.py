@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.bits import members
 from dagopt.candidates.pool import Pool
 
-__all__ = ["Family", "FamilyPool", "mask_of", "members"]
+__all__ = ["Family", "FamilyPool"]
 
 
 class Family(NamedTuple):
@@ -75,21 +76,3 @@ class FamilyPool:
             family = self.families[k]
             adjacency[members(family.mask), family.node] = 1
         return adjacency
-
-
-def members(mask: int) -> list[int]:
-    """Return the places of the ones of an integer."""
-    found = []
-    while mask:
-        lowest = mask & -mask
-        found.append(lowest.bit_length() - 1)
-        mask ^= lowest
-    return found
-
-
-def mask_of(parents: Iterable[int]) -> int:
-    """Return the integer whose ones are at these places."""
-    mask = 0
-    for j in parents:
-        mask |= 1 << int(j)
-    return mask

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.master.pool import Family, FamilyPool, mask_of
+from dagopt.bits import mask_of
+from dagopt.master.pool import Family, FamilyPool
 from dagopt.solvers.highs import LinearProgram
 
 __all__ = ["MasterSolution", "RestrictedMaster"]

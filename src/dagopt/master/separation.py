@@ -177,7 +177,7 @@ def _components(children: list[int]) -> list[list[int]]:
         both = _reached(children, start, left) & _reached(parents, start, left)
         left &= ~(both | 1 << start)
         if both.bit_count() > 1:
-            found.append(list(members(both)))
+            found.append(members(both))
     return found
 
 

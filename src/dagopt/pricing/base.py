@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
+from dagopt.knowledge import Knowledge
 from dagopt.master.pool import Family
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 
@@ -23,7 +24,15 @@ class Priced(NamedTuple):
 
 
 class Pricer(Protocol):
-    """Finds parent sets with negative reduced cost."""
+    """Finds parent sets with negative reduced cost.
+
+    Attributes
+    ----------
+    knowledge : Knowledge
+        Which parent sets it looks at; the scope of a bound from its prices.
+    """
+
+    knowledge: Knowledge
 
     def candidates(self, node: int) -> NDArray[np.int64]:
         """Return the nodes that may but need not be parents; start points are over them."""
@@ -37,3 +46,6 @@ class Pricer(Protocol):
         deadline: Deadline,
     ) -> Priced:
         """Price one node."""
+
+    def forget(self) -> None:
+        """Begin again as after construction, so that a resumed run and one that was never stopped go the same way."""

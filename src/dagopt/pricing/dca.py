@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.bits import mask_of
 from dagopt.deadline import Deadline
 from dagopt.errors import unknown_name
-from dagopt.master.pool import Family, mask_of
+from dagopt.master.pool import Family
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.pricing.base import Priced
 from dagopt.problem import Problem
 from dagopt.submodular.dca import CONVEX_STEPS, Visited, dca
-from dagopt.submodular.decomposition import ChainMemory, ReducedCost, check_score
+from dagopt.submodular.decomposition import decomposed
+from dagopt.submodular.reduced_cost import ChainMemory, ReducedCost
 
 __all__ = ["DcaPricer"]
 
@@ -50,17 +52,18 @@ class DcaPricer:
         self._epsilon = epsilon
         self._rng = rng
         self._tolerance = tolerance
-        self._score = check_score(problem.score)
-        self._memory = ChainMemory(self._score)
-        self._knowledge = problem.knowledge
+        self._score = problem.score
+        self.knowledge = problem.knowledge
+        decomposed(problem.score)  # or it raises
+        self._memories: dict[int, ChainMemory] = {}
 
     def forget(self) -> None:
         """Begin again without remembered values, which differ in their last digits by the chains that led to them."""
-        self._memory = ChainMemory(self._score)
+        self._memories = {}
 
     def candidates(self, node: int) -> NDArray[np.int64]:
         """Return the nodes that may but need not be parents."""
-        return self._knowledge.free(node)
+        return self.knowledge.free(node)
 
     def reduced_cost(self, node: int, master: RestrictedMaster, lp: MasterSolution) -> ReducedCost:
         """Return z_i under the duals of an LP solution."""
@@ -70,11 +73,12 @@ class DcaPricer:
         clusters = np.zeros((len(with_node), master.n_nodes), dtype=bool)
         for row, k in enumerate(with_node):
             clusters[row, list(master.clusters[k] - {node})] = True
-        return ReducedCost(
-            self._memory,
+        part, cost = decomposed(self._score.part(node))
+        return cost(
+            self._memories.setdefault(id(part), ChainMemory(part)),
             node,
             self.candidates(node),
-            np.flatnonzero(self._knowledge.must[:, node]),
+            np.flatnonzero(self.knowledge.must[:, node]),
             float(lp.node_duals[node]),
             clusters,
             lp.cluster_duals[with_node],
@@ -103,7 +107,7 @@ class DcaPricer:
 
     def _families(self, node: int, cost: ReducedCost, visited: list[Visited]) -> Priced:
         """Return the visited sets that have a negative reduced cost and are allowed."""
-        most = int(self._knowledge.at_most[node]) - len(cost.base)
+        most = int(self.knowledge.at_most[node]) - len(cost.base)
         families, least = [], 0.0
         for positions, value in visited:
             if len(positions) > most:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.bits import from_words, to_words
+from dagopt.bits import from_words, mask_of, to_words
 from dagopt.candidates.pool import Pool
 from dagopt.deadline import Deadline
 from dagopt.knowledge import Knowledge
-from dagopt.master.pool import Family, mask_of
+from dagopt.master.pool import Family
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.pricing.base import Priced
 

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
+from dagopt.bits import mask_of
 from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.master.pool import Family, mask_of
+from dagopt.master.pool import Family
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.pricing.base import Priced
 from dagopt.problem import Problem
@@ -113,7 +114,7 @@ class MinlpPricer:
         self, problem: Problem, tolerance: float = 1e-6, gap: float = GAP, seconds: float | None = None
     ) -> None:
         self._score, self._correlation = check_problem(problem)
-        self._knowledge = problem.knowledge
+        self.knowledge = problem.knowledge
         self._tolerance = tolerance
         self._gap = gap
         self._seconds = seconds
@@ -121,7 +122,10 @@ class MinlpPricer:
 
     def candidates(self, node: int) -> Ints:
         """Return the nodes that may but need not be parents."""
-        return self._knowledge.free(node)
+        return self.knowledge.free(node)
+
+    def forget(self) -> None:
+        """Do nothing: a program is the same however often it is solved."""
 
     def price(
         self, node: int, master: RestrictedMaster, lp: MasterSolution, start: Floats, deadline: Deadline
@@ -131,7 +135,7 @@ class MinlpPricer:
 
     def prove(self, node: int, master: RestrictedMaster, lp: MasterSolution, deadline: Deadline) -> Proven:
         """Return the families that SCIP came by, and a bound on the reduced costs of all allowed sets."""
-        base, candidates = np.flatnonzero(self._knowledge.must[:, node]), self.candidates(node)
+        base, candidates = np.flatnonzero(self.knowledge.must[:, node]), self.candidates(node)
         penalties = self._penalties(node, len(base), len(candidates))
         without = master.reduced_cost(self._family(node, base), lp)
         if len(penalties) < 2:
@@ -166,7 +170,7 @@ class MinlpPricer:
 
     def _penalties(self, node: int, base: int, size: int) -> Floats:
         """Return what 0, 1, ... more parents cost, to the largest number that is allowed and finite."""
-        most = min(int(self._knowledge.at_most[node]) - base, size)
+        most = min(int(self.knowledge.at_most[node]) - base, size)
         costs = np.array([self._score.penalty(node, range(base + k)) for k in range(most + 1)])
         return np.asarray(costs[np.isfinite(costs)] - costs[0], dtype=np.float64)
 

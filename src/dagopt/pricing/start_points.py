@@ -7,8 +7,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.bits import members
 from dagopt.errors import unknown_name
-from dagopt.master.pool import FamilyPool, members
+from dagopt.master.pool import FamilyPool
 from dagopt.master.relaxation import MasterSolution
 
 __all__ = ["START_POINTS", "Hybrid", "RandomStart", "StartPoint", "WarmStart", "make_start_point"]

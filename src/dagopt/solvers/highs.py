@@ -129,12 +129,6 @@ class LinearProgram:
         places = np.arange(first, first + len(costs), dtype=np.int32)
         self._highs.changeColsCost(len(costs), places, np.asarray(costs, dtype=np.float64))
 
-    def remove_rows(self, first: int) -> None:
-        """Remove the rows from ``first`` on."""
-        if first < self.n_rows:
-            self._highs.deleteRows(self.n_rows - first, np.arange(first, self.n_rows, dtype=np.int32))
-            self.n_rows = first
-
     def add_rows(
         self, uppers: Sequence[float], columns: Sequence[NDArray[np.integer]], values: Sequence[NDArray[np.float64]]
     ) -> None:

@@ -1,52 +1,47 @@
-"""Greedy bases: the slope of a submodular function along an order, less a linear term, and its best prefix.
-
-Both convex steps of DCA go from base to base.
-"""
+"""Submodular functions by their values along orders, and their greedy bases: what both convex steps of DCA use."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.kernels.gaussian import min_norm as kernels
 from dagopt.submodular.lovasz import subgradient
 
-__all__ = ["GreedyBases", "SetFunction", "base_of_chain", "gaussian_form", "greedy_bases"]
+__all__ = ["SetFunction", "base_of_chain"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-SetFunction = Callable[[Ints], Floats]
-GreedyBases = Callable[[Ints, Floats], tuple[Floats, float, int]]
 
-
-def greedy_bases(chain: SetFunction) -> GreedyBases:
-    """Return what gives the greedy base of an order and a linear term, the least prefix sum, and that prefix's length.
+class SetFunction:
+    """A submodular function; a sub-class may have compiled versions of what the convex steps need.
 
     Parameters
     ----------
     chain : callable
-        Returns g along an order of all elements, from the empty set on. Where it is the g of a Gaussian reduced cost,
-        the bases come from a compiled kernel.
+        Returns the values along an order of elements: of the empty set, the first, the first two, and so on.
     """
-    form = gaussian_form(chain)
-    if form is None:
-        return lambda order, linear: base_of_chain(chain, order, linear)
-    compiled: Any = kernels.greedy_base
-    return lambda order, linear: compiled(*form, linear, order)
+
+    def __init__(self, chain: Callable[[Ints], Floats]) -> None:
+        self._chain = chain
+
+    def __call__(self, order: Ints) -> Floats:
+        """Return the values along an order, from the empty set on."""
+        return self._chain(order)
+
+    def base(self, order: Ints, linear: Floats) -> tuple[Floats, float, int]:
+        """Return the greedy base of an order for the function less a linear term, its least prefix sum, and where."""
+        return base_of_chain(self, order, linear)
+
+    def minimiser(self, linear: Floats, order: Ints, tolerance: float) -> Ints | None:
+        """Return a set that minimises the function less a linear term, begun at an order; None if not compiled."""
+        return None
 
 
-def gaussian_form(chain: SetFunction) -> tuple[Any, ...] | None:
-    """Return what the kernels take, if the function is the g of a Gaussian reduced cost."""
-    form: tuple[Any, ...] | None = getattr(getattr(chain, "__self__", None), "gaussian_form", None)
-    return form
-
-
-def base_of_chain(chain: SetFunction, order: Ints, linear: Floats) -> tuple[Floats, float, int]:
-    """Return the same by the values of the function along the order."""
+def base_of_chain(chain: Callable[[Ints], Floats], order: Ints, linear: Floats) -> tuple[Floats, float, int]:
+    """Return the greedy base by the values of a function along an order."""
     values = chain(order)
     reduced = values - values[0] - np.concatenate([[0.0], np.cumsum(linear[order])])
     length = int(np.argmin(reduced))

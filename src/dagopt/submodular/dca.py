@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.submodular.bases import SetFunction
-from dagopt.submodular.decomposition import ReducedCost
 from dagopt.submodular.kelley import CuttingPlanes
 from dagopt.submodular.lovasz import decreasing_order, extension, subgradient
 from dagopt.submodular.min_norm import min_norm
+from dagopt.submodular.reduced_cost import ReducedCost
 
 __all__ = ["CONVEX_STEPS", "ConvexStep", "Visited", "dca"]
 

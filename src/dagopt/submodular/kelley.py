@@ -11,16 +11,14 @@ Kelley (1960). The cutting-plane method for solving convex programs. doi:10.1137
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.solvers.highs import LinearProgram
-from dagopt.submodular.bases import greedy_bases
+from dagopt.submodular.bases import SetFunction
 from dagopt.submodular.lovasz import decreasing_order
 
-__all__ = ["CuttingPlanes", "kelley"]
+__all__ = ["CuttingPlanes"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -41,14 +39,14 @@ class CuttingPlanes:
 
     Parameters
     ----------
-    chain : callable
-        Returns g along an order of all elements, from the empty set on; g is submodular.
+    g : SetFunction
+        The submodular function.
     size : int
         Number of elements.
     """
 
-    def __init__(self, chain: Callable[[Ints], Floats], size: int) -> None:
-        self._greedy = greedy_bases(chain)
+    def __init__(self, g: SetFunction, size: int) -> None:
+        self._g = g
         self._size = size
         self._program = LinearProgram(maximise=False)
         for _ in range(size):
@@ -82,7 +80,7 @@ class CuttingPlanes:
 
     def _cut(self, order: Ints, linear: Floats) -> tuple[float, int]:
         """Add the cut of an order; return the least value among its prefixes, and that prefix's length."""
-        base, value, length = self._greedy(order, linear)
+        base, value, length = self._g.base(order, linear)
         slope = base + linear
         self._slopes = slope if self._slopes is None else (1 - NEW_SHARE) * self._slopes + NEW_SHARE * slope
         self._program.add_row(0.0, np.inf, self._columns, np.append(-slope, 1.0))
@@ -94,25 +92,3 @@ class CuttingPlanes:
             return decreasing_order(point)
         gain = np.argsort(self._slopes - linear, kind="stable")
         return decreasing_order(np.round(point / TIE), gain)
-
-
-def kelley(chain: Callable[[Ints], Floats], linear: Floats, start: Floats, tolerance: float) -> Ints:
-    """Return a set that minimises g(J) - Σ_{j in J} linear_j.
-
-    Parameters
-    ----------
-    chain : callable
-        Returns g along an order of all elements, from the empty set on; g is submodular.
-    linear : array
-        What is subtracted, y.
-    start : array
-        A point whose cut is the first.
-    tolerance : float
-        How far from the minimum the set may be.
-
-    Returns
-    -------
-    int array
-        The elements of the set, in the order of the point that was rounded to it.
-    """
-    return CuttingPlanes(chain, len(linear))(linear, start, tolerance)

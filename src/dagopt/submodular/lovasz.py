@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["best_prefix", "decreasing_order", "extension", "subgradient"]
+__all__ = ["decreasing_order", "extension", "subgradient"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -36,12 +36,3 @@ def subgradient(order: Ints, chain: Floats) -> Floats:
     steps = np.empty(len(order))
     steps[order] = np.diff(chain)
     return steps
-
-
-def best_prefix(chain: Floats) -> int:
-    """Return how many elements the best prefix of a chain has, the shortest of equals.
-
-    The least value of h among the prefixes of the decreasing order of x is at most h^L(x), which is how a point
-    is rounded to a set without loss.
-    """
-    return int(np.argmin(chain))

@@ -12,13 +12,12 @@ Pacific Journal of Optimization 7.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.kernels.gaussian import min_norm as kernels
-from dagopt.submodular.bases import SetFunction, base_of_chain, gaussian_form
+from dagopt.submodular.bases import SetFunction, base_of_chain
 
 __all__ = ["min_norm", "min_norm_of_chains"]
 
@@ -30,19 +29,24 @@ TINY_WEIGHT = 1e-12
 
 
 def min_norm(g: SetFunction, linear: Floats, start: Floats, tolerance: float) -> Ints:
-    """Return a set that minimises g(J) - Σ_{j in J} linear_j; parameters as in ``kelley``.
+    """Return a set that minimises g(J) - Σ_{j in J} linear_j, by the compiled algorithm of g where it has one.
 
-    For the g of a Gaussian reduced cost the whole algorithm is one compiled kernel.
+    Parameters
+    ----------
+    g : SetFunction
+        The submodular function.
+    linear : array
+        What is subtracted, y.
+    start : array
+        A point whose order is the first.
+    tolerance : float
+        How far from the minimum the set may be.
     """
-    form = gaussian_form(g)
-    if form is not None:
-        order = np.argsort(-start, kind="stable")
-        compiled: Any = kernels.min_norm_gaussian
-        return np.asarray(compiled(*form, linear, order, tolerance), dtype=np.int64)
-    return min_norm_of_chains(g, linear, start, tolerance)
+    found = g.minimiser(linear, np.argsort(-start, kind="stable"), tolerance)
+    return min_norm_of_chains(g, linear, start, tolerance) if found is None else found
 
 
-def min_norm_of_chains(chain: SetFunction, linear: Floats, start: Floats, tolerance: float) -> Ints:
+def min_norm_of_chains(chain: Callable[[Ints], Floats], linear: Floats, start: Floats, tolerance: float) -> Ints:
     """Return the same for any submodular function that is given by its values along orders."""
     order = np.argsort(-start, kind="stable")
     best_value, best_set = np.inf, np.empty(0, dtype=np.int64)

@@ -22,7 +22,7 @@ def test_it_equals_its_twin_and_brute_force(seed, size, n_base, tight, conventio
     linear = subgradient(order := rng.permutation(size), cost.g(order))
     linear = linear if tight else linear + rng.normal(size=size) * 20
     start = rng.random(size)
-    chosen = kernels.min_norm_gaussian(*cost.gaussian_form, linear, np.argsort(-start, kind="stable"), 1e-7)
+    chosen = kernels.min_norm_gaussian(cost.form, linear, np.argsort(-start, kind="stable"), 1e-7)
     twin = min_norm_of_chains(cost.g, linear, start, 1e-7)
     least = minimum(cost.g, linear)
     for found in (chosen, twin):
@@ -35,13 +35,8 @@ def test_a_greedy_base_is_the_subgradient(seed, size, n_base):
     """The vertex of an order is the steps of g - linear along it, with the least prefix and its length."""
     rng = np.random.default_rng(seed)
     cost = made_cost("gaussian", seed, size + n_base + 1, n_base, n_clusters=8).cost
-    form, linear, order = cost.gaussian_form, rng.normal(size=size) * 30, rng.permutation(size)
-    first = form[3]
-    factor = np.empty((len(first) + size, len(first) + size))
-    for k in range(len(first)):
-        kernels._append_row(form[0], factor, first, k, first[k])
-    vertex = np.empty(size)
-    least, length = kernels._greedy(*form, linear, order, factor, vertex)
+    form, linear, order = cost.form, rng.normal(size=size) * 30, rng.permutation(size)
+    vertex, least, length = kernels.greedy_base(form, linear, order)
     values = cost.g(order)
     np.testing.assert_allclose(vertex, subgradient(order, values) - linear, atol=1e-7)
     prefixes = values - values[0] - np.concatenate([[0.0], np.cumsum(linear[order])])
@@ -67,7 +62,7 @@ def test_many_candidates_come_to_the_end():
     cost = made_cost("gaussian", 1, 41, rows=400, n_clusters=30).cost
     linear = subgradient(order := rng.permutation(40), cost.f(order))
     start = rng.random(40)
-    chosen = kernels.min_norm_gaussian(*cost.gaussian_form, linear, np.argsort(-start, kind="stable"), 1e-7)
+    chosen = kernels.min_norm_gaussian(cost.form, linear, np.argsort(-start, kind="stable"), 1e-7)
     twin = min_norm_of_chains(cost.g, linear, start, 1e-7)
     value = [at(cost.g, found, 40) - linear[found].sum() for found in (chosen, twin)]
     assert value[0] == pytest.approx(value[1], abs=1e-6)

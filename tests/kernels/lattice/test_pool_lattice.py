@@ -53,7 +53,7 @@ def test_blocks_are_the_plain_recursion(pool, data):
     for layer in range(n - low_bits + 1):
         members = blocks[np.bitwise_count(blocks) == layer]
         joined = [np.concatenate(part) for part in zip(*pool, strict=True)]
-        kernels.blocks(*joined, offsets, low_bits, members[::-1].copy(), opt)
+        kernels.blocks(kernels.PoolForm(*joined, offsets, low_bits), opt, members[::-1].copy())
     np.testing.assert_array_equal(opt, plain_recursion(pool, n))
 
 

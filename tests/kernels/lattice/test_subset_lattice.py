@@ -52,7 +52,7 @@ def filled(table, n, node, low_bits, block, known=None):
     kernels.fill(table, node, low_bits, block, *arguments, out, 0, chunks)
     if bits > kernels.LOW_BITS:
         more = bits - kernels.LOW_BITS
-        kernels.close_high(out, kernels.LOW_BITS, more, bits, 0, (out.size >> more) // kernels.ROW)
+        kernels.close_high(out, kernels.LOW_BITS, more, 0, (out.size >> more) // kernels.ROW)
     return out
 
 
@@ -124,7 +124,7 @@ def test_close_high_in_any_order_of_stretches(first_bit, n_bits, rng):
         expected[x] = max(values[x & ~over | part] for part in subsets(over))
     stretches = (values.size >> n_bits) // kernels.ROW
     for one in rng.permutation(stretches):
-        kernels.close_high(values, first_bit, n_bits, 12, one, one + 1)
+        kernels.close_high(values, first_bit, n_bits, one, one + 1)
     np.testing.assert_array_equal(values, expected)
 
 

@@ -69,8 +69,8 @@ def test_a_pool_is_gone_through_backwards(n, low_bits, seed):
     opt, rest = np.full((2, 1 << n), -np.inf)
     opt[0] = rest[-1] = 0.0
     blocks = np.arange(1 << (n - low_bits))
-    pools.blocks(*candidates, blocks, opt)
-    kernels.blocks_back(*candidates, blocks[::-1].copy(), rest)
+    pools.blocks(pools.PoolForm(*candidates), opt, blocks)
+    kernels.blocks_back(pools.PoolForm(*candidates), rest, blocks[::-1].copy())
     np.testing.assert_allclose(rest, after(best, n), rtol=1e-12)
     assert rest[0] == pytest.approx(opt[-1], rel=1e-12)
 

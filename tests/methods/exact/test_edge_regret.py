@@ -9,18 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from dagopt.candidates.pool import Pool
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.knowledge import Constraints
 from dagopt.methods.exact import edge_regret
 from dagopt.methods.exact.edge_ends import TableEnds
-from dagopt.methods.exact.edge_regret import edge_regrets, estimate_edge_regrets, pool_edge_regrets, solve_absent
+from dagopt.methods.exact.edge_regret import edge_regrets, estimate_edge_regrets
 from dagopt.methods.exact.solve import solve_exact
 from dagopt.methods.exact.subset_dp import Plan
 from dagopt.progress import NoProgress
 from dagopt.workers import Workers
-from every_dag import SCORES, make_problem, names_of, parent_sets, problems, totals
+from every_dag import SCORES, make_problem, parent_sets, problems, totals
 
 
 def regrets(problem, **options):
@@ -177,27 +176,6 @@ def test_only_what_is_asked_for():
 # --- not joined -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["gaussian", "bdeu"])
-def test_not_joined(kind):
-    """Where the figures tell the best DAG that does not join two nodes, it is that; else they are bounds on it."""
-    problem = make_problem(kind, 5, 8)
-    found = regrets(problem)
-    scores, parents = totals(problem.score, problem.knowledge), parent_sets(5)
-    told = 0
-    for j in range(5):
-        for i in (i for i in range(5) if i != j):
-            apart = ((parents[:, i] >> j | parents[:, j] >> i) & 1) == 0
-            expected = scores[apart].max()
-            value = found.absent(j, i)
-            told += value is not None
-            assert value is None or value == pytest.approx(expected, rel=1e-12)
-            assert expected <= min(found.exclude[j, i], found.exclude[i, j]) + 1e-9
-            again = solve_absent(problem, j, i, deadline=Deadline(), progress=NoProgress())
-            assert again.score == pytest.approx(expected, rel=1e-12)
-            assert again.adjacency[j, i] == again.adjacency[i, j] == 0
-    assert told > 0
-
-
 @settings(max_examples=50, deadline=None)
 @given(problem=problems(min_nodes=2))
 def test_apart_agrees_with_all_dags(problem):
@@ -218,7 +196,10 @@ def test_apart_is_what_solving_again_finds(known):
     problem = make_problem("gaussian", 14, 7, known)
     found = regrets(problem)
     for j, i in ((0, 1), (12, 13), (5, 13), (2, 9)):
-        again = solve_absent(problem, j, i, deadline=Deadline(), progress=NoProgress())
+        may = problem.knowledge.may.copy()
+        may[j, i] = may[i, j] = False
+        apart = replace(problem, knowledge=replace(problem.knowledge, may=may))
+        again = solve_exact(apart, deadline=Deadline(), progress=NoProgress())
         assert found.apart[j, i] == found.apart[i, j] == pytest.approx(again.score, rel=1e-10)
 
 
@@ -228,33 +209,7 @@ def test_required_edges_are_never_absent():
     found = regrets(problem)
     assert found.include[0, 1] == found.best
     assert found.exclude[0, 1] == found.include[1, 0] == -np.inf
-    assert found.absent(0, 1) is None
-    assert solve_absent(problem, 0, 1, deadline=Deadline(), progress=NoProgress()) is None
-
-
-# --- pools ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_pool_against_all_dags(seed):
-    """Over a pool, the figures are those of the DAGs whose parent sets are all in it, dominated sets too."""
-    n, rng = 4, np.random.default_rng(seed)
-    masks = [np.unique(np.append(rng.integers(0, 1 << n, 5) & ~(1 << i), 0)) for i in range(n)]
-    pool = Pool.of(names_of(n), masks, [rng.normal(size=len(own)) for own in masks])
-    local = np.full((n, 1 << n), -np.inf)
-    for i in range(n):
-        local[i, pool.masks[i]] = pool.scores[i]
-    scores = sum(local[i, parent_sets(n)[:, i]] for i in range(n))
-    assert_same(pool_edge_regrets(pool, Deadline(), NoProgress()), *brute_force(scores, n), scores.max())
-
-
-def test_a_pool_without_a_dag_is_refused():
-    """Parent sets that always close a cycle are an error, not an infinite regret."""
-    pool = Pool.of(("a", "b"), [[2], [1]], [[0.0], [0.0]])
-    with pytest.raises(InputError, match="no DAG can be made"):
-        pool_edge_regrets(pool, Deadline(), NoProgress())
-    with pytest.raises(InputError, match="memory limit is 10 bytes"):
-        pool_edge_regrets(pool, Deadline(), NoProgress(), memory_limit=10)
+    assert found.apart[0, 1] == -np.inf
 
 
 # --- limits ---------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +14,7 @@ from dagopt.errors import InputError
 from dagopt.graph.metrics import compare
 from dagopt.knowledge import Constraints
 from dagopt.methods.independence.mmhc import solve_mmhc
-from dagopt.methods.independence.mmpc import candidates_of, learn_candidates
+from dagopt.methods.independence.mmpc import _Target, learn_candidates
 from dagopt.methods.independence.tests import make_test
 from dagopt.problem import Problem
 from dagopt.scores.build import make_score
@@ -49,7 +51,9 @@ def test_symmetry_drops_one_sided_candidates():
     test = make_test(gaussian_table(2, 10, rows=300, density=0.6))
     alone = np.zeros((10, 10), dtype=bool)
     for target in range(10):
-        alone[target, candidates_of(test, target, 0.05)] = True
+        grown = _Target(test, target, math.log(0.05), 10, lambda: None)
+        grown.run(np.zeros(10, dtype=bool), np.ones(10, dtype=bool))
+        alone[target, grown.chosen] = True
     found = candidates(test)
     assert np.array_equal(found.joined, alone & alone.T)
     assert found.n_one_sided == np.triu(alone ^ alone.T).sum()

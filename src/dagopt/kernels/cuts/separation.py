@@ -114,24 +114,6 @@ def least_escape(node, words, mass, n_nodes, smallest, start, most_steps, best):
 
 
 @njit(cache=True, nogil=True)
-def every_escape(node, words, mass, n_nodes):  # type: ignore[no-untyped-def]
-    """Return the least escape over all nonempty sets and the set, by looking at each (few nodes only)."""
-    least = np.inf
-    best = 0
-    for cluster in range(1, 1 << n_nodes):
-        total = 0.0
-        for k in range(node.shape[0]):
-            if (cluster >> node[k]) & 1 and words[k, 0] & np.uint64(cluster) == 0:
-                total += mass[k]
-                if total >= least:
-                    break
-        if total < least:
-            least = total
-            best = cluster
-    return least, best
-
-
-@njit(cache=True, nogil=True)
 def sink_order(node, mass, parents, starts, n_nodes, order):  # type: ignore[no-untyped-def]
     """Fill ``order`` from its end: the last node is the one of whose choice the mass of the others suffers least.
 

@@ -6,9 +6,11 @@ The algorithm is that of ``submodular/min_norm.py``, which also serves as its tw
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from dagopt.kernels.gaussian.logdet import _append_row
 
@@ -16,13 +18,30 @@ TINY_WEIGHT = 1e-12
 MOST_VERTICES = 2000
 
 
+class GaussianForm(NamedTuple):
+    """The g of a Gaussian reduced cost.
+
+    ``half`` is N/2, ``first`` the node and its required parents, ``steps[k]`` what the k-th candidate of any order
+    costs beside its log-determinant; ``clusters[c, j]`` says that candidate j meets cluster c, with dual ``duals[c]``.
+    """
+
+    matrix: NDArray[np.floating[Any]]
+    log_scale: NDArray[np.floating[Any]]
+    half: float
+    first: NDArray[np.int64]
+    candidates: NDArray[np.int64]
+    steps: NDArray[np.float64]
+    clusters: NDArray[np.bool_]
+    duals: NDArray[np.float64]
+
+
 @njit(cache=True, nogil=True)
-def _greedy(matrix, log_scale, half, first, candidates, steps, clusters, duals, linear, order, factor, vertex):  # type: ignore[no-untyped-def]
+def _greedy(form, linear, order, factor, vertex):  # type: ignore[no-untyped-def]
     """Fill ``vertex`` with the greedy base of an order; return the least prefix sum and its length.
 
-    ``first`` is the node and its required parents; ``factor`` is room for a Cholesky factor whose first rows are
-    theirs; ``clusters[c, j]`` says that candidate j meets cluster c.
+    ``factor`` is room for a Cholesky factor whose first rows are those of the node and its required parents.
     """
+    matrix, log_scale, half, first, candidates, steps, clusters, duals = form
     fixed = first.shape[0]
     size = order.shape[0]
     whole = np.empty(fixed + size, dtype=np.int64)
@@ -49,16 +68,21 @@ def _greedy(matrix, log_scale, half, first, candidates, steps, clusters, duals, 
 
 
 @njit(cache=True, nogil=True)
-def greedy_base(matrix, log_scale, half, first, candidates, steps, clusters, duals, linear, order):  # type: ignore[no-untyped-def]
-    """Return the greedy base of an order for g - linear, its least prefix sum and the length of that prefix."""
-    size = order.shape[0]
+def _begun(form, size):  # type: ignore[no-untyped-def]
+    """Return room for a Cholesky factor, with the rows of the node and its required parents."""
+    first = form.first
     factor = np.empty((first.shape[0] + size, first.shape[0] + size))
     for k in range(first.shape[0]):
-        _append_row(matrix, factor, first, k, first[k])
-    vertex = np.empty(size)
-    least, length = _greedy(
-        matrix, log_scale, half, first, candidates, steps, clusters, duals, linear, order, factor, vertex
-    )
+        _append_row(form.matrix, factor, first, k, first[k])
+    return factor
+
+
+@njit(cache=True, nogil=True)
+def greedy_base(form, linear, order):  # type: ignore[no-untyped-def]
+    """Return the greedy base of an order for g - linear, its least prefix sum and the length of that prefix."""
+    factor = _begun(form, order.shape[0])
+    vertex = np.empty(order.shape[0])
+    least, length = _greedy(form, linear, order, factor, vertex)
     return vertex, least, length
 
 
@@ -96,23 +120,17 @@ def _affine_minimiser(gram, count, target):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def min_norm_gaussian(  # type: ignore[no-untyped-def]
-    matrix, log_scale, half, first, candidates, steps, clusters, duals, linear, order, tolerance
-):
+def min_norm_gaussian(form, linear, order, tolerance):  # type: ignore[no-untyped-def]
     """Return a set that minimises g - linear, as positions in the candidates."""
     size = order.shape[0]
     room = size + 2
-    factor = np.empty((first.shape[0] + size, first.shape[0] + size))
-    for k in range(first.shape[0]):
-        _append_row(matrix, factor, first, k, first[k])
+    factor = _begun(form, size)
     vertices = np.empty((room, size))
     gram = np.empty((room, room))
     weights = np.zeros(room)
     target = np.zeros(room)
     vertex = np.empty(size)
-    best, length = _greedy(
-        matrix, log_scale, half, first, candidates, steps, clusters, duals, linear, order, factor, vertex
-    )
+    best, length = _greedy(form, linear, order, factor, vertex)
     chosen = order[:length].copy()
     vertices[0] = vertex
     gram[0, 0] = vertex @ vertex
@@ -127,9 +145,7 @@ def min_norm_gaussian(  # type: ignore[no-untyped-def]
         if best - below <= tolerance:
             break
         order = np.argsort(point, kind="mergesort")
-        value, length = _greedy(
-            matrix, log_scale, half, first, candidates, steps, clusters, duals, linear, order, factor, vertex
-        )
+        value, length = _greedy(form, linear, order, factor, vertex)
         if value < best:
             best = value
             chosen = order[:length].copy()

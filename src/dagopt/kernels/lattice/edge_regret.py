@@ -92,11 +92,12 @@ def pull(scores, block, bit, rest, first, last):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def blocks_back(masks, scores, offsets, low_bits, chosen, rest):  # type: ignore[no-untyped-def]
+def blocks_back(form, rest, chosen):  # type: ignore[no-untyped-def]
     """Finish ``rest`` for the chosen blocks of a pool; all blocks that contain them must be finished.
 
-    The twin of ``pool_lattice.blocks``: candidate ``k`` of node ``i`` is ``masks[offsets[i] + k]`` with its score.
+    The twin of ``pools.blocks``.
     """
+    masks, scores, offsets, low_bits = form
     n = offsets.shape[0] - 1
     size = 1 << low_bits
     tables = np.empty((low_bits, max(size >> 1, 1)))

@@ -8,10 +8,22 @@ each other.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from dagopt.kernels.lattice.subsets import _close_bits, _without, sinks
+
+
+class PoolForm(NamedTuple):
+    """Candidates of all nodes end to end: the k-th of node i is at ``offsets[i] + k``; a block has 2^low_bits sets."""
+
+    masks: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    offsets: NDArray[np.int64]
+    low_bits: int
 
 
 @njit(cache=True, nogil=True)
@@ -34,11 +46,9 @@ def _table(masks, scores, low_bits, block, node, out):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True)
-def blocks(masks, scores, offsets, low_bits, chosen, opt):  # type: ignore[no-untyped-def]
-    """Finish ``opt`` for the chosen blocks; all blocks inside them must be finished.
-
-    Candidate ``k`` of node ``i`` is ``masks[offsets[i] + k]`` with its score.
-    """
+def blocks(form, opt, chosen):  # type: ignore[no-untyped-def]
+    """Finish ``opt`` for the chosen blocks; all blocks inside them must be finished."""
+    masks, scores, offsets, low_bits = form
     n = offsets.shape[0] - 1
     size = 1 << low_bits
     tables = np.empty((low_bits, max(size >> 1, 1)))

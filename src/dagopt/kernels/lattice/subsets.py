@@ -168,11 +168,11 @@ def fill(table, node, low_bits, block, free, must, may, at_most, out, first, las
 
 
 @njit(cache=True, nogil=True)
-def close_high(out, first_bit, n_bits, total_bits, first, last):  # type: ignore[no-untyped-def]
+def close_high(out, first_bit, n_bits, first, last):  # type: ignore[no-untyped-def]
     """Close a table under the bits ``first_bit`` to ``first_bit + n_bits``, for stretches ``first`` to ``last``.
 
     A stretch is ROW neighbouring entries, taken from all 2^n_bits rows into a buffer that stays in cache.
-    There are ``2^(total_bits - n_bits) / ROW`` stretches.
+    There are ``out.size / 2^n_bits / ROW`` stretches.
     """
     rows = 1 << n_bits
     stride = 1 << first_bit

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.bits import mask_of
 from dagopt.candidates.listing import candidate_pool
 from dagopt.candidates.pool import Pool
 from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.master.integer import IntegerSolution, make_integer_solver
-from dagopt.master.pool import Family, mask_of
+from dagopt.master.pool import Family
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.master.rounding import greedy_dag
 from dagopt.master.separation import FractionalSeparator

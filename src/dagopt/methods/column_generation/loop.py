@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.bits import mask_of
 from dagopt.master.integer import IntegerSolution
 from dagopt.master.pool import Family
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
@@ -129,5 +130,5 @@ def first_families(score_of: Callable[[int, list[int]], float], must: NDArray[np
     families = []
     for node in range(len(must)):
         parents = [int(j) for j in np.flatnonzero(must[:, node])]
-        families.append(Family(node, sum(1 << j for j in parents), score_of(node, parents)))
+        families.append(Family(node, mask_of(parents), score_of(node, parents)))
     return families

@@ -31,6 +31,7 @@ from dagopt.graph.cpdag import cpdag
 from dagopt.kernels.lattice import best_classes as kernels
 from dagopt.memory import readable
 from dagopt.methods.answer import answer
+from dagopt.methods.exact.layers import each_layer, follow_sinks
 from dagopt.methods.exact.solve import Estimate, _stopped
 from dagopt.methods.exact.subset_dp import all_potentials
 from dagopt.problem import Problem
@@ -158,24 +159,13 @@ class BestClasses:
         self._workers.each("best parents of each node", pieces, len(pieces))
 
     def _list_for(self, node: int) -> None:
-        weights = 1 << np.arange(self.n, dtype=np.int64)
-        must = int(weights @ self._knowledge.must[:, node])
-        may = int(weights @ self._knowledge.may[:, node])
+        must, may = (int(masks[node]) for masks in self._knowledge.masks)
         room = np.empty(self._best[node].shape)
         kernels.best_sets(self._table, node, must, may, int(self._knowledge.at_most[node]), self._best[node], room)
 
     def _recursion(self) -> None:
-        masks = np.arange(1 << self.n)
-        size = np.bitwise_count(masks)
-        done = 1
-        for layer in range(1, self.n + 1):
-            members = masks[size == layer]
-            n_parts = max(4 * self._workers.count, len(members) * self.k // CLASSES_A_PIECE)
-            parts = np.array_split(members, min(len(members), n_parts))
-            pieces = [partial(self._extend, part) for part in parts]
-            share = (done / len(masks), (done + len(members)) / len(masks))
-            self._workers.each("best classes", pieces, len(pieces), share)
-            done += len(members)
+        sets_a_piece = max(CLASSES_A_PIECE // self.k, 1)
+        each_layer(self._workers, "best classes", self.n, self._extend, smallest=1, sets_a_piece=sets_a_piece)
 
     def _extend(self, chosen: NDArray[np.int64]) -> None:
         kept = (self._values, self._codes, self._sinks, self._parents, self._ranks)
@@ -183,14 +173,14 @@ class BestClasses:
 
     def _read_off(self, rank: int) -> NDArray[np.int8]:
         """Follow the sinks of a class of the full set down."""
-        adjacency = np.zeros((self.n, self.n), dtype=np.int8)
-        left = (1 << self.n) - 1
-        while left:
+
+        def sink_of(left: int) -> tuple[int, int]:
+            nonlocal rank
             sink, parents = int(self._sinks[left, rank]), int(self._parents[left, rank])
-            adjacency[[b for b in range(self.n) if (parents >> b) & 1], sink] = 1
             rank = int(self._ranks[left, rank])
-            left ^= 1 << sink
-        return adjacency
+            return sink, parents
+
+        return follow_sinks(self.n, sink_of)
 
 
 def _widths(n: int, n_best: int) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from dagopt.kernels.lattice import pools
 from dagopt.kernels.lattice.subsets import LOW_BITS
 from dagopt.knowledge import Knowledge
 from dagopt.methods.exact.layers import each_layer
-from dagopt.methods.exact.pool_dp import LOW_BITS as POOL_LOW_BITS
+from dagopt.methods.exact.pool_dp import pool_form
 from dagopt.methods.exact.subset_dp import CHUNK_BITS, Plan, SubsetDP, _closing, all_potentials
 from dagopt.scores.base import Score
 from dagopt.workers import Workers, spans
@@ -92,20 +92,12 @@ class TableEnds(SubsetDP):
 
 def pool_ends(pool: Pool, workers: Workers) -> tuple[Floats, Floats]:
     """Return ``opt`` and ``rest`` over the parent sets of a pool, or raise ``Stopped``."""
-    n = pool.n_nodes
-    low = min(POOL_LOW_BITS, n)
-    offsets = np.concatenate([[0], np.cumsum([len(own) for own in pool.masks])]).astype(np.int64)
-    candidates = (np.concatenate(pool.masks), np.concatenate(pool.scores), offsets, low)
-    opt, rest = np.full(1 << n, -np.inf), np.full(1 << n, -np.inf)
+    form = pool_form(pool)
+    opt, rest = np.full((2, 1 << pool.n_nodes), -np.inf)
     opt[0] = rest[-1] = 0.0
-    each_layer(workers, "best orders over the pool", n - low, lambda part: pools.blocks(*candidates, part, opt))
-    each_layer(
-        workers,
-        "best orders over the pool, back",
-        n - low,
-        lambda part: kernels.blocks_back(*candidates, part, rest),
-        down=True,
-    )
+    bits = pool.n_nodes - form.low_bits
+    each_layer(workers, "best orders over the pool", bits, partial(pools.blocks, form, opt))
+    each_layer(workers, "best orders over the pool, back", bits, partial(kernels.blocks_back, form, rest), down=True)
     return opt, rest
 
 

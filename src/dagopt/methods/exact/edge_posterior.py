@@ -76,9 +76,7 @@ class OrderSums:
         self._knowledge = problem.knowledge
         self._workers = workers
         self._prior = log_prior(prior, self.n)
-        weights = 1 << np.arange(self.n, dtype=np.int64)
-        self._must = problem.knowledge.must.T.astype(np.int64) @ weights
-        self._may = problem.knowledge.may.T.astype(np.int64) @ weights
+        self._must, self._may = problem.knowledge.masks
         self._chunk_bits = min(wide.LOW_BITS, self.n - 1)
         self._chunks = 1 << (self.n - 1 - self._chunk_bits)
 

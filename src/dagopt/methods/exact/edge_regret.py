@@ -15,8 +15,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.bits import mask_of
 from dagopt.candidates.listing import candidate_pool
-from dagopt.candidates.pool import Pool
 from dagopt.deadline import Deadline, StopReason
 from dagopt.errors import InputError
 from dagopt.kernels.lattice import edge_regret as kernels
@@ -24,15 +24,13 @@ from dagopt.kernels.lattice.subsets import LOW_BITS
 from dagopt.knowledge import Knowledge
 from dagopt.memory import readable
 from dagopt.methods.exact.edge_ends import CHUNKS_A_PIECE, Floats, TableEnds, best_around, pool_ends
-from dagopt.methods.exact.pool_dp import pool_bytes
-from dagopt.methods.exact.solve import Estimate, estimate_exact, memory_in_bytes, solve_exact
+from dagopt.methods.exact.solve import Estimate, estimate_exact, memory_in_bytes
 from dagopt.methods.exact.subset_dp import BYTES, Potentials, plan_subset_dp, potential_tables
 from dagopt.problem import Problem
 from dagopt.progress import Progress
-from dagopt.result import Result
 from dagopt.workers import Stopped, Workers, spans
 
-__all__ = ["EdgeRegrets", "edge_regrets", "estimate_edge_regrets", "pool_edge_regrets", "solve_absent"]
+__all__ = ["EdgeRegrets", "edge_regrets", "estimate_edge_regrets"]
 
 Ints = NDArray[np.int64]
 Edges = Sequence[tuple[int, int]]
@@ -69,19 +67,6 @@ class EdgeRegrets:
     apart: Floats
     best: float
     stopped: StopReason | None = None
-
-    def absent(self, j: int, i: int) -> float | None:
-        """Return the best score of a DAG in which the two are not joined, None where there is none or it is not told.
-
-        It is ``apart`` where that is known. Of the edge one way alone, the best DAG without j → i has i → j or does not
-        join the two; where it beats every DAG with i → j, it does not join them. Else ``solve_absent`` finds it.
-        """
-        if np.isfinite(self.apart[j, i]):
-            return float(self.apart[j, i])
-        for a, b in ((j, i), (i, j)):
-            if self.exclude[a, b] > self.include[b, a] + _rounding(self.best):
-                return float(self.exclude[a, b])
-        return None
 
 
 def edge_regrets(
@@ -124,47 +109,6 @@ def edge_regrets(
         )
     ends = _ends_of_lists if estimate.way == "pool" else partial(_ends_of_tables, memory_limit=limit)
     return _collected(problem.n_nodes, heads, partial(ends, problem, workers), workers)
-
-
-def pool_edge_regrets(
-    pool: Pool,
-    deadline: Deadline,
-    progress: Progress,
-    n_jobs: int | None = None,
-    memory_limit: int | float | str | None = None,
-    edges: Edges | None = None,
-) -> EdgeRegrets:
-    """Return the same over the DAGs whose parent sets are all in a pool; for the rest see ``edge_regrets``."""
-    heads = _heads(edges, pool.n_nodes)
-    limit = memory_in_bytes(memory_limit)
-    needed = pool_bytes(pool.n_nodes) + _extra_bytes(pool.n_nodes)
-    if needed > limit:
-        raise InputError(
-            f"the best DAGs with and without each edge over a pool of {pool.n_nodes} nodes need {readable(needed)} but "
-            f"the memory limit is {readable(limit)}; raise memory_limit="
-        )
-    workers = Workers(deadline, progress, n_jobs)
-    return _collected(pool.n_nodes, heads, partial(_ends_of_pool, pool, workers), workers)
-
-
-def solve_absent(
-    problem: Problem,
-    j: int,
-    i: int,
-    *,
-    deadline: Deadline,
-    progress: Progress,
-    memory_limit: int | float | str | None = None,
-    n_jobs: int | None = None,
-) -> Result | None:
-    """Return the best DAG in which two nodes are not joined, by the exact method; None if knowledge joins them."""
-    known = problem.knowledge
-    if known.must[j, i] or known.must[i, j]:
-        return None
-    may = known.may.copy()
-    may[j, i] = may[i, j] = False
-    apart = replace(problem, knowledge=Knowledge(known.must, may, known.at_most))
-    return solve_exact(apart, deadline=deadline, progress=progress, memory_limit=memory_limit, n_jobs=n_jobs)
 
 
 def estimate_edge_regrets(problem: Problem, memory_limit: int, cores: int) -> Estimate:
@@ -234,19 +178,10 @@ def _ends_of_lists(problem: Problem, workers: Workers) -> Ends:
     return opt, rest, lambda node, above: _compare_listed(*_allowed_sets(problem, node, workers), node, above)
 
 
-def _ends_of_pool(pool: Pool, workers: Workers) -> Ends:
-    """Return the same over a pool."""
-    opt, rest = pool_ends(pool.without_dominated(), workers)
-    if opt[-1] == -np.inf:
-        raise InputError("no DAG can be made of the candidate parent sets; add the empty set of some nodes to the pool")
-    return opt, rest, lambda node, above: _compare_listed(pool.masks[node], pool.scores[node], node, above)
-
-
 def _compare_all(potentials: Potentials, knowledge: Knowledge, workers: Workers, node: int, above: Floats) -> Floats:
     """Return the best scores with and without each other node as parent, and only after it, over all allowed sets."""
     n = knowledge.n_nodes
-    weights = 1 << np.arange(n, dtype=np.int64)
-    must, may = np.int64(weights @ knowledge.must[:, node]), np.int64(weights @ knowledge.may[:, node])
+    must, may = (masks[node] for masks in knowledge.masks)
     chunk_bits = min(LOW_BITS, n - 1)
     places = spans(1 << (n - 1 - chunk_bits), CHUNKS_A_PIECE)
     found = np.full((len(places), 3, n - 1), -np.inf)
@@ -283,4 +218,4 @@ def _allowed_sets(problem: Problem, node: int, workers: Workers) -> tuple[Ints, 
 
     pieces = [partial(fill, first, last) for first, last in spans(len(sets), SETS_A_PIECE)]
     workers.each("edges: parent sets", pieces, len(pieces))
-    return np.array([sum(1 << j for j in one) for one in sets], dtype=np.int64), scores
+    return np.array([mask_of(one) for one in sets], dtype=np.int64), scores

@@ -82,7 +82,7 @@ def _name_and_memory(gpu: Any) -> tuple[str, int]:
 
 def _solve(problem: Problem, gpu: Any, plan: Any, workers: Workers) -> tuple[NDArray[np.int8], float]:
     knowledge = problem.knowledge
-    weights = 1 << np.arange(problem.n_nodes, dtype=np.int64)
+    must, may = knowledge.masks
     score = problem.score
     form: dict[str, Any] = {"matrix": None, "constant": None, "power": None}
     if score.logdets is not None:
@@ -97,8 +97,8 @@ def _solve(problem: Problem, gpu: Any, plan: Any, workers: Workers) -> tuple[NDA
             raise Stopped
 
     solver = gpu.GpuSubsetDP(
-        must=knowledge.must.T.astype(np.int64) @ weights,
-        may=knowledge.may.T.astype(np.int64) @ weights,
+        must=must,
+        may=may,
         at_most=knowledge.at_most,
         plan=plan,
         tick=tick,

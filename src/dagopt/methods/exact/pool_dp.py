@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from dagopt.candidates.pool import Pool
 from dagopt.errors import InputError
 from dagopt.kernels.lattice import pools as kernels
+from dagopt.methods.exact.layers import each_layer, first_sink, follow_sinks
 from dagopt.workers import Workers
 
-__all__ = ["pool_bytes", "pool_seconds", "solve_pool"]
+__all__ = ["pool_bytes", "pool_form", "pool_seconds", "solve_pool"]
 
 LOW_BITS = 13
 SECONDS_PER_ENTRY = 1.6e-9  # of the n 2^n entries, on one core, measured; only for the estimate
@@ -34,41 +35,24 @@ def solve_pool(pool: Pool, workers: Workers) -> tuple[NDArray[np.int8], float]:
     Every DAG whose parent sets are all candidates is considered; the answer is a fixed choice among equals.
     """
     n = pool.n_nodes
-    offsets = np.concatenate([[0], np.cumsum([len(own) for own in pool.masks])]).astype(np.int64)
-    masks = np.concatenate(pool.masks)
-    scores = np.concatenate(pool.scores)
-    low = min(LOW_BITS, n)
+    form = pool_form(pool)
     opt = np.full(1 << n, -np.inf)
     opt[0] = 0.0
-    chosen = np.arange(1 << (n - low))
-    size = np.bitwise_count(chosen)
-    done = 0
-    for layer in range(n - low + 1):
-        members = chosen[size == layer]
-        parts = np.array_split(members, min(len(members), max(4 * workers.count, len(members) // 64)))
-        pieces = [partial(kernels.blocks, masks, scores, offsets, low, part, opt) for part in parts]
-        share = (done / len(chosen), (done + len(members)) / len(chosen))
-        workers.each("best orders over the pool", pieces, len(pieces), share)
-        done += len(members)
+    each_layer(workers, "best orders over the pool", n - form.low_bits, partial(kernels.blocks, form, opt))
     if opt[-1] == -np.inf:
         raise InputError("no DAG can be made of the candidate parent sets; add the empty set of some nodes to the pool")
-    return _read_off(pool, opt), float(opt[-1])
+
+    def explains(left: int, node: int) -> int:
+        rest = left ^ 1 << node
+        k = kernels.best_candidate(pool.masks[node], pool.scores[node], rest)
+        found = k >= 0 and opt[rest] + pool.scores[node][k] == opt[left]
+        return int(pool.masks[node][k]) if found else -1
+
+    return follow_sinks(n, partial(first_sink, explains)), float(opt[-1])
 
 
-def _read_off(pool: Pool, opt: NDArray[np.float64]) -> NDArray[np.int8]:
-    """Follow the best sinks from the full set down."""
-    n = pool.n_nodes
-    adjacency = np.zeros((n, n), dtype=np.int8)
-    left = (1 << n) - 1
-    while left:
-        for i in (b for b in range(n) if (left >> b) & 1):
-            rest = left & ~(1 << i)
-            k = kernels.best_candidate(pool.masks[i], pool.scores[i], rest)
-            if k >= 0 and opt[rest] + pool.scores[i][k] == opt[left]:
-                mask = int(pool.masks[i][k])
-                adjacency[[b for b in range(n) if (mask >> b) & 1], i] = 1
-                left = rest
-                break
-        else:
-            raise AssertionError("no sink explains the best score")
-    return adjacency
+def pool_form(pool: Pool) -> kernels.PoolForm:
+    """Return a pool as the kernels take it."""
+    offsets = np.concatenate([[0], np.cumsum([len(own) for own in pool.masks])]).astype(np.int64)
+    low_bits = min(LOW_BITS, pool.n_nodes)
+    return kernels.PoolForm(np.concatenate(pool.masks), np.concatenate(pool.scores), offsets, low_bits)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from dagopt.kernels.lattice import subsets as kernels
 from dagopt.knowledge import Knowledge
+from dagopt.methods.exact.layers import each_layer, first_sink, follow_sinks
 from dagopt.scores.base import Score
 from dagopt.workers import Workers, spans
 
@@ -96,9 +97,7 @@ class SubsetDP:
         self._score = score
         self._workers = workers
         self._free = knowledge.is_free
-        weights = 1 << np.arange(self.n, dtype=np.int64)
-        self._must = knowledge.must.T.astype(np.int64) @ weights
-        self._may = knowledge.may.T.astype(np.int64) @ weights
+        self._must, self._may = knowledge.masks
         self._most = knowledge.at_most
         self.potentials = Potentials(np.empty((1, 0)))
         self.opt: Floats = np.empty(0)
@@ -107,7 +106,7 @@ class SubsetDP:
         """Return the best DAG and its score by the tables, or raise ``Stopped``."""
         self.potentials = all_potentials(self._score, self._workers)
         self._recursion()
-        return self._read_off(), float(self.opt[-1])
+        return follow_sinks(self.n, partial(first_sink, self._explains)), float(self.opt[-1])
 
     def _recursion(self) -> None:
         self.opt = np.full(1 << self.n, -np.inf)
@@ -143,16 +142,8 @@ class SubsetDP:
 
     def _sinks(self, tables: Floats, block: int, where: str) -> None:
         chunk_bits = min(CHUNK_BITS, self.low)
-        chunks = np.arange(1 << (self.low - chunk_bits))
-        size = np.bitwise_count(chunks)
-        done = 0
-        for layer in range(self.low - chunk_bits + 1):
-            members = chunks[size == layer]
-            parts = np.array_split(members, min(len(members), 4 * self._workers.count))
-            pieces = [partial(kernels.sinks, tables, self.low, block, self.opt, chunk_bits, part) for part in parts]
-            share = (done / len(chunks), (done + len(members)) / len(chunks))
-            self._workers.each("best orders" + where, pieces, len(pieces), share)
-            done += len(members)
+        work = partial(kernels.sinks, tables, self.low, block, self.opt, chunk_bits)
+        each_layer(self._workers, "best orders" + where, self.low - chunk_bits, work)
 
     def _push(self, table: Floats, block: int, b: int, where: str, share: tuple[float, float]) -> None:
         bit = 1 << (self.low + b)
@@ -162,22 +153,12 @@ class SubsetDP:
         ]
         self._workers.each("best orders: later blocks" + where, pieces, len(pieces), share)
 
-    def _read_off(self) -> NDArray[np.int8]:
-        """Follow the best sinks from the full set down, then find each node's best parents."""
-        adjacency = np.zeros((self.n, self.n), dtype=np.int8)
-        left = (1 << self.n) - 1
-        while left:
-            for i in (b for b in range(self.n) if (left >> b) & 1):
-                rest = left & ~(1 << i)
-                table = self.potentials.of(i)
-                chosen, value = kernels.best_set(table, i, rest, self._must[i], self._may[i], self._most[i])
-                if chosen >= 0 and self.opt[rest] + value == self.opt[left]:
-                    adjacency[[b for b in range(self.n) if (int(chosen) >> b) & 1], i] = 1
-                    left = rest
-                    break
-            else:
-                raise AssertionError("no sink explains the best score")
-        return adjacency
+    def _explains(self, left: int, node: int) -> int:
+        """Return the best parents of a node that explains the best score of a set as its sink, else -1."""
+        rest = left ^ 1 << node
+        known = self._must[node], self._may[node], self._most[node]
+        chosen, value = kernels.best_set(self.potentials.of(node), node, rest, *known)
+        return int(chosen) if chosen >= 0 and self.opt[rest] + value == self.opt[left] else -1
 
 
 class Potentials:
@@ -226,7 +207,7 @@ def _closing(table: Floats, step: int) -> list[Callable[[], None]]:
         return []
     stretches = (table.size >> count) // kernels.ROW
     return [
-        partial(kernels.close_high, table, kernels.LOW_BITS + start, count, _bits(table), first, last)
+        partial(kernels.close_high, table, kernels.LOW_BITS + start, count, first, last)
         for first, last in spans(stretches, STRETCHES_A_PIECE)
     ]
 

@@ -26,6 +26,8 @@ from typing import Any
 import cupy as cp
 import numpy as np
 
+from dagopt.methods.exact.layers import first_sink, follow_sinks
+
 __all__ = ["GpuPlan", "GpuSubsetDP", "plan_gpu", "rounding_error"]
 
 FEWEST_NODES = 18
@@ -295,21 +297,18 @@ class GpuSubsetDP:
 
     def _read_off(self) -> np.ndarray:
         """Follow the best sinks from the full set down."""
-        adjacency = np.zeros((self.n, self.n), dtype=np.int8)
-        left = (1 << self.n) - 1
-        while left:
-            target = self.opt[left].get()
-            for i in (b for b in range(self.n) if (left >> b) & 1):
-                rest = left & ~(1 << i)
-                chosen, value = self._best_set(i, rest)
-                if chosen >= 0 and self._dtype.type(self.opt[rest].get() + value) == target:
-                    adjacency[[b for b in range(self.n) if (chosen >> b) & 1], i] = 1
-                    left = rest
-                    break
-            else:
-                raise AssertionError("no sink explains the best score")
+
+        def explains(left: int, node: int) -> int:
+            rest = left ^ 1 << node
+            chosen, value = self._best_set(node, rest)
+            found = chosen >= 0 and self._dtype.type(self.opt[rest].get() + value) == self.opt[left].get()
+            return chosen if found else -1
+
+        def sink_of(left: int) -> tuple[int, int]:
             self._tick("reading off", 1 - left.bit_count() / self.n)
-        return adjacency
+            return first_sink(explains, left)
+
+        return follow_sinks(self.n, sink_of)
 
     def _synchronise(self, phase: str, fraction: float, every: int = 1, at: int = 0) -> None:
         if at % every == 0:

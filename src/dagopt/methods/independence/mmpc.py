@@ -30,7 +30,7 @@ from dagopt.methods.independence.base import IndependenceTest, Ints
 from dagopt.methods.independence.threads import ordered_map
 from dagopt.progress import Progress
 
-__all__ = ["Candidates", "candidates_of", "learn_candidates"]
+__all__ = ["Candidates", "learn_candidates"]
 
 
 @dataclass(frozen=True)
@@ -103,14 +103,6 @@ def learn_candidates(
     joined = (found & found.T) | required
     one_sided = int(np.triu(found ^ found.T).sum())
     return Candidates(joined, tests, one_sided, complete)
-
-
-def candidates_of(test: IndependenceTest, target: int, alpha: float, max_given: int | None = None) -> list[int]:
-    """Return the candidate parents and children of one variable, before the symmetry correction."""
-    grown = _Target(test, target, math.log(alpha), test.n_nodes if max_given is None else max_given, lambda: None)
-    none = np.zeros(test.n_nodes, dtype=bool)
-    grown.run(none, ~none)
-    return sorted(grown.chosen)
 
 
 class _Target:

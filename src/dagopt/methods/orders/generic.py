@@ -92,7 +92,7 @@ class GenericOrders:
         """Return the present DAG."""
         adjacency = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int8)
         for v, mask in enumerate(state.parents):
-            adjacency[list(members(mask)), v] = 1
+            adjacency[members(mask), v] = 1
         return adjacency
 
     def _insert(self, state: GenericState, v: int) -> bool | None:
@@ -161,7 +161,7 @@ class GenericOrders:
         """Return the local scores of parent sets, those that are new computed in one call."""
         known = [self._local.get((v, mask)) for mask in sets]
         new = [mask for mask, value in zip(sets, known, strict=True) if value is None]
-        values = self._score.local_many([v] * len(new), [list(members(mask)) for mask in new]).tolist() if new else []
+        values = self._score.local_many([v] * len(new), [members(mask) for mask in new]).tolist() if new else []
         if len(self._local) + len(new) > MOST_REMEMBERED:
             self._local.clear()
         self._local.update(((v, mask), value) for mask, value in zip(new, values, strict=True))
