@@ -113,7 +113,7 @@ CASES = {
     "column twice": ("learn good.csv --columns A,A", "'A' more than once", "list each column once"),
     "unknown kind": ("learn good.csv --kind odd", "--kind", "'continuous', 'discrete'"),
     "unknown way to cut": ("learn good.csv --discretize odd", "--discretize", "'quantile', 'interval'"),
-    "one bin": ("learn good.csv --discretize quantile --bins 1", "bins = 1", "bins >= 2"),
+    "one bin": ("learn good.csv --discretize quantile --bins 1", "but got 1", "--bins a whole number >= 2"),
     "unknown way with gaps": ("learn good.csv --missing odd", "--missing", "'error', 'drop'"),
     # the score
     "unknown score": ("score good.csv graph.dot --score bicc", "unknown score 'bicc'", "did you mean 'bic'?"),
@@ -123,7 +123,7 @@ CASES = {
     "discrete score of numbers": ("learn good.csv --score bdeu", "'bdeu' needs discrete data", "use 'bge'"),
     "continuous score of levels": ("learn levels.csv --score bge", "'bge' needs continuous data", "use 'bdeu'"),
     "no sample size": ("learn levels.csv --score bdeu --ess 0", "--ess", "> 0"),
-    "unknown convention": ("score good.csv graph.dot --convention odd", "'odd'", "'paper' or 'bnlearn'"),
+    "unknown convention": ("score good.csv graph.dot --convention odd", "'odd'", "'paper', 'bnlearn'"),
     # the graph
     "cyclic graph": ("score good.csv cyclic.dot", "A -> B -> C -> A", "remove or reverse"),
     "undirected graph": ("score good.csv undirected.dot", "'A' - 'B' is undirected", "direct it"),
@@ -172,7 +172,7 @@ CASES = {
     "memory in words": ("learn good.csv --memory-limit lots", "--memory-limit", "such as '8GB'"),
     "no time": ("learn good.csv --time-limit 0", "--time-limit", "> 0"),
     "no thread": ("learn good.csv --jobs 0", "--jobs", ">= 1"),
-    "unknown device": ("learn good.csv --device odd", "--device", "'auto', 'cpu' or 'gpu'"),
+    "unknown device": ("learn good.csv --device odd", "--device", "'auto', 'cpu', 'gpu'"),
     "negative limit": ("learn good.csv --max-parents -1", "--max-parents", "dagopt learn --help"),
     "limit in words": ("doctor good.csv --max-parents two", "--max-parents", "dagopt doctor --help"),
     # what is written

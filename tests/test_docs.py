@@ -14,11 +14,13 @@ import typer
 import dagopt
 from dagopt import cli
 from dagopt.cli.output import FORMATS as WRITTEN
+from dagopt.data.options import DataOptions
 from dagopt.estimators import StructureLearner
 from dagopt.graph import FORMATS
 from dagopt.methods.independence.tests import TESTS
 from dagopt.methods.registry import METHODS
 from dagopt.scores import SCORES
+from test_layers import LAYERS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -51,6 +53,13 @@ def section(page: str, title: str) -> str:
     """Return the text of a page under a heading, to the next one."""
     found = re.search(rf"^### `{re.escape(title)}`\n(.*?)(?=^##|\Z)", PAGES[page], re.MULTILINE | re.DOTALL)
     assert found, f"docs/{page} has no heading ### `{title}`"
+    return found[1]
+
+
+def section_below(page: str, title: str) -> str:
+    """Return the text of a page under a heading of the second level, to the next one."""
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", PAGES[page], re.MULTILINE | re.DOTALL)
+    assert found, f"docs/{page} has no heading ## {title}"
     return found[1]
 
 
@@ -138,6 +147,8 @@ def test_every_public_name_is_in_the_index():
         own = set(inspect.signature(thing).parameters)
         if inspect.isclass(thing) and issubclass(thing, StructureLearner):
             own -= shared
+        if name != "as_table":  # which has the options of data for all
+            own -= set(DataOptions.defaults())
         assert not [word for word in own if not re.search(rf"\b{word}\b", text)], name
 
 
@@ -170,6 +181,13 @@ def test_every_option_of_a_command_is_in_the_index():
         longest = {max(parameter.opts, key=len) for parameter in command.params if parameter.opts[0].startswith("-")}
         names = {name for name in longest if name not in ("--help", "--penalty")}
         assert names <= listed, command.name
+
+
+def test_the_layers_are_those_that_are_tested():
+    """The table of layers in architecture.md has the rows of test_layers.py, in its order."""
+    table = section_below("architecture.md", "Layers").split("| lowest first |")[1].split("Walls:")[0]
+    rows = [re.findall(r"`([\w.]+)`", line) for line in table.splitlines() if line.startswith("| `")]
+    assert rows == LAYERS
 
 
 def test_the_map_has_every_part():

@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "dagopt"
 # a place apart from its package: LPs are below the master, integer solvers above it.
 LAYERS = [
     ["errors", "bits", "methods"],
-    ["files", "memory", "deadline", "provenance"],
+    ["files", "memory", "deadline", "options", "provenance"],
     ["kernels"],
     ["data"],
     ["networks"],
@@ -27,7 +27,7 @@ LAYERS = [
     ["candidates"],
     ["solvers.highs"],
     ["submodular"],
-    ["methods.answer", "methods.names", "methods.start"],
+    ["methods.answer", "methods.names", "methods.options", "methods.start"],
     ["methods.climbing", "methods.exact", "methods.likelihood_bound"],
     ["methods.independence", "methods.orders"],
     ["master"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,9 @@ import pytest
 import dagopt
 from dagopt.knowledge import Constraints
 from dagopt.learning import learn
+from dagopt.methods.options import solver
 from dagopt.methods.registry import METHODS, Method
+from dagopt.options import Options, option, whole
 from dagopt.progress import NoProgress
 from dagopt.result import Result
 
@@ -88,7 +91,8 @@ def test_errors_inside_a_method_are_not_hidden(frame, monkeypatch):
         def close(self):
             closed.append(1)
 
-    def broken(problem, deadline, progress):
+    @solver(Options)
+    def broken(problem, options, deadline, progress):
         raise TypeError("a bug")
 
     monkeypatch.setattr(Method, "load", lambda self: broken)
@@ -198,8 +202,13 @@ def test_method_gets_the_time_limit(frame, monkeypatch):
     """The method is given a clock with the limit and all options that are not of the data."""
     seen = {}
 
-    def stand_in(problem, deadline, progress, depth=0):
-        seen.update(depth=depth, limit=deadline.time_limit)
+    @dataclass(frozen=True)
+    class Depth(Options):
+        depth: int = option(0, "How deep.", whole(0))
+
+    @solver(Depth)
+    def stand_in(problem, options, deadline, progress):
+        seen.update(depth=options.depth, limit=deadline.time_limit)
         return Result(problem.names, np.zeros((5, 5), dtype=np.int8), None, "converged", "stand-in")
 
     monkeypatch.setattr(Method, "load", lambda self: stand_in)

@@ -8,7 +8,20 @@ from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
 
-__all__ = ["DagoptError", "InputError", "checked_number", "checked_whole", "quoted", "unknown_name"]
+__all__ = [
+    "DagoptError",
+    "InputError",
+    "checked_choice",
+    "checked_jobs",
+    "checked_number",
+    "checked_share",
+    "checked_truth",
+    "checked_whole",
+    "quoted",
+    "unknown_name",
+]
+
+CHANGE = "change the option"
 
 
 class DagoptError(Exception):
@@ -34,15 +47,57 @@ def unknown_name(what: str, name: object, known: Sequence[str]) -> InputError:
     return InputError(f"unknown {what} {str(name)!r}{hint}")
 
 
-def checked_whole(option: str, value: Any, least: int) -> int:
+def checked_whole(option: str, value: Any, least: int, most: int | None = None, remedy: str = CHANGE) -> int:
     """Return a whole number, or raise the error that names the option."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise InputError(f"expected {option}= a whole number >= {least} but got {value!r}; change the option")
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise InputError(f"expected {option}= a whole number >= {least} but got {value!r}; {remedy}")
+    if most is not None and int(value) > most:
+        raise InputError(f"expected {option}= a whole number, at most {most}, but got {value!r}; {remedy}")
     return int(value)
 
 
-def checked_number(option: str, value: Any) -> float:
-    """Return a number above zero, or raise the error that names the option."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
-        raise InputError(f"expected {option}= a number > 0 but got {value!r}; change the option")
-    return float(value)
+def checked_number(option: str, value: Any, *, least: float | None = None, remedy: str = CHANGE) -> float:
+    """Return a number above zero, or from ``least`` on, or raise the error that names the option."""
+    number = _number(value)
+    if not (number > 0 if least is None else number >= least) or number == math.inf:
+        wanted = "> 0" if least is None else f">= {least:g}"
+        raise InputError(f"expected {option}= a number {wanted} but got {value!r}; {remedy}")
+    return number
+
+
+def checked_share(option: str, value: Any, *, ends: bool = False, remedy: str = CHANGE) -> float:
+    """Return a number between 0 and 1, or raise the error that names the option; 0 and 1 only with ``ends``."""
+    number = _number(value)
+    if not (0 <= number <= 1 if ends else 0 < number < 1):
+        wanted = "from 0 to 1" if ends else "between 0 and 1"
+        raise InputError(f"expected {option}= a number {wanted} but got {value!r}; {remedy}")
+    return number
+
+
+def _number(value: Any) -> float:
+    """Return a value as a number, NaN if it is none."""
+    return float(value) if not isinstance(value, bool) and isinstance(value, Real) else math.nan
+
+
+def checked_truth(option: str, value: Any) -> bool:
+    """Return True or False, or raise the error that names the option."""
+    if not isinstance(value, bool):
+        raise InputError(f"expected {option}= True or False but got {value!r}; change the option")
+    return bool(value)
+
+
+def checked_choice(option: str, value: Any, choices: Sequence[Any]) -> Any:
+    """Return one of a few values, or raise the error that lists them."""
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise InputError(f"expected {option}= one of {listed} but got {value!r}; change the option")
+    return value
+
+
+def checked_jobs(option: str, value: Any) -> int | None:
+    """Return a number of threads, or None or -1 for all cores, or raise the error that names the option."""
+    if value is None or value == -1:
+        return None
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+        raise InputError(f"expected {option}= a whole number >= 1 but got {value!r}; -1 is all cores")
+    return int(value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
-from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -13,37 +12,37 @@ from typing import Any
 from dagopt.candidates.jkl import read_jkl
 from dagopt.candidates.pool import Pool
 from dagopt.data.doctor import examine_table
-from dagopt.data.findings import Diagnosis
-from dagopt.data.table import as_table
+from dagopt.data.findings import Diagnosis, Finding
+from dagopt.data.options import DataOptions
+from dagopt.data.table import Table, read_table
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, quoted
 from dagopt.knowledge import Constraints
 from dagopt.methods.likelihood_bound import with_likelihood_bound
 from dagopt.methods.registry import FROM_SCORES, METHODS, method_name
 from dagopt.methods.start import start_dag, with_start
+from dagopt.options import with_options
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
 from dagopt.recording import recorded
 from dagopt.result import Result
-from dagopt.scores.build import Convention, ScoreLike, make_score
+from dagopt.scores.build import make_score
+from dagopt.scores.options import ScoreOptions
 
-__all__ = ["check_options", "learn", "pose"]
-
-DATA_OPTIONS = ("columns", "kind", "discretize", "bins", "missing", "na_values")
+__all__ = ["check_options", "is_score_file", "learn", "pose", "pose_table", "solve", "solve_scores", "with_limit"]
 
 
 @recorded
+@with_options(ScoreOptions, DataOptions, also=True)
 def learn(
     data: object,
     method: str = "auto",
     *,
-    score: ScoreLike = "bic",
-    convention: Convention = "paper",
-    equivalent_sample_size: float = 1.0,
     constraints: Constraints | Mapping[str, Any] | None = None,
     max_parents: int | None = None,
     time_limit: float | None = None,
     progress: bool | Progress | None = None,
+    before: Callable[[Problem, Diagnosis], None] | None = None,
     **options: Any,
 ) -> Result:
     """Learn a Bayesian network structure from data.
@@ -51,18 +50,10 @@ def learn(
     Parameters
     ----------
     data : path, frame, array or Table
-        The data; see ``as_table``, whose options (``columns``, ``kind``, ``discretize``, ``bins``, ``missing``,
-        ``na_values``) may be given too. A ``.jkl`` file of local scores, as GOBNILP writes them, has the best DAG over
-        its parent sets as answer.
+        The data; see ``as_table``. A ``.jkl`` file of local scores, as GOBNILP writes them, has the best DAG over its
+        parent sets as answer.
     method : str
         One of ``METHODS``, or ``"auto"``.
-    score : str, float, Score or callable
-        ``"bic"``, ``"aic"``, ``"bdeu"``, ``"bge"``, ``"loglik"``, the penalty Λ of one parameter, or a score of your
-        own, see ``make_score``: a sub-class of ``Score``, or a function of a column's name and its parents' names.
-    convention : {"paper", "bnlearn"}
-        How a penalised Gaussian likelihood counts parameters.
-    equivalent_sample_size : float
-        Weight of the prior of BDeu or BGe.
     constraints : Constraints or mapping, optional
         What is known about the graph; every method honours it. A dict has any of the keys of ``Constraints``.
     max_parents : int, optional
@@ -72,8 +63,11 @@ def learn(
         Seconds for everything; the best answer so far is returned when they are over.
     progress : bool, Progress or None
         Whether to show the run; on a terminal by default.
+    before : callable, optional
+        Called with the problem and what the doctor says about its table before the method begins.
+    {options}
     **options
-        Options of the data and of the method.
+        Options of the method.
 
     Returns
     -------
@@ -90,21 +84,84 @@ def learn(
     deadline = Deadline(time_limit)
     method = method_name(method)
     check_options(method, options)
-    if isinstance(data, str | Path) and Path(data).suffix == ".jkl":
-        return _learn_from_scores(Path(data), method, constraints, max_parents, deadline, progress, options)
-    problem, diagnosis = pose(
-        data,
-        method,
-        score=score,
-        convention=convention,
-        equivalent_sample_size=equivalent_sample_size,
-        constraints=constraints,
-        max_parents=max_parents,
-        **{key: options.pop(key) for key in DATA_OPTIONS if key in options},
-    )
+    if is_score_file(data):
+        known = with_limit(Constraints.of(constraints), max_parents)
+        return solve_scores(Path(str(data)), method, options, deadline, progress, known)
+    posing = {name: options.pop(name) for name in _NOT_OF_METHODS if name in options}
+    problem, diagnosis = pose(data, method, constraints=constraints, max_parents=max_parents, **posing)
+    if before is not None:
+        before(problem, diagnosis)
+    return solve(problem, method, options, deadline, progress, diagnosis)
+
+
+@with_options(ScoreOptions, DataOptions)
+def pose(
+    data: object,
+    method: str = "auto",
+    *,
+    constraints: Constraints | Mapping[str, Any] | None = None,
+    max_parents: int | None = None,
+    **options: Any,
+) -> tuple[Problem, Diagnosis]:
+    """Return the problem that ``learn`` solves for these arguments, and what the doctor says about its table.
+
+    Parameters
+    ----------
+    data, method, constraints, max_parents
+        As in ``learn``; a method may have a limit on the number of parents where none is given.
+    {options}
+    """
+    scoring = ScoreOptions.taken_from(options)
+    table, findings = read_table(data, DataOptions(**options))
+    return pose_table(table, scoring, constraints, max_parents, method, findings)
+
+
+def pose_table(
+    table: Table,
+    scoring: ScoreOptions,
+    constraints: Constraints | Mapping[str, Any] | None = None,
+    max_parents: int | None = None,
+    method: str = "auto",
+    findings: Iterable[Finding] = (),
+) -> tuple[Problem, Diagnosis]:
+    """Return the problem of a table, and what the doctor says about it beside the findings there are."""
+    known = Constraints.of(constraints)
+    if max_parents is None and known.max_parents is None:
+        max_parents = METHODS[method].max_parents
+    knowledge = with_limit(known, max_parents).resolve(table.names)
+    diagnosis = examine_table(table, knowledge.limit, findings)
+    diagnosis.raise_for_errors()
+    return Problem(table, make_score(table, **scoring.to_dict()), knowledge), diagnosis
+
+
+def solve(
+    problem: Problem,
+    method: str,
+    options: dict[str, Any],
+    deadline: Deadline,
+    progress: bool | Progress | None = None,
+    diagnosis: Diagnosis | None = None,
+) -> Result:
+    """Return what a method makes of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        What ``pose`` made.
+    method : str
+        One of ``METHODS``.
+    options : dict
+        The options of the method, by name.
+    deadline : Deadline
+        The clock.
+    progress : bool, Progress or None
+        Whether to show the run.
+    diagnosis : Diagnosis, optional
+        What the doctor said; the warnings become ``Result.findings``.
+    """
     begin = None if options.get("start") is None else start_dag(problem, options["start"])
     if begin is not None:
-        options["start"] = begin
+        options = {**options, "start": begin}
     shown = make_progress(progress)
     try:
         with deadline:
@@ -115,47 +172,25 @@ def learn(
         result = with_start(result, problem, begin)
     return replace(
         with_likelihood_bound(result, problem),
-        findings=diagnosis.warnings,
+        findings=() if diagnosis is None else diagnosis.warnings,
         seconds=deadline.elapsed(),
         n_samples=problem.table.n_samples,
         problem=problem,
     )
 
 
-def pose(
-    data: object,
-    method: str = "auto",
-    *,
-    score: ScoreLike = "bic",
-    convention: Convention = "paper",
-    equivalent_sample_size: float = 1.0,
-    constraints: Constraints | Mapping[str, Any] | None = None,
-    max_parents: int | None = None,
-    **options: Any,
-) -> tuple[Problem, Diagnosis]:
-    """Return the problem that ``learn`` solves for these arguments, and what the doctor says about its table.
-
-    The parameters are those of ``learn``; the options are those of the data.
-    """
-    table = as_table(data, **options)
-    known = Constraints.of(constraints)
-    if max_parents is None and known.max_parents is None:
-        max_parents = METHODS[method].max_parents
-    knowledge = _with_limit(known, max_parents).resolve(table.names)
-    diagnosis = examine_table(table, knowledge.limit)
-    diagnosis.raise_for_errors()
-    scorer = make_score(table, score, convention=convention, equivalent_sample_size=equivalent_sample_size)
-    return Problem(table, scorer, knowledge), diagnosis
+def is_score_file(data: object) -> bool:
+    """Say whether data are the path of a file of local scores."""
+    return isinstance(data, str | Path) and Path(data).suffix == ".jkl"
 
 
-def _learn_from_scores(
+def solve_scores(
     path: Path,
     method: str,
-    constraints: Constraints | Mapping[str, Any] | None,
-    max_parents: int | None,
+    options: dict[str, Any],
     deadline: Deadline,
     progress: bool | Progress | None,
-    options: dict[str, Any],
+    constraints: Constraints,
 ) -> Result:
     """Return the best DAG over the parent sets of a ``.jkl`` file, of those that the constraints allow."""
     if method not in FROM_SCORES:
@@ -163,36 +198,38 @@ def _learn_from_scores(
             f"method {method!r} needs data but {path} holds local scores; use method='exact' or, for many nodes, "
             f"method='gobnilp'"
         )
-    module, function, known = FROM_SCORES[method]
-    taken = {name: options[name] for name in known if name in options}
-    if len(taken) < len(options):
-        extra = quoted(name for name in options if name not in taken)
-        raise InputError(f"with the local scores of {path} the option {extra} has no meaning; leave it out")
+    solver = FROM_SCORES[method].load()
+    extra = [name for name in options if name not in solver.options.defaults()]
+    if extra:
+        raise InputError(f"with the local scores of {path} the option {quoted(extra)} has no meaning; leave it out")
     pool = Pool.from_local_scores(read_jkl(path))
-    knowledge = _with_limit(Constraints.of(constraints), max_parents).resolve(pool.names)
+    knowledge = constraints.resolve(pool.names)
     shown = make_progress(progress)
     try:
         with deadline:
-            solve: Callable[..., Result] = getattr(import_module(f"dagopt.methods.{module}"), function)
-            result = solve(pool.allowed_by(knowledge), deadline=deadline, progress=shown, **taken)
+            result = solver(pool.allowed_by(knowledge), deadline=deadline, progress=shown, **options)
     finally:
         shown.close()
     return replace(result, seconds=deadline.elapsed())
 
 
-def check_options(method: str, options: Iterable[str]) -> None:
-    """Raise the error that names the first option which neither the method nor the data takes."""
+_NOT_OF_METHODS = (*ScoreOptions.defaults(), *DataOptions.defaults())
+
+
+def check_options(method: str, options: Mapping[str, Any]) -> None:
+    """Raise the error that names the first option which neither the method nor data and score take, or its value."""
     taken = METHODS[method].options()
     for option in options:
-        if option in taken or option in DATA_OPTIONS:
+        if option in taken or option in _NOT_OF_METHODS:
             continue
-        near = get_close_matches(option, [*taken, *DATA_OPTIONS, *signature(learn).parameters], n=1)
+        near = get_close_matches(option, [*taken, *signature(learn).parameters], n=1)
         hint = f"; did you mean {near[0]}=?" if near else ""
         raise InputError(f"method {method!r} takes no option {option!r}, but it takes {quoted(taken, 20)}{hint}")
+    METHODS[method].options_type()(**{name: value for name, value in options.items() if name in taken})
 
 
-def _with_limit(constraints: Constraints, max_parents: int | None) -> Constraints:
-    """Return the constraints with a further limit on the number of parents."""
+def with_limit(constraints: Constraints, max_parents: int | None) -> Constraints:
+    """Return the constraints with a further limit on the number of parents, if there is one."""
     if max_parents is None:
         return constraints
     limits = constraints.max_parents

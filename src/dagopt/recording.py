@@ -22,7 +22,7 @@ __all__ = ["recorded"]
 
 Arguments = ParamSpec("Arguments")
 
-NOT_ASKED = ("data", "method", "progress")  # arguments that are no options of the question
+NOT_ASKED = ("data", "method", "progress", "before")  # arguments that are no options of the question
 NAMES = {"bdeu": "BDeu", "bge": "BGe", "loglik": "log-likelihood"}
 LONGEST = 200  # characters of an argument that a command repeats
 

@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from itertools import islice
 from types import TracebackType
+from typing import TypeVar
 
 from dagopt.deadline import Deadline
-from dagopt.errors import InputError
+from dagopt.errors import checked_jobs
 from dagopt.progress import Progress
 
-__all__ = ["Stopped", "Workers", "spans"]
+__all__ = ["Stopped", "Workers", "ordered_map", "spans", "thread_count"]
+
+Question = TypeVar("Question")
+Answer = TypeVar("Answer")
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Return how many threads to use: all cores that this process may use for None and -1."""
+    jobs = checked_jobs("n_jobs", n_jobs)
+    if jobs is not None:
+        return jobs
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def ordered_map(answer: Callable[[Question], Answer], questions: Iterable[Question], n_jobs: int) -> Iterator[Answer]:
+    """Yield the answers in the order of the questions, found by ``n_jobs`` threads."""
+    if n_jobs == 1:
+        yield from map(answer, questions)
+        return
+    with ThreadPoolExecutor(n_jobs) as pool:
+        yield from pool.map(answer, questions)
 
 
 class Stopped(Exception):
@@ -33,9 +54,7 @@ class Workers:
     """
 
     def __init__(self, deadline: Deadline, progress: Progress, n_jobs: int | None = None) -> None:
-        if n_jobs is not None and n_jobs != -1 and n_jobs < 1:
-            raise InputError(f"expected n_jobs to be a number of threads >= 1, or -1 for all cores, but got {n_jobs}")
-        self.count = (os.cpu_count() or 1) if n_jobs in (None, -1) else int(n_jobs or 1)
+        self.count = thread_count(n_jobs)
         self.deadline = deadline
         self.progress = progress
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dagopt.cli import options as shared
-from dagopt.cli.knowledge import constraints_from
+from dagopt.cli.knowledge import KnowledgeOptions
 from dagopt.cli.output import GRAPH_FILES, PICTURE_FILES, TABLE_FILES, require_file, write_picture
 from dagopt.cli.show import in_flags, print_json, print_summary, print_table
+from dagopt.data.options import DataOptions
 from dagopt.errors import InputError
+from dagopt.scores.options import ScoreOptions
 
 if TYPE_CHECKING:
     from dagopt.evidence.agreement import Bootstrap
@@ -22,18 +24,14 @@ MOST_EDGES_SHOWN = 60
 LEAST_SHOWN = 0.05
 
 
+@shared.with_flags
 def bootstrap(
     data: shared.Data,
+    scoring: ScoreOptions,
+    knowledge: KnowledgeOptions,
+    reading: DataOptions,
     resamples: Annotated[int, typer.Option(min=1, help="How many resamples to learn from.")] = 100,
     method: Annotated[str, typer.Option(help="As in learn; auto is exact or order.")] = "auto",
-    score: shared.ScoreName = "bic",
-    convention: shared.Convention = "paper",
-    ess: shared.Ess = 1.0,
-    max_parents: shared.MaxParents = None,
-    required: shared.Required = None,
-    forbidden: shared.Forbidden = None,
-    tiers: shared.Tiers = None,
-    knowledge: shared.KnowledgeFile = None,
     fraction: Annotated[float, typer.Option(help="Rows of a resample, as a share of all rows.")] = 1.0,
     replace: Annotated[bool, typer.Option("--replace/--no-replace", help="Draw rows with replacement or not.")] = True,
     threshold: Annotated[float, typer.Option(help="How often a pair is joined to be in the consensus.")] = 0.5,
@@ -44,12 +42,6 @@ def bootstrap(
     graph: Annotated[Path | None, typer.Option(help="Graph file for the consensus.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Picture of the consensus (.png, .svg).")] = None,
     quiet: shared.Quiet = False,
-    columns: shared.Columns = None,
-    kind: shared.Kind = "auto",
-    discretize: shared.Discretize = None,
-    bins: shared.Bins = 3,
-    missing: shared.Missing = "error",
-    na: shared.Na = None,
     as_json: shared.Json = False,
 ) -> None:
     """Learn from resampled rows again and again, and show how often each edge is learned.
@@ -75,18 +67,15 @@ def bootstrap(
         data,
         resamples,
         method=method,
-        score=score,
-        convention=convention,  # type: ignore[arg-type]
-        equivalent_sample_size=ess,
-        constraints=constraints_from(required or [], forbidden or [], tiers, knowledge),
-        max_parents=max_parents,
         fraction=fraction,
         replace=replace,
         random_state=seed,
         n_jobs=jobs,
         time_limit=time_limit,
         progress=not quiet,
-        **shared.data_options(columns, kind, discretize, bins, missing, na),
+        **knowledge.known(),
+        **scoring.to_dict(),
+        **reading.to_dict(),
     )
     if not quiet:
         for finding in found.result.findings:

@@ -8,21 +8,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dagopt.cli import options as shared
-from dagopt.cli.knowledge import constraints_from
+from dagopt.cli.knowledge import KnowledgeOptions
 from dagopt.cli.output import TABLE_FILES, require_file
 from dagopt.cli.show import in_flags, print_json, print_summary, print_table
+from dagopt.data.options import DataOptions
 from dagopt.errors import InputError, unknown_name
+from dagopt.scores.options import ScoreOptions
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dagopt.data.findings import Diagnosis
+    from dagopt.problem import Problem
     from dagopt.result import Result
 
 __all__ = ["explain"]
 
 
+@shared.with_flags
 def explain(
     data: shared.Data,
+    scoring: ScoreOptions,
+    knowledge: KnowledgeOptions,
+    reading: DataOptions,
     a: Annotated[str | None, typer.Argument(help="A column; without columns all edges are explained.")] = None,
     b: Annotated[str | None, typer.Argument(help="Another column.")] = None,
     graph: Annotated[Path | None, typer.Option(help="Explain this DAG instead of learning one.")] = None,
@@ -30,26 +38,12 @@ def explain(
     alternatives: Annotated[
         str, typer.Option(help="How to find the best other DAGs: auto, exact or order (search).")
     ] = "auto",
-    score: shared.ScoreName = "bic",
-    convention: shared.Convention = "paper",
-    ess: shared.Ess = 1.0,
-    max_parents: shared.MaxParents = None,
-    required: shared.Required = None,
-    forbidden: shared.Forbidden = None,
-    tiers: shared.Tiers = None,
-    knowledge: shared.KnowledgeFile = None,
     time_limit: Annotated[float | None, typer.Option(help="Seconds, for learning and again for explaining.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the searches.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of learning and of the searches.")] = 0,
     jobs: shared.Jobs = None,
-    memory_limit: Annotated[str | None, typer.Option(help="Such as 8GB (exact).", show_default="what is free")] = None,
+    memory_limit: shared.MemoryLimit = None,
     out: Annotated[Path | None, typer.Option(help="Table to write, of all edges (.csv).")] = None,
     quiet: shared.Quiet = False,
-    columns: shared.Columns = None,
-    kind: shared.Kind = "auto",
-    discretize: shared.Discretize = None,
-    bins: shared.Bins = 3,
-    missing: shared.Missing = "error",
-    na: shared.Na = None,
     as_json: shared.Json = False,
 ) -> None:
     """Say why two columns are joined, or are not, and what the score loses if it is otherwise.
@@ -64,8 +58,10 @@ def explain(
 
     Exit code 0; 2 if the input is bad.
     """
-    from dagopt.data.table import as_table
     from dagopt.data.writing import write_frame
+    from dagopt.deadline import Deadline
+    from dagopt.learning import pose, solve
+    from dagopt.methods.registry import METHODS, method_name
 
     if (a is None) != (b is None):
         raise InputError(f"expected two columns to explain, or none for all edges, but got {a!r} alone; name another")
@@ -76,27 +72,26 @@ def explain(
     if a is not None and out is not None:
         raise InputError("--out is for the table of all edges; leave the columns out, or use --json")
     require_file(out, "--out", TABLE_FILES)
-    table = as_table(data, **shared.data_options(columns, kind, discretize, bins, missing, na))
+    learner = method_name(method)
+    deadline = Deadline(time_limit)
+    problem, diagnosis = pose(data, learner, **knowledge.known(), **scoring.to_dict(), **reading.to_dict())
     for name in (a, b):
-        if name is not None and name not in table.names:
-            raise unknown_name("column", name, table.names)
-    problem: dict[str, Any] = {
-        "score": score,
-        "convention": convention,
-        "equivalent_sample_size": ess,
-        "constraints": constraints_from(required or [], forbidden or [], tiers, knowledge),
-        "max_parents": max_parents,
-    }
-    result = _learned(table, method, time_limit, quiet, problem) if graph is None else _given(table, graph, problem)
-    for finding in () if quiet else result.findings:
+        if name is not None and name not in problem.names:
+            raise unknown_name("column", name, problem.names)
+    for finding in () if quiet else diagnosis.warnings:
         typer.echo(f"warning: {in_flags(finding.line)}", err=True)
+    searching = {"random_state": seed, "n_jobs": jobs, "memory_limit": memory_limit}
+    if graph is None:
+        taken = METHODS[learner].options()
+        own = {name: value for name, value in searching.items() if name in taken}
+        result = solve(problem, learner, own, deadline, not quiet, diagnosis)
+    else:
+        result = _given(problem, graph, diagnosis)
     options: dict[str, Any] = {
         "method": alternatives,
         "time_limit": time_limit,
-        "n_jobs": jobs,
-        "memory_limit": memory_limit,
-        "random_state": seed,
         "progress": not quiet,
+        **searching,
     }
     if a is not None and b is not None:
         said = result.explain(a, b, **options)
@@ -114,19 +109,11 @@ def explain(
         _tell(result, edges, out)
 
 
-def _learned(table: Any, method: str, time_limit: float | None, quiet: bool, problem: dict[str, Any]) -> Result:
-    from dagopt.learning import learn
-
-    return learn(table, method, time_limit=time_limit, progress=not quiet, **problem)
-
-
-def _given(table: Any, graph: Path, problem: dict[str, Any]) -> Result:
+def _given(posed: Problem, graph: Path, diagnosis: Diagnosis) -> Result:
     """Return a result that holds a given DAG, after a look whether the constraints allow it."""
-    from dagopt.learning import pose
-    from dagopt.methods.climbing.hill_climbing import start_dag
+    from dagopt.methods.start import start_dag
     from dagopt.result import Result
 
-    posed, diagnosis = pose(table, **problem)
     dag = start_dag(posed, graph)
     return Result(
         names=posed.names,
@@ -135,7 +122,7 @@ def _given(table: Any, graph: Path, problem: dict[str, Any]) -> Result:
         status="converged",
         method="given",
         score_label=posed.score.label,
-        n_samples=table.n_samples,
+        n_samples=posed.table.n_samples,
         findings=diagnosis.warnings,
         problem=posed,
     )

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dagopt.cli.options import Bins, Columns, Data, Discretize, Json, Kind, Missing, Na, data_options
+from dagopt.cli.options import Data, Json, with_flags
 from dagopt.cli.show import in_flags, print_json, print_table
+from dagopt.data.options import DataOptions
 from dagopt.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,19 +20,15 @@ __all__ = ["fit"]
 MOST_ROWS_SHOWN = 60
 
 
+@with_flags
 def fit(
     data: Data,
+    reading: DataOptions,
     graph: Annotated[str, typer.Argument(help="File with a DAG (see convert), or a model string such as '[A][B|A]'.")],
     out: Annotated[
         Path | None, typer.Option(help="Where to write the network: .json, .csv; discrete ones also .bif, .net, .xdsl.")
     ] = None,
     ess: Annotated[float, typer.Option(help="Rows of prior weight that smooth the tables of discrete data.")] = 0.0,
-    columns: Columns = None,
-    kind: Kind = "auto",
-    discretize: Discretize = None,
-    bins: Bins = 3,
-    missing: Missing = "error",
-    na: Na = None,
     as_json: Json = False,
 ) -> None:
     """Fit the parameters of a DAG: regression equations, or tables of probabilities, with standard errors.
@@ -42,8 +39,7 @@ def fit(
 
     if out is not None:
         _require_suffix(out)
-    reading = data_options(columns, kind, discretize, bins, missing, na)
-    fitted = fitted_to(data, graph, equivalent_sample_size=ess, **reading)
+    fitted = fitted_to(data, graph, equivalent_sample_size=ess, **reading.to_dict())
     if out is not None:
         fitted.write(out)
     if as_json:

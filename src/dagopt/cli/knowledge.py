@@ -3,44 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dagopt.cli.options import listed
+from dagopt.cli.options import PANELS, listed
 from dagopt.errors import InputError
+from dagopt.options import Options, anything, option
 
 if TYPE_CHECKING:
     from dagopt.knowledge import Constraints
 
-__all__ = ["constraints_from"]
+__all__ = ["KnowledgeOptions"]
 
 
-def constraints_from(
-    required: Sequence[str], forbidden: Sequence[str], tiers: str | None, knowledge: Path | None
-) -> Constraints:
-    """Return what a TOML file and the options say together.
+@dataclass(frozen=True)
+class KnowledgeOptions(Options):
+    """What is known about the graph: a TOML file and flags say it together."""
 
-    Parameters
-    ----------
-    required, forbidden : sequence of str
-        Lists of edges such as ``"A->B,C->D"``; those of the file are added.
-    tiers : str, optional
-        Groups such as ``"A,B;C"``, in the order of time; in the file or here, not both.
-    knowledge : path, optional
-        The file.
-    """
-    from dagopt.knowledge import Constraints
-
-    known = Constraints() if knowledge is None else Constraints.read(knowledge)
-    groups = [] if tiers is None else [listed(group) for group in tiers.split(";") if group.strip()]
-    if groups and known.tiers:
-        raise InputError(f"tiers are given twice, by --tiers and in {str(knowledge)!r}; give them once")
-    return Constraints(
-        required=[*known.required, *_edges(required, "--required")],
-        forbidden=[*known.forbidden, *_edges(forbidden, "--forbidden")],
-        tiers=groups or known.tiers,
-        max_parents=known.max_parents,
+    max_parents: int | None = option(
+        None, "The most parents of a column.", anything("int"), metavar="K", unset="any", least=0
     )
+    required: list[str] | None = option(
+        None, "Edges that must be there: 'A->B,C->D'; those of the file are added.", anything("edges"), metavar="EDGES"
+    )
+    forbidden: list[str] | None = option(
+        None, "Edges that must not be there: 'B->A'; those of the file are added.", anything("edges"), metavar="EDGES"
+    )
+    tiers: str | None = option(
+        None, "Groups in the order of time, no edge goes back: 'A,B;C'.", anything("groups"), metavar="GROUPS"
+    )
+    knowledge: Path | None = option(
+        None, "TOML file with required, forbidden, tiers, max_parents.", anything("path"), metavar="FILE"
+    )
+
+    def known(self) -> dict[str, Any]:
+        """Return what is known as ``constraints`` and ``max_parents`` of ``learn``."""
+        return {"constraints": self.constraints(), "max_parents": self.max_parents}
+
+    def constraints(self) -> Constraints:
+        """Return what the file and the flags say together; tiers in the file or here, not both."""
+        from dagopt.knowledge import Constraints
+
+        known = Constraints() if self.knowledge is None else Constraints.read(self.knowledge)
+        groups = [] if self.tiers is None else [listed(group) for group in self.tiers.split(";") if group.strip()]
+        if groups and known.tiers:
+            raise InputError(f"tiers are given twice, by --tiers and in {str(self.knowledge)!r}; give them once")
+        return Constraints(
+            required=[*known.required, *_edges(self.required or [], "--required")],
+            forbidden=[*known.forbidden, *_edges(self.forbidden or [], "--forbidden")],
+            tiers=groups or known.tiers,
+            max_parents=known.max_parents,
+        )
+
+
+PANELS[KnowledgeOptions] = "Knowledge"
 
 
 def _edges(texts: Sequence[str], option: str) -> list[tuple[str, str]]:

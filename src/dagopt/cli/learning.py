@@ -12,15 +12,18 @@ import typer
 from typer.core import TyperCommand
 
 from dagopt.cli import options as shared
-from dagopt.cli.knowledge import constraints_from
+from dagopt.cli.knowledge import KnowledgeOptions
 from dagopt.cli.output import FORMATS, OutputFolder, as_plain
 from dagopt.cli.show import in_flags, print_json, print_summary, print_table
+from dagopt.data.options import DataOptions
 from dagopt.errors import InputError
+from dagopt.scores.options import ScoreOptions
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dagopt.data.table import Table
+    from dagopt.data.findings import Diagnosis
+    from dagopt.problem import Problem
     from dagopt.result import Result
 
 __all__ = ["LearnCommand", "learn"]
@@ -40,15 +43,6 @@ LEGEND = {
 }
 # Options of a method that make no sense, or go wrong, where it runs once for each resample.
 NOT_FOR_RESAMPLES = ("n_best", "checkpoint", "resume", "save_scores")
-# Options of some methods that have a flag of their own; others are given by --option.
-FLAGS = {
-    "start": "--start",
-    "random_state": "--seed",
-    "n_jobs": "--jobs",
-    "device": "--device",
-    "memory_limit": "--memory-limit",
-    "n_best": "--n-best",
-}
 
 
 class LearnCommand(TyperCommand):
@@ -70,9 +64,13 @@ class LearnCommand(TyperCommand):
         super().format_help(ctx, formatter)
 
 
+@shared.with_flags
 def learn(
     context: typer.Context,
     data: shared.Data,
+    scoring: ScoreOptions,
+    knowledge: KnowledgeOptions,
+    reading: DataOptions,
     method: Annotated[str, typer.Option(help="How to learn; the methods are listed below.", metavar="NAME")] = "auto",
     time_limit: Annotated[
         float | None,
@@ -81,29 +79,15 @@ def learn(
             metavar="SECONDS",
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of methods that draw random numbers.", metavar="N")] = None,
-    jobs: shared.Jobs = None,
-    start: Annotated[
-        Path | None, typer.Option(help="Graph file with a DAG to improve; not for exact, pc, mmhc.", metavar="FILE")
-    ] = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu or gpu (exact).", metavar="NAME")] = None,
-    memory_limit: Annotated[
-        str | None, typer.Option(help="Such as 8GB (exact).", show_default="what is free", metavar="SIZE")
-    ] = None,
-    n_best: Annotated[
-        int | None, typer.Option(help="How many best equivalence classes to list (exact, gobnilp).", metavar="N")
-    ] = None,
+    random_state: shared.Seed = None,
+    n_jobs: shared.Jobs = None,
+    start: shared.Start = None,
+    device: shared.Device = None,
+    memory_limit: shared.MemoryLimit = None,
+    n_best: shared.NBest = None,
     option: Annotated[
         list[str] | None, typer.Option(help="Any option of the method, such as alpha=0.01.", metavar="NAME=VALUE")
     ] = None,
-    score: shared.ScoreName = "bic",
-    convention: shared.Convention = "paper",
-    ess: shared.Ess = 1.0,
-    max_parents: shared.MaxParents = None,
-    required: shared.Required = None,
-    forbidden: shared.Forbidden = None,
-    tiers: shared.Tiers = None,
-    knowledge: shared.KnowledgeFile = None,
     explain: Annotated[
         bool,
         typer.Option(
@@ -141,12 +125,6 @@ def learn(
     ] = None,
     quiet: shared.Quiet = False,
     as_json: shared.Json = False,
-    columns: shared.Columns = None,
-    kind: shared.Kind = "auto",
-    discretize: shared.Discretize = None,
-    bins: shared.Bins = 3,
-    missing: shared.Missing = "error",
-    na: shared.Na = None,
 ) -> None:
     """Learn the graph of a table, say what is proven about it, and write it down.
 
@@ -168,43 +146,41 @@ def learn(
 
     Exit code 0, also when the time limit ended the run, which is then said; 2 if the input is bad.
     """
-    from dagopt.data.table import as_table
+    from dagopt.learning import is_score_file
     from dagopt.learning import learn as learned
 
     folder = OutputFolder.asked(out, formats or [])
     given = {
         "start": start,
-        "random_state": seed,
-        "n_jobs": jobs,
+        "random_state": random_state,
+        "n_jobs": n_jobs,
         "device": device,
         "memory_limit": memory_limit,
         "n_best": n_best,
     }
     name, own = _method_options(method, {key: value for key, value in given.items() if value is not None}, option or [])
-    known = constraints_from(required or [], forbidden or [], tiers, knowledge)
-    reading = shared.data_options(columns, kind, discretize, bins, missing, na)
-    table = None if data.endswith(".jkl") else as_table(data, **reading)
-    if table is None and (explain or bootstrap):
+    asked: dict[str, Any] = {"time_limit": time_limit, "progress": not quiet, **knowledge.known(), **scoring.to_dict()}
+    if is_score_file(data) and (explain or bootstrap):
         raise InputError(f"--explain and --bootstrap need data, but {data} holds local scores; leave them out")
-    if folder is not None:
-        folder.check(name, "a list of local scores" if table is None else table.kind)
-    if not quiet and table is not None:
-        _warn(data, table, max_parents, reading)
-    asked: dict[str, Any] = {
-        "score": score,
-        "convention": convention,
-        "equivalent_sample_size": ess,
-        "constraints": known,
-        "max_parents": max_parents,
-        "time_limit": time_limit,
-        "progress": not quiet,
-    }
-    result = learned(data if table is None else table, method, **asked, **own)
+    if is_score_file(data):
+        if folder is not None:
+            folder.check(name, "a list of local scores")
+        result = learned(data, name, **asked, **own)
+    else:
+
+        def before(problem: Problem, diagnosis: Diagnosis) -> None:
+            if folder is not None:
+                folder.check(name, problem.table.kind)
+            for finding in () if quiet else diagnosis.warnings:
+                typer.echo(f"warning: {in_flags(finding.line)}", err=True)
+
+        result = learned(data, name, before=before, **asked, **reading.to_dict(), **own)
     result = _as_written(result, data, context.meta["written"])
     if explain:
-        result = _with_regrets(result, time_limit, seed, jobs, memory_limit, quiet)
+        searching: dict[str, Any] = {key: own[key] for key in ("random_state", "n_jobs", "memory_limit") if key in own}
+        result = _with_regrets(result, {"time_limit": time_limit, "progress": not quiet, **searching})
     if bootstrap is not None:
-        result = _with_resamples(result, table, bootstrap, name, own, asked)
+        result = _with_resamples(result, bootstrap, name, own, asked)
     try:
         files = [] if folder is None else folder.write(result)
     except InputError:
@@ -223,36 +199,32 @@ def _as_written(result: Result, data: str, written: str) -> Result:
     return replace(result, provenance=told)
 
 
-def _with_regrets(
-    result: Result, time_limit: float | None, seed: int | None, jobs: int | None, memory: str | None, quiet: bool
-) -> Result:
+def _with_regrets(result: Result, options: dict[str, Any]) -> Result:
     """Return the result with what is lost without each edge; where that cannot be told, a line says why."""
     from dagopt.report.evidence import with_evidence
 
     if result.status == "interrupted":
         return result
     try:
-        lost = result.regrets(
-            time_limit=time_limit, random_state=seed or 0, n_jobs=jobs, memory_limit=memory, progress=not quiet
-        )
+        lost = result.regrets(**options)
     except InputError as error:
         typer.echo(f"warning: --explain: {in_flags(str(error))}", err=True)
         return result
     return with_evidence(result, regrets=lost)
 
 
-def _with_resamples(
-    result: Result, table: Table | None, n: int, method: str, own: dict[str, Any], asked: dict[str, Any]
-) -> Result:
+def _with_resamples(result: Result, n: int, method: str, own: dict[str, Any], asked: dict[str, Any]) -> Result:
     """Return the result with how often each edge is learned from resampled rows by the same method."""
     from dagopt.evidence.bootstrap import bootstrap
     from dagopt.report.evidence import with_evidence
 
-    if result.status == "interrupted":
+    if result.status == "interrupted" or result.problem is None:
         return result
     seeds = {key: own[key] for key in ("random_state", "n_jobs") if key in own}
     others = {} if method == "auto" else {key: value for key, value in own.items() if key not in NOT_FOR_RESAMPLES}
-    return with_evidence(result, bootstrap=bootstrap(table, n, method=method, **asked, **(seeds | others)))
+    return with_evidence(
+        result, bootstrap=bootstrap(result.problem.table, n, method=method, **asked, **(seeds | others))
+    )
 
 
 def _method_options(method: str, given: dict[str, Any], pairs: Sequence[str]) -> tuple[str, dict[str, Any]]:
@@ -261,7 +233,7 @@ def _method_options(method: str, given: dict[str, Any], pairs: Sequence[str]) ->
 
     name = method_name(method)
     taken = METHODS[name].options()
-    asked = {key: FLAGS[key] for key in given}
+    asked = {key: shared.FLAGS[key] for key in given}
     for pair in pairs:
         key, equals, text = (part.strip() for part in pair.partition("="))
         if not equals or not key:
@@ -270,8 +242,8 @@ def _method_options(method: str, given: dict[str, Any], pairs: Sequence[str]) ->
         asked[key] = f"--option {key}"
     for key, flag in asked.items():
         if key not in taken:
-            flags = [FLAGS[one] for one in taken if one in FLAGS]
-            others = [f"--option {one}=..." for one in taken if one not in FLAGS]
+            flags = [shared.FLAGS[one] for one in taken if one in shared.FLAGS]
+            others = [f"--option {one}=..." for one in taken if one not in shared.FLAGS]
             raise InputError(f"method {name!r} takes no {flag}, but it takes {', '.join(flags + others)}")
     return name, given
 
@@ -287,16 +259,6 @@ def _value(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-def _warn(data: str, table: Table, max_parents: int | None, reading: dict[str, Any]) -> None:
-    """Print the doctor's warnings; dropped rows are only told where the file can be read again."""
-    from dagopt.data.doctor import examine, examine_table
-
-    again = reading["missing"] == "drop" and data != "-"
-    found = examine(data, max_parents=max_parents, **reading) if again else examine_table(table, max_parents)
-    for finding in found.warnings:
-        typer.echo(f"warning: {in_flags(finding.line)}", err=True)
 
 
 def _tell(result: Result, files: Sequence[Path], as_json: bool) -> None:

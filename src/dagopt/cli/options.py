@@ -1,134 +1,33 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, and flags made of options.
+
+A command names the options that it takes by their dataclass, such as ``reading: DataOptions``; ``with_flags`` gives it
+one flag for each of them, with the text, the default and the spelling that the dataclass has.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-__all__ = [
-    "ABOUT_DATA",
-    "ABOUT_KNOWLEDGE",
-    "ABOUT_OUTPUT",
-    "ABOUT_SCORE",
-    "Bins",
-    "Columns",
-    "Convention",
-    "Data",
-    "Discretize",
-    "Ess",
-    "Forbidden",
-    "Jobs",
-    "Json",
-    "Kind",
-    "KnowledgeFile",
-    "MaxParents",
-    "Missing",
-    "Na",
-    "Quiet",
-    "Required",
-    "ScoreName",
-    "Tiers",
-    "data_options",
-    "listed",
-]
+from dagopt.data.options import DataOptions
+from dagopt.methods.options import FLAGGED
+from dagopt.options import Option, Options
+from dagopt.scores.options import ScoreOptions
+
+__all__ = ["ABOUT_OUTPUT", "FLAGS", "Data", "Jobs", "Json", "Quiet", "Without", "flag_of", "listed", "with_flags"]
 
 # Headings of the help, under which options of one kind stand together.
-ABOUT_DATA = "Data"
-ABOUT_SCORE = "Score"
-ABOUT_KNOWLEDGE = "Knowledge"
 ABOUT_OUTPUT = "Output"
+PANELS: dict[type[Options], str] = {DataOptions: "Data", ScoreOptions: "Score"}
 
 Data = Annotated[
     str, typer.Argument(help="CSV, TSV or Parquet file; - for standard input.", show_default=False, metavar="DATA")
-]
-Columns = Annotated[
-    str | None,
-    typer.Option(
-        help="Columns to use, separated by commas.", show_default="all", metavar="A,B,C", rich_help_panel=ABOUT_DATA
-    ),
-]
-Kind = Annotated[str, typer.Option(help="auto, continuous or discrete.", metavar="KIND", rich_help_panel=ABOUT_DATA)]
-Discretize = Annotated[
-    str | None,
-    typer.Option(
-        help="Cut continuous columns: quantile or interval.",
-        show_default="no",
-        metavar="HOW",
-        rich_help_panel=ABOUT_DATA,
-    ),
-]
-Bins = Annotated[int, typer.Option(help="Levels of a column that is cut.", metavar="N", rich_help_panel=ABOUT_DATA)]
-Missing = Annotated[
-    str, typer.Option(help="Rows with missing cells: error or drop.", metavar="HOW", rich_help_panel=ABOUT_DATA)
-]
-Na = Annotated[
-    str | None,
-    typer.Option(
-        help="Further spellings of 'missing', separated by commas.", metavar="X,Y", rich_help_panel=ABOUT_DATA
-    ),
-]
-ScoreName = Annotated[
-    str,
-    typer.Option(
-        "--score",
-        "--penalty",
-        help="bic, aic, loglik, bdeu, bge, or the penalty of a parameter as a number.",
-        metavar="SCORE",
-        rich_help_panel=ABOUT_SCORE,
-    ),
-]
-Convention = Annotated[
-    str,
-    typer.Option(
-        help="Counting of Gaussian parameters: paper or bnlearn.", metavar="NAME", rich_help_panel=ABOUT_SCORE
-    ),
-]
-Ess = Annotated[
-    float,
-    typer.Option(
-        help="Equivalent sample size of bdeu, weight of the mean of bge.", metavar="ROWS", rich_help_panel=ABOUT_SCORE
-    ),
-]
-MaxParents = Annotated[
-    int | None,
-    typer.Option(
-        min=0,
-        help="The most parents of a column.",
-        show_default="any",
-        metavar="K",
-        rich_help_panel=ABOUT_KNOWLEDGE,
-    ),
-]
-Required = Annotated[
-    list[str] | None,
-    typer.Option(help="Edges that must be there: 'A->B,C->D'.", metavar="EDGES", rich_help_panel=ABOUT_KNOWLEDGE),
-]
-Forbidden = Annotated[
-    list[str] | None,
-    typer.Option(help="Edges that must not be there: 'B->A'.", metavar="EDGES", rich_help_panel=ABOUT_KNOWLEDGE),
-]
-Tiers = Annotated[
-    str | None,
-    typer.Option(
-        help="Groups in the order of time, no edge goes back: 'A,B;C'.",
-        metavar="GROUPS",
-        rich_help_panel=ABOUT_KNOWLEDGE,
-    ),
-]
-KnowledgeFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--knowledge",
-        help="TOML file with required, forbidden, tiers, max_parents.",
-        metavar="FILE",
-        rich_help_panel=ABOUT_KNOWLEDGE,
-    ),
-]
-Jobs = Annotated[
-    int | None,
-    typer.Option(help="Threads.", show_default="all cores", metavar="N"),
 ]
 Quiet = Annotated[
     bool,
@@ -137,18 +36,122 @@ Quiet = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.", rich_help_panel=ABOUT_OUTPUT)]
 
 
-def data_options(
-    columns: str | None, kind: str, discretize: str | None, bins: int, missing: str, na: str | None
-) -> dict[str, Any]:
-    """Return the options by the names that ``as_table`` gives them."""
-    return {
-        "columns": None if columns is None else listed(columns),
-        "kind": kind,
-        "discretize": discretize,
-        "bins": bins,
-        "missing": missing,
-        "na_values": () if na is None else tuple(na.split(",")),
-    }
+@dataclass(frozen=True)
+class Without:
+    """Options of a dataclass that a command does not have: ``Annotated[ScoreOptions, Without("score")]``."""
+
+    names: tuple[str, ...]
+
+    def __init__(self, *names: str) -> None:
+        object.__setattr__(self, "names", names)
+
+
+def flag_of(name: str, about: Option) -> list[str]:
+    """Return how an option is spelled on the command line, the usual way first."""
+    return (about.flag or f"--{name.replace('_', '-')}").split("/")
+
+
+# The flags of all options that have one, by the names of the options.
+FLAGS = {
+    **{one.name: flag_of(one.name, kind.about(one))[0] for kind in (DataOptions, ScoreOptions) for one in fields(kind)},
+    **{name: flag_of(name, made.metadata["option"])[0] for name, made in FLAGGED.items()},
+}
+
+
+def flag_for(name: str, type_: str, default: Any, about: Option, panel: str | None = None) -> Any:
+    """Return the annotation that makes typer show an option as a flag."""
+    kinds: dict[str, Any] = {"int": int, "float": float, "bool": bool, "list[str]": list[str], "Path": Path}
+    kind = str if about.parse is not None and type_ != "Path" else kinds.get(type_.removesuffix(" | None"), str)
+    given = typer.Option(
+        *flag_of(name, about),
+        help=_help(about),
+        metavar=about.metavar or None,
+        min=about.least,
+        show_default=about.unset or default is not None,
+        rich_help_panel=panel,
+    )
+    return Annotated[kind if default is not None and about.parse is None else kind | None, given]
+
+
+def _help(about: Option) -> str:
+    """Return the text of an option, with the values that it may have where there are few."""
+    choices = [str(choice) for choice in about.check.choices if choice is not None]
+    missing = [choice for choice in choices if choice not in about.text]
+    return f"{about.text} One of {', '.join(choices)}." if missing else about.text
+
+
+def _unset(name: str, type_: str = "str") -> Any:
+    """Return the flag of an option of methods, which is not given unless it is asked for."""
+    return flag_for(name, type_, None, FLAGGED[name].metadata["option"])
+
+
+Jobs = _unset("n_jobs", "int")
+MemoryLimit = _unset("memory_limit")
+Seed = _unset("random_state", "int")
+Start = _unset("start", "Path")
+Device = _unset("device")
+NBest = _unset("n_best", "int")
+
+
+def with_flags(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with flags in place of each parameter whose type is a dataclass of options."""
+    hints = get_type_hints(command, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, tuple[type[Options], tuple[str, ...]]] = {}
+    for one in inspect.signature(command).parameters.values():
+        kind, left_out = _options_in(hints[one.name])
+        if kind is None:
+            parameters.append(one.replace(annotation=hints[one.name]))
+            continue
+        groups[one.name] = kind, left_out
+        parameters += [
+            inspect.Parameter(made.name, one.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
+            for made, default, annotation in _flags(kind, left_out)
+        ]
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        for name, (kind, _) in groups.items():
+            given[name] = _collected(kind, given)
+        command(**given)
+
+    # typer wants arguments without a default before those with one
+    parameters.sort(key=lambda one: one.default is not inspect.Parameter.empty)
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in parameters}
+    return called
+
+
+def _options_in(hint: Any) -> tuple[type[Options] | None, tuple[str, ...]]:
+    """Return the dataclass of options that a type hint names, if any, and the options to leave out."""
+    kind, *extras = (hint.__origin__, *hint.__metadata__) if hasattr(hint, "__metadata__") else (hint,)
+    left_out = next((extra.names for extra in extras if isinstance(extra, Without)), ())
+    return (kind if isinstance(kind, type) and issubclass(kind, Options) else None), left_out
+
+
+def _flags(kind: type[Options], left_out: Sequence[str]) -> list[tuple[Any, Any, Any]]:
+    """Return the fields of a dataclass of options with default and annotation of their flags."""
+    panel = next((panel for known, panel in PANELS.items() if issubclass(kind, known)), None)
+    found = []
+    for one in fields(kind):
+        if one.name not in left_out:
+            about = kind.about(one)
+            default = None if about.parse is not None else one.default
+            found.append((one, default, flag_for(one.name, str(one.type), default, about, panel)))
+    return found
+
+
+def _collected(kind: type[Options], given: dict[str, Any]) -> Options:
+    """Take the values of flags out of those given, and return them as options."""
+    values = {}
+    for one in fields(kind):
+        if one.name in given:
+            value, about = given.pop(one.name), kind.about(one)
+            if about.parse is None:
+                values[one.name] = value
+            elif value is not None:
+                values[one.name] = about.parse(value)
+    return kind(**values)
 
 
 def listed(text: str) -> list[str]:

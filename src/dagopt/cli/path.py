@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dagopt.cli import options as shared
-from dagopt.cli.knowledge import constraints_from
+from dagopt.cli.knowledge import KnowledgeOptions
 from dagopt.cli.output import PICTURE_FILES, TABLE_FILES, require_file, write_picture
 from dagopt.cli.show import in_flags, print_json, print_summary, print_table
+from dagopt.data.options import DataOptions
 from dagopt.errors import InputError
+from dagopt.options import anything, option
+from dagopt.scores.options import ScoreOptions
 
 if TYPE_CHECKING:
     from dagopt.evidence.penalty_path import PenaltyPath
@@ -21,35 +25,37 @@ __all__ = ["path"]
 MOST_PAIRS_SHOWN = 60
 
 
+@dataclass(frozen=True)
+class PathScoreOptions(ScoreOptions):
+    """The score whose penalty is marked."""
+
+    score: Any = option(
+        "bic",
+        "The score whose penalty is marked: bic, aic, or a penalty.",
+        anything("str or float"),
+        flag="--score/--penalty",
+        metavar="SCORE",
+    )
+
+
+@shared.with_flags
 def path(
     data: shared.Data,
+    scoring: Annotated[PathScoreOptions, shared.Without("equivalent_sample_size")],
+    knowledge: KnowledgeOptions,
+    reading: DataOptions,
     penalties: Annotated[
         str | None, typer.Option(help="Penalties of one parameter, separated by commas.", show_default="a grid")
     ] = None,
     points: Annotated[int, typer.Option(min=2, help="How many penalties the usual grid has.")] = 30,
     method: Annotated[str, typer.Option(help="As in learn; auto is exact or order.")] = "auto",
-    score: Annotated[
-        str, typer.Option("--score", "--penalty", help="The score whose penalty is marked: bic, aic, or a penalty.")
-    ] = "bic",
-    convention: shared.Convention = "paper",
-    max_parents: shared.MaxParents = None,
-    required: shared.Required = None,
-    forbidden: shared.Forbidden = None,
-    tiers: shared.Tiers = None,
-    knowledge: shared.KnowledgeFile = None,
     time_limit: Annotated[float | None, typer.Option(help="Seconds; the penalties done by then count.")] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
     jobs: shared.Jobs = None,
-    out: Annotated[Path | None, typer.Option(help="Table to write, a row a penalty (.csv).")] = None,
+    out: Annotated[Path | None, typer.Option(help="Table to write, one row per penalty (.csv).")] = None,
     entries: Annotated[Path | None, typer.Option(help="Table of when each pair enters (.csv).")] = None,
     plot: Annotated[Path | None, typer.Option(help="Picture of the path (.png, .svg).")] = None,
     quiet: shared.Quiet = False,
-    columns: shared.Columns = None,
-    kind: shared.Kind = "auto",
-    discretize: shared.Discretize = None,
-    bins: shared.Bins = 3,
-    missing: shared.Missing = "error",
-    na: shared.Na = None,
     as_json: shared.Json = False,
 ) -> None:
     """Learn a DAG for each of many penalties, and show which edges enter when.
@@ -73,15 +79,14 @@ def path(
         None if penalties is None else _numbers(penalties),
         n=points,
         method=method,
-        score=score,
-        convention=convention,  # type: ignore[arg-type]
-        constraints=constraints_from(required or [], forbidden or [], tiers, knowledge),
-        max_parents=max_parents,
         random_state=seed,
         n_jobs=jobs,
         time_limit=time_limit,
         progress=not quiet,
-        **shared.data_options(columns, kind, discretize, bins, missing, na),
+        score=scoring.score,
+        convention=scoring.convention,
+        **knowledge.known(),
+        **reading.to_dict(),
     )
     if not quiet and found.results:
         for finding in found.results[0].findings:

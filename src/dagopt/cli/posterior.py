@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dagopt.cli import options as shared
-from dagopt.cli.knowledge import constraints_from
+from dagopt.cli.knowledge import KnowledgeOptions
+from dagopt.cli.output import GRAPH_FILES, TABLE_FILES, require_file
 from dagopt.cli.show import print_json, print_summary, print_table
+from dagopt.data.options import DataOptions
 from dagopt.errors import InputError
+from dagopt.options import anything, option
+from dagopt.scores.options import ScoreOptions
 
 if TYPE_CHECKING:
     from dagopt.evidence.posterior import EdgePosterior
@@ -22,37 +27,36 @@ MOST_EDGES_SHOWN = 60
 LEAST_SHOWN = 0.01
 
 
+@dataclass(frozen=True)
+class MarginalScoreOptions(ScoreOptions):
+    """The marginal likelihood: by the kind of the data unless one is named."""
+
+    score: Any = option(
+        None,
+        "The logarithm of a marginal likelihood: bdeu or bge; the exponential of bic approximates one.",
+        anything("str or float"),
+        flag="--score/--penalty",
+        metavar="SCORE",
+        unset="bdeu or bge, by the data",
+    )
+
+
+@shared.with_flags
 def posterior(
     data: shared.Data,
-    score: Annotated[
-        str | None,
-        typer.Option("--score", help="bdeu, bge, bic, aic, or a penalty.", show_default="bdeu or bge, by the data"),
-    ] = None,
+    scoring: MarginalScoreOptions,
+    knowledge: KnowledgeOptions,
+    reading: DataOptions,
     prior: Annotated[str, typer.Option(help="Weight of parent sets: fair (by their size) or uniform.")] = "fair",
-    convention: shared.Convention = "paper",
-    ess: shared.Ess = 1.0,
-    max_parents: Annotated[
-        int | None, typer.Option(min=0, help="The most parents of a column.", show_default="any")
-    ] = None,
-    required: Annotated[list[str] | None, typer.Option(help="Edges that must be there: 'A->B,C->D'.")] = None,
-    forbidden: Annotated[list[str] | None, typer.Option(help="Edges that must not be there: 'B->A'.")] = None,
-    tiers: Annotated[str | None, typer.Option(help="Groups in the order of time: 'A,B;C'.")] = None,
-    knowledge: Annotated[Path | None, typer.Option(help="TOML: required, forbidden, tiers, max_parents.")] = None,
     time_limit: Annotated[float | None, typer.Option(help="Seconds; there is no answer before the end.")] = None,
-    jobs: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
-    memory_limit: Annotated[str | None, typer.Option(help="Such as 8GB.", show_default="what is free")] = None,
+    jobs: shared.Jobs = None,
+    memory_limit: shared.MemoryLimit = None,
     out: Annotated[Path | None, typer.Option(help="Table to write: from, to, probability, joined (.csv).")] = None,
     graph: Annotated[Path | None, typer.Option(help="Graph file for the pairs above the threshold.")] = None,
     threshold: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="Probability above which a pair is in the graph.")
     ] = 0.5,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No warnings and no progress while it runs.")] = False,
-    columns: shared.Columns = None,
-    kind: shared.Kind = "auto",
-    discretize: shared.Discretize = None,
-    bins: shared.Bins = 3,
-    missing: shared.Missing = "error",
-    na: shared.Na = None,
+    quiet: shared.Quiet = False,
     as_json: shared.Json = False,
 ) -> None:
     """Show the exact probability of every edge, over all DAGs and all orders of the columns.
@@ -69,19 +73,18 @@ def posterior(
     from dagopt.evidence.posterior import edge_posterior
     from dagopt.graph.formats import write_graph
 
+    require_file(out, "--out", TABLE_FILES)
+    require_file(graph, "--graph", GRAPH_FILES)
     found = edge_posterior(
         data,
-        score,
         prior=prior,
-        convention=convention,  # type: ignore[arg-type]
-        equivalent_sample_size=ess,
-        constraints=constraints_from(required or [], forbidden or [], tiers, knowledge),
-        max_parents=max_parents,
         time_limit=time_limit,
         progress=not quiet,
         n_jobs=jobs,
         memory_limit=memory_limit,
-        **shared.data_options(columns, kind, discretize, bins, missing, na),
+        **knowledge.known(),
+        **scoring.to_dict(),
+        **reading.to_dict(),
     )
     if found.status == "interrupted":
         raise typer.Exit(INTERRUPTED)

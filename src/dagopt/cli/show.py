@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from dagopt.cli.options import FLAGS
+
 if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table as RichTable
@@ -29,24 +31,10 @@ _SPOKEN = {
 }
 # Options of the library, as messages name them, and as they are called here.
 _FLAGS = {
-    "columns": "--columns",
-    "kind": "--kind",
-    "discretize": "--discretize",
-    "bins": "--bins",
-    "missing": "--missing",
-    "na_values": "--na",
-    "score": "--score",
-    "convention": "--convention",
-    "equivalent_sample_size": "--ess",
-    "mean_weight": "--ess",
+    **FLAGS,
+    "mean_weight": FLAGS["equivalent_sample_size"],
     "max_parents": "--max-parents",
     "time_limit": "--time-limit",
-    "random_state": "--seed",
-    "n_jobs": "--jobs",
-    "start": "--start",
-    "device": "--device",
-    "memory_limit": "--memory-limit",
-    "n_best": "--n-best",
     "prior": "--prior",
     "threshold": "--threshold",
     "fraction": "--fraction",

@@ -7,34 +7,19 @@ from typing import Annotated
 
 import typer
 
-from dagopt.cli.options import (
-    Bins,
-    Columns,
-    Convention,
-    Data,
-    Discretize,
-    Ess,
-    Json,
-    Kind,
-    Missing,
-    Na,
-    ScoreName,
-    data_options,
-)
+from dagopt.cli.options import Data, Json, with_flags
 from dagopt.cli.show import FOUND_SOMETHING, in_flags, print_json, print_table
+from dagopt.data.options import DataOptions
 from dagopt.errors import DagoptError, InputError
+from dagopt.scores.options import ScoreOptions
 
 __all__ = ["doctor", "score", "simulate"]
 
 
+@with_flags
 def doctor(
     data: Data,
-    columns: Columns = None,
-    kind: Kind = "auto",
-    discretize: Discretize = None,
-    bins: Bins = 3,
-    missing: Missing = "error",
-    na: Na = None,
+    reading: DataOptions,
     max_parents: Annotated[int | None, typer.Option(min=0, help="Parents allowed, to check that rows suffice.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -46,8 +31,7 @@ def doctor(
     """
     from dagopt.data.doctor import examine
 
-    options = data_options(columns, kind, discretize, bins, missing, na)
-    diagnosis = examine(data, max_parents=max_parents, **options)
+    diagnosis = examine(data, max_parents=max_parents, **reading.to_dict())
     if as_json:
         print_json(diagnosis.to_dict())
     else:
@@ -56,19 +40,13 @@ def doctor(
         raise typer.Exit(FOUND_SOMETHING)
 
 
+@with_flags
 def score(
     data: Data,
+    reading: DataOptions,
+    scoring: ScoreOptions,
     graph: Annotated[str, typer.Argument(help="File with a DAG (see convert), or a model string such as '[A][B|A]'.")],
-    name: ScoreName = "bic",
-    convention: Convention = "paper",
-    ess: Ess = 1.0,
     per_node: Annotated[bool, typer.Option("--per-node", help="Show every node's parents, score and gain.")] = False,
-    columns: Columns = None,
-    kind: Kind = "auto",
-    discretize: Discretize = None,
-    bins: Bins = 3,
-    missing: Missing = "error",
-    na: Na = None,
     as_json: Json = False,
 ) -> None:
     """Score a DAG on data; higher is better.
@@ -80,10 +58,10 @@ def score(
     from dagopt.graph.dag import as_graph, require_dag
     from dagopt.scores.build import make_score
 
-    table = as_table(data, **data_options(columns, kind, discretize, bins, missing, na))
+    table = as_table(data, **reading.to_dict())
     dag = as_graph(graph, table.names)
     require_dag(dag)
-    scorer = make_score(table, name, convention=convention, equivalent_sample_size=ess)  # type: ignore[arg-type]
+    scorer = make_score(table, **scoring.to_dict())
     nodes = scorer.table(dag.adjacency)
     for finding in examine_table(table, int(dag.adjacency.sum(axis=0).max())).errors:
         typer.echo(f"warning: {in_flags(finding.line)}", err=True)

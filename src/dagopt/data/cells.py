@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dagopt.data.columns import Column
@@ -11,11 +13,11 @@ from dagopt.errors import InputError, quoted
 __all__ = [
     "LARGEST_VALUE",
     "SMALLEST_SPREAD",
-    "drop_incomplete_rows",
     "missing_cells",
     "mixed_kinds",
     "troubles",
     "unusable_numbers",
+    "without_incomplete_rows",
 ]
 
 LARGEST_VALUE = 1e150  # squares and their sums must stay finite
@@ -55,18 +57,26 @@ def missing_cells(columns: list[Column]) -> list[Finding]:
     return [finding]
 
 
-def drop_incomplete_rows(columns: list[Column]) -> list[Column]:
-    """Return the columns without the rows that have a missing cell."""
+def without_incomplete_rows(columns: list[Column]) -> tuple[list[Column], list[Finding]]:
+    """Return the columns without the rows that have a missing cell, and a warning with the rows that this costs."""
+    found = missing_cells(columns)
+    if not found:
+        return columns, []
     broken = np.logical_or.reduce([column.missing for column in columns])
-    if not broken.any():
-        return columns
     if broken.all():
         worst = max(columns, key=lambda column: int(column.missing.sum()))
         raise InputError(
             f"every row has a missing value (most in column {worst.name!r}), so missing='drop' would leave no rows; "
             f"leave the emptiest columns out with columns="
         )
-    return [column.take(~broken) for column in columns]
+    dropped = replace(
+        found[0],
+        severity="warning",
+        consequence=f"these {int(broken.sum())} rows are left out; if cells are not missing at random, the answer is "
+        f"biased",
+        remedy="fill the cells in, or leave the columns out with columns=, if that is too many rows",
+    )
+    return [column.take(~broken) for column in columns], [dropped]
 
 
 def unusable_numbers(columns: list[Column]) -> list[Finding]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,18 +13,19 @@ from scipy.linalg.lapack import dpstrf
 from dagopt.data.cells import (
     LARGEST_VALUE,
     SMALLEST_SPREAD,
-    drop_incomplete_rows,
     missing_cells,
     mixed_kinds,
     troubles,
     unusable_numbers,
+    without_incomplete_rows,
 )
 from dagopt.data.columns import Column
-from dagopt.data.discretize import discretized
 from dagopt.data.findings import Diagnosis, Finding
+from dagopt.data.options import DataOptions
 from dagopt.data.reading import read_columns
-from dagopt.data.table import ContinuousTable, DiscreteTable, Table, check_options, table_of
+from dagopt.data.table import ContinuousTable, DiscreteTable, Table, of_kind, table_of
 from dagopt.errors import quoted
+from dagopt.options import with_options
 
 __all__ = ["examine", "examine_table"]
 
@@ -36,17 +37,8 @@ FEWEST_FOR_ID = 20  # rows from which all-different values look like an identifi
 FEW_VALUES = 5  # distinct numbers up to which a continuous column looks discrete
 
 
-def examine(
-    data: object,
-    *,
-    columns: Sequence[str | int] | None = None,
-    kind: str = "auto",
-    discretize: str | None = None,
-    bins: int = 3,
-    missing: str = "error",
-    na_values: Iterable[str] = (),
-    max_parents: int | None = None,
-) -> Diagnosis:
+@with_options(DataOptions)
+def examine(data: object, *, max_parents: int | None = None, **options: Any) -> Diagnosis:
     """Return all findings on a source of data.
 
     Every check runs, so that one look shows everything: rows with missing or infinite cells are set aside
@@ -54,35 +46,31 @@ def examine(
 
     Parameters
     ----------
-    data, columns, kind, discretize, bins, missing, na_values
+    data : path, frame, array or Table
         As in ``as_table``.
     max_parents : int, optional
         The largest number of parents allowed, for the check that there are rows enough.
+    {options}
 
     Returns
     -------
     Diagnosis
     """
+    reading = DataOptions(**options)
     if isinstance(data, (ContinuousTable, DiscreteTable)):
         return examine_table(data, max_parents)
-    check_options(kind, discretize, missing)
-    given = found = read_columns(data, columns, na_values)
+    given = found = read_columns(data, reading.columns, reading.na_values)
     size = len(given[0].values)
     findings = troubles(found)
     found = [column for column in found if not column.trouble] or found
-    holes = missing_cells(found)
-    if missing == "drop" and holes:
-        found = drop_incomplete_rows(found)
-        holes = [_as_dropped(holes[0], size - len(found[0].values))]
+    if reading.missing == "drop":
+        found, holes = without_incomplete_rows(found)
+    else:
+        holes = missing_cells(found)
     findings += holes
     findings += unusable_numbers(found)
     found = _usable_rows(found)
-    if discretize is not None and found:
-        found = [discretized(column, discretize, bins) for column in found]
-    if kind == "continuous":
-        found = [column.as_continuous() for column in found]
-    elif kind == "discrete":
-        found = [column.as_discrete() for column in found]
+    found = of_kind(found, reading)
     findings += mixed_kinds(found)
     for one in sorted({column.kind for column in found}):
         table = table_of([column for column in found if column.kind == one])
@@ -92,24 +80,14 @@ def examine(
     return Diagnosis(overall, size, len(given), _errors_first(findings))
 
 
-def examine_table(table: Table, max_parents: int | None = None) -> Diagnosis:
-    """Return the findings on a table that is complete and of one kind."""
-    findings = _table_findings(table, max_parents)
+def examine_table(table: Table, max_parents: int | None = None, before: Iterable[Finding] = ()) -> Diagnosis:
+    """Return the findings on a table that is complete and of one kind, and those made ``before`` it was."""
+    findings = [*before, *_table_findings(table, max_parents)]
     return Diagnosis(table.kind, table.n_samples, len(table.names), _errors_first(findings))
 
 
 def _errors_first(findings: list[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: finding.severity != "error"))
-
-
-def _as_dropped(finding: Finding, dropped: int) -> Finding:
-    """Return what ``missing="drop"`` makes of missing values: a warning with the rows it costs."""
-    return replace(
-        finding,
-        severity="warning",
-        consequence=f"these {dropped} rows are left out; if cells are not missing at random, the answer is biased",
-        remedy="fill the cells in, or leave the columns out with columns=, if that is too many rows",
-    )
 
 
 def _usable_rows(columns: list[Column]) -> list[Column]:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.data.cells import drop_incomplete_rows, missing_cells, mixed_kinds, troubles, unusable_numbers
+from dagopt.data.cells import missing_cells, mixed_kinds, troubles, unusable_numbers, without_incomplete_rows
 from dagopt.data.columns import Column
 from dagopt.data.discretize import discretized
 from dagopt.data.findings import Finding
+from dagopt.data.options import DataOptions
 from dagopt.data.reading import read_columns
 from dagopt.errors import InputError, quoted
 from dagopt.kernels.counts import counting
+from dagopt.options import with_options
 
-__all__ = ["ContinuousTable", "DiscreteTable", "Table", "as_frame", "as_table", "prepare_columns"]
-
-Discretize = Literal["quantile", "interval"]
-Missing = Literal["error", "drop"]
+__all__ = ["ContinuousTable", "DiscreteTable", "Table", "as_frame", "as_table", "complete_columns", "read_table"]
 
 MOST_LEVELS = 65_535
 
@@ -133,52 +132,35 @@ class DiscreteTable:
 Table = ContinuousTable | DiscreteTable
 
 
-def as_table(
-    data: object,
-    *,
-    columns: Sequence[str | int] | None = None,
-    kind: Literal["auto", "continuous", "discrete"] = "auto",
-    discretize: Discretize | None = None,
-    bins: int = 3,
-    missing: Missing = "error",
-    na_values: Iterable[str] = (),
-) -> Table:
+@with_options(DataOptions)
+def as_table(data: object, **options: Any) -> Table:
     """Return a table from any source of data.
 
     Parameters
     ----------
     data : path, pandas or polars frame, array, Table
         See ``read_columns``; a Table is returned as it is.
-    columns : sequence of str or int, optional
-        The columns to use.
-    kind : {"auto", "continuous", "discrete"}
-        ``auto`` goes by dtype: floats are continuous; integers, booleans, categories and text discrete; a
-        table with both is refused. ``continuous`` reads integers as numbers, ``discrete`` takes each
-        distinct number as a level.
-    discretize : {"quantile", "interval"}, optional
-        Cut continuous columns into ``bins`` levels, of equally many rows or of equal width.
-    bins : int
-        Number of levels of a column that is cut.
-    missing : {"error", "drop"}
-        What to do with rows that have missing cells.
-    na_values : iterable of str
-        Further spellings of "missing" in text files.
+    {options}
 
     Returns
     -------
     ContinuousTable or DiscreteTable
     """
+    return read_table(data, DataOptions(**options))[0]
+
+
+def read_table(data: object, options: DataOptions) -> tuple[Table, tuple[Finding, ...]]:
+    """Return the table of a source of data, and what was done to make it complete."""
     if isinstance(data, (ContinuousTable, DiscreteTable)):
-        return data
-    found = read_columns(data, columns, na_values)
-    found = prepare_columns(found, kind=kind, discretize=discretize, bins=bins, missing=missing)
-    return table_of(found)
+        return data, ()
+    columns, findings = complete_columns(read_columns(data, options.columns, options.na_values), options)
+    return table_of(columns), findings
 
 
 def as_frame(data: object, **options: Any) -> pd.DataFrame:
     """Return complete columns of one kind as a frame: floats, or the levels as text. Takes ``as_table``'s options."""
-    reading = {key: options.pop(key) for key in ("columns", "na_values") if key in options}
-    columns = prepare_columns(read_columns(data, **reading), **options)
+    reading = DataOptions(**options)
+    columns, _ = complete_columns(read_columns(data, reading.columns, reading.na_values), reading)
     return pd.DataFrame(
         {
             column.name: column.values
@@ -189,41 +171,28 @@ def as_frame(data: object, **options: Any) -> pd.DataFrame:
     )
 
 
-def prepare_columns(
-    columns: list[Column],
-    *,
-    kind: str = "auto",
-    discretize: str | None = None,
-    bins: int = 3,
-    missing: str = "error",
-) -> list[Column]:
-    """Return complete columns of one kind, or raise an error that names the columns and the remedies."""
-    check_options(kind, discretize, missing)
+def complete_columns(columns: list[Column], options: DataOptions) -> tuple[list[Column], tuple[Finding, ...]]:
+    """Return complete columns of one kind and what was done for it, or raise an error that names the remedies."""
+    findings: list[Finding] = []
     _stop_at(troubles(columns))
-    if missing == "drop":
-        columns = drop_incomplete_rows(columns)
+    if options.missing == "drop":
+        columns, findings = without_incomplete_rows(columns)
     _stop_at(missing_cells(columns))
     _stop_at(unusable_numbers(columns))
-    if discretize is not None:
-        columns = [discretized(column, discretize, bins) for column in columns]
-    if kind == "continuous":
-        columns = [column.as_continuous() for column in columns]
-    elif kind == "discrete":
-        columns = [column.as_discrete() for column in columns]
+    columns = of_kind(columns, options)
     _stop_at(mixed_kinds(columns))
+    return columns, tuple(findings)
+
+
+def of_kind(columns: list[Column], options: DataOptions) -> list[Column]:
+    """Return the columns cut into levels, and read as numbers or levels, where the options ask for it."""
+    if options.discretize is not None:
+        columns = [discretized(column, options.discretize, options.bins) for column in columns]
+    if options.kind == "continuous":
+        return [column.as_continuous() for column in columns]
+    if options.kind == "discrete":
+        return [column.as_discrete() for column in columns]
     return columns
-
-
-def check_options(kind: str, discretize: str | None, missing: str) -> None:
-    """Raise an error where an option has a value that it cannot have."""
-    for option, value, allowed in (
-        ("kind", kind, ("auto", "continuous", "discrete")),
-        ("missing", missing, ("error", "drop")),
-        ("discretize", discretize, (None, "quantile", "interval")),
-    ):
-        if value not in allowed:
-            listed = ", ".join(repr(choice) for choice in allowed)
-            raise InputError(f"expected {option}= one of {listed} but got {value!r}")
 
 
 def _stop_at(findings: list[Finding]) -> None:

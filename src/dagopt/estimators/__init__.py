@@ -1,24 +1,42 @@
 """The methods as scikit-learn estimators: parameters in the constructor, ``fit``, learned attributes with ``_``.
 
-To add a method, name it in ``methods.registry`` and write a class in this package that lists its options with the
-defaults of its function: dataclass fields become the arguments of ``__init__``, which does nothing but assign them.
+Each class is made of the entry of its method in ``methods.registry`` when it is first asked for: the options of method,
+score and data become the parameters of its constructor and its docstring.
 """
 
-from dagopt.estimators.base import StructureLearner
-from dagopt.estimators.column_generation import CGDCA, CGMINLP
-from dagopt.estimators.independence import MMHC, StablePC
-from dagopt.estimators.proofs import CuttingPlanes, ExactDP
-from dagopt.estimators.search import HillClimbing, OrderSearch, Tabu
+from __future__ import annotations
 
-__all__ = [
-    "CGDCA",
-    "CGMINLP",
-    "MMHC",
-    "CuttingPlanes",
-    "ExactDP",
-    "HillClimbing",
-    "OrderSearch",
-    "StablePC",
-    "StructureLearner",
-    "Tabu",
-]
+from functools import cache
+from typing import Any
+
+from dagopt.estimators.base import StructureLearner
+from dagopt.methods.registry import METHODS
+
+__all__ = ["StructureLearner", *sorted(method.estimator for method in METHODS.values() if method.estimator)]
+
+
+@cache
+def estimator_of(method: str) -> type[StructureLearner]:
+    """Return the estimator class of a method."""
+    name = METHODS[method].estimator
+    assert name is not None
+    members: dict[str, Any] = {"method": method, "__module__": __name__}
+    if method == "cg-dca":
+        members["paper"] = classmethod(_paper)
+    return type(name, (StructureLearner,), members)
+
+
+def _paper(cls: type[Any], /, **parameters: Any) -> Any:
+    """Return the paper's settings: hybrid start, switch at 50, Kelley (``docs/algorithms.md`` has what differs)."""
+    return cls(**METHODS["cg-dca-paper"].options() | parameters)
+
+
+def __getattr__(name: str) -> Any:
+    for method, entry in METHODS.items():
+        if entry.estimator == name:
+            return estimator_of(method)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

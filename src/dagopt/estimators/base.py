@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import dataclass, fields
+from inspect import Parameter, Signature
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -15,72 +17,64 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from dagopt.data.doctor import examine_table
+from dagopt.data.options import DataOptions
 from dagopt.data.table import ContinuousTable, DiscreteTable, Table, as_table
 from dagopt.errors import InputError
 from dagopt.knowledge import Constraints
 from dagopt.learning import learn
-from dagopt.progress import Progress
+from dagopt.methods.registry import METHODS, Method
+from dagopt.options import Options, anything, described, option
 from dagopt.result import Result
-from dagopt.scores.build import Convention, make_score
+from dagopt.scores.build import make_score
+from dagopt.scores.options import ScoreOptions
 
-__all__ = ["StructureLearner", "estimator"]
+__all__ = ["StructureLearner"]
 
 LARGEST_SEED = 2**31 - 1
 
-estimator = dataclass(kw_only=True, eq=False, repr=False)
+SCORED_AS = {"score": "penalty"}  # ``score`` is a method of every estimator
+NOT_HERE = tuple(one.name for one in fields(DataOptions) if DataOptions.about(one).of_source)
 
 
-@estimator
+@dataclass(frozen=True)
+class RunOptions(Options):
+    """What is known about the graph, and how the run goes."""
+
+    constraints: Constraints | None = option(None, "What is known about the graph.", anything("Constraints"))
+    max_parents: int | None = option(None, "The largest number of parents of a node.", anything("int"))
+    time_limit: float | None = option(None, "Seconds for fit; a run that ends there warns.", anything("float"))
+    progress: Any = option(False, "Whether to show the run.", anything("bool or Progress"))
+
+
+SHARED: tuple[type[Options], ...] = (ScoreOptions, RunOptions, DataOptions)
+ATTRIBUTES = """
+Attributes
+----------
+result_ : Result
+    Everything about the run: bound, status, notes, trace, drawings and report.
+adjacency_ : int8 array of shape (n_features_in_, n_features_in_)
+    The graph, ``[i, j] = 1`` means i → j; ones both ways, of methods that learn a class, mean undirected.
+cpdag_adjacency_ : int8 array of shape (n_features_in_, n_features_in_)
+    The essential graph.
+score_ : float or None
+    The score of the DAG on the data of ``fit``; None where the graph has no DAG.
+n_features_in_ : int
+    Number of columns.
+feature_names_in_ : array of str
+    The columns, where all names are text.
+"""
+
+
 class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """What all estimators share; use one of its subclasses.
-
-    Parameters
-    ----------
-    penalty : str or float
-        What is maximised, as ``score`` of ``dagopt.learn``: ``"bic"``, ``"aic"``, ``"bdeu"``, ``"bge"``,
-        ``"loglik"``, or the penalty Λ of one parameter. (``score`` is a method of every estimator.)
-    convention : {"paper", "bnlearn"}
-        How a penalised Gaussian likelihood counts parameters.
-    equivalent_sample_size : float
-        Weight of the prior of BDeu or BGe.
-    constraints : Constraints, optional
-        What is known about the graph.
-    max_parents : int, optional
-        The largest number of parents of a node.
-    kind : {"auto", "continuous", "discrete"}
-        How columns are read, as in ``as_table``; ``auto`` goes by dtype. After a step of a pipeline that returns
-        levels as floats, such as ``KBinsDiscretizer(encode="ordinal")``, give ``"discrete"``.
-    time_limit : float, optional
-        Seconds for ``fit``; a run that ends there warns.
-    progress : bool or Progress
-        Whether to show the run.
-
-    Attributes
-    ----------
-    result_ : Result
-        Everything about the run: bound, status, notes, trace, drawings and report.
-    adjacency_ : int8 array of shape (n_features_in_, n_features_in_)
-        The graph, ``[i, j] = 1`` means i → j; ones both ways, of methods that learn a class, mean undirected.
-    cpdag_adjacency_ : int8 array of shape (n_features_in_, n_features_in_)
-        The essential graph.
-    score_ : float or None
-        The score of the DAG on the data of ``fit``; None where the graph has no DAG.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : array of str
-        The columns, where all names are text.
-    """
+    """What all estimators share; use one of its subclasses, which ``estimator_of`` makes of the methods."""
 
     method: ClassVar[str]
 
-    penalty: str | float = "bic"
-    convention: Convention = "paper"
-    equivalent_sample_size: float = 1.0
-    constraints: Constraints | None = None
-    max_parents: int | None = None
-    kind: Literal["auto", "continuous", "discrete"] = "auto"
-    time_limit: float | None = None
-    progress: bool | Progress = False
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        method = METHODS[cls.method]
+        _give_parameters(cls, (method.options_type(), *SHARED), method.kind)
+        cls.__doc__ = _docstring(method)
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn the graph of the columns of X.
@@ -93,18 +87,12 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             There is no target.
         """
         table = self._table(X, reset=True)
-        self.result_: Result = learn(
-            table,
-            self.method,
-            score=self.penalty,
-            convention=self.convention,
-            equivalent_sample_size=self.equivalent_sample_size,
-            constraints=self.constraints,
-            max_parents=self.max_parents,
-            time_limit=self.time_limit,
-            progress=self.progress,
-            **self._own_options(),
-        )
+        options = self.get_params(deep=False)
+        if "random_state" in options:
+            options["random_state"] = _seed(options["random_state"])
+        for name in self._data_options():
+            options.pop(name)
+        self.result_: Result = learn(table, self.method, score=options.pop("penalty"), **options)
         if self.result_.status == "time_limit":
             warnings.warn(
                 f"{type(self).__name__} was stopped by time_limit={self.time_limit}; the graph is the best so far, "
@@ -147,12 +135,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             )
         most = max(degree for _, degree in dag.in_degree())
         examine_table(table, most).raise_for_errors()
-        scorer = make_score(
-            table,
-            self.penalty,
-            convention=self.convention,
-            equivalent_sample_size=self.equivalent_sample_size,
-        )
+        scorer = make_score(table, **self._score_options())
         return float(scorer.total(self._dag_adjacency())) / table.n_samples
 
     def _dag_adjacency(self) -> NDArray[np.int8]:
@@ -164,13 +147,13 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             adjacency[place[tail], place[head]] = 1
         return adjacency
 
-    def _own_options(self) -> dict[str, Any]:
-        """Return the parameters that only this method has, the seed as a number."""
-        shared = StructureLearner._get_param_names()
-        options = {name: value for name, value in self.get_params(deep=False).items() if name not in shared}
-        if "random_state" in options:
-            options["random_state"] = _seed(options["random_state"])
-        return options
+    def _score_options(self) -> dict[str, Any]:
+        """Return the parameters that are options of the score, by the names that these have."""
+        return {name: getattr(self, SCORED_AS.get(name, name)) for name in ScoreOptions.defaults()}
+
+    def _data_options(self) -> dict[str, Any]:
+        """Return the parameters that are options of data."""
+        return {name: getattr(self, name) for name in DataOptions.defaults() if name not in NOT_HERE}
 
     def _table(self, X: Any, *, reset: bool) -> Table:
         """Return the data as a table; check, or with ``reset`` keep, the number and the names of its columns."""
@@ -188,7 +171,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         if not hasattr(X, "columns"):
             X = check_array(X, dtype=None, ensure_min_samples=2, ensure_min_features=2, estimator=self, input_name="X")
         try:
-            return as_table(X, kind=self.kind)
+            return as_table(X, **self._data_options())
         except TypeError as error:
             raise InputError(
                 f"expected numbers, text or other single values in the cells of X but got {error}"
@@ -199,6 +182,38 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         return tags
+
+
+def _give_parameters(cls: type[StructureLearner], kinds: tuple[type[Options], ...], kind: str = "auto") -> None:
+    """Give a class the constructor that options make, which does nothing but assign, as scikit-learn wants it."""
+    made = [
+        Parameter(SCORED_AS.get(one.name, one.name), Parameter.KEYWORD_ONLY, default=one.default, annotation=one.type)
+        for options in kinds
+        for one in fields(options)
+        if one.name not in NOT_HERE
+    ]
+    made = [one.replace(default=kind) if one.name == "kind" else one for one in made]
+    known = Signature([Parameter("self", Parameter.POSITIONAL_OR_KEYWORD), *made])
+
+    def __init__(self: Any, **parameters: Any) -> None:
+        bound = known.bind(self, **parameters)
+        bound.apply_defaults()
+        for name, value in list(bound.arguments.items())[1:]:
+            setattr(self, name, value)
+
+    __init__.__signature__ = known  # type: ignore[attr-defined]
+    cls.__init__ = __init__  # type: ignore[method-assign]
+
+
+def _docstring(method: Method) -> str:
+    """Return the docstring of the estimator of a method."""
+    own = method.options_type()
+    _, _, more = inspect.cleandoc(own.__doc__ or "").partition("\n")
+    parts = [f"{method.about[0].upper()}{method.about[1:]}.", "", "Parameters", "----------"]
+    return "\n".join([*parts, described((own, *SHARED), SCORED_AS, NOT_HERE), ATTRIBUTES, more.strip()])
+
+
+_give_parameters(StructureLearner, SHARED)
 
 
 def _seed(random_state: Any) -> Any:

@@ -11,21 +11,24 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from dagopt.data.options import DataOptions
 from dagopt.data.resampling import resampled
 from dagopt.deadline import Deadline
-from dagopt.errors import InputError, checked_number, checked_whole
+from dagopt.errors import InputError, checked_jobs, checked_number, checked_whole
 from dagopt.evidence.agreement import Bootstrap
 from dagopt.evidence.warm_search import likely_parents, quick_method, solve_warm
 from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic
 from dagopt.knowledge import Constraints
-from dagopt.learning import DATA_OPTIONS, check_options, pose
+from dagopt.learning import check_options, pose
 from dagopt.methods.registry import METHODS, method_name
+from dagopt.options import with_options
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, make_progress
 from dagopt.result import Result
-from dagopt.scores.build import Convention, ScoreLike, make_score
+from dagopt.scores.build import make_score
 from dagopt.scores.custom import is_made_from_table
+from dagopt.scores.options import ScoreOptions
 
 __all__ = ["bootstrap"]
 
@@ -34,14 +37,12 @@ EXACT_SECONDS = 0.5
 WARM_SEARCH = {"restarts": 2, "kicks": 5}  # one search begins at the DAG of all rows, one at a random order
 
 
+@with_options(ScoreOptions, DataOptions, also=True)
 def bootstrap(
     data: object,
     n: int = 100,
     *,
     method: str = "auto",
-    score: ScoreLike = "bic",
-    convention: Convention = "paper",
-    equivalent_sample_size: float = 1.0,
     constraints: Constraints | None = None,
     max_parents: int | None = None,
     fraction: float = 1.0,
@@ -64,8 +65,8 @@ def bootstrap(
         As in ``learn``, but ``auto`` proves the optimum of every resample only where that takes about half a second,
         and else takes ``order``. In a resample order search makes two searches, one of them from the DAG of all
         rows; of discrete columns it tries the candidate parents that all rows suggest, then hill climbing tries all.
-    score, convention, equivalent_sample_size, constraints, max_parents
-        As in ``learn``; ``"bic"`` is that of the rows drawn.
+    constraints, max_parents
+        As in ``learn``.
     fraction : float
         Rows of a resample, as a share of all rows.
     replace : bool
@@ -78,8 +79,9 @@ def bootstrap(
         Seconds for everything; the resamples done by then are counted.
     progress : bool, Progress or None
         Whether to show the run; on a terminal by default.
+    {options}
     **options
-        Options of the data and of the method.
+        Options of the method.
 
     Returns
     -------
@@ -92,23 +94,23 @@ def bootstrap(
     >>> sure = dagopt.bootstrap(data, 20)
     >>> sure.n_done, sure.consensus(0.5).is_dag
     (20, True)
+
+    Notes
+    -----
+    The score is that of the rows drawn: the penalty of BIC, for instance, goes by their number.
     """
     deadline = Deadline(time_limit)
     n = checked_whole("n", n, 1)
     random_state = checked_whole("random_state", random_state, 0)
-    n_jobs = -1 if n_jobs in (None, -1) else checked_whole("n_jobs", n_jobs, 1)
+    n_jobs = checked_jobs("n_jobs", n_jobs) or -1
     method = method_name(method)
-    if not is_made_from_table(score):
+    scoring = ScoreOptions.taken_from(options).to_dict()
+    if not is_made_from_table(scoring["score"]):
         raise InputError(
-            f"score= must be made from the rows drawn, but {score!r} belongs to fixed ones; give a sub-class of Score, "
-            f"or a function of the table that returns one"
+            f"score= must be made from the rows drawn, but {scoring['score']!r} belongs to fixed ones; give a "
+            f"sub-class of Score, or a function of the table that returns one"
         )
-    reading = {key: options.pop(key) for key in DATA_OPTIONS if key in options}
-    scoring: dict[str, Any] = {
-        "score": score,
-        "convention": convention,
-        "equivalent_sample_size": equivalent_sample_size,
-    }
+    reading = DataOptions.taken_from(options).to_dict()
     problem, diagnosis = pose(data, method, constraints=constraints, max_parents=max_parents, **scoring, **reading)
     n_rows = _rows_drawn(problem.table.n_samples, fraction, replace)
     if method == "auto":

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dagopt.data.options import DataOptions
 from dagopt.data.table import Table
 from dagopt.data.writing import write_frame
 from dagopt.deadline import Deadline
@@ -19,13 +20,15 @@ from dagopt.errors import InputError, checked_whole
 from dagopt.evidence.warm_search import likely_parents, quick_method, solve_warm
 from dagopt.graph.dag import Graph
 from dagopt.knowledge import Constraints
-from dagopt.learning import DATA_OPTIONS, check_options, pose
+from dagopt.learning import check_options, pose
 from dagopt.methods.climbing.hill_climbing import solve_hc, start_dag
 from dagopt.methods.registry import METHODS, method_name
+from dagopt.options import with_options
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, make_progress
 from dagopt.result import Result, Status
-from dagopt.scores.build import LARGEST_PENALTY, Convention, make_score, penalty_value
+from dagopt.scores.build import LARGEST_PENALTY, make_score, penalty_value
+from dagopt.scores.options import ScoreOptions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -196,14 +199,13 @@ def _last(present: NDArray[np.bool_]) -> NDArray[np.intp]:
     return np.asarray(places.max(axis=0, initial=-1), dtype=np.intp)
 
 
+@with_options(ScoreOptions, DataOptions, leave_out=["equivalent_sample_size"], also=True)
 def path(
     data: object,
     penalties: Iterable[float] | None = None,
     *,
     n: int = 30,
     method: str = "auto",
-    score: str | float = "bic",
-    convention: Convention = "paper",
     constraints: Constraints | None = None,
     max_parents: int | None = None,
     random_state: int = 0,
@@ -226,9 +228,7 @@ def path(
     method : str
         As in ``learn``, but ``auto`` proves the optimum at every penalty only where that takes about two seconds, and
         else takes ``order``. A method that can start from a DAG starts from that of the penalty before.
-    score : str or float
-        ``"bic"``, ``"aic"``, or a penalty: the one that is marked. Scores without penalty have no path.
-    convention, constraints, max_parents
+    constraints, max_parents
         As in ``learn``.
     random_state : int
         Seed.
@@ -238,8 +238,9 @@ def path(
         Seconds for everything; the penalties done by then are returned.
     progress : bool, Progress or None
         Whether to show the run; on a terminal by default.
+    {options}
     **options
-        Options of the data and of the method.
+        Options of the method.
 
     Returns
     -------
@@ -247,6 +248,7 @@ def path(
 
     Notes
     -----
+    ``score`` is the one whose penalty is marked; scores without penalty have no path.
     After order search hill climbing goes the way back, and at every penalty the best of all DAGs found along the path
     is taken. So the number of parameters never falls as the penalty falls, as it never does for the best DAGs.
 
@@ -262,9 +264,11 @@ def path(
     n = checked_whole("n", n, 2)
     random_state = checked_whole("random_state", random_state, 0)
     method = method_name(method)
+    scoring = ScoreOptions.taken_from(options)
+    score, convention = scoring.score, scoring.convention
     if score in ("bdeu", "bge"):
         raise InputError(f"score {score!r} has no penalty to vary; use 'bic', 'aic' or a penalty")
-    reading = {key: options.pop(key) for key in DATA_OPTIONS if key in options}
+    reading = DataOptions.taken_from(options).to_dict()
     known: dict[str, Any] = {"constraints": constraints, "max_parents": max_parents}
     problem, diagnosis = pose(data, method, score=score, convention=convention, **known, **reading)
     reference = penalty_value(score, problem.table.n_samples)
@@ -296,7 +300,7 @@ def path(
     )
 
 
-def usual_grid(table: Table, reference: float, n: int, convention: Convention) -> Floats:
+def usual_grid(table: Table, reference: float, n: int, convention: str) -> Floats:
     """Return penalties from the largest at which a single edge pays to a quarter of the reference, and the reference.
 
     An edge j → i pays while the penalty is below its gain in log-likelihood over its number of parameters.
@@ -331,7 +335,7 @@ def _checked(penalties: Iterable[float]) -> Floats:
 def _along(
     problem: Problem,
     grid: Floats,
-    convention: Convention,
+    convention: str,
     method: str,
     given: dict[str, Any],
     deadline: Deadline,
@@ -377,7 +381,7 @@ def _way_back(found: list[Result], deadline: Deadline) -> list[NDArray[np.int8]]
     return met
 
 
-def _ends(table: Table, dags: list[NDArray[np.int8]], convention: Convention) -> tuple[Floats, Floats]:
+def _ends(table: Table, dags: list[NDArray[np.int8]], convention: str) -> tuple[Floats, Floats]:
     """Return log-likelihood and number of parameters of each DAG: the score at two penalties tells both."""
     free, taxed = (make_score(table, penalty, convention=convention) for penalty in (0.0, 1.0))
     loglik = np.array([free.total(dag) for dag in dags], dtype=np.float64)

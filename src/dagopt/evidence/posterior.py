@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.data.doctor import examine_table
 from dagopt.data.findings import Finding
-from dagopt.data.table import as_table
+from dagopt.data.options import DataOptions
+from dagopt.data.table import read_table
 from dagopt.deadline import Deadline
-from dagopt.errors import InputError, quoted
+from dagopt.errors import InputError
 from dagopt.graph.dag import Graph
 from dagopt.knowledge import Constraints
-from dagopt.learning import DATA_OPTIONS, _with_limit
+from dagopt.learning import is_score_file, pose_table
 from dagopt.memory import readable
 from dagopt.methods.exact.edge_posterior import MOST_NODES, PRIORS, OrderSums, check_prior, estimate_order_sums
 from dagopt.methods.exact.solve import memory_in_bytes
+from dagopt.options import with_options
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
-from dagopt.scores.build import Convention, ScoreLike, make_score
+from dagopt.scores.build import ScoreLike
+from dagopt.scores.options import ScoreOptions
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["EdgePosterior", "edge_posterior"]
@@ -154,13 +154,12 @@ _PLAIN_STATUS = {
 }
 
 
+@with_options(ScoreOptions, DataOptions, leave_out=["score"])
 def edge_posterior(
     data: object,
     score: ScoreLike | None = None,
     *,
     prior: str = "fair",
-    convention: Convention = "paper",
-    equivalent_sample_size: float = 1.0,
     constraints: Constraints | None = None,
     max_parents: int | None = None,
     time_limit: float | None = None,
@@ -180,18 +179,13 @@ def edge_posterior(
     Parameters
     ----------
     data : path, frame, array or Table
-        The data; see ``as_table``, whose options (``columns``, ``kind``, ``discretize``, ``bins``, ``missing``,
-        ``na_values``) may be given too.
+        The data; see ``as_table``.
     score : str or float, optional
         The logarithm of a marginal likelihood: ``"bdeu"`` for discrete data, ``"bge"`` for continuous data, which are
         taken unless another is given. The exponential of ``"bic"`` is an approximation of one.
     prior : {"fair", "uniform"}
         ``fair`` gives every number of parents the same weight, shared among the sets of that size; ``uniform`` gives
         every parent set the same weight, which favours many parents.
-    convention : {"paper", "bnlearn"}
-        How a penalised Gaussian likelihood counts parameters.
-    equivalent_sample_size : float
-        Weight of the prior of BDeu or BGe.
     constraints : Constraints, optional
         What is known about the graph; DAGs that it does not allow have probability 0.
     max_parents : int, optional
@@ -204,8 +198,7 @@ def edge_posterior(
         Threads; all cores unless given. The answer does not depend on it.
     memory_limit : int or str, optional
         Bytes, or text such as ``"8GB"``; most of what is free unless given. More is refused before the work begins.
-    **options
-        Options of the data.
+    {options}
 
     Returns
     -------
@@ -224,17 +217,13 @@ def edge_posterior(
     Koivisto, Sood (2004). Exact Bayesian structure discovery in Bayesian networks. JMLR 5.
     """
     deadline = Deadline(time_limit)
-    _check_data_options(options)
-    if isinstance(data, str | Path) and Path(data).suffix == ".jkl":
+    if is_score_file(data):
         raise InputError(f"edge probabilities need data but {data} holds local scores; give a table")
     check_prior(prior)
-    table = as_table(data, **options)
-    known = _with_limit(Constraints.of(constraints), max_parents).resolve(table.names)
-    diagnosis = examine_table(table, known.limit)
-    diagnosis.raise_for_errors()
+    table, findings = read_table(data, DataOptions.taken_from(options))
     name = MARGINAL_LIKELIHOODS.get(table.kind, "bic") if score is None else score
-    scorer = make_score(table, name, convention=convention, equivalent_sample_size=equivalent_sample_size)
-    problem = Problem(table, scorer, known)
+    scoring = ScoreOptions(score=name, **options)
+    problem, diagnosis = pose_table(table, scoring, constraints, max_parents, findings=findings)
     workers = Workers(deadline, make_progress(progress), n_jobs)
     _refuse_too_large(problem, memory_in_bytes(memory_limit), workers)
     n = problem.n_nodes
@@ -253,7 +242,7 @@ def edge_posterior(
         log_evidence=evidence,
         status=status or "done",
         prior=prior,
-        score_label=scorer.label,
+        score_label=problem.score.label,
         seconds=deadline.elapsed(),
         n_samples=table.n_samples,
         findings=diagnosis.warnings,
@@ -275,11 +264,3 @@ def _refuse_too_large(problem: Problem, memory_limit: int, workers: Workers) -> 
             f"use fewer columns= or raise memory_limit="
         )
     workers.progress.note(f"edge probabilities by sums over all orders: {estimate}")
-
-
-def _check_data_options(options: dict[str, Any]) -> None:
-    for option in options:
-        if option not in DATA_OPTIONS:
-            near = get_close_matches(option, [*DATA_OPTIONS, "prior", "score", "constraints", "max_parents"], n=1)
-            hint = f"; did you mean {near[0]}=?" if near else ""
-            raise InputError(f"edge_posterior takes no option {option!r}, but it takes {quoted(DATA_OPTIONS)}{hint}")

@@ -11,74 +11,53 @@ The rule, in this order:
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from dagopt.deadline import Deadline
 from dagopt.methods.column_generation.cg_dca import solve_cg_dca
 from dagopt.methods.exact.gpu import gpu_run
-from dagopt.methods.exact.solve import Device, Estimate, check_device, estimate_exact, memory_in_bytes, solve_exact
+from dagopt.methods.exact.solve import Estimate, ExactOptions, estimate_exact, memory_in_bytes, solve_exact
+from dagopt.methods.options import random_state, solver, start
 from dagopt.methods.orders.solve import solve_order
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
 from dagopt.workers import Workers
 
-__all__ = ["PATIENCE", "choose", "solve_auto"]
+__all__ = ["PATIENCE", "AutoOptions", "choose", "solve_auto"]
 
 PATIENCE = 60.0
 SAFETY = 3.0  # estimates of time are rough
 
 
-def solve_auto(
-    problem: Problem,
-    *,
-    deadline: Deadline,
-    progress: Progress,
-    device: Device = "auto",
-    memory_limit: int | float | str | None = None,
-    n_jobs: int | None = None,
-    n_best: int = 1,
-    random_state: int = 0,
-    start: object = None,
-) -> Result:
-    """Choose a method by the size of the problem, say why, and run it.
+@dataclass(frozen=True)
+class AutoOptions(ExactOptions):
+    """Options of the choice by size; ``n_best`` above 1 asks for the exact method, which needs no ``start``."""
 
-    Parameters
-    ----------
-    problem : Problem
-        Score and knowledge.
-    deadline, progress
-        The clock, and where to tell what happens.
-    device, memory_limit, n_jobs
-        As in ``solve_exact``.
-    n_best : int
-        As in ``solve_exact``; more than 1 asks for the exact method.
-    random_state : int
-        Seed, where the method chosen is random.
-    start : graph, optional
-        An allowed DAG; the answer is never worse. The exact method does not need it.
-    """
-    check_device(device)
-    if n_best != 1:
-        return solve_exact(
-            problem, deadline=deadline, progress=progress, memory_limit=memory_limit, n_jobs=n_jobs, n_best=n_best
-        )
-    workers = Workers(deadline, progress, n_jobs)
-    limit = memory_in_bytes(memory_limit)
-    on_gpu = device != "cpu" and gpu_run(problem, device, workers) is not None
+    random_state: int = random_state()
+    start: Any = start()
+
+
+@solver(AutoOptions)
+def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progress: Progress) -> Result:
+    """Choose a method by the size of the problem, say why, and run it."""
+    exact = {name: getattr(options, name) for name in ExactOptions.defaults()}
+    if options.n_best != 1:
+        return solve_exact(problem, deadline=deadline, progress=progress, **exact)
+    workers = Workers(deadline, progress, options.n_jobs)
+    limit = memory_in_bytes(options.memory_limit)
+    on_gpu = options.device != "cpu" and gpu_run(problem, options.device, workers) is not None
     estimate = estimate_exact(problem, limit, workers.count)
     method, why = ("exact", "a GPU has room for it") if on_gpu else choose(problem, estimate, deadline.remaining())
     progress.note(f"method {method}: {why}")
     if method == "exact":
-        result = solve_exact(
-            problem, deadline=deadline, progress=progress, device=device, memory_limit=memory_limit, n_jobs=n_jobs
-        )
+        result = solve_exact(problem, deadline=deadline, progress=progress, **exact)
     else:
         search = solve_cg_dca if method == "cg-dca" else solve_order
         clock = deadline.within(PATIENCE) if math.isinf(deadline.time_limit) else deadline
-        result = search(
-            problem, deadline=clock, progress=progress, random_state=random_state, n_jobs=n_jobs, start=start
-        )
+        shared = {name: getattr(options, name) for name in ("random_state", "n_jobs", "start")}
+        result = search(problem, deadline=clock, progress=progress, **shared)
         if result.status == "time_limit" and clock is not deadline:
             result = replace(result, notes=(*result.notes, f"ended after {PATIENCE:.0f} s; time_limit= gives more"))
     return replace(result, notes=(f"auto chose {method}: {why}", *result.notes))

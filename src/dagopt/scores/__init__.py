@@ -1,24 +1,17 @@
 """Decomposable scores of DAGs; higher is better, everywhere."""
 
-from dagopt.scores.base import Score
-from dagopt.scores.bdeu import BDeuScore
-from dagopt.scores.bge import BGeScore
-from dagopt.scores.build import SCORES, make_score, score, score_table
-from dagopt.scores.custom import FunctionScore
-from dagopt.scores.gaussian import GaussianScore
-from dagopt.scores.joint import JointScore
-from dagopt.scores.multinomial import MultinomialScore
+import lazy_loader
 
-__all__ = [
-    "SCORES",
-    "BDeuScore",
-    "BGeScore",
-    "FunctionScore",
-    "GaussianScore",
-    "JointScore",
-    "MultinomialScore",
-    "Score",
-    "make_score",
-    "score",
-    "score_table",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "base": ["Score"],
+        "bdeu": ["BDeuScore"],
+        "bge": ["BGeScore"],
+        "build": ["SCORES", "make_score", "score", "score_table"],
+        "custom": ["FunctionScore"],
+        "gaussian": ["GaussianScore"],
+        "joint": ["JointScore"],
+        "multinomial": ["MultinomialScore"],
+    },
+)

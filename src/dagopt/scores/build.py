@@ -5,21 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dagopt.data.doctor import examine_table
+from dagopt.data.options import DataOptions
 from dagopt.data.table import Table, as_table
 from dagopt.errors import InputError, quoted, unknown_name
 from dagopt.graph.dag import as_graph, require_dag
+from dagopt.options import with_options
 from dagopt.scores.base import Score
 from dagopt.scores.bdeu import BDeuScore
 from dagopt.scores.bge import BGeScore
 from dagopt.scores.custom import custom_score, is_custom
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.scores.multinomial import MultinomialScore
+from dagopt.scores.options import ScoreOptions
 
 __all__ = [
     "PENALTIES",
@@ -36,15 +39,6 @@ __all__ = [
 ScoreLike = str | float | Score | Callable[..., Any]
 
 LARGEST_PENALTY = 1e9  # of one parameter: no edge pays long before, and sums of larger ones would lose the fit
-
-Convention = Literal["paper", "bnlearn"]
-
-
-class ScoreOptions(NamedTuple):
-    """The options that scores share."""
-
-    convention: Convention = "paper"
-    equivalent_sample_size: float = 1.0
 
 
 Maker = Callable[[Any, ScoreOptions], Score]
@@ -100,13 +94,8 @@ SCORES: dict[str, NamedScore] = {
 }
 
 
-def make_score(
-    table: Table,
-    score: ScoreLike = "bic",
-    *,
-    convention: Convention = "paper",
-    equivalent_sample_size: float = 1.0,
-) -> Score:
+@with_options(ScoreOptions, leave_out=["score"])
+def make_score(table: Table, score: ScoreLike = "bic", **options: Any) -> Score:
     """Return the score of a given name for a table.
 
     Parameters
@@ -117,13 +106,9 @@ def make_score(
         One of ``SCORES``; a number, the penalty Λ ≥ 0 of one parameter; or a score of your own: a ``Score``, a function
         of the table that returns one (such as a sub-class of ``Score``), or a function ``f(node, parents)`` that
         returns the local score of a column from its name and a tuple of its parents' names.
-    convention : {"paper", "bnlearn"}
-        How a penalised Gaussian likelihood counts parameters; see ``GaussianScore``.
-    equivalent_sample_size : float
-        Weight of the prior of BDeu, or of the prior mean of BGe.
+    {options}
     """
-    if convention not in ("paper", "bnlearn"):
-        raise InputError(f"expected convention= 'paper' or 'bnlearn' but got {convention!r}")
+    scoring = ScoreOptions(score=score, **options)
     if is_custom(score):
         return custom_score(table, score)
     if isinstance(score, str) and score in SCORES:
@@ -135,7 +120,7 @@ def make_score(
         others = [name for name, one in SCORES.items() if table.kind in one.makers and name not in PENALTIES]
         remedy = f"use {quoted(others)}" + (" or discretize=" if "discrete" in makers else "")
         raise InputError(f"score {score!r} needs {' or '.join(makers)} data but the table is {table.kind}; {remedy}")
-    made = makers[table.kind](table, ScoreOptions(convention, equivalent_sample_size))
+    made = makers[table.kind](table, scoring)
     if isinstance(score, str) and score in PENALTIES and score != "loglik":
         made.label = f"{score.upper()}: {made.label}"
     return made
@@ -159,15 +144,8 @@ def penalty_value(score: str | float, n_samples: int) -> float:
     return float(score)
 
 
-def score(
-    data: object,
-    dag: object,
-    score: ScoreLike = "bic",
-    *,
-    convention: Convention = "paper",
-    equivalent_sample_size: float = 1.0,
-    **options: Any,
-) -> float:
+@with_options(ScoreOptions, DataOptions, leave_out=["score"])
+def score(data: object, dag: object, score: ScoreLike = "bic", **options: Any) -> float:
     """Return the score of a DAG on data; higher is better.
 
     The doctor looks at the table first, as ``learn`` has it: a column that is constant or that others determine is
@@ -176,18 +154,12 @@ def score(
     Parameters
     ----------
     data : path, frame, array or Table
-        The data; see ``as_table``, which also takes the further ``options``.
+        The data; see ``as_table``.
     dag : networkx graph, edge list, adjacency array or path
         The DAG; ``[i, j] = 1`` of an array means i → j. Columns that it does not name have no edges.
     score : str, float, Score or callable
-        ``"bic"``, ``"aic"``, ``"loglik"``, ``"bdeu"``, ``"bge"``, the penalty Λ of one parameter, or a score of your
-        own; see ``make_score``.
-    convention : {"paper", "bnlearn"}
-        How a penalised Gaussian likelihood counts parameters.
-    equivalent_sample_size : float
-        Weight of the prior of BDeu or BGe.
-    **options
-        Passed to ``as_table``: ``columns``, ``kind``, ``discretize``, ``bins``, ``missing``, ``na_values``.
+        As in ``make_score``.
+    {options}
 
     Returns
     -------
@@ -200,39 +172,25 @@ def score(
     >>> dagopt.score(data, dag) > dagopt.score(data, [])
     True
     """
-    scorer, adjacency = _scorer(data, dag, score, convention, equivalent_sample_size, options)
+    scorer, adjacency = _scorer(data, dag, score, options)
     return scorer.total(adjacency)
 
 
-def score_table(
-    data: object,
-    dag: object,
-    score: ScoreLike = "bic",
-    *,
-    convention: Convention = "paper",
-    equivalent_sample_size: float = 1.0,
-    **options: Any,
-) -> pd.DataFrame:
+@with_options(ScoreOptions, DataOptions, leave_out=["score"])
+def score_table(data: object, dag: object, score: ScoreLike = "bic", **options: Any) -> pd.DataFrame:
     """Return the score of a DAG node by node: parents, score, score without parents, gain.
 
     The parameters are those of :func:`score`.
     """
-    scorer, adjacency = _scorer(data, dag, score, convention, equivalent_sample_size, options)
+    scorer, adjacency = _scorer(data, dag, score, options)
     return scorer.table(adjacency)
 
 
-def _scorer(
-    data: object,
-    dag: object,
-    score: ScoreLike,
-    convention: Convention,
-    equivalent_sample_size: float,
-    options: dict[str, Any],
-) -> tuple[Score, Any]:
+def _scorer(data: object, dag: object, score: Any, options: dict[str, Any]) -> tuple[Score, Any]:
     """Return the score object and the adjacency of the DAG in column order."""
-    table = as_table(data, **options)
+    scoring = ScoreOptions.taken_from({"score": score} | options)
+    table = as_table(data, **{name: options[name] for name in DataOptions.defaults() if name in options})
     graph = as_graph(dag, table.names)
     require_dag(graph)
     examine_table(table, int(graph.adjacency.sum(axis=0).max(initial=0))).raise_for_errors()
-    scorer = make_score(table, score, convention=convention, equivalent_sample_size=equivalent_sample_size)
-    return scorer, graph.adjacency
+    return make_score(table, **scoring.to_dict()), graph.adjacency

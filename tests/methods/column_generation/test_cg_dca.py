@@ -18,7 +18,7 @@ from dagopt.knowledge import Constraints
 from dagopt.learning import pose
 from dagopt.methods.column_generation import cg_dca
 from dagopt.methods.column_generation.cg_dca import solve_cg_dca
-from dagopt.methods.column_generation.options import Options
+from dagopt.methods.column_generation.options import PaperOptions
 from dagopt.methods.column_generation.trace import COLUMNS
 from dagopt.methods.likelihood_bound import likelihood_bound
 from dagopt.problem import Problem
@@ -87,8 +87,8 @@ def test_the_paper_method_on_gaussian_test(shared_set):
 
 
 def test_the_paper_method_is_column_generation_alone(simulated):
-    """The options' own defaults are the paper's, and with them both names take the same way."""
-    assert (Options().init, Options().switch_at, Options().convex_step, Options().pricing) == (
+    """The preset has the paper's settings, and with them both names take the same way."""
+    assert (PaperOptions().init, PaperOptions().switch_at, PaperOptions().convex_step, PaperOptions().pricing) == (
         "hybrid",
         50,
         "kelley",
@@ -124,9 +124,9 @@ def test_the_bound_holds_for_any_pool(simulated, asia, kind, passes, options):
     data, optimum = simulated(0) if kind == "gaussian" else asia
     table = dagopt.as_table(data)
     problem = Problem(table, make_score(table, "bic"), Constraints().resolve(table.names))
-    run = cg_dca._Run(problem, Options(max_passes=max(passes, 1), **options), Deadline(), NoProgress(), None)
+    run = cg_dca._Run(problem, PaperOptions(max_passes=max(passes, 1), **options), Deadline(), NoProgress())
     if passes:
-        run.result("cg-dca", resume=False)
+        run.result("cg-dca")
     else:
         assert run.master.solve().value < optimum - 1
     assert run.bound(run.exact_pricer()) >= optimum - 1e-6

@@ -142,7 +142,7 @@ def test_a_start_is_never_lost():
 def test_options_that_make_no_sense_are_refused(tmp_path):
     """The error names the option and the value."""
     problem = make_problem("gaussian", 5, 0)
-    with pytest.raises(dagopt.InputError, match=r"local_size .* at most 12 .* 20"):
+    with pytest.raises(dagopt.InputError, match=r"local_size= .* at most 12, .* 20"):
         solve(problem, local_size=20)
     with pytest.raises(dagopt.InputError, match="n_best= a whole number >= 1"):
         solve(problem, n_best=0)

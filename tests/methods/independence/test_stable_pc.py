@@ -13,7 +13,7 @@ from dagopt.graph.cpdag import cpdag, extend_pdag, meek_closure, random_member
 from dagopt.knowledge import Constraints
 from dagopt.methods.independence.orientation import propagate
 from dagopt.methods.independence.stable_pc import solve_pc
-from dagopt.methods.independence.threads import checked_jobs, ordered_map
+from dagopt.workers import ordered_map, thread_count
 from made_problems import (
     constraints_of,
     discrete_table,
@@ -185,7 +185,7 @@ def test_bad_options_are_named(option):
 def test_threads_answer_in_order():
     """Answers come in the order of the questions, and all processors are used unless told otherwise."""
     assert list(ordered_map(lambda k: k * k, range(20), 3)) == [k * k for k in range(20)]
-    assert checked_jobs(None) == checked_jobs(-1) >= 1
+    assert thread_count(None) == thread_count(-1) >= 1
 
 
 def test_two_columns_are_enough():

@@ -12,7 +12,7 @@ from dagopt.errors import InputError
 from dagopt.methods.independence.base import IndependenceTest
 from dagopt.methods.independence.contingency import _log_gamma_tail, log_chi_square_tail
 from dagopt.methods.independence.correlation import _log_beta_tail
-from dagopt.methods.independence.tests import TESTS, checked_alpha, make_test
+from dagopt.methods.independence.tests import TESTS, TestOptions, make_test
 from made_problems import discrete_table, gaussian_table
 from naive import residuals
 
@@ -144,4 +144,4 @@ def test_a_test_that_does_not_fit_is_refused(table, test, message):
 def test_a_level_is_between_zero_and_one(alpha):
     """Anything else is named in an error."""
     with pytest.raises(InputError, match="alpha"):
-        checked_alpha(alpha)
+        TestOptions(alpha=alpha)

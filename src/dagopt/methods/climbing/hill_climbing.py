@@ -10,14 +10,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline, StopReason
-from dagopt.errors import checked_whole
 from dagopt.methods.climbing.moves import KINDS, Move, MovingDag
+from dagopt.methods.options import random_state, solver, start
 from dagopt.methods.start import start_dag
+from dagopt.options import Options, option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
 
-__all__ = ["SearchLog", "checked_climb", "climb", "solve_hc", "start_dag", "with_restarts"]
+__all__ = ["HillClimbingOptions", "SearchLog", "climb", "restarting", "solve_hc", "start_dag", "with_restarts"]
 
 SHOW_EVERY = 10  # moves between two reports of progress
 
@@ -76,34 +77,19 @@ class SearchLog:
         return pd.DataFrame(self.rows, columns=["round", "move", "from", "to", "gain", "score"])
 
 
-def solve_hc(
-    problem: Problem,
-    *,
-    deadline: Deadline,
-    progress: Progress,
-    start: Any = None,
-    restarts: int = 0,
-    perturb: int = 1,
-    random_state: int = 0,
-) -> Result:
-    """Climb from a DAG to a local optimum of the score, and again from perturbed optima.
+@dataclass(frozen=True)
+class HillClimbingOptions(Options):
+    """Options of hill climbing."""
 
-    Parameters
-    ----------
-    problem : Problem
-        Score and knowledge.
-    deadline : Deadline
-        When to stop.
-    progress : Progress
-        Where to tell how far the search is.
-    start : graph, optional
-        The DAG to start from, anything that ``as_graph`` takes; the required edges alone if not given.
-    restarts : int
-        Further climbs, each from the best DAG so far after ``perturb`` random moves.
-    perturb : int
-        Random legal moves before each restart.
-    random_state : int
-        Seed of the random moves.
+    start: Any = start("The DAG to start from, a graph or a graph file; the required edges alone unless given.")
+    restarts: int = option(0, "Further climbs, each from the best DAG so far after some random moves.", whole(0))
+    perturb: int = option(1, "Random legal moves before each restart.", whole(1))
+    random_state: int = random_state()
+
+
+@solver(HillClimbingOptions)
+def solve_hc(problem: Problem, options: HillClimbingOptions, deadline: Deadline, progress: Progress) -> Result:
+    """Climb from a DAG to a local optimum of the score, and again from perturbed optima.
 
     Returns
     -------
@@ -116,8 +102,7 @@ def solve_hc(
     moves an addition goes before a deletion before a reversal, and then the names of tail and head
     decide, in alphabetical order with X2 before X10, so that the order of the columns does not matter.
     """
-    climbing = checked_climb(restarts, perturb, random_state)
-    return with_restarts(problem, climb, "hc", deadline, progress, start=start, **climbing)
+    return with_restarts(problem, climb, "hc", deadline, progress, **restarting(options))
 
 
 def climb(dag: MovingDag, deadline: Deadline, log: SearchLog) -> tuple[NDArray[np.int8], float]:
@@ -138,7 +123,7 @@ def with_restarts(
     start: Any = None,
     restarts: int = 0,
     perturb: int = 1,
-    seed: int = 0,
+    random_state: int = 0,
     may: NDArray[np.bool_] | None = None,
     **options: Any,
 ) -> Result:
@@ -147,7 +132,7 @@ def with_restarts(
     log = SearchLog(_PHASES[method], [problem.names[j] for j in dag.order], progress, n_rounds=restarts + 1)
     best = dag.in_names(start_dag(problem, start))
     best_score, best_round = -np.inf, 0
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     for log.round in range(restarts + 1):
         if log.stops(deadline) or not dag.load(best, deadline):
             log.stops(deadline)
@@ -183,10 +168,6 @@ def _shake(dag: MovingDag, perturb: int, rng: np.random.Generator, log: SearchLo
             log.add(move, dag.score, why="random ")
 
 
-def checked_climb(restarts: int, perturb: int, random_state: int) -> dict[str, Any]:
-    """Return the options of the restarts by the names of ``with_restarts``, or raise the error that names one."""
-    return {
-        "restarts": checked_whole("restarts", restarts, 0),
-        "perturb": checked_whole("perturb", perturb, 1),
-        "seed": checked_whole("random_state", random_state, 0),
-    }
+def restarting(options: Any) -> dict[str, Any]:
+    """Return those of a method's options that ``with_restarts`` takes."""
+    return {name: getattr(options, name) for name in ("start", "restarts", "perturb", "random_state")}

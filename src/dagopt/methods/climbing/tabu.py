@@ -3,52 +3,34 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
-from dagopt.errors import checked_whole
-from dagopt.methods.climbing.hill_climbing import SearchLog, checked_climb, with_restarts
+from dagopt.methods.climbing.hill_climbing import HillClimbingOptions, SearchLog, restarting, with_restarts
 from dagopt.methods.climbing.moves import ADD, DELETE, NO_MOVES, REVERSE, Move, MovingDag
+from dagopt.methods.options import solver
+from dagopt.options import option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
 
-__all__ = ["TabuList", "checked_walk", "solve_tabu", "walk"]
+__all__ = ["TabuList", "TabuOptions", "solve_tabu", "walk"]
 
 
-def solve_tabu(
-    problem: Problem,
-    *,
-    deadline: Deadline,
-    progress: Progress,
-    start: Any = None,
-    tabu: int = 10,
-    max_worse: int = 10,
-    restarts: int = 0,
-    perturb: int = 1,
-    random_state: int = 0,
-) -> Result:
+@dataclass(frozen=True)
+class TabuOptions(HillClimbingOptions):
+    """Options of tabu search."""
+
+    tabu: int = option(10, "How many of the DAGs last visited are remembered.", whole(1))
+    max_worse: int = option(10, "Moves in a row without a new best DAG after which the search ends.", whole(0))
+
+
+@solver(TabuOptions)
+def solve_tabu(problem: Problem, options: TabuOptions, deadline: Deadline, progress: Progress) -> Result:
     """Search with a memory of the last DAGs, which are not visited again.
-
-    Parameters
-    ----------
-    problem : Problem
-        Score and knowledge.
-    deadline : Deadline
-        When to stop.
-    progress : Progress
-        Where to tell how far the search is.
-    start : graph, optional
-        The DAG to start from, anything that ``as_graph`` takes; the required edges alone if not given.
-    tabu : int
-        How many of the DAGs last visited are remembered.
-    max_worse : int
-        Moves in a row without a new best DAG after which the search ends.
-    restarts, perturb, random_state : int
-        As in ``solve_hc``.
 
     Returns
     -------
@@ -60,14 +42,8 @@ def solve_tabu(
     The list holds DAGs, not moves: a move is forbidden when it leads to one of them. Ties are broken as in
     ``solve_hc``.
     """
-    climbing = checked_climb(restarts, perturb, random_state)
-    walking = checked_walk(tabu, max_worse)
-    return with_restarts(problem, walk, "tabu", deadline, progress, start=start, **climbing, **walking)
-
-
-def checked_walk(tabu: int, max_worse: int) -> dict[str, Any]:
-    """Return the options of ``walk``, or raise the error that names one."""
-    return {"length": checked_whole("tabu", tabu, 1), "max_worse": checked_whole("max_worse", max_worse, 0)}
+    walking = restarting(options) | {"length": options.tabu, "max_worse": options.max_worse}
+    return with_restarts(problem, walk, "tabu", deadline, progress, **walking)
 
 
 def walk(

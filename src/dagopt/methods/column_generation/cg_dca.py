@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,9 @@ from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.climbing.hill_climbing import start_dag
 from dagopt.methods.column_generation.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from dagopt.methods.column_generation.loop import ColumnGeneration, first_families
-from dagopt.methods.column_generation.options import Options
+from dagopt.methods.column_generation.options import CgDcaOptions, PaperOptions
 from dagopt.methods.column_generation.trace import Trace
+from dagopt.methods.options import solver
 from dagopt.methods.orders.search import BareFamily, families
 from dagopt.methods.orders.solve import listable, order_incumbent
 from dagopt.pricing.base import Priced
@@ -40,7 +41,7 @@ from dagopt.pricing.bound import lagrangian_bound
 from dagopt.pricing.dca import DcaPricer
 from dagopt.pricing.exhaustive import ExhaustivePricer
 from dagopt.pricing.listed import ListedPricer
-from dagopt.pricing.start_points import SWITCH_AT, make_start_point
+from dagopt.pricing.start_points import make_start_point
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
 from dagopt.result import Result
@@ -58,80 +59,20 @@ BEFORE = {"restarts": 10, "kicks": 10}  # effort of the order search that comes 
 AGAIN = {"restarts": 1, "kicks": 3}  # and of those after an integer phase
 
 
-def solve_cg_dca(
-    problem: Problem,
-    *,
-    deadline: Deadline,
-    progress: Progress,
-    init: str = "hybrid",
-    switch_at: int = SWITCH_AT,
-    convex_step: str = "min-norm",
-    pricing: str = "auto",
-    integer_solver: str = "auto",
-    integer_seconds: float | None = 10.0,
-    order_start: bool = True,
-    order_again: bool = True,
-    price_incumbent: bool = True,
-    start_integer: bool = True,
-    epsilon: float = 1e-6,
-    tolerance: float = 1e-6,
-    max_passes: int | None = None,
-    max_families: int | None = None,
-    random_state: int = 0,
-    n_jobs: int | None = None,
-    start: object = None,
-    checkpoint: str | Path | None = None,
-    resume: bool = False,
-) -> Result:
-    """Run CG-DCA joined with order search; see ``Options`` for the options.
-
-    Parameters
-    ----------
-    problem : Problem
-        Any score with listed or exhaustive pricing, a penalised likelihood for DCA; and knowledge.
-    deadline, progress
-        The clock, and where to tell what happens.
-    init, switch_at, convex_step, pricing, epsilon, tolerance
-        How families are priced; see ``Options``.
-    integer_solver, integer_seconds
-        How the integer phases are solved, and how long each may take.
-    order_start, order_again, price_incumbent, start_integer
-        What order search and incumbents add; see ``Options``.
-    max_passes, max_families, random_state
-        See ``Options``.
-    n_jobs : int, optional
-        Threads of the order search and of listing; all cores for None and -1. The answer does not depend on it.
-    start : graph, optional
-        An allowed DAG; the answer is never worse.
-    checkpoint : path, optional
-        Where pool, clusters and incumbent are saved after every pass.
-    resume : bool
-        Continue from the checkpoint if it is there; the answer is that of a run never stopped.
+@solver(CgDcaOptions)
+def solve_cg_dca(problem: Problem, options: CgDcaOptions, deadline: Deadline, progress: Progress) -> Result:
+    """Run CG-DCA joined with order search.
 
     Returns
     -------
     Result
         With a bound only where all parent sets, or all up to a size, were priced at the end.
     """
-    options = Options(
-        init, switch_at, convex_step, pricing, integer_solver, integer_seconds, order_start, order_again,
-        price_incumbent, start_integer, epsilon, tolerance, max_passes, max_families, random_state,
-    )  # fmt: skip
-    run = _Run(problem, options, deadline, progress, checkpoint, n_jobs, start)
-    return run.result("cg-dca", resume)
+    return _Run(problem, options, deadline, progress).result("cg-dca")
 
 
-def solve_cg_dca_paper(
-    problem: Problem,
-    *,
-    deadline: Deadline,
-    progress: Progress,
-    integer_solver: str = "auto",
-    random_state: int = 0,
-    max_passes: int | None = None,
-    checkpoint: str | Path | None = None,
-    resume: bool = False,
-) -> Result:
+@solver(PaperOptions)
+def solve_cg_dca_paper(problem: Problem, options: CgDcaOptions, deadline: Deadline, progress: Progress) -> Result:
     """Run the paper's method with its settings: hybrid start, switch at 50, Kelley.
 
     Where the paper is silent, and where this differs, is listed in ``docs/algorithms.md``: several clusters are sought
@@ -140,30 +81,18 @@ def solve_cg_dca_paper(
     Every integer solver proves its DAG the best over the families. They may still lead to different ends: branch and
     cut also finds cluster rows on the way, which the LP then has.
     """
-    options = Options(integer_solver=integer_solver, random_state=random_state, max_passes=max_passes)
-    return _Run(problem, options, deadline, progress, checkpoint).result("cg-dca-paper", resume)
+    return _Run(problem, options, deadline, progress).result("cg-dca-paper")
 
 
 class _Run:
     """One run: the parts of the loop, and what is told about it."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        options: Options,
-        deadline: Deadline,
-        progress: Progress,
-        checkpoint: str | Path | None,
-        n_jobs: int | None = None,
-        start: object = None,
-    ) -> None:
+    def __init__(self, problem: Problem, options: CgDcaOptions, deadline: Deadline, progress: Progress) -> None:
         self.problem = problem
         self.options = options
         self.deadline = deadline
         self.progress = progress
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.start = start
+        self.checkpoint = options.checkpoint
         self.master = RestrictedMaster(problem.n_nodes)
         self.trace = Trace(deadline, progress)
         self.rng = np.random.default_rng(options.random_state)
@@ -192,7 +121,7 @@ class _Run:
         if limit is not None:
             self.notes.append(f"parent sets of size <= {limit} listed and priced; max_parents= sets the size")
         try:
-            with Workers(self.deadline, self.progress, self.n_jobs) as workers:
+            with Workers(self.deadline, self.progress, options.n_jobs) as workers:
                 return ListedPricer(candidate_pool(problem.score, knowledge, workers), knowledge, options.tolerance)
         except Stopped:
             masks = [[family.mask] for family in self.first]
@@ -206,14 +135,11 @@ class _Run:
         arrays = [table.values] if isinstance(table, ContinuousTable) else [table.codes, table.weights]
         for array in (*arrays, knowledge.must, knowledge.may, knowledge.at_most):
             digest.update(np.ascontiguousarray(array).tobytes())
-        options = asdict(self.options)
-        for limit in ("max_passes", "max_families"):
-            options.pop(limit)
         return {
             "columns": list(self.problem.names),
             "score": self.problem.score.label,
             "data": digest.hexdigest(),
-            **options,
+            **self.options.identity(),
         }
 
     def restore(self, saved: Checkpoint) -> None:
@@ -269,7 +195,7 @@ class _Run:
             self.deadline,
             NoProgress(),
             random_state=self.options.random_state,
-            n_jobs=self.n_jobs,
+            n_jobs=self.options.n_jobs,
             start=start,
             pool=self.pricer.pool if isinstance(self.pricer, ListedPricer) else None,
             **effort,
@@ -288,9 +214,9 @@ class _Run:
             self.progress.update("order search", None)
             with self.trace.timed("order"):
                 effort = BEFORE if self.problem.n_nodes <= MOST_PRICED_NODES else {}
-                self.incumbent = self.search_orders(self.start, **effort)
-        elif self.start is not None:
-            self.incumbent = start_dag(self.problem, self.start)
+                self.incumbent = self.search_orders(self.options.start, **effort)
+        elif self.options.start is not None:
+            self.incumbent = start_dag(self.problem, self.options.start)
             self.add_sets(families(self.incumbent))
         if self.incumbent is not None:
             self.trace.best = self.problem.score.total(self.incumbent)
@@ -329,8 +255,9 @@ class _Run:
 
     # --- the outcome ---
 
-    def result(self, method: str, resume: bool) -> Result:
+    def result(self, method: str) -> Result:
         """Run, from a checkpoint if there is one to resume."""
+        resume = self.options.resume
         if resume and self.checkpoint is None:
             raise InputError("expected checkpoint= with resume=True but got none; name the file of the run to continue")
         if resume and self.checkpoint is not None and Path(self.checkpoint).exists():

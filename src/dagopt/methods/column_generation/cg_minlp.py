@@ -5,11 +5,13 @@ The loop is that of CG-DCA; what differs is the pricing, after Cussens (2023), a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
-from dagopt.errors import InputError, checked_number, checked_whole, unknown_name
+from dagopt.errors import InputError
 from dagopt.master.integer import INTEGER_SOLVERS, IntegerSolution, make_integer_solver
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.master.rounding import greedy_dag
@@ -17,6 +19,8 @@ from dagopt.master.separation import FractionalSeparator
 from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.column_generation.loop import ColumnGeneration, first_families
 from dagopt.methods.column_generation.trace import Trace
+from dagopt.methods.options import solver
+from dagopt.options import Options, number, one_of, option, whole
 from dagopt.pricing.base import Priced
 from dagopt.pricing.minlp import GAP, MinlpPricer, check_problem
 from dagopt.problem import Problem
@@ -24,91 +28,70 @@ from dagopt.progress import Progress
 from dagopt.result import Result
 from dagopt.solvers.scip_pricing import SAFETY
 
-__all__ = ["solve_cg_minlp"]
+__all__ = ["CgMinlpOptions", "solve_cg_minlp"]
 
 ROUNDING = 1e-10  # of a score, as a share of it
 
 
-def solve_cg_minlp(
-    problem: Problem,
-    *,
-    deadline: Deadline,
-    progress: Progress,
-    integer_solver: str = "auto",
-    tolerance: float = 1e-6,
-    gap: float = GAP,
-    node_time_limit: float | None = None,
-    max_nodes: int = 10,
-    max_passes: int | None = None,
-) -> Result:
-    """Run column generation with MINLP pricing on SCIP.
+@dataclass(frozen=True)
+class CgMinlpOptions(Options):
+    """Options of CG-MINLP.
 
-    Parameters
-    ----------
-    problem : Problem
-        A penalised Gaussian likelihood, and knowledge.
-    deadline, progress
-        The clock, and where to tell what happens.
-    integer_solver : {"auto", "dp", "scip", "gurobi"}
-        How the restricted master IP is solved.
-    tolerance : float
-        A reduced cost counts as negative below minus this.
-    gap : float
-        Up to which the least reduced cost of a node is proven.
-    node_time_limit : float, optional
-        Seconds for one pricing of one node; the bound that SCIP has by then is used.
-    max_nodes : int
-        With more columns than this a time limit must be given: the time of exact pricing grows without measure.
-    max_passes : int, optional
-        Limit beside the time.
+    Notes
+    -----
+    The score must be a penalised Gaussian likelihood.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, degree=0.5, random_state=3)
+    >>> dagopt.CGMINLP().fit(data).result_.status
+    'optimal'
+    """
+
+    integer_solver: str = option("auto", "How the restricted master IP is solved.", one_of(*INTEGER_SOLVERS))
+    tolerance: float = option(1e-6, "A reduced cost counts as negative below minus this.", number())
+    gap: float = option(GAP, "Up to which the least reduced cost of a node is proven.", number())
+    node_time_limit: float | None = option(
+        None, "Seconds for one pricing of one node; the bound that SCIP has by then is used.", number()
+    )
+    max_nodes: int = option(
+        10, "With more columns than this a time limit must be given: exact pricing may take hours.", whole(1)
+    )
+    max_passes: int | None = option(None, "Limit on passes, beside the time.", whole(1))
+
+
+@solver(CgMinlpOptions)
+def solve_cg_minlp(problem: Problem, options: CgMinlpOptions, deadline: Deadline, progress: Progress) -> Result:
+    """Run column generation with MINLP pricing on SCIP.
 
     Returns
     -------
     Result
         With a bound as soon as all nodes have been priced under the same duals.
     """
-    if integer_solver not in INTEGER_SOLVERS:
-        raise unknown_name("integer_solver", integer_solver, INTEGER_SOLVERS)
-    for name, value in (("tolerance", tolerance), ("gap", gap), ("node_time_limit", node_time_limit)):
-        if value is not None:
-            checked_number(name, value)
-    for name, whole in (("max_nodes", max_nodes), ("max_passes", max_passes)):
-        if whole is not None:
-            checked_whole(name, whole, 1)
     check_problem(problem)
+    max_nodes = options.max_nodes
     if problem.n_nodes > max_nodes and np.isinf(deadline.time_limit):
         raise InputError(
             f"expected at most {max_nodes} columns for method 'cg-minlp' without a time limit but got "
             f"{problem.n_nodes}: exact pricing may take hours; give time_limit=, raise max_nodes=, or use 'cg-dca'"
         )
-    pricer = MinlpPricer(problem, tolerance, gap, node_time_limit)
-    return _Run(problem, pricer, integer_solver, tolerance, gap, max_passes, deadline, progress).result()
+    return _Run(problem, options, deadline, progress).result()
 
 
 class _Run:
     """One run: the parts of the loop, and what is told about it."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        pricer: MinlpPricer,
-        integer_solver: str,
-        tolerance: float,
-        gap: float,
-        max_passes: int | None,
-        deadline: Deadline,
-        progress: Progress,
-    ) -> None:
+    def __init__(self, problem: Problem, options: CgMinlpOptions, deadline: Deadline, progress: Progress) -> None:
         self.problem = problem
-        self.pricer = pricer
-        self.tolerance = tolerance
-        self.gap = gap
-        self.max_passes = max_passes
+        self.options = options
+        self.pricer = MinlpPricer(problem, options.tolerance, options.gap, options.node_time_limit)
         self.deadline = deadline
         self.master = RestrictedMaster(problem.n_nodes)
         self.trace = Trace(deadline, progress)
         self.separator = FractionalSeparator()
-        self.integer_solver = make_integer_solver(integer_solver, problem.n_nodes)
+        self.integer_solver = make_integer_solver(options.integer_solver, problem.n_nodes)
         self.incumbent: NDArray[np.int8] | None = None
         self.bound = np.inf
         self._priced: tuple[MasterSolution | None, dict[int, float]] = (None, {})
@@ -144,7 +127,8 @@ class _Run:
             return self.integer_solver.solve(self.master.pool, self.master.clusters, incumbent, self.deadline)
 
     def stop(self) -> bool:
-        passed = self.max_passes is not None and self.trace.passes > self.max_passes
+        most = self.options.max_passes
+        passed = most is not None and self.trace.passes > most
         return self.deadline.reason is not None or passed
 
     # --- what the loop tells ---
@@ -166,14 +150,15 @@ class _Run:
     # --- the outcome ---
 
     def result(self) -> Result:
-        loop = ColumnGeneration(self.master, self.price, self.separate, self.solve_ip, self.stop, self, self.tolerance)
+        tolerance, gap = self.options.tolerance, self.options.gap
+        loop = ColumnGeneration(self.master, self.price, self.separate, self.solve_ip, self.stop, self, tolerance)
         _, converged = loop.run()
         if converged:
             self.price_all()
         problem, pricer = self.problem, self.pricer
         dag = greedy_dag(self.master.pool) if self.incumbent is None else self.incumbent
         score = problem.score.total(dag)
-        slack = (self.tolerance + self.gap + SAFETY) * problem.n_nodes + ROUNDING * abs(score)
+        slack = (tolerance + gap + SAFETY) * problem.n_nodes + ROUNDING * abs(score)
         proven = self.bound - score <= slack
         notes = [
             f"integer master: {self.integer_solver.name}",

@@ -1,86 +1,102 @@
-"""The options of CG-DCA, checked."""
+"""The options of CG-DCA: one definition, with the paper's settings as other defaults."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from dagopt.errors import InputError, checked_number, checked_whole
 from dagopt.master.integer import INTEGER_SOLVERS
+from dagopt.methods.options import n_jobs, random_state, start
+from dagopt.options import Options, anything, number, one_of, option, preset, truth, whole
 from dagopt.pricing.start_points import START_POINTS, SWITCH_AT
 from dagopt.submodular.dca import CONVEX_STEPS
 
-__all__ = ["PRICING", "Options"]
+__all__ = ["PRICING", "CgDcaOptions", "PaperOptions"]
 
 PRICING = ("auto", "dca", "listed", "exhaustive")
 
 
 @dataclass(frozen=True)
-class Options:
-    """The options of CG-DCA, checked. Those of the paper are the defaults here.
+class CgDcaOptions(Options):
+    """Options of CG-DCA; sections are those of the paper.
 
-    Attributes
-    ----------
-    init : {"hybrid", "random", "warm"}
-        Start points of pricing (section 4.1).
-    switch_at : int
-        Families of a node from which ``hybrid`` starts warm (section 4.1: 50).
-    convex_step : {"kelley", "min-norm"}
-        How DCA's convex programs are solved (section 2.3: Kelley).
-    pricing : {"auto", "dca", "listed", "exhaustive"}
-        ``dca`` is the paper's; ``listed`` looks at all parent sets up to a size that could matter; ``exhaustive`` at
-        all, while they are few. ``auto`` lists for discrete data of up to 200 columns, and is ``dca`` else.
-    integer_solver : {"auto", "dp", "scip", "gurobi"}
-        How the restricted master IP is solved (section 4: branch and cut with lazy cluster constraints).
-    integer_seconds : float, optional
-        Limit on each integer phase; its best DAG is taken then.
-    order_start : bool
-        Whether an order search comes first: its DAG is the first incumbent, and the parent sets that it met are
-        families.
-    order_again : bool
-        Whether the order of every new DAG of the integer phase is searched again.
-    price_incumbent : bool
-        Whether pricing that found nothing starts once more at the incumbent's parents.
-    start_integer : bool
-        Whether the integer phase begins at the best DAG known, and goes on from it when it finds none better.
-    epsilon : float
-        DCA's threshold ε (Algorithm 1).
-    tolerance : float
-        A reduced cost counts as negative below minus this.
-    max_passes, max_families : int, optional
-        Limits beside the time.
-    random_state : int
-        Seed of the random start points.
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=6, n_samples=500, random_state=1)
+    >>> dagopt.CGDCA().fit(data).result_.method
+    'cg-dca'
     """
 
-    init: str = "hybrid"
-    switch_at: int = SWITCH_AT
-    convex_step: str = "kelley"
-    pricing: str = "dca"
-    integer_solver: str = "auto"
-    integer_seconds: float | None = None
-    order_start: bool = False
-    order_again: bool = False
-    price_incumbent: bool = False
-    start_integer: bool = False
-    epsilon: float = 1e-6
-    tolerance: float = 1e-6
-    max_passes: int | None = None
-    max_families: int | None = None
-    random_state: int = 0
+    init: str = option("hybrid", "Start points of pricing (section 4.1).", one_of(*START_POINTS))
+    switch_at: int = option(SWITCH_AT, "Families of a node from which hybrid starts warm (section 4.1: 50).", whole(0))
+    convex_step: str = option(
+        "min-norm",
+        "How DCA's convex programs are solved (section 2.3: Kelley); both ways are exact.",
+        one_of(*CONVEX_STEPS),
+    )
+    pricing: str = option(
+        "auto",
+        "dca is the paper's, for penalised likelihoods; listed looks at all parent sets up to a size that could "
+        "matter; exhaustive at all, while they are few. auto lists for discrete data of up to 200 columns, and is dca "
+        "else.",
+        one_of(*PRICING),
+    )
+    integer_solver: str = option(
+        "auto",
+        "How the best DAG over the families is found (section 4: branch and cut with lazy cluster constraints).",
+        one_of(*INTEGER_SOLVERS),
+    )
+    integer_seconds: float | None = option(
+        10.0, "Limit on each integer phase; its best DAG is taken then. No limit for None.", number()
+    )
+    order_start: bool = option(
+        True,
+        "Whether an order search comes first: its DAG is the first incumbent, and the parent sets that it met are "
+        "families.",
+        truth(),
+    )
+    order_again: bool = option(
+        True, "Whether the order of every new DAG of the integer phase is searched again.", truth()
+    )
+    price_incumbent: bool = option(
+        True, "Whether pricing that found nothing starts once more at the incumbent's parents.", truth()
+    )
+    start_integer: bool = option(
+        True,
+        "Whether the integer phase begins at the best DAG known, and goes on from it when it finds none better.",
+        truth(),
+    )
+    epsilon: float = option(1e-6, "DCA's threshold ε (Algorithm 1).", number())
+    tolerance: float = option(1e-6, "A reduced cost counts as negative below minus this.", number())
+    max_passes: int | None = option(None, "Limit on passes, beside the time.", whole(1))
+    max_families: int | None = option(None, "Limit on families, beside the time.", whole(1))
+    random_state: int = random_state()
+    n_jobs: int | None = n_jobs()
+    start: Any = start()
+    checkpoint: str | Path | None = option(
+        None, "Where pool, clusters and incumbent are saved after every pass.", anything("path")
+    )
+    resume: bool = option(
+        False, "Continue from the checkpoint if it is there; the answer is that of a run never stopped.", truth()
+    )
 
-    def __post_init__(self) -> None:
-        for name, allowed in (
-            ("init", START_POINTS),
-            ("convex_step", tuple(CONVEX_STEPS)),
-            ("pricing", PRICING),
-            ("integer_solver", INTEGER_SOLVERS),
-        ):
-            if getattr(self, name) not in allowed:
-                listed = ", ".join(repr(choice) for choice in allowed)
-                raise InputError(f"expected {name}= one of {listed} but got {getattr(self, name)!r}")
-        for name in ("epsilon", "tolerance", "integer_seconds"):
-            if getattr(self, name) is not None:
-                checked_number(name, getattr(self, name))
-        for name, least in (("switch_at", 0), ("random_state", 0), ("max_passes", 1), ("max_families", 1)):
-            if getattr(self, name) is not None:
-                checked_whole(name, getattr(self, name), least)
+    def identity(self) -> dict[str, Any]:
+        """Return the options that the way of a run depends on, which a checkpoint must agree on."""
+        free = ("max_passes", "max_families", "n_jobs", "start", "checkpoint", "resume")
+        return {name: value for name, value in self.to_dict().items() if name not in free}
+
+
+PaperOptions = preset(
+    CgDcaOptions,
+    "PaperOptions",
+    "Options of the paper's method: hybrid start, switch at 50, Kelley, DCA pricing, column generation alone.",
+    convex_step="kelley",
+    pricing="dca",
+    integer_seconds=None,
+    order_start=False,
+    order_again=False,
+    price_incumbent=False,
+    start_integer=False,
+)

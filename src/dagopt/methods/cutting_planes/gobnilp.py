@@ -15,7 +15,6 @@ structure. PGM.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -30,7 +29,7 @@ from dagopt.candidates.jkl import write_jkl
 from dagopt.candidates.listing import Candidates, candidate_pool, count_sets
 from dagopt.candidates.pool import Pool
 from dagopt.deadline import Deadline
-from dagopt.errors import InputError, checked_whole
+from dagopt.errors import InputError
 from dagopt.graph.cpdag import cpdag
 from dagopt.graph.order import is_acyclic
 from dagopt.master.families import FamilyArrays
@@ -39,12 +38,14 @@ from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.climbing.hill_climbing import start_dag
 from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut, Outcome, Row
 from dagopt.methods.exact.best_classes import with_classes
+from dagopt.methods.options import n_best, n_jobs, random_state, solver, start
+from dagopt.options import Options, anything, option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
-from dagopt.workers import Stopped, Workers
+from dagopt.workers import Stopped, Workers, thread_count
 
-__all__ = ["solve_gobnilp", "solve_pool_by_cuts"]
+__all__ = ["CutOptions", "GobnilpOptions", "solve_gobnilp", "solve_pool_by_cuts"]
 
 Dag = NDArray[np.int8]
 Ints = NDArray[np.int64]
@@ -54,89 +55,70 @@ TRACE_EVERY = 0.2  # seconds between rows of the trace
 
 
 @dataclass(frozen=True)
-class _Options:
-    """How to search."""
+class CutOptions(Options):
+    """Options of branch and cut over given parent sets."""
 
-    local_size: int
-    restarts: int
-    random_state: int
-    n_jobs: int | None
-
-    def checked(self) -> _Options:
-        """Return the options if they make sense."""
-        checked_whole("local_size", self.local_size, 0)
-        if self.local_size > LARGEST_SIZE:
-            raise InputError(f"expected local_size to be at most {LARGEST_SIZE} nodes but got {self.local_size}")
-        checked_whole("restarts", self.restarts, 0)
-        checked_whole("random_state", self.random_state, 0)
-        return self
-
-    @property
-    def threads(self) -> int:
-        """Number of threads."""
-        return (os.cpu_count() or 1) if self.n_jobs in (None, -1) else int(self.n_jobs or 1)
+    local_size: int = option(
+        10,
+        "Nodes of the largest local cuts; 0 for cluster cuts alone, which are those of GOBNILP.",
+        whole(0, LARGEST_SIZE),
+    )
+    restarts: int = option(100, "Random orders that are improved to find a DAG to start from.", whole(0))
+    random_state: int = random_state()
+    n_jobs: int | None = n_jobs()
 
 
-def solve_gobnilp(
-    problem: Problem,
-    *,
-    deadline: Deadline,
-    progress: Progress,
-    n_best: int = 1,
-    local_size: int = 10,
-    restarts: int = 100,
-    random_state: int = 0,
-    n_jobs: int | None = None,
-    start: object = None,
-    save_scores: str | Path | None = None,
-) -> Result:
-    """Return the proven best DAG over all parent sets up to a size.
+@dataclass(frozen=True)
+class GobnilpOptions(CutOptions):
+    """Options of the integer program of GOBNILP.
 
-    Parameters
-    ----------
-    problem : Problem
-        Any score, and knowledge, whose limit on the number of parents says what is proven.
-    deadline, progress
-        The clock, and where to tell what happens.
-    n_best : int
-        How many best equivalence classes to find; they are listed in ``details["best_classes"]``.
-    local_size : int
-        Nodes of the largest local cuts; 0 for cluster cuts alone, which are those of GOBNILP.
-    restarts : int
-        Random orders that are improved to find a DAG to start from.
-    random_state : int
-        Seed; the answer does not depend on ``n_jobs``.
-    n_jobs : int, optional
-        Threads; all cores for None and -1.
-    start : graph, optional
-        An allowed DAG; the answer is never worse.
-    save_scores : path, optional
-        Where to write the scored parent sets, as a ``.jkl`` file.
+    Notes
+    -----
+    ``max_parents`` is 3 unless given.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.datasets.load("asia", n_samples=1000, random_state=1)
+    >>> learner = dagopt.CuttingPlanes().fit(data)
+    >>> learner.result_.status, learner.result_.scope
+    ('optimal', 'parent sets of size <= 3')
+    """
+
+    n_best: int = n_best()
+    start: Any = start()
+    save_scores: str | Path | None = option(
+        None, "Where to write the scored parent sets, as a .jkl file.", anything("path")
+    )
+
+
+@solver(GobnilpOptions)
+def solve_gobnilp(problem: Problem, options: GobnilpOptions, deadline: Deadline, progress: Progress) -> Result:
+    """Return the proven best DAG over all parent sets up to a size, the limit on the number of parents.
 
     Returns
     -------
     Result
         With ``status="optimal"`` and ``bound == score``, or at the deadline the best DAG so far and a true bound.
     """
-    options = _Options(local_size, restarts, random_state, n_jobs).checked()
-    n_best = checked_whole("n_best", n_best, 1)
+    n_best = options.n_best
     sets = count_sets(problem.knowledge)
     if sets > MOST_SETS:
         raise InputError(
             f"expected at most {MOST_SETS:,} parent sets to score but the limits of the parents allow {sets:,}; set "
             f"max_parents= (3 or 4)"
         )
-    given = None if start is None else start_dag(problem, start)
+    given = None if options.start is None else start_dag(problem, options.start)
     candidates = Candidates(problem.score, problem.knowledge)
-    with Workers(deadline, progress, n_jobs) as workers:
+    with Workers(deadline, progress, options.n_jobs) as workers:
         finished = candidates.grow(workers)
     pool = candidates.pool()
     note = f"{pool.n_sets:,} of {sets:,} parent sets can be part of a best DAG"
     if not finished:
         return _unfinished(problem, pool, candidates.ceiling(), given, deadline)
     progress.note(note)
-    if save_scores is not None:
-        write_jkl(pool.to_local_scores(), save_scores)
+    if options.save_scores is not None:
+        write_jkl(pool.to_local_scores(), options.save_scores)
     search = _Search(FamilyArrays.of_sets(pool), deadline, progress, options)
     outcome = search.run(given)
     result = _result(problem, search, outcome, note)
@@ -149,18 +131,9 @@ def solve_gobnilp(
     return result
 
 
-def solve_pool_by_cuts(
-    pool: Pool,
-    *,
-    deadline: Deadline,
-    progress: Progress,
-    local_size: int = 10,
-    restarts: int = 100,
-    random_state: int = 0,
-    n_jobs: int | None = None,
-) -> Result:
+@solver(CutOptions)
+def solve_pool_by_cuts(pool: Pool, options: CutOptions, deadline: Deadline, progress: Progress) -> Result:
     """Return the proven best DAG over given candidate parent sets, such as those of a ``.jkl`` file."""
-    options = _Options(local_size, restarts, random_state, n_jobs).checked()
     search = _Search(FamilyArrays.of_sets(pool.without_dominated()), deadline, progress, options)
     outcome = search.run(None)
     facts: dict[str, Any] = {"trace": search.trace(), "details": _figures(outcome)}
@@ -182,7 +155,7 @@ def solve_pool_by_cuts(
 class _Search:
     """A start by random orders, then branch and cut, with what happened."""
 
-    def __init__(self, families: FamilyArrays, deadline: Deadline, progress: Progress, options: _Options) -> None:
+    def __init__(self, families: FamilyArrays, deadline: Deadline, progress: Progress, options: CutOptions) -> None:
         self.families = families
         self._deadline = deadline
         self._progress = progress
@@ -205,7 +178,7 @@ class _Search:
         """Run branch and cut from a DAG."""
         options = self._options
         return BranchAndCut(
-            self.families, best, self._deadline, local_size=options.local_size, n_jobs=options.threads,
+            self.families, best, self._deadline, local_size=options.local_size, n_jobs=thread_count(options.n_jobs),
             random_state=options.random_state, tell=self._tell, **more,
         ).run()  # fmt: skip
 
@@ -279,7 +252,7 @@ def _unfinished(problem: Problem, pool: Pool, ceiling: float, given: Dag | None,
 
 
 def _best_classes(
-    problem: Problem, best: Dag, n_best: int, deadline: Deadline, progress: Progress, options: _Options
+    problem: Problem, best: Dag, n_best: int, deadline: Deadline, progress: Progress, options: CutOptions
 ) -> tuple[list[dict[str, Any]], bool]:
     """Return the best classes from the best down, and whether these are all that were asked for or exist.
 

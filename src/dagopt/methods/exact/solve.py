@@ -18,12 +18,23 @@ from dagopt.methods.answer import answer
 from dagopt.methods.exact.gpu import gpu_run
 from dagopt.methods.exact.pool_dp import pool_bytes, pool_seconds, solve_pool
 from dagopt.methods.exact.subset_dp import SubsetDP, plan_subset_dp, potential_tables
+from dagopt.methods.options import device, memory_limit, n_best, n_jobs, solver
+from dagopt.options import Options
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
 from dagopt.workers import Stopped, Workers
 
-__all__ = ["Device", "Estimate", "check_device", "estimate_exact", "memory_in_bytes", "solve_exact", "solve_given_pool"]
+__all__ = [
+    "Device",
+    "Estimate",
+    "ExactOptions",
+    "PoolOptions",
+    "estimate_exact",
+    "memory_in_bytes",
+    "solve_exact",
+    "solve_given_pool",
+]
 
 Device = Literal["auto", "cpu", "gpu"]
 Answer = tuple[NDArray[np.int8], float]  # a DAG, and how far off the scores may be that it was chosen by
@@ -89,59 +100,46 @@ def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
     return min(pooled, tabled, key=lambda way: (not way.fits, way.seconds))
 
 
-def check_device(device: str) -> None:
-    """Raise for a device that there is no name for."""
-    if device not in ("auto", "cpu", "gpu"):
-        raise InputError(f"expected device= 'auto', 'cpu' or 'gpu' but got {device!r}")
-
-
 def memory_in_bytes(memory_limit: int | float | str | None) -> int:
     """Return a memory limit in bytes: as given, or most of what is free."""
     return int(SHARE_OF_FREE_MEMORY * available_bytes()) if memory_limit is None else parse_bytes(memory_limit)
 
 
-def solve_exact(
-    problem: Problem,
-    *,
-    deadline: Deadline,
-    progress: Progress,
-    device: Device = "auto",
-    memory_limit: int | float | str | None = None,
-    n_jobs: int | None = None,
-    n_best: int = 1,
-) -> Result:
-    """Return the proven best DAG.
+@dataclass(frozen=True)
+class ExactOptions(Options):
+    """Options of the exact method.
 
-    Parameters
-    ----------
-    problem : Problem
-        Score and knowledge.
-    deadline : Deadline
-        When to stop; before the end nothing is proven and the required edges alone are returned.
-    progress : Progress
-        Where to tell how far it is.
-    device : {"auto", "cpu", "gpu"}
-        ``auto`` takes a GPU if there is one and the problem is large enough to gain from it.
-    memory_limit : int or str, optional
-        Bytes, or text such as ``"8GB"``; most of what is free unless given.
-    n_jobs : int, optional
-        Threads; all cores unless given. The answer does not depend on it.
-    n_best : int
-        How many best equivalence classes to find; they are listed in ``details["best_classes"]``.
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=6, n_samples=500, random_state=1)
+    >>> learner = dagopt.ExactDP(max_parents=2).fit(data)
+    >>> learner.result_.status, learner.adjacency_.shape
+    ('optimal', (6, 6))
+    """
+
+    device: Device = device()
+    memory_limit: int | float | str | None = memory_limit()
+    n_jobs: int | None = n_jobs()
+    n_best: int = n_best()
+
+
+@solver(ExactOptions)
+def solve_exact(problem: Problem, options: ExactOptions, deadline: Deadline, progress: Progress) -> Result:
+    """Return the proven best DAG; before the end nothing is proven and the required edges alone are returned.
 
     Returns
     -------
     Result
         With ``status="optimal"`` and ``bound == score``.
     """
-    check_device(device)
-    limit = memory_in_bytes(memory_limit)
-    workers = Workers(deadline, progress, n_jobs)
-    if n_best != 1:
+    limit = memory_in_bytes(options.memory_limit)
+    workers = Workers(deadline, progress, options.n_jobs)
+    if options.n_best != 1:
         from dagopt.methods.exact.best_classes import solve_best_classes
 
-        return solve_best_classes(problem, n_best, workers, limit)
-    way, note = _way(problem, device, limit, workers)
+        return solve_best_classes(problem, options.n_best, workers, limit)
+    way, note = _way(problem, options.device, limit, workers)
     progress.note(note)
     try:
         with workers:
@@ -151,16 +149,18 @@ def solve_exact(
     return answer(problem, adjacency, note, error)
 
 
-def solve_given_pool(
-    pool: Pool,
-    *,
-    deadline: Deadline,
-    progress: Progress,
-    memory_limit: int | float | str | None = None,
-    n_jobs: int | None = None,
-) -> Result:
+@dataclass(frozen=True)
+class PoolOptions(Options):
+    """Options of the exact method over given parent sets."""
+
+    memory_limit: int | float | str | None = memory_limit()
+    n_jobs: int | None = n_jobs()
+
+
+@solver(PoolOptions)
+def solve_given_pool(pool: Pool, options: PoolOptions, deadline: Deadline, progress: Progress) -> Result:
     """Return the proven best DAG over given candidate parent sets, such as those of a ``.jkl`` file."""
-    limit = memory_in_bytes(memory_limit)
+    limit = memory_in_bytes(options.memory_limit)
     if pool_bytes(pool.n_nodes) > limit:
         raise InputError(
             f"the best DAG over a pool of {pool.n_nodes} nodes needs {readable(pool_bytes(pool.n_nodes))} but the "
@@ -169,7 +169,7 @@ def solve_given_pool(
     empty = np.zeros((pool.n_nodes, pool.n_nodes), dtype=np.int8)
     scope = "the given pool"
     try:
-        with Workers(deadline, progress, n_jobs) as workers:
+        with Workers(deadline, progress, options.n_jobs) as workers:
             adjacency, score = solve_pool(pool.without_dominated(), workers)
     except Stopped:
         assert deadline.reason is not None

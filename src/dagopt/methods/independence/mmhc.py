@@ -12,58 +12,49 @@ References
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dagopt.deadline import Deadline
-from dagopt.methods.climbing.hill_climbing import checked_climb, with_restarts
-from dagopt.methods.climbing.tabu import checked_walk, walk
-from dagopt.methods.independence.base import IndependenceTest
+from dagopt.methods.climbing.hill_climbing import with_restarts
+from dagopt.methods.climbing.tabu import walk
 from dagopt.methods.independence.mmpc import learn_candidates
-from dagopt.methods.independence.stable_pc import checked_max_given
-from dagopt.methods.independence.tests import checked_alpha, make_test
-from dagopt.methods.independence.threads import checked_jobs
+from dagopt.methods.independence.tests import TestOptions, make_test
 from dagopt.methods.names import name_order
+from dagopt.methods.options import random_state, solver
+from dagopt.options import option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
+from dagopt.workers import thread_count
 
-__all__ = ["solve_mmhc"]
+__all__ = ["MmhcOptions", "solve_mmhc"]
 
 
-def solve_mmhc(
-    problem: Problem,
-    *,
-    deadline: Deadline,
-    progress: Progress,
-    test: str | IndependenceTest = "auto",
-    alpha: float = 0.05,
-    max_given: int | None = 3,
-    tabu: int = 100,
-    max_worse: int = 15,
-    restarts: int = 10,
-    perturb: int | None = None,
-    random_state: int = 0,
-    n_jobs: int | None = None,
-) -> Result:
+@dataclass(frozen=True)
+class MmhcOptions(TestOptions):
+    """Options of MMHC; ``max_worse=0, restarts=0`` is plain hill climbing."""
+
+    max_given: int | None = option(
+        3,
+        "The largest set that a test is given; without a limit the cost doubles with every candidate.",
+        whole(0, remedy="3 is a usual limit"),
+    )
+    tabu: int = option(100, "How many of the DAGs last visited are remembered.", whole(1))
+    max_worse: int = option(15, "Moves in a row without a new best DAG after which a climb ends.", whole(0))
+    restarts: int = option(10, "Further climbs, each from the best DAG so far after some random moves.", whole(0))
+    perturb: int | None = option(
+        None, "Random moves before each restart; as many as there are columns unless given.", whole(1)
+    )
+    random_state: int = random_state()
+
+
+@solver(MmhcOptions)
+def solve_mmhc(problem: Problem, options: MmhcOptions, deadline: Deadline, progress: Progress) -> Result:
     """Find candidate neighbours by tests, then climb among DAGs whose edges join candidates.
 
-    Parameters
-    ----------
-    problem : Problem
-        Data, score and knowledge; required edges are candidates in any case.
-    deadline : Deadline
-        When to stop. A run stopped during the tests returns the required edges alone.
-    progress : Progress
-        Where to tell how far the search is.
-    test, alpha, max_given, n_jobs
-        Of the tests, as in ``solve_pc``. Sets of at most three by default, which bounds the cost: without a limit
-        it doubles with every candidate.
-    tabu, max_worse, restarts, random_state
-        Of the climb, as in ``solve_tabu``; ``max_worse=0, restarts=0`` is plain hill climbing.
-    perturb : int, optional
-        Random moves before each restart; as many as there are columns if not given.
+    Required edges are candidates in any case. A run stopped during the tests returns the required edges alone.
 
     Returns
     -------
@@ -71,27 +62,34 @@ def solve_mmhc(
         With ``trace``, a row a move, and ``details`` as in ``solve_hc`` and ``tests``, ``candidate_pairs``,
         ``one_sided_pairs`` (dropped by the symmetry correction).
     """
-    alpha = checked_alpha(alpha)
-    max_given = checked_max_given(max_given)
-    jobs = checked_jobs(n_jobs)
-    climbing = checked_climb(restarts, problem.n_nodes if perturb is None else perturb, random_state)
-    walking = checked_walk(tabu, max_worse)
     knowledge = problem.knowledge
     order = name_order(problem.names)
     grid = np.ix_(order, order)
     candidates = learn_candidates(
-        make_test(problem.table, test).take(order),
-        alpha,
+        make_test(problem.table, options.test).take(order),
+        options.alpha,
         (knowledge.must | knowledge.must.T)[grid],
         (knowledge.may | knowledge.may.T)[grid],
-        max_given=max_given,
-        n_jobs=jobs,
+        max_given=options.max_given,
+        n_jobs=thread_count(options.n_jobs),
         deadline=deadline,
         progress=progress,
     )
     rank = np.argsort(order)
     may = knowledge.may & candidates.joined[np.ix_(rank, rank)]
-    result = with_restarts(problem, walk, "mmhc", deadline, progress, may=may, **climbing, **walking)
+    result = with_restarts(
+        problem,
+        walk,
+        "mmhc",
+        deadline,
+        progress,
+        may=may,
+        restarts=options.restarts,
+        perturb=problem.n_nodes if options.perturb is None else options.perturb,
+        random_state=options.random_state,
+        length=options.tabu,
+        max_worse=options.max_worse,
+    )
     found = {
         "tests": candidates.n_tests,
         "candidate_pairs": int(np.triu(candidates.joined).sum()),

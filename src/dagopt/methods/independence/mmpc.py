@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
 from dagopt.methods.independence.base import IndependenceTest, Ints
-from dagopt.methods.independence.threads import ordered_map
 from dagopt.progress import Progress
+from dagopt.workers import ordered_map
 
 __all__ = ["Candidates", "learn_candidates"]
 

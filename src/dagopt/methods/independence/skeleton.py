@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline, StopReason
 from dagopt.methods.independence.base import IndependenceTest, Ints, Separation
-from dagopt.methods.independence.threads import ordered_map
 from dagopt.progress import Progress
+from dagopt.workers import ordered_map
 
 __all__ = ["Skeleton", "learn_skeleton"]
 

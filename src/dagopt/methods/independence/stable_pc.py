@@ -2,61 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline, StopReason
-from dagopt.errors import InputError, checked_whole
 from dagopt.graph.cpdag import extend_pdag
-from dagopt.methods.independence.base import IndependenceTest
 from dagopt.methods.independence.orientation import apply_v_structures, direct_by_knowledge, propagate, v_structures_of
 from dagopt.methods.independence.skeleton import Skeleton, learn_skeleton
-from dagopt.methods.independence.tests import checked_alpha, make_test
-from dagopt.methods.independence.threads import checked_jobs
+from dagopt.methods.independence.tests import TestOptions, make_test
 from dagopt.methods.names import name_order
+from dagopt.methods.options import solver
+from dagopt.options import option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
+from dagopt.workers import thread_count
 
-__all__ = ["checked_max_given", "solve_pc"]
+__all__ = ["StablePcOptions", "solve_pc"]
 
 Pdag = NDArray[np.int8]
 
 MOST_SCORE_WORK = 10**8  # cubes of the numbers of parents, summed: a stopped run scores no denser graph
 
 
-def solve_pc(
-    problem: Problem,
-    *,
-    deadline: Deadline,
-    progress: Progress,
-    test: str | IndependenceTest = "auto",
-    alpha: float = 0.05,
-    max_given: int | None = None,
-    n_jobs: int | None = None,
-) -> Result:
+@dataclass(frozen=True)
+class StablePcOptions(TestOptions):
+    """Options of stable PC.
+
+    Notes
+    -----
+    The score does not lead the search, but it scores the answer, and it chooses the edges to drop where the limit on
+    the number of parents asks for that. A learned class whose directions contradict each other has no DAG and no score.
+    """
+
+    max_given: int | None = option(
+        None, "The largest size of a separating set; no limit unless given.", whole(0, remedy="3 is a usual limit")
+    )
+
+
+@solver(StablePcOptions)
+def solve_pc(problem: Problem, options: StablePcOptions, deadline: Deadline, progress: Progress) -> Result:
     """Learn a PDAG: the skeleton by tests, v-structures by separating sets, the rest by Meek's rules.
 
-    Parameters
-    ----------
-    problem : Problem
-        Data and knowledge; the score is not used for learning, except where the limit on the number of parents
-        asks for an edge to be dropped.
-    deadline : Deadline
-        When to stop. A stopped run returns the skeleton so far with the directions that the knowledge gives.
-    progress : Progress
-        Where to tell how far the search is.
-    test : str or IndependenceTest
-        ``"t"`` (exact) or ``"z"`` (Fisher) for continuous data, ``"g2"`` or ``"chi2"`` for discrete data;
-        ``"auto"`` is the first of each.
-    alpha : float
-        Level of each test: pairs with a larger p-value are taken as independent.
-    max_given : int, optional
-        The largest size of a separating set; no limit if not given.
-    n_jobs : int, optional
-        Threads for the tests of a level; all processors if not given. The answer does not depend on it.
+    A stopped run returns the skeleton so far with the directions that the knowledge gives.
 
     Returns
     -------
@@ -70,20 +60,17 @@ def solve_pc(
     Sets are tried, and ties broken, in the order of the names, so that the order of the columns does not matter. How
     contradictions between directions are settled is told in ``dagopt.methods.independence.orientation``.
     """
-    alpha = checked_alpha(alpha)
-    max_given = checked_max_given(max_given)
-    jobs = checked_jobs(n_jobs)
     order = name_order(problem.names)
     grid = np.ix_(order, order)
     must, may = problem.knowledge.must[grid], problem.knowledge.may[grid]
     at_most = problem.knowledge.at_most[order]
     skeleton = learn_skeleton(
-        make_test(problem.table, test).take(order),
-        alpha,
+        make_test(problem.table, options.test).take(order),
+        options.alpha,
         must | must.T,
         may | may.T,
-        max_given=max_given,
-        n_jobs=jobs,
+        max_given=options.max_given,
+        n_jobs=thread_count(options.n_jobs),
         deadline=deadline,
         progress=progress,
     )
@@ -114,18 +101,6 @@ def solve_pc(
             "separating_sets": _named_sets(skeleton, names),
         },
     )
-
-
-def checked_max_given(max_given: Any) -> int | None:
-    """Return the largest size of a conditioning set, or raise the error that names it."""
-    if max_given is None:
-        return None
-    try:
-        return checked_whole("max_given", max_given, 0)
-    except InputError:
-        raise InputError(
-            f"expected max_given= a whole number >= 0 or None but got {max_given!r}; 3 is a usual limit"
-        ) from None
 
 
 class _Watch:

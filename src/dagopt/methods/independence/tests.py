@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
+from typing import Any
 
 from dagopt.data.table import ContinuousTable, Table
 from dagopt.errors import InputError, unknown_name
 from dagopt.methods.independence.base import IndependenceTest, Separation
 from dagopt.methods.independence.contingency import ChiSquareTest, LikelihoodRatioTest
 from dagopt.methods.independence.correlation import FisherZTest, StudentTest
+from dagopt.methods.options import n_jobs
+from dagopt.options import Options, anything, option, share
 
 __all__ = [
     "TESTS",
@@ -18,7 +21,7 @@ __all__ = [
     "LikelihoodRatioTest",
     "Separation",
     "StudentTest",
-    "checked_alpha",
+    "TestOptions",
     "make_test",
 ]
 
@@ -61,8 +64,21 @@ def make_test(table: Table, test: str | IndependenceTest = "auto") -> Independen
     return _DISCRETE["g2" if test == "auto" else test].of(table)
 
 
-def checked_alpha(alpha: float) -> float:
-    """Return a level of significance, or raise the error that names it."""
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.number) or not 0 < alpha < 1:
-        raise InputError(f"expected alpha= a number between 0 and 1 but got {alpha!r}; 0.05 is usual")
-    return float(alpha)
+@dataclass(frozen=True)
+class TestOptions(Options):
+    """Options of methods that test for conditional independence."""
+
+    __test__ = False  # not a test of pytest's
+
+    test: Any = option(
+        "auto",
+        "The test: t (exact) or z (Fisher) for continuous data, g2 or chi2 for discrete data, or an IndependenceTest; "
+        "auto is the first of each.",
+        anything("str or IndependenceTest"),
+    )
+    alpha: float = option(
+        0.05,
+        "Level of each test: pairs with a larger p-value are taken as independent.",
+        share(remedy="0.05 is usual"),
+    )
+    n_jobs: int | None = n_jobs()

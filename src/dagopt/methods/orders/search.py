@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import os
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -19,7 +18,7 @@ from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
-from dagopt.errors import InputError
+from dagopt.errors import InputError, checked_jobs
 from dagopt.graph.order import topological_order
 from dagopt.kernels.orders.trees import ENOUGH
 from dagopt.methods.names import name_order
@@ -29,6 +28,7 @@ from dagopt.methods.orders.grown import CountOrders, LogDetOrders
 from dagopt.methods.orders.listed import ListedOrders
 from dagopt.methods.start import start_dag
 from dagopt.problem import Problem
+from dagopt.workers import thread_count
 
 __all__ = [
     "BareFamily",
@@ -155,9 +155,8 @@ Begin = tuple[np.random.SeedSequence, Dag | None]
 def _run(plan: _Plan, begins: list[Begin], deadline: Deadline, n_jobs: int | None) -> list[_End]:
     """Run all searches, dealt out to threads or to the workers of the joblib backend in force."""
     backend, default = get_active_backend(prefer="threads")
-    if n_jobs in (None, -1):
-        n_jobs = default if default > 1 else os.cpu_count() or 1
-    jobs = min(int(n_jobs or 1), len(begins))
+    asked = checked_jobs("n_jobs", n_jobs)
+    jobs = min(default if asked is None and default > 1 else thread_count(asked), len(begins))
     if jobs == 1:
         return _chains(plan, begins, deadline)
     parallel = Parallel(n_jobs=jobs, prefer="threads", max_nbytes=None)  # kernels want arrays, not mapped files

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import comb
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,10 +12,10 @@ from numpy.typing import NDArray
 
 from dagopt.candidates.pool import Pool
 from dagopt.deadline import Deadline
-from dagopt.errors import checked_whole
 from dagopt.knowledge import Knowledge
 from dagopt.methods.answer import worth
 from dagopt.methods.climbing.hill_climbing import solve_hc
+from dagopt.methods.options import n_jobs, random_state, solver, start
 from dagopt.methods.orders.search import (
     BareFamily,
     ListedOrders,
@@ -24,11 +25,12 @@ from dagopt.methods.orders.search import (
     search_orders,
 )
 from dagopt.methods.start import start_dag
+from dagopt.options import Options, option, whole
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
 from dagopt.result import Result
 
-__all__ = ["listable", "order_incumbent", "solve_order"]
+__all__ = ["OrderOptions", "listable", "order_incumbent", "solve_order"]
 
 Dag = NDArray[np.int8]
 
@@ -38,43 +40,36 @@ MOST_LISTED = 300_000  # parent sets of discrete data that are listed without as
 MOST_ROUNDS = 20
 
 
-def solve_order(
-    problem: Problem,
-    *,
-    deadline: Deadline,
-    progress: Progress,
-    restarts: int | None = None,
-    kicks: int | None = None,
-    candidates: int | None = None,
-    random_state: int = 0,
-    n_jobs: int | None = None,
-    start: object = None,
-) -> Result:
-    """Return the best DAG that order search finds; nothing is proven about it.
+@dataclass(frozen=True)
+class OrderOptions(Options):
+    """Options of order search."""
 
-    Parameters
-    ----------
-    problem : Problem
-        Any score, and knowledge.
-    deadline, progress
-        The clock, and where to tell what happens.
-    restarts : int, optional
-        Independent searches: 10, or 2 for 40 columns or more. The first begins at a DAG, ``start`` or else that of
-        hill climbing; the others at random orders, or for 150 columns or more at the same DAG.
-    kicks : int, optional
-        How often each is disturbed and continued: 10, 8 for 40 columns or more, 3 for 150 or more.
-    candidates : int, optional
-        Keep only about so many candidate parents of each column, those that tell most about it, which is faster for
-        many columns and may lose some score; all unless given.
-    random_state : int
-        Seed; the answer does not depend on ``n_jobs``.
-    n_jobs : int, optional
-        Threads; all cores for None and -1.
-    start : graph, optional
-        An allowed DAG to begin at; the answer is never worse.
-    """
-    effort = _Effort.checked(problem, restarts, kicks, candidates, random_state, n_jobs)
-    found = _search(problem, effort, deadline, progress, start)
+    restarts: int | None = option(
+        None,
+        "Independent searches: 10, or 2 for 40 columns or more. The first begins at a DAG, start or else that of hill "
+        "climbing; the others at random orders, or for 150 columns or more at the same DAG.",
+        whole(1),
+    )
+    kicks: int | None = option(
+        None,
+        "How often each is disturbed and continued: 10, 8 for 40 columns or more, 3 for 150 or more.",
+        whole(0),
+    )
+    candidates: int | None = option(
+        None,
+        "Keep only about so many candidate parents of each column, those that tell most about it, which is faster for "
+        "many columns and may lose some score; all unless given.",
+        whole(1),
+    )
+    random_state: int = random_state()
+    n_jobs: int | None = n_jobs()
+    start: Any = start()
+
+
+@solver(OrderOptions)
+def solve_order(problem: Problem, options: OrderOptions, deadline: Deadline, progress: Progress) -> Result:
+    """Return the best DAG that order search finds; nothing is proven about it."""
+    found = _search(problem, options, deadline, progress)
     return Result(
         names=problem.names,
         adjacency=found.dag,
@@ -89,59 +84,15 @@ def solve_order(
 
 
 def order_incumbent(
-    problem: Problem,
-    deadline: Deadline,
-    progress: Progress,
-    *,
-    restarts: int | None = None,
-    kicks: int | None = None,
-    random_state: int = 0,
-    n_jobs: int | None = None,
-    start: object = None,
-    pool: Pool | None = None,
+    problem: Problem, deadline: Deadline, progress: Progress, *, pool: Pool | None = None, **options: Any
 ) -> tuple[Dag, list[BareFamily]]:
     """Return the DAG that ``solve_order`` finds, and (node, parents) of all locally optimal DAGs met.
 
-    The parameters are those of ``solve_order``. Parents are in increasing order, and no set is listed twice; those of
+    The options are those of ``solve_order``. Parents are in increasing order, and no set is listed twice; those of
     the DAG itself are in the list. ``pool``, if given, has the parent sets to search over.
     """
-    effort = _Effort.checked(problem, restarts, kicks, None, random_state, n_jobs)
-    found = _search(problem, effort, deadline, progress, start, keep_met=True, pool=pool)
+    found = _search(problem, OrderOptions(**options), deadline, progress, keep_met=True, pool=pool)
     return found.dag, list(found.met)
-
-
-@dataclass(frozen=True)
-class _Effort:
-    """How much is searched: the options of ``solve_order``, checked."""
-
-    restarts: int
-    kicks: int
-    candidates: int | None
-    random_state: int
-    n_jobs: int | None
-    all_from_start: bool
-
-    @classmethod
-    def checked(
-        cls,
-        problem: Problem,
-        restarts: int | None,
-        kicks: int | None,
-        candidates: int | None,
-        random_state: int,
-        n_jobs: int | None,
-    ) -> _Effort:
-        """Return the effort for a problem, or raise the error that names a wrong option."""
-        many = problem.n_nodes >= MANY_COLUMNS
-        usual = next(effort for least, *effort in EFFORTS if problem.n_nodes >= least)
-        return cls(
-            checked_whole("restarts", usual[0] if restarts is None else restarts, 1),
-            checked_whole("kicks", usual[1] if kicks is None else kicks, 0),
-            None if candidates is None else checked_whole("candidates", candidates, 1),
-            checked_whole("random_state", random_state, 0),
-            n_jobs if n_jobs in (None, -1) else checked_whole("n_jobs", n_jobs, 1),
-            all_from_start=many,
-        )
 
 
 @dataclass
@@ -164,14 +115,14 @@ class _Search:
 
 def _search(
     problem: Problem,
-    effort: _Effort,
+    options: OrderOptions,
     deadline: Deadline,
     progress: Progress,
-    start: object,
     keep_met: bool = False,
     pool: Pool | None = None,
 ) -> _Search:
     """Climb, search over orders from there, and alternate."""
+    start = options.start
     if start is None:
         run = _Search(problem, deadline, solve_hc(problem, deadline=deadline, progress=progress).adjacency)
     else:
@@ -179,11 +130,20 @@ def _search(
     first = run.row("hill climbing" if start is None else "start", run.dag)
     if deadline.reason is None:
         progress.update("order search", None)
-        orders = _orders(problem, effort, run.notes) if pool is None else ListedOrders(pool)
+        orders = _orders(problem, options.candidates, run.notes) if pool is None else ListedOrders(pool)
+        restarts, kicks = next(effort for least, *effort in EFFORTS if problem.n_nodes >= least)
         found = search_orders(
-            orders, problem, deadline, restarts=effort.restarts, kicks=effort.kicks, random_state=effort.random_state,
-            n_jobs=effort.n_jobs, start=run.dag, all_from_start=effort.all_from_start, keep_met=keep_met,
-        )  # fmt: skip
+            orders,
+            problem,
+            deadline,
+            restarts=restarts if options.restarts is None else options.restarts,
+            kicks=kicks if options.kicks is None else options.kicks,
+            random_state=options.random_state,
+            n_jobs=options.n_jobs,
+            start=run.dag,
+            all_from_start=problem.n_nodes >= MANY_COLUMNS,
+            keep_met=keep_met,
+        )
         run.met.update(dict.fromkeys((node, parents) for node, parents, _ in found.met))
         if run.row("orders", found.dag) > first:
             run.dag = found.dag
@@ -193,11 +153,11 @@ def _search(
     return run
 
 
-def _orders(problem: Problem, effort: _Effort, notes: list[str]) -> Orders:
+def _orders(problem: Problem, candidates: int | None, notes: list[str]) -> Orders:
     """Return how orders are scored, by the kind of the score."""
-    if effort.candidates is not None and effort.candidates < problem.n_nodes - 1:
-        notes.append(f"candidate parents screened: about {effort.candidates} a column (candidates=)")
-    return orders_of(problem, effort.candidates)
+    if candidates is not None and candidates < problem.n_nodes - 1:
+        notes.append(f"candidate parents screened: about {candidates} per column (candidates=)")
+    return orders_of(problem, candidates)
 
 
 def listable(knowledge: Knowledge) -> tuple[Knowledge, int | None]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.data.options import DataOptions
 from dagopt.data.table import ContinuousTable, Table, as_table
 from dagopt.errors import InputError, quoted
 from dagopt.graph.dag import as_graph, require_dag
@@ -17,24 +18,25 @@ from dagopt.networks.fitted.base import FittedNetwork
 from dagopt.networks.fitted.discrete import fit_discrete
 from dagopt.networks.fitted.gaussian import fit_gaussian
 from dagopt.networks.rows import matched
+from dagopt.options import with_options
 
 __all__ = ["fit", "fit_table", "n_estimates", "table_like"]
 
 
+@with_options(DataOptions)
 def fit(data: object, dag: object, *, equivalent_sample_size: float = 0.0, **options: Any) -> FittedNetwork:
     """Fit the parameters of a DAG to data: regression equations or tables of probabilities.
 
     Parameters
     ----------
     data : path, frame, array or Table
-        The data; see ``as_table``, which also takes the further ``options``.
+        The data; see ``as_table``.
     dag : networkx graph, edge list, adjacency array or path
         The DAG; ``[i, j] = 1`` of an array means i → j. Columns that it does not name have no edges.
     equivalent_sample_size : float
         Weight, in rows, of a uniform Dirichlet prior on each table of discrete data; 0, the default, is maximum
         likelihood.
-    **options
-        Passed to ``as_table``: ``columns``, ``kind``, ``discretize``, ``bins``, ``missing``, ``na_values``.
+    {options}
 
     Returns
     -------

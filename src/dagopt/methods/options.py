@@ -1,0 +1,100 @@
+"""Options that several methods have, and how a method takes its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, Protocol, TypeVar, cast
+
+from dagopt.errors import checked_jobs
+from dagopt.memory import parse_bytes
+from dagopt.options import Check, Options, anything, one_of, option, whole
+
+if TYPE_CHECKING:
+    from dagopt.deadline import Deadline
+    from dagopt.progress import Progress
+    from dagopt.result import Result
+
+__all__ = ["FLAGGED", "Solver", "device", "memory_limit", "n_best", "n_jobs", "random_state", "solver", "start"]
+
+Taken = TypeVar("Taken", bound=Options)
+Posed = TypeVar("Posed", contravariant=True)
+
+
+def random_state() -> Any:
+    """Return the option of methods that draw random numbers."""
+    text = "Seed: the same seed gives the same answer, whatever the number of threads."
+    return option(0, text, whole(0), flag="--seed", metavar="N")
+
+
+def n_jobs() -> Any:
+    """Return the option of methods that use threads."""
+    check = Check("int", checked_jobs)
+    text = "Number of threads; all cores unless given, and for -1. The answer does not depend on it."
+    return option(None, text, check, flag="--jobs", metavar="N", unset="all cores")
+
+
+def start(text: str = "A graph, or a graph file, with an allowed DAG to begin at; the answer is never worse.") -> Any:
+    """Return the option of methods that can begin at a DAG."""
+    return option(None, text, anything("graph or path"), metavar="FILE", parse=Path)
+
+
+def device() -> Any:
+    """Return the option of methods that run on a CPU or on a GPU."""
+    text = "Where to compute: auto takes a GPU if there is one and the problem is large enough to gain from it."
+    return option("auto", text, one_of("auto", "cpu", "gpu"), metavar="NAME")
+
+
+def memory_limit() -> Any:
+    """Return the option of methods that need much memory."""
+
+    def check(_: str, value: Any) -> Any:
+        parse_bytes(value)
+        return value
+
+    text = "Bytes, or text such as 8GB; most of what is free unless given."
+    return option(None, text, Check("int or str", check), metavar="SIZE", unset="what is free")
+
+
+def n_best() -> Any:
+    """Return the option of methods that can find more than one class."""
+    text = 'How many best equivalence classes to find; details["best_classes"] lists them.'
+    return option(1, text, whole(1), metavar="N")
+
+
+# Options that have a flag of their own in ``dagopt learn``; those of one method alone are given by ``--option``.
+FLAGGED = {
+    "start": start(),
+    "random_state": random_state(),
+    "n_jobs": n_jobs(),
+    "device": device(),
+    "memory_limit": memory_limit(),
+    "n_best": n_best(),
+}
+
+
+class Solver(Protocol[Posed]):
+    """A method as it is called: options by name, checked before anything is done."""
+
+    options: type[Options]
+
+    def __call__(self, posed: Posed, /, *, deadline: Deadline, progress: Progress, **options: Any) -> Result:
+        """Return the answer."""
+
+
+def solver(
+    kind: type[Taken],
+) -> Callable[[Callable[Concatenate[Posed, Taken, Deadline, Progress, ...], Result]], Solver[Posed]]:
+    """Make a method of ``solve(problem, options, deadline, progress)``: it is called with its options by name."""
+
+    def decorate(solve: Callable[Concatenate[Posed, Taken, Deadline, Progress, ...], Result]) -> Solver[Posed]:
+        @wraps(solve)
+        def called(posed: Posed, /, *, deadline: Deadline, progress: Progress, **options: Any) -> Result:
+            return solve(posed, kind(**options), deadline, progress)
+
+        made = cast(Solver[Posed], called)
+        made.options = kind
+        return made
+
+    return decorate

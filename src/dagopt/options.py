@@ -1,0 +1,254 @@
+"""What an option is: a default, a check and a sentence, written once.
+
+The options of data, of scores and of each method are frozen dataclasses that derive from ``Options``. The arguments of
+``learn``, the parameters of estimators, the flags of the command and their documentation are made from them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import Field, dataclass, field, fields, make_dataclass
+from difflib import get_close_matches
+from functools import wraps
+from typing import Any, ParamSpec, Self, TypeVar
+
+from dagopt.errors import (
+    CHANGE,
+    InputError,
+    checked_choice,
+    checked_number,
+    checked_share,
+    checked_truth,
+    checked_whole,
+    quoted,
+)
+
+__all__ = [
+    "Check",
+    "Option",
+    "Options",
+    "anything",
+    "described",
+    "number",
+    "one_of",
+    "option",
+    "preset",
+    "share",
+    "truth",
+    "whole",
+    "with_options",
+]
+
+Taken = TypeVar("Taken", bound="Options")
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
+MARK = "{options}"  # in a docstring: where the options are described
+
+
+@dataclass(frozen=True)
+class Check:
+    """What values an option may have: in words, and as a function ``(name, value)`` that returns a good value."""
+
+    words: str
+    run: Callable[[str, Any], Any]
+    choices: tuple[Any, ...] = ()
+
+
+def whole(least: int, most: int | None = None, remedy: str = CHANGE) -> Check:
+    """Return the check for whole numbers."""
+    return Check("int", lambda name, value: checked_whole(name, value, least, most, remedy))
+
+
+def number() -> Check:
+    """Return the check for numbers above zero."""
+    return Check("float", checked_number)
+
+
+def share(remedy: str = CHANGE) -> Check:
+    """Return the check for numbers between 0 and 1, both excluded."""
+    return Check("float", lambda name, value: checked_share(name, value, remedy=remedy))
+
+
+def truth() -> Check:
+    """Return the check for True and False."""
+    return Check("bool", checked_truth)
+
+
+def one_of(*choices: Any) -> Check:
+    """Return the check for a few values."""
+    named = ", ".join(f'"{choice}"' for choice in choices if choice is not None)
+    return Check(f"{{{named}}}", lambda name, value: checked_choice(name, value, choices), choices)
+
+
+def anything(words: str) -> Check:
+    """Return the check of an option that is looked at where it is used."""
+    return Check(words, lambda _, value: value)
+
+
+@dataclass(frozen=True)
+class Option:
+    """What is known of an option besides its name and default.
+
+    Attributes
+    ----------
+    text : str
+        What it does, as a sentence.
+    check : Check
+        What values it may have.
+    flag : str
+        What the command calls it; made of its name unless given.
+    metavar : str
+        What stands for its value in the help of the command.
+    unset : str
+        What the help shows as the default where that is None.
+    parse : function, optional
+        Makes the value of the text on the command line.
+    least : float, optional
+        The smallest number that the command takes.
+    of_source : bool
+        Whether it is about where data come from, so that an estimator, which is given columns, does not have it.
+    """
+
+    text: str
+    check: Check
+    flag: str = ""
+    metavar: str = ""
+    unset: str = ""
+    parse: Callable[[str], Any] | None = None
+    least: float | None = None
+    of_source: bool = False
+
+
+def option(default: Any, text: str, check: Check, **more: Any) -> Any:
+    """Return the field of an option; ``more`` are attributes of ``Option``."""
+    return field(default=default, metadata={"option": Option(text, check, **more)})
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options that belong together: a frozen dataclass whose fields are made by ``option``.
+
+    None is a good value where the type of the field names it; any other value goes through the field's check.
+    """
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            value = getattr(self, one.name)
+            about = self.about(one)
+            if value is None and ("None" in str(one.type) or None in about.check.choices):
+                continue
+            object.__setattr__(self, one.name, about.check.run(one.name, value))
+
+    @staticmethod
+    def about(one: Field[Any]) -> Option:
+        """Return what is known of a field."""
+        known: Option = one.metadata["option"]
+        return known
+
+    @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """Return the options with their defaults."""
+        return {one.name: one.default for one in fields(cls)}
+
+    @classmethod
+    def of(cls, given: Self | None, named: dict[str, Any]) -> Self:
+        """Return the options given as one object, with those given by name in place of its own."""
+        return cls(**({} if given is None else given.to_dict()) | named)
+
+    @classmethod
+    def taken_from(cls, given: dict[str, Any]) -> Self:
+        """Return the options of this kind among those given, and take them out of the dict."""
+        return cls(**{name: given.pop(name) for name in cls.defaults() if name in given})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the options by name, their values as they are."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+
+def preset(kind: type[Taken], name: str, about: str, **defaults: Any) -> type[Taken]:
+    """Return options of the same kind with other defaults."""
+    again = [
+        (one.name, one.type, field(default=defaults[one.name], metadata=one.metadata))
+        for one in fields(kind)
+        if one.name in defaults
+    ]
+    frame = inspect.stack()[1].frame
+    namespace = {"__doc__": about, "__module__": frame.f_globals["__name__"]}
+    return make_dataclass(name, again, bases=(kind,), frozen=True, namespace=namespace)
+
+
+def described(
+    kinds: Iterable[type[Options]], renamed: dict[str, str] | None = None, leave_out: Sequence[str] = ()
+) -> str:
+    """Return the parameters of a docstring for options, as numpydoc wants them."""
+    lines = []
+    for kind in kinds:
+        for one in fields(kind):
+            if one.name in leave_out:
+                continue
+            about = kind.about(one)
+            words = about.check.words
+            default = ", optional" if one.default is None else f", default {one.default!r}"
+            lines.append(f"{(renamed or {}).get(one.name, one.name)} : {words}{default}")
+            lines += textwrap.wrap(about.text, 108, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join(lines)
+
+
+def with_options(
+    *kinds: type[Options], leave_out: Sequence[str] = (), also: bool = False
+) -> Callable[[Callable[Given, Answer]], Callable[Given, Answer]]:
+    """Give a function that takes ``**options`` the signature and the docstring that these options make.
+
+    Parameters
+    ----------
+    *kinds : subclasses of Options
+        The options; where the docstring has ``{options}`` they are described.
+    leave_out : sequence of str
+        Options that the function does not take.
+    also : bool
+        Whether it takes further ones, which are those of a method.
+    """
+
+    def decorate(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
+        @wraps(function)
+        def called(*args: Given.args, **kwargs: Given.kwargs) -> Answer:
+            if not also:
+                _refuse_unknown(function.__name__, kwargs, taken, [one.name for one in made])
+            return function(*args, **kwargs)
+
+        own = inspect.signature(function).parameters.values()
+        made = [
+            inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=one.type)
+            for kind in kinds
+            for one in fields(kind)
+            if one.name not in leave_out
+        ]
+        named = [one for one in own if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        rest = [one for one in own if one.kind is inspect.Parameter.VAR_KEYWORD and also]
+        taken = [one.name for one in (*named, *made)]
+        called.__signature__ = inspect.Signature([*named, *made, *rest])  # type: ignore[attr-defined]
+        called.__doc__ = with_marked(function.__doc__ or "", described(kinds, leave_out=leave_out))
+        return called
+
+    return decorate
+
+
+def _refuse_unknown(name: str, given: Iterable[str], taken: Sequence[str], options: Sequence[str]) -> None:
+    """Raise the error that names the first option that a function does not take."""
+    for one in given:
+        if one not in taken:
+            near = get_close_matches(one, taken, n=1)
+            hint = f"; did you mean {near[0]}=?" if near else ""
+            raise InputError(f"{name} takes no option {one!r}, but it takes {quoted(options, 12)}{hint}")
+
+
+def with_marked(text: str, parameters: str) -> str:
+    """Return a docstring with the parameters in place of the mark, indented as the mark is."""
+    lines = []
+    for line in text.splitlines():
+        indent = line[: len(line) - len(line.lstrip())]
+        lines += textwrap.indent(parameters, indent).splitlines() if line.strip() == MARK else [line]
+    return "\n".join(lines)

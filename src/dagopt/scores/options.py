@@ -1,0 +1,37 @@
+"""The options of scores: one definition for ``make_score``, ``learn``, the estimators and every command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dagopt.options import Options, anything, number, one_of, option
+
+__all__ = ["ScoreOptions"]
+
+
+@dataclass(frozen=True)
+class ScoreOptions(Options):
+    """What is maximised."""
+
+    score: Any = option(
+        "bic",
+        "The name of a score (bic, aic, loglik, bdeu, bge), a number, which is the penalty of one parameter, or a "
+        "score of your own: a sub-class of Score, or a function of a column's name and its parents' names.",
+        anything("str, float, Score or callable"),
+        flag="--score/--penalty",
+        metavar="SCORE",
+    )
+    convention: str = option(
+        "paper",
+        "How a penalised Gaussian likelihood counts parameters.",
+        one_of("paper", "bnlearn"),
+        metavar="NAME",
+    )
+    equivalent_sample_size: float = option(
+        1.0,
+        "The weight of the prior of BDeu, or of the prior mean of BGe, in rows.",
+        number(),
+        flag="--ess",
+        metavar="ROWS",
+    )
