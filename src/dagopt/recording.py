@@ -52,6 +52,7 @@ def _provenance(
         for name, value in given.items()
         if name not in NOT_ASKED and not _is_default(value, signature.parameters.get(name))
     }
+    options = {name: text for name, text in options.items() if text != "dagopt.Constraints()"}
     seeds = METHODS[result.method].options() if result.method in METHODS else {}
     seed = given.get("random_state", seeds.get("random_state"))
     called = [_text(data) if isinstance(data, str | Path) else "data"]

@@ -1,0 +1,92 @@
+"""Draw the pictures of the documentation again: python docs/_site/pictures.py (needs chromium)."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from rich.console import Console
+from rich.text import Text
+
+import dagopt
+
+IMAGES = Path(__file__).resolve().parents[1] / "images"
+CLICK = """<script>addEventListener("load", () => setTimeout(() => {
+  const node = [...document.querySelectorAll(".node")].find((one) => one.textContent.includes("%s"));
+  node.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+}, 300));</script></body>"""
+FIRST = """<script>addEventListener("load", () => {
+  document.querySelector("main").prepend(document.getElementById("%s"));
+});</script></body>"""
+
+
+def photograph(page: Path, picture: Path, size: tuple[int, int], *, dark: bool = False, top: int = 0) -> None:
+    """Write what a browser shows of a page, from a number of pixels on."""
+    width, height = size
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=4000"]
+    options += [f"--window-size={width},{height + top}", f"--screenshot={picture}"]
+    options += ["--blink-settings=preferredColorScheme=0"] if dark else []
+    subprocess.run(["chromium", *options, page.as_uri()], check=True, capture_output=True)
+    with Image.open(picture) as whole:
+        part = whole.convert("RGB").crop((0, top, width, top + height))
+    part.quantize(128).save(picture, optimize=True)
+
+
+def terminal(command: list[str], picture: Path, folder: Path) -> None:
+    """Write what a command prints on a terminal."""
+    reader, writer = pty.openpty()
+    asked = os.environ | {"COLUMNS": "92", "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    with subprocess.Popen(command, stdout=writer, stderr=subprocess.DEVNULL, env=asked, cwd=folder):
+        os.close(writer)
+        said = b""
+        while True:
+            try:
+                chunk = os.read(reader, 65536)
+            except OSError:
+                break
+            if not chunk:
+                break
+            said += chunk
+    console = Console(record=True, width=92, file=open(os.devnull, "w"))  # noqa: SIM115
+    console.print(Text("$ dagopt " + " ".join(command[3:]), style="bold"))
+    console.print(Text.from_ansi(said.decode().replace("\r", "")))
+    page = folder / "terminal.svg"
+    console.save_svg(str(page), title="")
+    text = page.read_text()  # without the fonts, which would come from elsewhere
+    text = text[: text.index("@font-face")] + text[text.rindex("@font-face") :].partition("}")[2]
+    page.write_text(text)
+    lines = said.count(b"\n") + 5
+    photograph(page, picture, (1160, 25 * lines + 60))
+
+
+def main() -> None:
+    """Draw all but ``alarm.png``, which the notebook draws."""
+    folder = Path(tempfile.mkdtemp())
+    dagopt.datasets.load("lucas", n_samples=2000, random_state=0).data.to_csv(folder / "data.csv", index=False)
+    os.chdir(folder)
+    result = dagopt.learn("data.csv")
+    page = result.report(folder / "light.html", regrets=result.regrets())
+    page.write_text(page.read_text().replace("</body>", CLICK % "Coughing"))
+    photograph(page, IMAGES / "report-light.png", (1200, 940), top=495)
+
+    drawn = dagopt.learn(dagopt.simulate(25, 1000, 1.5, random_state=3).data, "order", restarts=2)
+    photograph(drawn.report(folder / "dark.html"), IMAGES / "report-dark.png", (1200, 930), dark=True, top=526)
+
+    data, _ = dagopt.datasets.load("asia", n_samples=1000, random_state=2)
+    result = dagopt.learn(data)
+    known = {"bootstrap": dagopt.bootstrap(data, 100, random_state=0), "posterior": dagopt.edge_posterior(data)}
+    page = result.report(folder / "edges.html", regrets=result.regrets(), **known)
+    page.write_text(page.read_text().replace("</body>", FIRST % "edges-section"))
+    photograph(page, IMAGES / "report-edges.png", (1200, 480))
+
+    call = [sys.executable, "-m", "dagopt.cli", "learn", "data.csv", "--explain", "--bootstrap", "20"]
+    terminal(call, IMAGES / "terminal.png", folder)
+
+
+if __name__ == "__main__":
+    main()
