@@ -116,7 +116,7 @@ def test_every_page_can_be_reached():
     named = set(re.findall(r"^ +- [^:]+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
     made = {"changelog.md", "contributing.md", "security.md"}
     made |= {f"notebooks/{book.stem}.md" for book in (DOCS / "notebooks").glob("*.ipynb")}
-    assert set(PAGES) - named == set()
+    assert set(PAGES) - named == set(), "name the page under nav: in mkdocs.yml"
     assert named - set(PAGES) == made
 
 

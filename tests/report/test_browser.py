@@ -325,3 +325,30 @@ def test_two_hundred_nodes_pan(browser, folder):
     )
     assert frames[len(frames) // 2] < 200  # milliseconds, without a graphics card and on a busy machine
     assert browser.problems == []
+
+
+def test_paper_has_the_whole_graph_and_every_cell(browser, folder):
+    """Printed, the graph fits the first page, no table is wider than the paper, and the screen comes back after."""
+    paper = 680  # CSS pixels between the margins of A4
+    browser.resize(paper, 1000)
+    for name in ("insurance.html", "numbers.html"):
+        browser.open(folder / name)
+        before = browser.run("document.getElementById('scene').getAttribute('transform')")
+        browser.call("Emulation.setEmulatedMedia", media="print")
+        browser.run("dispatchEvent(new Event('beforeprint'))")
+        browser.settle()
+        graph, header = (
+            browser.run(f"(b => [b.left, b.right, b.height])(document.querySelector('{what}').getBoundingClientRect())")
+            for what in ("#graph", "header")
+        )
+        assert 0 <= graph[0] < graph[1] <= paper
+        assert header[2] + graph[2] < 1000
+        assert browser.run("document.documentElement.scrollWidth") <= paper
+        wide = "[...document.querySelectorAll('td, th')].filter(c => c.scrollWidth > c.clientWidth + 1).length"
+        assert browser.run(wide) == 0
+        browser.call("Emulation.setEmulatedMedia", media="")
+        browser.run("dispatchEvent(new Event('afterprint'))")
+        browser.settle()
+        assert browser.run("document.getElementById('graph').hasAttribute('viewBox')") is False
+        assert browser.run("document.getElementById('scene').getAttribute('transform')") == before
+    assert browser.problems == []
