@@ -100,20 +100,29 @@ def best_move(gain, adjacency, reach, must, may, room, banned, least, tolerance)
     n = gain.shape[0]
     best = least
     found = (-1, -1, -1)
-    for kind in range(3):
-        for i in range(n):
-            for j in range(n):
-                if (kind == 0) == (adjacency[i, j] != 0):
-                    continue
-                value = gain[i, j]
-                if kind == 2:
-                    value += gain[j, i]
-                if not value > best + tolerance:
-                    continue
-                if not is_legal(adjacency, reach, must, may, room, kind, i, j):
-                    continue
-                if _is_banned(banned, kind, i, j):
-                    continue
+    n_edges = 0
+    for i in range(n):
+        for j in range(n):
+            n_edges += adjacency[i, j]
+            if not gain[i, j] > best + tolerance or adjacency[i, j]:  # few pass
+                continue
+            if is_legal(adjacency, reach, must, may, room, 0, i, j) and not _is_banned(banned, 0, i, j):
+                best = gain[i, j]
+                found = (0, i, j)
+    edges = np.empty((n_edges, 2), dtype=np.int64)
+    k = 0
+    for i in range(n):
+        for j in range(n):
+            if adjacency[i, j]:
+                edges[k] = i, j
+                k += 1
+    for kind in (1, 2):
+        for k in range(n_edges):
+            i, j = edges[k]
+            value = gain[i, j] if kind == 1 else gain[i, j] + gain[j, i]
+            if not value > best + tolerance or not is_legal(adjacency, reach, must, may, room, kind, i, j):
+                continue
+            if not _is_banned(banned, kind, i, j):
                 best = value
                 found = (kind, i, j)
     return found[0], found[1], found[2], best

@@ -120,6 +120,19 @@ def members(trees, k, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _in_turn(trees, k, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with the parents of a set as they came, so that its value is the same whatever was met before."""
+    nodes, lists = trees[1], trees[3]
+    size = nodes[k, SIZE]
+    while nodes[k, VAR] >= 0:
+        size -= 1
+        out[size] = nodes[k, VAR]
+        k = nodes[k, UP]
+    for e in range(nodes[k, BASE_SIZE]):
+        out[e] = lists[nodes[k, BASE] + e]
+
+
+@njit(cache=True, nogil=True)
 def _add_set(nodes, used, var, up, size):  # type: ignore[no-untyped-def]
     k = used[SETS]
     used[SETS] += 1
@@ -175,7 +188,7 @@ def _list_additions(given, score, trees, v, k):  # type: ignore[no-untyped-def]
     candidates = own[v, :m]
     keys = np.empty(m)
     parents = np.empty(nodes[k, SIZE], dtype=np.int64)
-    members(trees, k, parents)
+    _in_turn(trees, k, parents)
     last = nodes[k, VAR]
     before = nodes[k, UP] if last >= 0 else np.int64(-1)
     values[k] = scores.additions(score, v, parents, candidates, k, before, last, ENOUGH, keys)

@@ -1,6 +1,7 @@
 """Orders whose parents are found by growing and shrinking: for Gaussian and for discrete scores, of any size.
 
-The kernels are ``kernels/orders/trees.py``, ``order_scores.py`` and ``order_insertion.py``.
+The kernels are ``kernels/orders/trees.py``, ``insertion.py`` and ``kicks.py``. They number the columns by their names,
+so that the answer does not depend on the order of the columns of the table.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.kernels.orders import insertion as kernels
+from dagopt.kernels.orders import kicks
 from dagopt.kernels.orders.trees import BUDGET, COLUMNS
 from dagopt.methods.names import name_order
 from dagopt.methods.orders.base import Dag, Ints
@@ -28,8 +30,11 @@ SECONDS_A_CALL = 0.1  # about, between two looks at the clock
 SECONDS_A_CELL = 2e-9  # of a contingency table, by row
 MOST_REPEATS = 3  # of a distinct row, on average, for rows to be counted by bits
 SECONDS_A_COLUMN = 5e-8  # of an addition to a covariance matrix
-LEAST_SETS, SETS_A_COLUMN = 1 << 16, 1 << 9  # remembered, 72 bytes each
-LEAST_ENTRIES, ENTRIES_A_PAIR = 1 << 20, 8  # of lists remembered, 8 bytes each
+KICKS_A_CALL = 50
+EQUAL = 1e-8  # orders of equivalent DAGs differ by rounding
+DEPTH = 7.0  # of a valley in which a variable turns back, in penalties of a parameter
+LEAST_SETS, SETS_A_COLUMN = 1 << 20, 1 << 9  # remembered, 72 bytes each
+LEAST_ENTRIES, ENTRIES_A_PAIR = 1 << 25, 8  # of lists remembered, 8 bytes each
 
 
 @dataclass
@@ -39,6 +44,7 @@ class GrownState:
     trees: tuple[NDArray[Any], ...]
     score: tuple[Any, ...]
     arrays: tuple[NDArray[Any], ...]
+    room: kicks.Room
     patience: int = 1
 
 
@@ -57,17 +63,20 @@ class GrownOrders(ABC):
 
     def __init__(self, problem: Problem, may: NDArray[np.bool_], seconds: float) -> None:
         n = self.n_nodes = problem.n_nodes
-        by_name = name_order(problem.names)
-        self.may = may
-        sizes = may.sum(axis=0).astype(np.int64)
+        self._columns = name_order(problem.names)  # of the kernels' numbers
+        self._numbers = np.argsort(self._columns)  # of the columns
+        grid = np.ix_(self._columns, self._columns)
+        self._may = may[grid]
+        sizes = self._may.sum(axis=0).astype(np.int64)
         own = np.zeros((n, max(int(sizes.max()), 1)), dtype=np.int64)
         for v in range(n):
-            own[v, : sizes[v]] = by_name[may[by_name, v]]
-        most = np.minimum(problem.knowledge.at_most, max(n - 1, 0)).astype(np.int64)
-        must = np.ascontiguousarray(problem.knowledge.must.T)
+            own[v, : sizes[v]] = np.flatnonzero(self._may[:, v])
+        most = np.minimum(problem.knowledge.at_most, max(n - 1, 0)).astype(np.int64)[self._columns]
+        must = np.ascontiguousarray(problem.knowledge.must[grid].T)
         self._given = (own, sizes, must, most)
         self._room = int(min(sizes.max(), most.max())) + 1
         self._lists_a_call = max(int(SECONDS_A_CALL / seconds), 1)
+        self._depth = DEPTH * 0.5 * np.log(max(problem.score.n_samples, 2))
 
     def start(self, order: Ints, deadline: Deadline, dag: Dag | None = None, after: Any = None) -> GrownState:
         """Return the state of a search that begins at an order; after the deadline, with required parents alone."""
@@ -81,10 +90,11 @@ class GrownOrders(ABC):
                     np.empty((n, self._room), dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n),
                     np.zeros((n, n), dtype=np.int32), np.zeros(n, dtype=np.int64),
                 ),
+                kicks.make_room(n, self._room, bool(self._given[2].any())),
             )  # fmt: skip
         else:
             state = after
-        state.arrays[0][:] = order
+        state.arrays[0][:] = self._numbers[order]
         done, patience = 0, 1
         while done < n and deadline.reason is None:
             self._allow(state, patience)
@@ -92,16 +102,40 @@ class GrownOrders(ABC):
             patience = 1 if done > before else 2 * patience
         kernels.give_required(self._given, state.score, state.arrays, done)
         if dag is not None:
+            named = dag[np.ix_(self._columns, self._columns)]
             for v in range(n):
-                parents = np.flatnonzero(dag[:, v])
-                if self.may[parents, v].all():
+                parents = np.flatnonzero(named[:, v])
+                if self._may[parents, v].all():
                     kernels.use_parents(state.score, state.arrays, v, parents)
         return state
+
+    def settle(self, state: Any, variables: Ints, deadline: Deadline) -> None:
+        """Put these variables, and those that this concerns, at their best places near by, until none moves."""
+        kicks.queue_all(state.room, self._numbers[variables])
+        settled = False
+        while not settled and deadline.reason is None:
+            self._allow(state, state.patience)
+            settled = kicks.settle(self._given, state.score, state.trees, state.arrays, state.room, self._depth)
+            state.patience = 1 if settled else 2 * state.patience
+        kicks.end(self._given, state.score, state.trees, state.arrays, state.room, EQUAL)
+
+    def kick(self, state: Any, n_kicks: int, rng: np.random.Generator, deadline: Deadline) -> None:
+        """Disturb the order ``n_kicks`` times at one place, search there again, and keep what is not worse."""
+        given, room = self._given, state.room
+        draws = rng.random((n_kicks, kicks.DRAWS))
+        done = 0
+        while done < n_kicks and deadline.reason is None:
+            self._allow(state, state.patience)
+            some = draws[done : done + KICKS_A_CALL]
+            made = kicks.kick(given, state.score, state.trees, state.arrays, room, some, self._depth, EQUAL)
+            state.patience = 1 if made else 2 * state.patience
+            done += made
+        kicks.end(given, state.score, state.trees, state.arrays, room, EQUAL)
 
     def improve(self, state: Any, variables: Ints) -> tuple[int, int]:
         """Put each of these variables at its best place; return how many were tried, and how many at the end stayed."""
         self._allow(state, state.patience)
-        tried, idle = kernels.insert_best(self._given, state.score, state.trees, state.arrays, variables)
+        tried, idle = kernels.insert_best(self._given, state.score, state.trees, state.arrays, self._numbers[variables])
         state.patience = 1 if tried else 2 * state.patience
         return int(tried), int(idle)
 
@@ -111,14 +145,14 @@ class GrownOrders(ABC):
 
     def order(self, state: Any) -> Ints:
         """Return the present order."""
-        return np.array(state.arrays[0], dtype=np.int64)
+        return self._columns[state.arrays[0]]
 
     def dag(self, state: Any) -> Dag:
         """Return the present DAG."""
         _, _, parents, sizes, _, _, _ = state.arrays
         adjacency = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int8)
         for v in range(self.n_nodes):
-            adjacency[parents[v, : sizes[v]], v] = 1
+            adjacency[self._columns[parents[v, : sizes[v]]], self._columns[v]] = 1
         return adjacency
 
     @abstractmethod
@@ -151,7 +185,8 @@ class LogDetOrders(GrownOrders):
         form = np.stack([np.diff(constant), 0.5 * power[1:], 0.5 * np.diff(power)])
         form = np.concatenate([form, form[:, -1:]], axis=1)
         form[0, -1] = NEVER  # there is no set of n parents
-        self._form = np.ascontiguousarray(matrix), log_scale, np.ascontiguousarray(form)
+        named = name_order(problem.names)
+        self._form = np.ascontiguousarray(matrix[np.ix_(named, named)]), log_scale[named], np.ascontiguousarray(form)
         super().__init__(problem, screened(problem, candidates), SECONDS_A_COLUMN * n)
 
     def _new_score(self) -> tuple[Any, ...]:
@@ -180,7 +215,9 @@ class CountOrders(GrownOrders):
         if score.counts is None:
             raise InputError(f"expected a score of discrete data but got {score.label}")
         codes, arity, weights, clogc, ess, rate = score.counts
-        alone = score.per_node(np.zeros((problem.n_nodes, problem.n_nodes), dtype=np.int8))
+        named = name_order(problem.names)
+        codes, arity = np.ascontiguousarray(codes[named]), arity[named]
+        alone = score.per_node(np.zeros((problem.n_nodes, problem.n_nodes), dtype=np.int8))[named]
         bits = _bits(codes, arity, weights)
         self._counts = (codes, arity, weights, clogc, ess, rate, rate * (arity - 1) - alone, *bits)
         may = screened(problem, candidates)

@@ -24,7 +24,7 @@ from dagopt.kernels.orders.trees import ENOUGH
 from dagopt.methods.names import name_order
 from dagopt.methods.orders.base import Dag, Ints, Orders
 from dagopt.methods.orders.generic import GenericOrders
-from dagopt.methods.orders.grown import CountOrders, LogDetOrders
+from dagopt.methods.orders.grown import CountOrders, GrownOrders, LogDetOrders
 from dagopt.methods.orders.listed import ListedOrders
 from dagopt.methods.start import start_dag
 from dagopt.problem import Problem
@@ -197,6 +197,34 @@ def _chain(
     else:
         order = by_name[topological_order(begin[np.ix_(by_name, by_name)])]
     state = orders.start(order, deadline, begin, after=state)
+    if isinstance(orders, GrownOrders):
+        sequence = by_name[rng.permutation(orders.n_nodes)]
+        orders.settle(state, sequence, deadline)
+        for _ in range(kicks):
+            if keep_met:
+                optima.update(dict.fromkeys(families(orders.dag(state))))
+            if deadline.reason is not None:
+                break
+            orders.kick(state, orders.n_nodes, rng, deadline)
+        _climb(orders, state, deadline, rng, by_name, passed)
+        best_dag, best_score = orders.dag(state), orders.score(state)
+    else:
+        best_dag, best_score = _disturbances(plan, state, rng, deadline, optima, passed)
+    if keep_met:
+        optima.update(dict.fromkeys(families(orders.dag(state))))
+    return _End(best_dag, best_score, list(optima), list(passed or ())), state
+
+
+def _disturbances(
+    plan: _Plan,
+    state: Any,
+    rng: np.random.Generator,
+    deadline: Deadline,
+    optima: dict[BareFamily, None],
+    passed: dict[BareFamily, None] | None,
+) -> tuple[Dag, float]:
+    """Search from an order and from disturbed ones; return the best DAG and its score."""
+    orders, must, by_name, kicks, keep_met = plan
     _climb(orders, state, deadline, rng, by_name, passed)
     best_dag, best_score, best_order = orders.dag(state), orders.score(state), orders.order(state)
     for _ in range(kicks):
@@ -211,9 +239,7 @@ def _chain(
             best_order = orders.order(state)
         if score > best_score + ENOUGH:
             best_dag, best_score = orders.dag(state), score
-    if keep_met:
-        optima.update(dict.fromkeys(families(orders.dag(state))))
-    return _End(best_dag, best_score, list(optima), list(passed or ())), state
+    return best_dag, best_score
 
 
 def families(dag: Dag) -> list[BareFamily]:

@@ -34,8 +34,8 @@ __all__ = ["OrderOptions", "listable", "order_incumbent", "solve_order"]
 
 Dag = NDArray[np.int8]
 
-EFFORTS = ((150, 2, 3), (40, 2, 8), (0, 10, 10))  # columns from which on, restarts, kicks
-MANY_COLUMNS = 150  # from here all searches begin at the same DAG, and fewer are made unless asked otherwise
+EFFORTS = ((400, 2, 2), (150, 2, 4), (40, 2, 8), (0, 10, 10))  # columns from which on, restarts, rounds of kicks
+MANY_COLUMNS = 150  # from here on hill climbing takes longer than the order search that it would be the start of
 MOST_LISTED = 300_000  # parent sets of discrete data that are listed without asking
 MOST_ROUNDS = 20
 
@@ -46,13 +46,14 @@ class OrderOptions(Options):
 
     restarts: int | None = option(
         None,
-        "Independent searches: 10, or 2 for 40 columns or more. The first begins at a DAG, start or else that of hill "
-        "climbing; the others at random orders, or for 150 columns or more at the same DAG.",
+        "Independent searches: 10, or 2 for 40 columns or more. The first begins at start or else, with fewer than 150 "
+        "columns, at the DAG of hill climbing; the others at random orders, or with 150 columns or more at start.",
         whole(1),
     )
     kicks: int | None = option(
         None,
-        "How often each is disturbed and continued: 10, 8 for 40 columns or more, 3 for 150 or more.",
+        "Rounds of disturbances, as many in each as there are columns: 10, 8 for 40 columns or more, 4 for 150 or more, "
+        "2 for 400 or more.",
         whole(0),
     )
     candidates: int | None = option(
@@ -123,11 +124,12 @@ def _search(
 ) -> _Search:
     """Climb, search over orders from there, and alternate."""
     start = options.start
-    if start is None:
+    many = start is None and pool is None and problem.n_nodes >= MANY_COLUMNS
+    if start is None and not many:
         run = _Search(problem, deadline, solve_hc(problem, deadline=deadline, progress=progress).adjacency)
     else:
         run = _Search(problem, deadline, start_dag(problem, start))
-    first = run.row("hill climbing" if start is None else "start", run.dag)
+    first = run.row("hill climbing" if start is None and not many else "start", run.dag)
     if deadline.reason is None:
         progress.update("order search", None)
         orders = _orders(problem, options.candidates, run.notes) if pool is None else ListedOrders(pool)
@@ -140,7 +142,7 @@ def _search(
             kicks=kicks if options.kicks is None else options.kicks,
             random_state=options.random_state,
             n_jobs=options.n_jobs,
-            start=run.dag,
+            start=None if many else run.dag,
             all_from_start=problem.n_nodes >= MANY_COLUMNS,
             keep_met=keep_met,
         )
