@@ -145,7 +145,7 @@ class GrownOrders(ABC):
 
     def order(self, state: Any) -> Ints:
         """Return the present order."""
-        return self._columns[state.arrays[0]]
+        return np.asarray(self._columns[state.arrays[0]])
 
     def dag(self, state: Any) -> Dag:
         """Return the present DAG."""

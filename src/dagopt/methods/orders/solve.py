@@ -52,8 +52,8 @@ class OrderOptions(Options):
     )
     kicks: int | None = option(
         None,
-        "Rounds of disturbances, as many in each as there are columns: 10, 8 for 40 columns or more, 4 for 150 or more, "
-        "2 for 400 or more.",
+        "Rounds of disturbances, as many in each as there are columns: 10, 8 for 40 columns or more, 4 for 150 or "
+        "more, 2 for 400 or more.",
         whole(0),
     )
     candidates: int | None = option(
