@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from types import SimpleNamespace
+
 import pytest
 
 import dagopt
@@ -51,38 +55,44 @@ def test_free_memory_is_plausible():
 
 
 @pytest.mark.parametrize(
-    "free, cgroup, expected",
-    [(10, None, 10), (10, 4, 4), (4, 10, 4), (None, 7, 7), (None, None, 2 * 2**30)],
+    "cgroup, space, expected", [(None, None, 10), (4, None, 4), (40, 7, 7), (5, 7, 5), (0, None, 0)]
 )
-def test_smaller_of_what_is_free_and_what_is_left_to_the_container(monkeypatch, free, cgroup, expected):
-    """A container's limit counts where it is lower; where nothing can be found out, 2 GiB are assumed."""
-    monkeypatch.setattr(memory, "_from_meminfo", lambda: free)
-    monkeypatch.setattr(memory, "_from_windows", lambda: None)
-    monkeypatch.setattr(memory, "_from_sysconf", lambda: None)
-    monkeypatch.setattr(memory, "_from_cgroup", lambda: cgroup)
+def test_the_smallest_of_machine_container_and_process(monkeypatch, cgroup, space, expected):
+    """The limits of a container and of ``ulimit -v`` count where they are lower than what is free."""
+    monkeypatch.setattr(memory.psutil, "virtual_memory", lambda: SimpleNamespace(available=10))
+    monkeypatch.setattr(memory, "_left_in_cgroup", lambda: cgroup)
+    monkeypatch.setattr(memory, "_left_of_address_space", lambda: space)
     assert available_bytes() == expected
 
 
-@pytest.mark.parametrize(
-    "files, expected",
-    [
-        ({"max": "1000\n", "current": "400\n", "stat": "anon 9\n"}, 600),
-        ({"max": "1000\n", "current": "400\n", "stat": "anon 9\ninactive_file 300\nactive_file 7\n"}, 900),
-        ({"max": "1000\n", "current": "1400\n", "stat": ""}, 0),
-        ({"max": "max\n", "current": "400\n", "stat": ""}, None),
-        ({}, None),
-    ],
-)
-def test_limit_of_a_container(monkeypatch, tmp_path, files, expected):
-    """The container's files give what is left, cached files not counted; None without a limit or without them."""
-    for name, content in files.items():
-        (tmp_path / f"memory.{name}").write_text(content)
-    monkeypatch.setattr(memory, "Path", lambda path: tmp_path / str(path).rpartition("/")[2])
-    assert memory._from_cgroup() == expected
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_container_counts_files_in_the_cache_as_free(tmp_path, monkeypatch, version):
+    """The limit less what is used, but for the cache, is left, with either version of cgroups."""
+    limit, used, stat, cache = memory.CGROUPS[2 - version]
+    monkeypatch.setattr(memory, "CGROUP", tmp_path)
+    assert memory._left_in_cgroup() is None
+    (tmp_path / limit).parent.mkdir(exist_ok=True)
+    for name, text in ((limit, "1000\n"), (used, "400\n"), (stat, f"anon 1\n{cache} 150\n")):
+        (tmp_path / name).write_text(text)
+    assert memory._left_in_cgroup() == 750
+    (tmp_path / stat).write_text("anon 9\n")
+    assert memory._left_in_cgroup() == 600
+    (tmp_path / used).write_text("1400\n")
+    assert memory._left_in_cgroup() == 0
+    (tmp_path / limit).write_text("max\n")
+    assert memory._left_in_cgroup() is None
 
 
-def test_full_container_has_no_memory_left(monkeypatch):
-    """A container that has used up its memory has none available, whatever the machine has free."""
-    monkeypatch.setattr(memory, "_from_meminfo", lambda: 10**9)
-    monkeypatch.setattr(memory, "_from_cgroup", lambda: 0)
-    assert available_bytes() == 0
+def test_a_limit_of_the_address_space_is_kept():
+    """Under ``ulimit -v`` no more is free than the limit leaves."""
+    resource = pytest.importorskip("resource")
+    code = "from dagopt.memory import available_bytes; print(available_bytes())"
+    most = 2**31
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)),
+    )
+    assert 0 < int(ended.stdout) < most

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from pathlib import Path
+
+import psutil
 
 from dagopt.errors import InputError
 
 __all__ = ["available_bytes", "parse_bytes", "readable"]
 
+CGROUP = Path("/sys/fs/cgroup")
+CGROUPS = (  # files of the limit, of what is used and of its parts, and the part that is files in the cache
+    ("memory.max", "memory.current", "memory.stat", "inactive_file"),
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file"),
+)
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
 def available_bytes() -> int:
-    """Return the bytes that can be taken without swapping, and 2 GiB where that cannot be found out."""
-    free = _from_meminfo() or _from_windows() or _from_sysconf()
-    limit = _from_cgroup()
-    known = [value for value in (free, limit) if value is not None]
-    return min(known) if known else 2 * 2**30
+    """Return the bytes that can be taken without swapping: of the machine, the container and this process."""
+    limits = (_left_in_cgroup(), _left_of_address_space())
+    return min([int(psutil.virtual_memory().available), *(left for left in limits if left is not None)])
 
 
 def parse_bytes(size: int | float | str) -> int:
@@ -43,47 +47,27 @@ def readable(size: float) -> str:
     return f"{size:,.1f} TB"
 
 
-def _from_meminfo() -> int | None:
+def _left_in_cgroup() -> int | None:
+    """Return what a container may still take, by cgroups of version 2 or else 1; None without a limit."""
+    for limit, used, stat, cache in CGROUPS:
+        try:
+            most = int((CGROUP / limit).read_text())  # "max" where there is no limit
+            taken = int((CGROUP / used).read_text())
+            files = re.search(rf"^{cache} (\d+)", (CGROUP / stat).read_text(), re.MULTILINE)
+        except (OSError, ValueError):
+            continue
+        kept = taken - (int(files[1]) if files else 0)  # files in the cache make room when memory is wanted
+        return max(most - kept, 0)
+    return None
+
+
+def _left_of_address_space() -> int | None:
+    """Return what ``ulimit -v`` leaves this process; None without a limit."""
     try:
-        match = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
-    except OSError:
+        import resource
+    except ImportError:  # Windows
         return None
-    return int(match[1]) * 1024 if match else None
-
-
-def _from_cgroup() -> int | None:
-    """Return what a container may still take."""
-    try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-        used = int(Path("/sys/fs/cgroup/memory.current").read_text())
-        cached = re.search(r"^inactive_file (\d+)", Path("/sys/fs/cgroup/memory.stat").read_text(), re.MULTILINE)
-    except (OSError, ValueError):
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if most == resource.RLIM_INFINITY:
         return None
-    kept = used - (int(cached[1]) if cached else 0)  # files in the cache make room when memory is wanted
-    return None if limit == "max" else max(int(limit) - kept, 0)
-
-
-def _from_sysconf() -> int | None:
-    """Return half of the memory of systems that do not tell what is free (macOS)."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
-def _from_windows() -> int | None:
-    if os.name != "nt":
-        return None
-    import ctypes
-
-    class Status(ctypes.Structure):
-        _fields_ = (
-            ("length", ctypes.c_ulong),
-            ("load", ctypes.c_ulong),
-            *((name, ctypes.c_ulonglong) for name in ("total", "free", "c", "d", "e", "f", "g")),
-        )
-
-    status = Status()
-    status.length = ctypes.sizeof(Status)
-    ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # type: ignore[attr-defined]
-    return int(status.free)
+    return max(most - int(psutil.Process().memory_info().vms), 0)

@@ -1,0 +1,105 @@
+"""A new method, score or option has one home: ``learn``, the command and the estimators find it there."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from dataclasses import dataclass, fields
+from types import ModuleType
+
+import numpy as np
+import pytest
+import typer
+
+import dagopt
+from dagopt import cli, estimators
+from dagopt.data.options import DataOptions
+from dagopt.errors import InputError
+from dagopt.estimators import StructureLearner
+from dagopt.methods.options import solver
+from dagopt.methods.registry import METHODS, Method
+from dagopt.options import Options, option, whole
+from dagopt.result import Result
+from dagopt.scores.bdeu import BDeuScore
+from dagopt.scores.build import SCORES, NamedScore
+from dagopt.scores.options import ScoreOptions
+
+TAKE_DATA = ("learn", "as_table", "examine", "fit", "score", "score_table", "bootstrap", "path", "edge_posterior")
+COMMANDS = ("learn", "doctor", "score", "fit", "explain", "bootstrap", "posterior", "path")
+
+
+@dataclass(frozen=True)
+class ToyOptions(Options):
+    """Options of a toy."""
+
+    depth: int = option(2, "How deep the toy looks.", whole(1))
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    """Register a method by its module and its entry in the registry, and nothing else."""
+
+    @solver(ToyOptions)
+    def solve_toy(problem, options, deadline, progress):
+        dag = np.zeros((problem.n_nodes, problem.n_nodes), dtype=np.int8)
+        notes = (f"depth {options.depth}",)
+        return Result(problem.names, dag, problem.score.total(dag), "converged", "toy", notes=notes)
+
+    module = ModuleType("dagopt.methods.toy")
+    module.solve_toy = solve_toy
+    monkeypatch.setitem(sys.modules, "dagopt.methods.toy", module)
+    monkeypatch.setitem(METHODS, "toy", Method("toy", "solve_toy", "a toy that joins nothing", "Toy"))
+    yield
+    estimators.estimator_of.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Return a small table of levels."""
+    return dagopt.datasets.load("asia", n_samples=100, random_state=0).data
+
+
+def test_a_method_is_a_module_and_an_entry(toy, data, tmp_path, capsys):
+    """``learn``, the command, its help and the estimator have it, with its options."""
+    assert dagopt.learn(data, "toy", depth=3).notes[0] == "depth 3"
+    with pytest.raises(InputError, match="depth= a whole number >= 1"):
+        dagopt.learn(data, "toy", depth=0)
+    learner = estimators.Toy(depth=4).fit(data)
+    assert learner.result_.notes[0] == "depth 4"
+    assert "How deep the toy looks." in estimators.Toy.__doc__
+    data.to_csv(tmp_path / "data.csv", index=False)
+    assert cli.run(["learn", str(tmp_path / "data.csv"), "-q", "--method", "toy", "--option", "depth=5"]) == 0
+    assert "depth 5" in capsys.readouterr().out
+    assert cli.run(["learn", "--help"]) == 0
+    assert "a toy that joins nothing" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_score_is_an_entry(data, monkeypatch):
+    """A score in the registry is known by name wherever a score is named."""
+    maker = {"discrete": lambda table, options: BDeuScore(table, 10 * options.equivalent_sample_size)}
+    monkeypatch.setitem(SCORES, "bdeu10", NamedScore("BDeu with ten times the prior", maker))
+    expected = dagopt.learn(data, "hc", score="bdeu", equivalent_sample_size=10.0)
+    assert dagopt.learn(data, "hc", score="bdeu10").score == pytest.approx(expected.score)
+    assert dagopt.HillClimbing(penalty="bdeu10").fit(data).score_ == pytest.approx(expected.score)
+
+
+@pytest.mark.parametrize("name", TAKE_DATA)
+def test_functions_take_every_option_of_data(name):
+    """What takes data takes all their options, with the defaults of their one definition."""
+    parameters = inspect.signature(getattr(dagopt, name)).parameters
+    assert {one: parameters[one].default for one in DataOptions.defaults()} == DataOptions.defaults()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_have_every_option_of_data(name):
+    """Each is a flag with the text of its definition."""
+    texts = {parameter.name: parameter.help for parameter in typer.main.get_command(cli.app).commands[name].params}
+    for one in fields(DataOptions):
+        assert texts[one.name].startswith(DataOptions.about(one).text)
+
+
+def test_estimators_have_every_option_of_score_and_columns():
+    """All but those about where data come from."""
+    parameters = StructureLearner().get_params()
+    wanted = {one.name for one in fields(DataOptions) if not DataOptions.about(one).of_source}
+    assert wanted | (set(ScoreOptions.defaults()) - {"score"}) | {"penalty"} <= set(parameters)
