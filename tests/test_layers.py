@@ -28,7 +28,7 @@ LAYERS = [
     ["solvers.highs"],
     ["submodular"],
     ["methods.answer", "methods.names", "methods.options", "methods.start"],
-    ["methods.climbing", "methods.exact", "methods.likelihood_bound"],
+    ["methods.climbing", "methods.exact", "methods.likelihood_bound", "methods.claims"],
     ["methods.independence", "methods.orders"],
     ["master"],
     ["solvers", "pricing"],

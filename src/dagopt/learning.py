@@ -18,6 +18,7 @@ from dagopt.data.table import Table, read_table
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, quoted
 from dagopt.knowledge import Constraints
+from dagopt.methods.claims import refuse_unbounded, with_rounding, without_losses
 from dagopt.methods.likelihood_bound import with_likelihood_bound
 from dagopt.methods.registry import FROM_SCORES, METHODS, method_name
 from dagopt.methods.start import start_dag, with_start
@@ -168,10 +169,12 @@ def solve(
             result = METHODS[method].load()(problem, deadline=deadline, progress=shown, **options)
     finally:
         shown.close()
+    refuse_unbounded(result, problem)
+    result = without_losses(result, problem)
     if begin is not None:
         result = with_start(result, problem, begin)
     return replace(
-        with_likelihood_bound(result, problem),
+        with_rounding(with_likelihood_bound(result, problem), problem),
         findings=() if diagnosis is None else diagnosis.warnings,
         seconds=deadline.elapsed(),
         n_samples=problem.table.n_samples,

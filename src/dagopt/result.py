@@ -33,6 +33,8 @@ __all__ = ["Result", "Status"]
 
 Status = Literal["optimal", "converged", "time_limit", "interrupted"]
 
+NEGLIGIBLE = 1e-3  # of a score: less is not spoken of
+
 _PLAIN_STATUS = {
     "optimal": "proven optimal",
     "converged": "the method came to its end",
@@ -267,13 +269,19 @@ class Result:
         if self.bound is None:
             lines.append(f"bound   none: {self.proof}")
         elif self.status == "optimal":
-            lines.append(f"bound   {self.bound:.4f}  proven optimal over {self.scope}")
+            lines.append(f"bound   {self.bound:.4f}  proven optimal{self._rounding} over {self.scope}")
         else:
             lines.append(f"bound   {self.bound:.4f}  {self.proof} (over {self.scope})")
         lines.append(f"status  {self.status}: {_PLAIN_STATUS[self.status]}, {self.method}, {self.seconds:.2f} s")
         lines += [f"note    {note}" for note in self.notes]
         lines += [f"warning {finding.message}" for finding in self.findings]
         return "\n".join(lines)
+
+    @property
+    def _rounding(self) -> str:
+        """What rounding leaves open of an optimum, in words; nothing where that is nothing to speak of."""
+        left = 0.0 if self.bound is None or self.score is None else self.bound - self.score
+        return f" to within {left:.2g}, what rounding leaves open," if left > NEGLIGIBLE else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""

@@ -63,6 +63,10 @@ class ContinuousTable:
         """The standard deviations of the columns (dividing by N)."""
         return np.asarray(np.sqrt(np.mean(self._centred() ** 2, axis=0)), dtype=np.float64)
 
+    def scaled(self, scale: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        """Return the centred columns over sqrt(N) times these numbers: with the standard deviations, of length 1."""
+        return np.asarray(self._centred() / (np.asarray(scale) * np.sqrt(self.n_samples)), dtype=np.float64)
+
     @cached_property
     def correlation(self) -> NDArray[np.float64]:
         """The correlations of the columns, from standardised data, so that units do not matter."""

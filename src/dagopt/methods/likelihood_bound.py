@@ -26,12 +26,13 @@ from dagopt.scores.multinomial import MultinomialScore
 __all__ = ["likelihood_bound", "with_likelihood_bound"]
 
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of one step of a factorisation, with room to spare
+MOST_COLUMNS = 1000  # beyond, it would take longer than a short run
 MOST_ROUNDING = 1e-6  # of a logarithm: with columns nearer to dependent than that there is no bound
 
 
 def with_likelihood_bound(result: Result, problem: Problem) -> Result:
     """Return the result with the bound of the likelihood, where it has none or a weaker one."""
-    if result.score is None or result.status == "optimal":
+    if result.score is None or result.status == "optimal" or problem.n_nodes > MOST_COLUMNS:
         return result
     bound = likelihood_bound(problem)
     if bound is None or (result.bound is not None and result.bound <= bound):

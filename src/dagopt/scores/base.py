@@ -108,6 +108,20 @@ class Score(ABC):
     def local(self, node: int, parents: Iterable[int] = ()) -> float:
         """Return the local score of ``node`` with the given set of parents, in any order."""
 
+    @property
+    def rounding(self) -> float:
+        """How far the score of any DAG can be from that in exact arithmetic; 0 for a score taken as it is."""
+        return 0.0
+
+    @property
+    def logdets_suffice(self) -> bool:
+        """Whether the matrix of ``logdets`` has all digits that the score has."""
+        return True
+
+    def unbounded(self, node: int, parents: Ints) -> bool:
+        """Say whether parents determine a column, so that in exact arithmetic the score has no upper limit."""
+        return False
+
     # --- optional parts: what makes methods faster; None where a score does not have it ---
 
     @property

@@ -59,7 +59,12 @@ class BGeScore(LogDetScore):
         self.label = f"BGe (mean weight {mean_weight:g}, {self.degrees:g} degrees of freedom)"
         self._prior = mean_weight * (self.degrees - n - 1) / (mean_weight + 1)
         matrix = self._prior * np.eye(n) + table.n_samples * table.covariance
-        super().__init__(table.names, table.n_samples, matrix)
+        super().__init__(table.names, table.n_samples, matrix, lambda scale: self._columns(table, scale))
+
+    def _columns(self, table: ContinuousTable, scale: Floats) -> Floats:
+        """Return scaled columns whose products are R: those of the table below a square root of T."""
+        data = table.scaled(scale / math.sqrt(table.n_samples))
+        return np.vstack([np.diag(math.sqrt(self._prior) / scale), data])
 
     def _powers(self, sizes: NDArray[np.int_]) -> Floats:
         powers: Floats = self.n_samples + self.degrees - self.n_nodes + sizes

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,12 @@ from dagopt.bits import bit_counts
 from dagopt.data.table import ContinuousTable
 from dagopt.errors import InputError
 from dagopt.kernels.gaussian import logdet as kernels
+from dagopt.kernels.gaussian import vectors
 from dagopt.kernels.gaussian.logdet import LogDetForm
+from dagopt.kernels.gaussian.vectors import LOG_OF_NOTHING
 from dagopt.kernels.lattice.subsets import scale_by_size
 from dagopt.scores.base import Floats, Ints, as_set
+from dagopt.scores.digits import LOG_OF_DEPENDENT, UNIT, Digits
 from dagopt.scores.joint import JointScore
 
 __all__ = ["GaussianScore", "LogDetScore"]
@@ -37,7 +41,10 @@ class LogDetScore(JointScore):
     seconds_per_local = 1e-6
     seconds_per_potential = 0.0  # next to the recursion
 
-    def __init__(self, names: tuple[str, ...], n_samples: int, matrix: Floats) -> None:
+    def __init__(
+        self, names: tuple[str, ...], n_samples: int, matrix: Floats, columns: Callable[[Floats], Floats]
+    ) -> None:
+        """Take the matrix M and, for a scale of each column, scaled columns X with X'X = M up to the scales."""
         scale = np.sqrt(np.diag(matrix))
         self.names = names
         self.n_samples = n_samples
@@ -47,6 +54,25 @@ class LogDetScore(JointScore):
         self._power = self._powers(sizes)
         self._constant = self._constants(sizes)
         self._cost = self._costs(sizes[:-1])
+        self._digits = Digits.of(self._matrix, n_samples, float(self._power.max()), lambda: columns(scale))
+        self._kernels: Any = kernels if self._digits.vectors is None else vectors
+        self._source = self._matrix if self._digits.vectors is None else self._digits.vectors
+
+    @property
+    def logdets_suffice(self) -> bool:
+        """Whether the matrix of ``logdets`` has all digits that the score has."""
+        return self._digits.vectors is None
+
+    @cached_property
+    def rounding(self) -> float:
+        """How far the score of any DAG can be from that in exact arithmetic."""
+        terms = float(self._power.max()) * (1 + np.abs(self._log_scale).max(initial=0.0)) + np.abs(self._constant).max()
+        return self.n_nodes * (self._digits.rounding * float(self._power.max()) + 16 * UNIT * float(terms))
+
+    def unbounded(self, node: int, parents: Ints) -> bool:
+        """Say whether parents determine a column, so that in exact arithmetic the score has no upper limit."""
+        logdet, logres = self._kernels.logs(self._source, self._log_scale, node, as_set(parents))
+        return bool(logres - self._log_scale[node] <= LOG_OF_DEPENDENT or logdet <= LOG_OF_NOTHING / 2)
 
     @abstractmethod
     def _powers(self, sizes: NDArray[np.int_]) -> Floats:
@@ -73,8 +99,8 @@ class LogDetScore(JointScore):
         """Return ``joint`` of all subsets; bit b of the index is ``variables[b]``."""
         chosen = np.asarray(variables, dtype=np.int64)
         logdet = np.empty(1 << len(chosen))
-        matrix = np.ascontiguousarray(self._matrix[np.ix_(chosen, chosen)])
-        kernels.all_logdets(matrix, self._log_scale[chosen], logdet)
+        part = self._source[np.ix_(chosen, chosen)] if self.logdets_suffice else self._source[chosen]
+        self._kernels.all_logdets(np.ascontiguousarray(part), self._log_scale[chosen], logdet)
         size = bit_counts(len(chosen))
         return self._joint(size, logdet)
 
@@ -86,8 +112,8 @@ class LogDetScore(JointScore):
 
     def fill_potentials(self, high: int, low_bits: int, out: Floats, node: int = 0) -> None:
         """Fill ``out`` with ``potential`` of the sets whose bits above ``low_bits`` are those of ``high``."""
-        matrix, log_scale, constant, power = self.logdets
-        kernels.logdet_slice(matrix, log_scale, high, low_bits, out)
+        _, log_scale, constant, power = self.logdets
+        self._kernels.logdet_slice(self._source, log_scale, high, low_bits, out)
         scale_by_size(out, constant, power, high.bit_count())
 
     def _joint(self, size: NDArray[np.int_], logdet: Floats) -> Floats:
@@ -117,7 +143,7 @@ class LogDetScore(JointScore):
 
     def _fit(self, node: int, parents: Ints) -> float:
         """Return the local score before its penalty, which may be infinite."""
-        logdet, logres = kernels.logs(self._matrix, self._log_scale, node, parents)
+        logdet, logres = self._kernels.logs(self._source, self._log_scale, node, parents)
         size = len(parents)
         return float(
             self._constant[size + 1]
@@ -129,19 +155,19 @@ class LogDetScore(JointScore):
     def local_packed(self, nodes: Ints, flat: Ints, offsets: Ints) -> Floats:
         """Return the local scores of many nodes with packed parent sets."""
         logdet, logres = np.empty(len(nodes)), np.empty(len(nodes))
-        kernels.logs_many(self._matrix, self._log_scale, nodes, flat, offsets, logdet, logres)
+        self._kernels.logs_many(self._source, self._log_scale, nodes, flat, offsets, logdet, logres)
         return self._score(np.diff(offsets), logdet, logres)
 
     def chain(self, node: int, order: Sequence[int] | Ints) -> Floats:
         """Return the local scores of the empty set, the first of ``order``, the first two, and so on."""
         logdet, logres = np.empty(len(order) + 1), np.empty(len(order) + 1)
-        kernels.chain(self._matrix, self._log_scale, node, np.asarray(order, dtype=np.int64), logdet, logres)
+        self._kernels.chain(self._source, self._log_scale, node, np.asarray(order, dtype=np.int64), logdet, logres)
         return self._score(np.arange(len(order) + 1), logdet, logres)
 
     def joint_chain(self, order: Sequence[int] | Ints) -> Floats:
         """Return ``joint`` of the empty set, the first of ``order``, the first two, and so on."""
         logdet = np.empty(len(order) + 1)
-        kernels.joint_chain(self._matrix, self._log_scale, np.asarray(order, dtype=np.int64), logdet)
+        self._kernels.joint_chain(self._source, self._log_scale, np.asarray(order, dtype=np.int64), logdet)
         return self._joint(np.arange(len(order) + 1), logdet)
 
     def additions(self, node: int, parents: Iterable[int] = ()) -> Floats:
@@ -150,14 +176,14 @@ class LogDetScore(JointScore):
         if len(chosen) + 1 == self.n_nodes:
             return np.full(self.n_nodes, np.nan)
         logdet, logres = np.empty(self.n_nodes), np.empty(self.n_nodes)
-        kernels.additions(self._matrix, self._log_scale, node, chosen, logdet, logres)
+        self._kernels.additions(self._source, self._log_scale, node, chosen, logdet, logres)
         return self._score(len(chosen) + 1, logdet, logres)
 
     def removals(self, node: int, parents: Iterable[int]) -> Floats:
         """Return the local score after removing each parent; NaN for all other columns."""
         chosen = as_set(parents)
         logdet, logres = np.empty(len(chosen)), np.empty(len(chosen))
-        kernels.removals(self._matrix, self._log_scale, node, chosen, logdet, logres)
+        self._kernels.removals(self._source, self._log_scale, node, chosen, logdet, logres)
         scores = np.full(self.n_nodes, np.nan)
         scores[chosen] = self._score(len(chosen) - 1, logdet, logres)
         return scores
@@ -173,7 +199,7 @@ class GaussianScore(LogDetScore):
     Parameters
     ----------
     table : ContinuousTable
-        The data; only its covariance is used.
+        The data, of which only the covariance is used, or else coordinates of the columns (``digits.py``).
     penalty : float
         Λ ≥ 0, the cost of one parameter: log(N) / 2 is BIC, 1 is AIC.
     convention : {"paper", "bnlearn"}
@@ -188,7 +214,7 @@ class GaussianScore(LogDetScore):
         self.convention = convention
         self.parameter_cost = penalty
         self.label = f"Gaussian log-likelihood - {penalty:.6g} x parameters ({convention} convention)"
-        super().__init__(table.names, table.n_samples, table.covariance)
+        super().__init__(table.names, table.n_samples, table.covariance, table.scaled)
 
     def local_and_bounds(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
         """Return local scores, and bounds: the likelihood with all parents less the penalty of the set."""

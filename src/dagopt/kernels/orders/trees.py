@@ -31,6 +31,7 @@ from numba import njit
 from dagopt.kernels.orders import scores
 
 ENOUGH = 1e-7  # a gain below this is no gain
+MOST_SHRINKINGS = 16  # on the way to a set
 SORTED_BY_INSERTION = 16  # entries of a list, before they are merged
 VAR, UP, FIRST, COUNT, JUMP, SIZE, BASE, BASE_SIZE = range(8)
 COLUMNS = 8
@@ -249,10 +250,27 @@ def _sort_down(keys, entries):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _shrinkings(nodes, k):  # type: ignore[no-untyped-def]
+    """Return how many shrinkings led to a set."""
+    count = 0
+    while nodes[k, UP] >= 0:
+        if nodes[k, VAR] < 0:
+            count += 1
+        k = nodes[k, UP]
+    return count
+
+
+@njit(cache=True, nogil=True)
 def _shrunk(given, score, trees, v, k):  # type: ignore[no-untyped-def]
-    """Make the best removal while one helps; return the smaller set, or NONE if none helps."""
+    """Make the best removal while one helps; return the smaller set, or NONE if none helps.
+
+    A set that came by many shrinkings already is left as it is: where columns are nearly dependent, what growing gains
+    and what shrinking gains can differ by rounding, and without an end the walk would go in a circle.
+    """
     must = given[2]
     nodes, values = trees[1], trees[2]
+    if _shrinkings(nodes, k) >= MOST_SHRINKINGS:
+        return NONE
     size = nodes[k, SIZE]
     parents = np.empty(size, dtype=np.int64)
     members(trees, k, parents)

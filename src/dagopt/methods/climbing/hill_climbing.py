@@ -106,11 +106,18 @@ def solve_hc(problem: Problem, options: HillClimbingOptions, deadline: Deadline,
 
 
 def climb(dag: MovingDag, deadline: Deadline, log: SearchLog) -> tuple[NDArray[np.int8], float]:
-    """Make the best move until none gains; return the DAG, in name order, and its score."""
+    """Make the best move until none gains; return the DAG, in name order, and its score.
+
+    The score after a move must be higher than before, whatever was promised: no DAG comes twice.
+    """
+    best, best_score = dag.adjacency.copy(), dag.score
     while (move := dag.best_move()) is not None and not log.stops(deadline):
         dag.apply(move)
         log.add(move, dag.score)
-    return dag.adjacency.copy(), dag.score
+        if not dag.score > best_score:
+            break
+        best, best_score = dag.adjacency.copy(), dag.score
+    return best, best_score
 
 
 def with_restarts(

@@ -17,7 +17,7 @@ __all__ = ["ADD", "DELETE", "KINDS", "REVERSE", "Move", "MovingDag"]
 ADD, DELETE, REVERSE = kernels.ADD, kernels.DELETE, kernels.REVERSE
 KINDS = ("add", "delete", "reverse")
 
-RELATIVE_TOLERANCE = 1e-12  # of the score: gains closer than this are equal, smaller ones no gain
+RELATIVE_TOLERANCE = 1e-12  # of the score: gains closer than this or than rounding are equal, smaller ones no gain
 LEAST_TOLERANCE = 1e-8
 FEW = 4  # with fewer than n / FEW possible parents only these are scored
 ATTEMPTS = 100  # draws of a random move before it is given up
@@ -70,6 +70,8 @@ class MovingDag:
         self.order = name_order(problem.names)
         grid = np.ix_(self.order, self.order)
         self._score = problem.score
+        rounding = problem.score.rounding
+        self._rounding = 2 * rounding if np.isfinite(rounding) else 0.0
         self._must = np.ascontiguousarray(knowledge.must[grid])
         self._may = np.ascontiguousarray((knowledge.may if may is None else may)[grid])
         self._allowed = np.flatnonzero(self._may)
@@ -112,7 +114,7 @@ class MovingDag:
             if deadline.reason:
                 return False
             self._renew(node)
-        self.tolerance = max(LEAST_TOLERANCE, RELATIVE_TOLERANCE * abs(self.score))
+        self.tolerance = max(LEAST_TOLERANCE, RELATIVE_TOLERANCE * abs(self.score), self._rounding)
         return True
 
     def best_move(self, least: float = 0.0, banned: NDArray[np.int64] = NO_MOVES) -> Move | None:

@@ -48,7 +48,7 @@ def gpu_run(problem: Problem, device: str, workers: Workers) -> GpuRun | None:
             return None
         raise
     plan = gpu.plan_gpu(problem.n_nodes, free)
-    counted = problem.score.logdets is None
+    counted = problem.score.logdets is None or not problem.score.logdets_suffice
     if plan is None or not problem.score.is_score_equivalent or (counted and problem.n_nodes > MOST_COUNTED):
         if device == "auto":
             return None
@@ -85,7 +85,7 @@ def _solve(problem: Problem, gpu: Any, plan: Any, workers: Workers) -> tuple[NDA
     must, may = knowledge.masks
     score = problem.score
     form: dict[str, Any] = {"matrix": None, "constant": None, "power": None}
-    if score.logdets is not None:
+    if score.logdets is not None and score.logdets_suffice:
         form = score.logdets._asdict()
     else:
         form["potential"] = np.empty(1 << problem.n_nodes)

@@ -271,16 +271,27 @@ def _climb(
     by_name: Ints,
     passed: dict[BareFamily, None] | None,
 ) -> None:
-    """Insert one variable after the other at its best place, in a random sequence, until all in a row stay."""
+    """Insert one variable after the other at its best place, in a random sequence, until all in a row stay.
+
+    It also ends where all were tried and the score is none the better: rounding can make equal orders look better than
+    each other in a circle.
+    """
     n = orders.n_nodes
     at_once = max(min(PLACES_A_CALL // n, n), 1)
     sequence = by_name[rng.permutation(n)]
-    at = idle = 0
+    at = idle = since = 0
+    before = -np.inf
     while idle < n and deadline.reason is None:
+        if since >= 2 * n:
+            score = orders.score(state)
+            if not score > before + ENOUGH:
+                break
+            before, since = score, 0
         variables = sequence[at : at + at_once]
         tried, unmoved = orders.improve(state, variables)
         idle = idle + unmoved if unmoved == tried else unmoved
         at = (at + tried) % n
+        since += tried
         if passed is not None:
             passed.update(dict.fromkeys(families(orders.dag(state))))
 

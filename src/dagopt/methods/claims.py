@@ -1,0 +1,83 @@
+"""What may be claimed about an answer: rounding is in its bound, nothing is proven past an unbounded score.
+
+Also, a run that was stopped does not return edges that lose score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.errors import InputError, quoted
+from dagopt.graph.order import is_acyclic
+from dagopt.methods.answer import worth
+from dagopt.problem import Problem
+from dagopt.result import Result
+
+__all__ = ["refuse_unbounded", "with_rounding", "without_losses"]
+
+
+def with_rounding(result: Result, problem: Problem) -> Result:
+    """Return the result with a bound that holds in exact arithmetic.
+
+    The optimum of exact arithmetic was seen with a score that is off by at most the score's ``rounding``, and so was
+    the DAG that is returned: the bound is larger by twice that, which ``details["rounding"]`` says. Where the error is
+    not known there is no bound.
+    """
+    rounding = problem.score.rounding
+    details = {**result.details, "rounding": rounding}
+    if result.bound is None:
+        return replace(result, details=details)
+    if not np.isfinite(rounding):
+        status = "converged" if result.status == "optimal" else result.status
+        return replace(result, details=details, bound=None, scope=None, status=status)
+    return replace(result, details=details, bound=result.bound + 2 * rounding)
+
+
+def refuse_unbounded(result: Result, problem: Problem) -> None:
+    """Raise for a graph in which parents determine a column: its score has no limit, and no comparison a meaning."""
+    if not is_acyclic(result.adjacency):
+        return
+    for node in range(problem.n_nodes):
+        parents = np.flatnonzero(result.adjacency[:, node])
+        if len(parents) and problem.score.unbounded(node, parents):
+            for j in parents:  # only those that it takes
+                fewer = parents[parents != j]
+                parents = fewer if problem.score.unbounded(node, fewer) else parents
+            name, others = problem.names[node], [problem.names[int(j)] for j in parents]
+            raise InputError(
+                f"column {name!r} is a linear combination of {quoted(others)}, to rounding: with these as parents it "
+                f"is predicted perfectly and the score is unbounded; leave one of them out with columns=, for instance "
+                f"{name!r}, or give more rows"
+            )
+
+
+def without_losses(result: Result, problem: Problem) -> Result:
+    """Return the result of a stopped run without edges that lose score, as far as the knowledge allows."""
+    if result.status not in ("time_limit", "interrupted") or not is_acyclic(result.adjacency):
+        return result
+    adjacency = result.adjacency.copy()
+    for node in range(problem.n_nodes):
+        kept = _best_kept(problem, node, np.flatnonzero(adjacency[:, node]))
+        adjacency[:, node] = 0
+        adjacency[kept, node] = 1
+    if np.array_equal(adjacency, result.adjacency):
+        return result
+    score = problem.score.total(adjacency)
+    return replace(result, adjacency=adjacency, score=score, details={**result.details, **worth(problem, adjacency)})
+
+
+def _best_kept(problem: Problem, node: int, parents: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return parents of a node after taking away what it is better off without, one at a time."""
+    score, required = problem.score, np.flatnonzero(problem.knowledge.must[:, node])
+    here = score.local(node, parents)
+    while len(parents) > len(required):
+        after = score.removals(node, parents)[parents]
+        after[np.isin(parents, required)] = -np.inf
+        k = int(np.argmax(after))
+        if not after[k] >= here:
+            break
+        parents, here = np.delete(parents, k), float(after[k])
+    return required if score.local(node, required) >= here else parents

@@ -1,0 +1,106 @@
+"""How many digits the log-determinants of a table have, and what rounding can do to a score.
+
+A log-determinant of correlations is computed from their matrix M, entries of which are off by some roundings u. To
+first order log det M_SS is then off by tr(M_SS^-1 E) with the matrix E of the errors, about u tr(M^-1) or less. Where
+that matters, the coordinates of the columns in an orthonormal basis (a QR factorisation of the centred, scaled data)
+take the place of their correlations: what others leave of column i is then a vector, whose length is off by a few
+roundings of 1, and its logarithm by that over the length ρ_i that all others leave of it, 1 / ρ_i² being on the
+diagonal of M^-1.
+
+The units below have room to spare: in random tables the errors met were a fifth of these allowances or less
+(``python -m hunt``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.kernels.gaussian.vectors import DEPENDENT
+
+__all__ = ["LOG_OF_DEPENDENT", "NEGLIGIBLE", "UNIT", "Digits", "coordinates"]
+
+Floats = NDArray[np.floating[Any]]
+
+UNIT = float(np.finfo(np.float64).eps)
+LOG_OF_DEPENDENT = math.log(DEPENDENT)
+NEGLIGIBLE = 1e-4  # of a score: up to here correlations suffice
+ROWS_A_BLOCK = 512
+MOST_INVERTED = 2000  # columns up to which the inverse of M is looked at
+
+
+class Digits(NamedTuple):
+    """What the columns are computed with.
+
+    Attributes
+    ----------
+    vectors : array of shape (n, r) or None
+        Coordinates of the columns, each of length 1, where the matrix has lost too many digits.
+    rounding : float
+        How far off a logarithm of a residual variance can be; infinite where that is not known.
+    """
+
+    vectors: NDArray[np.float64] | None
+    rounding: float
+
+    @classmethod
+    def of(cls, matrix: Floats, n_samples: int, power: float, columns: Callable[[], Floats]) -> Digits:
+        """Return the digits of a matrix with unit diagonal.
+
+        Parameters
+        ----------
+        matrix : array of shape (n, n)
+            Correlations, or what takes their place.
+        n_samples : int
+            Rows behind each entry.
+        power : float
+            What logarithms are multiplied with in a score.
+        columns : callable
+            Returns the columns of length 1 whose products are the entries.
+        """
+        n = len(matrix)
+        if n > MOST_INVERTED and n_samples > n:
+            return cls(None, math.inf)
+        diagonal = _inverse_diagonal(matrix) if n <= MOST_INVERTED else None
+        if diagonal is not None:
+            rounding = UNIT * (16 + math.sqrt(n_samples) / 4) * float(diagonal.sum())
+            if n * power * rounding <= NEGLIGIBLE:
+                return cls(None, rounding)
+        largest = 1 / DEPENDENT if diagonal is None else min(float(diagonal.max()), 1 / DEPENDENT)
+        return cls(coordinates(columns()), 16 * UNIT * math.sqrt(n * largest))
+
+
+def coordinates(columns: Floats) -> NDArray[np.float64]:
+    """Return the columns in an orthonormal basis of their span: row j of the result is column j, of the same length.
+
+    Blocks of rows are factorised, then their factors together, so that errors do not grow with the number of rows.
+    """
+    n = columns.shape[1]
+    block = max(ROWS_A_BLOCK, 2 * n)
+    while len(columns) > block:
+        whole = len(columns) // block * block
+        columns = np.vstack([_triangles(columns[:whole].reshape(-1, block, n)).reshape(-1, n), columns[whole:]])
+    if len(columns) > n:
+        columns = _triangles(columns)
+    return np.ascontiguousarray(columns.T, dtype=np.float64)
+
+
+def _triangles(blocks: Floats) -> Floats:
+    """Return the factor R of each block of rows."""
+    factors: Any = np.linalg.qr(blocks, mode="r")
+    return np.asarray(factors)
+
+
+def _inverse_diagonal(matrix: Floats) -> NDArray[np.float64] | None:
+    """Return the diagonal of the inverse, 1 / ρ_i²; None where there is none to rely on."""
+    try:
+        factor = np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return None
+    inverse = np.linalg.inv(factor)
+    diagonal = np.asarray((inverse**2).sum(axis=0), dtype=np.float64)
+    return diagonal if np.isfinite(diagonal).all() and diagonal.max() * DEPENDENT < 1 else None
