@@ -248,25 +248,33 @@ def class_of(masks: tuple[int, ...]) -> tuple[frozenset[frozenset[int]], frozens
 
 def edge_probabilities(local: Local, n: int, known: Known, prior: str) -> np.ndarray:
     """Return the probability of every edge by summing over all orders of the columns and all parent sets."""
-    top = [max(value for (node, _), value in local.items() if node == i) for i in range(n)]
-    whole, edges = Real(0), np.zeros((n, n), dtype=Real)
+    found: list[tuple[Real, dict[tuple[int, int], Real]]] = []
     for order in permutations(range(n)):
-        product, shares, before = Real(1), [], 0
+        whole, shares, before = Real(0), dict[tuple[int, int], Real](), 0
         for i in order:
             weights = {
-                mask: np.exp(local[i, mask] - top[i]) / (math.comb(n - 1, mask.bit_count()) if prior == "fair" else 1)
+                mask: local[i, mask] - (np.log(Real(math.comb(n - 1, mask.bit_count()))) if prior == "fair" else 0)
                 for mask in range(1 << n)
                 if not mask & ~before and known.allows(i, mask)
             }
-            total = sum(weights.values(), Real(0))
-            product *= total
-            share = {j: sum((w for m, w in weights.items() if m >> j & 1), Real(0)) for j in bits(before)}
-            shares.append((i, {j: w / total for j, w in share.items()} if total > 0 else {}))
+            total = log_sum(list(weights.values()))
+            whole += total
+            for j in bits(before):
+                own = log_sum([weight for mask, weight in weights.items() if mask >> j & 1])
+                shares[j, i] = np.exp(own - total) if np.isfinite(total) else Real(0)
             before |= 1 << i
-        if product == 0:
-            continue
-        whole += product
-        for i, share in shares:
-            for j, w in share.items():
-                edges[j, i] += product * w
-    return edges / whole
+        found.append((whole, shares))
+    total = log_sum([whole for whole, _ in found])
+    edges = np.zeros((n, n), dtype=Real)
+    for whole, shares in found:
+        for edge, share in shares.items():
+            edges[edge] += np.exp(whole - total) * share
+    return edges
+
+
+def log_sum(logs: list[Real]) -> Real:
+    """Return the logarithm of a sum of exponentials."""
+    top = max(logs, default=Real(-np.inf))
+    if not np.isfinite(top):
+        return Real(-np.inf)
+    return top + np.log(sum((np.exp(value - top) for value in logs), Real(0)))
