@@ -157,6 +157,7 @@ def test_after_ctrl_c_nothing_more_is_begun(said, monkeypatch):
 def test_local_scores_have_no_rows(folder, said):
     """A file of local scores can be neither explained nor resampled, and a line says so."""
     write_jkl(LocalScores(["a", "b"], [[((), -2.0)], [((), -3.0), ((0,), -1.0)]]), "scores.jkl")
+    assert said("learn", "scores.jkl", "-q")[0] == 0
     code, out, err = said("learn", "scores.jkl", "--bootstrap", "5")
     assert (code, out) == (2, "")
     assert "scores.jkl holds local scores; leave them out" in err

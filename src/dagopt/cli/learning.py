@@ -159,7 +159,7 @@ def learn(
         "n_best": n_best,
     }
     name, own = _method_options(method, {key: value for key, value in given.items() if value is not None}, option or [])
-    asked: dict[str, Any] = {"time_limit": time_limit, "progress": not quiet, **knowledge.known(), **scoring.to_dict()}
+    asked: dict[str, Any] = {"time_limit": time_limit, "progress": not quiet, **knowledge.known()}
     if is_score_file(data) and (explain or bootstrap):
         raise InputError(f"--explain and --bootstrap need data, but {data} holds local scores; leave them out")
     if is_score_file(data):
@@ -174,6 +174,7 @@ def learn(
             for finding in () if quiet else diagnosis.warnings:
                 typer.echo(f"warning: {in_flags(finding.line)}", err=True)
 
+        asked |= scoring.to_dict()
         result = learned(data, name, before=before, **asked, **reading.to_dict(), **own)
     result = _as_written(result, data, context.meta["written"])
     if explain:
