@@ -21,7 +21,7 @@ LAYERS = [
     ["data"],
     ["networks"],
     ["graph"],
-    ["knowledge", "networks.fitted", "scores"],
+    ["effects", "knowledge", "networks.fitted", "scores"],
     ["problem", "progress", "evidence.explanation"],
     ["result", "workers"],
     ["candidates"],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dagopt.data.doctor import examine
     from dagopt.data.table import as_table
+    from dagopt.effects.effect import effect
     from dagopt.errors import DagoptError, InputError
     from dagopt.estimators import (
         CGDCA,
@@ -63,6 +64,7 @@ __all__ = [
     "compare",
     "datasets",
     "edge_posterior",
+    "effect",
     "examine",
     "fit",
     "learn",
@@ -87,6 +89,7 @@ _HOMES = {
     "CGMINLP": "dagopt.estimators",
     "EdgePosterior": "dagopt.evidence.posterior",
     "edge_posterior": "dagopt.evidence.posterior",
+    "effect": "dagopt.effects.effect",
     "ExactDP": "dagopt.estimators",
     "Explanation": "dagopt.evidence.explanation",
     "Graph": "dagopt.graph.dag",

@@ -24,6 +24,7 @@ from dagopt.provenance import Provenance
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from dagopt.effects.effect import Effect
     from dagopt.evidence.explanation import Explanation
     from dagopt.networks.fitted.base import FittedNetwork
     from dagopt.problem import Problem
@@ -182,6 +183,38 @@ class Result:
         if not self.graph.is_dag:
             fitted.notes = ("a class of DAGs was learned: the parameters are those of one of them", *fitted.notes)
         return fitted
+
+    def effect(self, cause: str, outcome: str, *, level: float = 0.95, over: str = "class") -> Effect:
+        """Return the total effect of one column on another: what changes in it if the other is set from outside.
+
+        Parameters
+        ----------
+        cause, outcome : str
+            The columns.
+        level : float
+            Of the intervals.
+        over : {"class", "dag"}
+            Whether to take all DAGs that the data and the knowledge cannot tell apart, or the learned one alone.
+
+        Returns
+        -------
+        Effect
+            Every effect that the class can have, each with its adjustment set, standard error and interval; whether it
+            is the same in all of them; and what is assumed.
+        """
+        from dagopt.effects.effect import effect_in
+
+        if self.problem is None:
+            raise InputError("the graph was learned without data; use dagopt.effect(data, graph, cause, outcome)")
+        if over not in ("class", "dag"):
+            raise InputError(f"expected over= 'class' or 'dag' but got {over!r}")
+        if self.dag is None:
+            raise InputError(
+                f"no DAG has the edges and v-structures of the graph that {self.method!r} learned, so it has no"
+                " effects; choose a direction for each undirected edge and use dagopt.effect"
+            )
+        graph = self.cpdag_adjacency if over == "class" else nx.to_numpy_array(self.dag, dtype=np.int8)
+        return effect_in(self.problem.table, graph, cause, outcome, level)
 
     def explain(
         self,

@@ -1,0 +1,165 @@
+"""Effects estimated by adjustment: a regression of numbers, standardised shares of levels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri, stdtrit
+
+from dagopt.data.mixed import MixedTable
+from dagopt.data.table import ContinuousTable, DiscreteTable, Table
+from dagopt.errors import InputError, quoted
+
+__all__ = ["estimate"]
+
+DEPENDENT = 1e-12  # smallest eigenvalue of the correlations of the regressors, relative to the largest
+
+
+def estimate(
+    table: Table | MixedTable, cause: int, outcome: int, adjustment: Sequence[int], level: float
+) -> pd.DataFrame:
+    """Return the total effect of a column on another, adjusted for further ones.
+
+    Parameters
+    ----------
+    table : Table
+        The data.
+    cause, outcome : int
+        The columns.
+    adjustment : sequence of int
+        The columns that are held fixed.
+    level : float
+        Of the interval.
+
+    Returns
+    -------
+    DataFrame
+        ``effect``, ``standard_error``, ``lower``, ``upper``. Continuous data: one row, the change of the outcome's mean
+        for one unit of the cause. Discrete data: one row per level of the outcome and level of the cause but the first,
+        the change of the probability of that level when the cause is set to the one instead of the other.
+    """
+    if isinstance(table, ContinuousTable):
+        return _slope(table, cause, outcome, list(adjustment), level)
+    if isinstance(table, DiscreteTable):
+        return _differences(table, cause, outcome, list(adjustment), level)
+    return _mixed(table, cause, outcome, list(adjustment), level)
+
+
+def _slope(table: ContinuousTable, cause: int, outcome: int, adjustment: list[int], level: float) -> pd.DataFrame:
+    """Return the coefficient of the cause in the regression of the outcome, in standard units until the end."""
+    used = [cause, *adjustment]
+    correlation = table.correlation[np.ix_(used, used)]
+    sizes = np.linalg.eigvalsh(correlation)
+    freedom = table.n_samples - len(used) - 1
+    if sizes[0] <= DEPENDENT * sizes[-1] or freedom <= 0:
+        raise _not_estimable(table.names, cause, adjustment, table.n_samples)
+    inverse = np.linalg.inv(correlation)
+    slopes = inverse @ table.correlation[used, outcome]
+    left = max(1 - float(slopes @ table.correlation[used, outcome]), 0.0)
+    unit = float(table.scale[outcome] / table.scale[cause])
+    error = math.sqrt(left / freedom * inverse[0, 0]) * unit
+    return _interval(float(slopes[0]) * unit, error, float(stdtrit(freedom, (1 + level) / 2)))
+
+
+def _interval(effect: float, error: float, reach: float) -> pd.DataFrame:
+    figures = {
+        "effect": effect,
+        "standard_error": error,
+        "lower": effect - reach * error,
+        "upper": effect + reach * error,
+    }
+    return pd.DataFrame({name: [value] for name, value in figures.items()})
+
+
+def _not_estimable(names: Sequence[str], cause: int, adjustment: Sequence[int], rows: int) -> InputError:
+    return InputError(
+        f"the effect of {names[cause]!r} cannot be told from {rows} rows: it is a linear function of the columns to"
+        f" adjust for, {quoted(names[i] for i in adjustment)}; give more rows, or leave one of them out"
+    )
+
+
+def _mixed(table: MixedTable, cause: int, outcome: int, adjustment: list[int], level: float) -> pd.DataFrame:
+    """Return the coefficients of the cause in the regression of a continuous outcome, main effects of all."""
+    columns = table.columns
+    if columns[outcome].kind == "discrete":
+        raise InputError(
+            f"the effect on the discrete column {columns[outcome].name!r} of a table with continuous columns is not"
+            " estimated; cut the continuous ones by discretize='quantile', or ask do() of a fitted network"
+        )
+    used = [cause, *adjustment]
+    rows = ~table.missing[:, [outcome, *used]].any(axis=1)
+    parts = [np.ones((int(rows.sum()), 1))]
+    for i in used:
+        values = columns[i].values[rows]
+        parts.append(
+            (values[:, None] == np.arange(1, len(columns[i].levels))).astype(np.float64)
+            if columns[i].kind == "discrete"
+            else (values - values.mean())[:, None] / (values.std() or 1.0)
+        )
+    design = np.concatenate(parts, axis=1)
+    target = columns[outcome].values[rows]
+    freedom = len(target) - design.shape[1]
+    gram = design.T @ design
+    sizes = np.linalg.eigvalsh(gram)
+    if sizes[0] <= DEPENDENT * sizes[-1] or freedom <= 0:
+        raise _not_estimable(table.names, cause, adjustment, len(target))
+    inverse = np.linalg.inv(gram)
+    slopes = inverse @ (design.T @ target)
+    spread = float(np.sum((target - design @ slopes) ** 2)) / freedom
+    reach = float(stdtrit(freedom, (1 + level) / 2))
+    errors = np.sqrt(spread * np.diagonal(inverse))
+    if columns[cause].kind == "continuous":
+        unit = float(columns[cause].values[rows].std() or 1.0)
+        return _interval(float(slopes[1]) / unit, float(errors[1]) / unit, reach)
+    levels = columns[cause].levels
+    frames = [_interval(float(slopes[k]), float(errors[k]), reach) for k in range(1, len(levels))]
+    return pd.concat(frames, ignore_index=True).assign(**{"from": levels[0], "to": list(levels[1:])})
+
+
+def _differences(table: DiscreteTable, cause: int, outcome: int, adjustment: list[int], level: float) -> pd.DataFrame:
+    r"""Return differences of standardised probabilities, with standard errors from their influence function.
+
+    :math:`P(y | do(x)) = \sum_o P(o) P(y | x, o)`; a row contributes
+    :math:`1[x_i = x] / P(x | o_i) (1[y_i = y] - P(y | x, o_i)) + P(y | x, o_i) - P(y | do(x))`.
+    """
+    weights = table.weights.astype(np.float64)
+    _, stratum = np.unique(table.codes[adjustment].T, axis=0, return_inverse=True)
+    stratum = stratum.ravel() if adjustment else np.zeros(len(weights), dtype=np.int64)
+    causes, outcomes = table.codes[cause].astype(np.int64), table.codes[outcome].astype(np.int64)
+    n_causes, n_outcomes = len(table.levels[cause]), len(table.levels[outcome])
+    counts = np.zeros((int(stratum.max()) + 1, n_causes, n_outcomes))
+    np.add.at(counts, (stratum, causes, outcomes), weights)
+    totals = counts.sum(axis=2)
+    pooled = counts.sum(axis=0) / np.maximum(counts.sum(axis=(0, 2)), 1)[:, None]
+    shares = np.where(totals[..., None] > 0, counts / np.maximum(totals, 1)[..., None], pooled)
+    chances = totals / totals.sum(axis=1, keepdims=True)
+    size = weights.sum()
+    means = np.einsum("s,scy->cy", totals.sum(axis=1) / size, shares)
+    influence = shares[stratum] - means
+    own = np.arange(len(weights))
+    hits = (outcomes[:, None] == np.arange(n_outcomes)) - shares[stratum, causes]
+    influence[own, causes] += hits / chances[stratum, causes][:, None]
+    reach = float(ndtri((1 + level) / 2))
+    rows = []
+    for x in range(1, n_causes):
+        lacking = (totals[:, [0, x]] == 0).any(axis=1) @ totals.sum(axis=1) / size
+        for y in range(n_outcomes):
+            effect = float(means[x, y] - means[0, y])
+            error = float(np.sqrt(weights @ (influence[:, x, y] - influence[:, 0, y]) ** 2) / size)
+            rows.append(
+                {
+                    "level": table.levels[outcome][y],
+                    "from": table.levels[cause][0],
+                    "to": table.levels[cause][x],
+                    "probability": float(means[x, y]),
+                    "effect": effect,
+                    "standard_error": error,
+                    "lower": effect - reach * error,
+                    "upper": effect + reach * error,
+                    "unsupported": float(lacking),
+                }
+            )
+    return pd.DataFrame(rows)
