@@ -178,3 +178,19 @@ def test_reference_values():
                 wrong.append((anchor["n"], anchor["N"], anchor["d"], anchor["seed"], method, found))
     assert n_compared == 216
     assert not wrong
+
+
+def test_adjustment_identification_distance(rng):
+    """The same class is at no distance; against no edges the true effects count; gadjid's own figures are returned."""
+    gadjid = pytest.importorskip("gadjid")
+    dag = np.triu(rng.random((7, 7)) < 0.4, 1).astype(np.int8)
+    assert set(compare(dag, dag, aid=True).aid.values()) == {0.0}
+    other = np.triu(rng.random((7, 7)) < 0.4, 1).astype(np.int8)
+    told = compare(other, dag, aid=True)
+    assert set(told.aid) == {"parent", "ancestor", "oset"}
+    graphs = [np.where(g & g.T, 2 * np.triu(g & g.T), g).astype(np.int8) for g in (cpdag(dag), cpdag(other))]
+    assert told.aid["oset"] == gadjid.oset_aid(*graphs, edge_direction="from row to column")[0]
+    assert told.aid["parent"] > 0
+    assert "adjustment identification distance: parent" in str(told)
+    assert compare(other, dag).aid is None
+    assert compare(other, dag).to_dict()["aid"] is None

@@ -18,6 +18,7 @@ from dagopt.cli.about import info
 from dagopt.cli.fitting import fit
 from dagopt.cli.graphs import compare, convert, networks
 from dagopt.cli.learning import LearnCommand, learn
+from dagopt.cli.questions import effect, query
 from dagopt.cli.show import complain
 from dagopt.cli.tables import doctor, score, simulate
 from dagopt.errors import DagoptError
@@ -35,6 +36,7 @@ app.command(cls=LearnCommand, rich_help_panel="Learn")(learn)
 for panel, commands in {
     "Learn": (doctor, score, fit),
     "How sure is it": (explain.explain, bootstrap.bootstrap, posterior.posterior, path.path),
+    "Ask it": (query, effect),
     "Graphs and data": (compare, convert, simulate, networks),
     "This installation": (info,),
 }.items():

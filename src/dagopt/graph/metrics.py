@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.errors import InputError, quoted
-from dagopt.graph.cpdag import cpdag
+from dagopt.graph.cpdag import cpdag, extend_pdag
 from dagopt.graph.dag import Graph, as_graph, is_array, is_bare
 
 __all__ = ["Comparison", "compare"]
@@ -37,6 +37,9 @@ class Comparison:
     missing, extra, reversed : tuple of (str, str)
         Edges only in the true graph; only in the learned graph; and in both with another mark, as the
         learned graph has them.
+    aid : dict or None
+        Adjustment identification distances, if asked for: the share of ordered pairs of nodes whose effect, with the
+        adjustment set that the learned graph gives (``parent``, ``ancestor`` or optimal ``oset``), is not the true one.
     """
 
     shd: int
@@ -53,6 +56,7 @@ class Comparison:
     missing: Pairs
     extra: Pairs
     reversed: Pairs
+    aid: dict[str, float] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields with pairs as lists, ready for JSON."""
@@ -72,10 +76,13 @@ class Comparison:
             f"{self.n_learned} edges learned, {self.n_true} true: {self.n_matching} match,"
             f" {len(self.reversed)} with another mark, {len(self.extra)} extra, {len(self.missing)} missing"
         )
+        if self.aid is not None:
+            shares = ", ".join(f"{name} {share:.3f}" for name, share in self.aid.items())
+            lines.append(f"adjustment identification distance: {shares}")
         return "\n".join(lines)
 
 
-def compare(learned: Any, true: Any) -> Comparison:
+def compare(learned: Any, true: Any, *, aid: bool = False) -> Comparison:
     """Compare a learned graph with the true one, up to Markov equivalence.
 
     Parameters
@@ -83,6 +90,8 @@ def compare(learned: Any, true: Any) -> Comparison:
     learned, true : anything that `dagopt.graph.as_graph` takes
         Both over the same nodes, in any order. A bare array is matched by position, and an edge list
         may leave out nodes that have no edges.
+    aid : bool
+        Whether to work out the adjustment identification distances [2]_, which need ``pip install 'dagopt[aid]'``.
 
     Returns
     -------
@@ -105,9 +114,12 @@ def compare(learned: Any, true: Any) -> Comparison:
     ----------
     .. [1] I. Tsamardinos, L. E. Brown, C. F. Aliferis, "The max-min hill-climbing Bayesian network
        structure learning algorithm", Machine Learning 65, 2006, DOI 10.1007/s10994-006-6889-7.
+    .. [2] L. Henckel, T. Würtzen, S. Weichwald, "Adjustment identification distance: a gadjid for causal structure
+       learning", UAI 2024.
     """
     first, second = _same_nodes(learned, true)
-    ours, theirs = _pair_marks(_essential(first)), _pair_marks(_essential(second))
+    essential = _essential(first), _essential(second)
+    ours, theirs = map(_pair_marks, essential)
     joined, wanted = ours > 0, theirs > 0
     equal = joined & (ours == theirs)
     n_learned, n_true, n_matching = int(joined.sum()), int(wanted.sum()), int(equal.sum())
@@ -129,7 +141,30 @@ def compare(learned: Any, true: Any) -> Comparison:
         missing=_edges(theirs, wanted & ~joined, first.names),
         extra=_edges(ours, joined & ~wanted, first.names),
         reversed=_edges(ours, joined & wanted & ~equal, first.names),
+        aid=_identification_distances(*essential) if aid else None,
     )
+
+
+def _identification_distances(learned: NDArray[np.int8], true: NDArray[np.int8]) -> dict[str, float]:
+    """Return the shares of pairs whose effect the adjustment sets of the learned class get wrong, by gadjid."""
+    try:
+        import gadjid
+    except ImportError:
+        raise InputError(
+            "aid=True needs the package gadjid, which is not installed; pip install 'dagopt[aid]'"
+        ) from None
+    for name, graph in (("learned", learned), ("true", true)):
+        if extend_pdag(graph) is None:
+            raise InputError(f"aid=True needs classes of DAGs but no DAG has the edges of the {name} graph")
+    truth, guess = (_with_twos(graph) for graph in (true, learned))
+    ways = {"parent": gadjid.parent_aid, "ancestor": gadjid.ancestor_aid, "oset": gadjid.oset_aid}
+    return {name: float(way(truth, guess, edge_direction="from row to column")[0]) for name, way in ways.items()}
+
+
+def _with_twos(adjacency: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Return the graph as gadjid takes it: 1 for an arrow, a single 2 for an undirected edge."""
+    both = (adjacency != 0) & (adjacency.T != 0)
+    return np.where(both, 2 * np.triu(both), adjacency).astype(np.int8)
 
 
 def _same_nodes(learned: Any, true: Any) -> tuple[Graph, Graph]:
