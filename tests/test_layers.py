@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "dagopt"
 # a place apart from its package: LPs are below the master, integer solvers above it.
 LAYERS = [
     ["errors", "bits", "methods"],
-    ["files", "memory", "deadline", "options", "provenance"],
+    ["files", "memory", "deadline", "notebook", "options", "provenance"],
     ["kernels"],
     ["data"],
     ["networks"],
@@ -24,6 +24,7 @@ LAYERS = [
     ["effects", "knowledge", "networks.fitted", "scores"],
     ["problem", "progress", "evidence.explanation"],
     ["result", "workers"],
+    ["saving"],
     ["candidates"],
     ["solvers.highs"],
     ["submodular"],
@@ -51,6 +52,7 @@ HEIGHT = {part: height for height, row in enumerate(LAYERS) for part in row}
 LAZY_FRONTS = {
     ("result", "report"),
     ("result", "evidence"),
+    ("result", "saving"),
     ("evidence", "report"),
     ("master", "solvers"),
 }

@@ -149,3 +149,40 @@ def test_knowledge_fixes_directions_in_the_essential_graph():
     assert sorted(known.cpdag.edges) == [("a", "b"), ("b", "c")]
     assert "2 of them directed in every equivalent DAG that the knowledge allows" in known.summary()
     assert known.score == pytest.approx(free.score)
+
+
+def test_a_result_is_saved_and_loaded(tmp_path):
+    """The graph, its class with knowledge, figures, notes and findings come back; other files are refused."""
+    data = dagopt.datasets.load("asia", n_samples=500, random_state=0).data
+    learned = dagopt.learn(data, "exact", constraints=dagopt.Constraints(tiers=[["smoke"], ["lung", "bronc"]]))
+    learned.save(tmp_path / "result.json")
+    back = Result.load(tmp_path / "result.json")
+    np.testing.assert_array_equal(back.adjacency, learned.adjacency)
+    np.testing.assert_array_equal(back.cpdag_adjacency, learned.cpdag_adjacency)
+    assert back.to_dict() == learned.to_dict()
+    assert back.summary().splitlines()[1:] == learned.summary().splitlines()[1:]
+    assert back.details["edge_gain"] == learned.details["edge_gain"]
+    assert back.findings == learned.findings
+    fitted = back.fit(data)
+    assert fitted.dag.edges == learned.fit().dag.edges
+    (tmp_path / "other.json").write_text('{"a": 1}')
+    with pytest.raises(dagopt.InputError, match="expected a result that dagopt saved"):
+        Result.load(tmp_path / "other.json")
+
+
+def test_what_a_notebook_shows():
+    """Results, fitted networks, diagnoses and evidence show a table; a small graph is drawn; names are escaped."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=100)
+    data = pd.DataFrame({"<b>x": x, "y": x + rng.normal(size=100), "z": rng.normal(size=100)})
+    learned = dagopt.learn(data, "exact")
+    shown = learned._repr_html_()
+    assert "<svg" in shown
+    assert "<table" in shown
+    assert "<b>x" not in shown
+    assert "<table" in learned.fit()._repr_html_()
+    assert "<table" in dagopt.bootstrap(data, 5, progress=False)._repr_html_()
+    assert "<table" in dagopt.edge_posterior(data, score="bge", progress=False)._repr_html_()
+    assert "<table" in dagopt.path(data, progress=False)._repr_html_()
+    assert dagopt.examine(data)._repr_html_().startswith("<div>")
+    assert "<svg" not in result(UNDIRECTED * 0)._repr_html_()

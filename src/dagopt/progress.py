@@ -13,6 +13,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from dagopt.notebook import in_notebook
+
 if TYPE_CHECKING:
     from dagopt.kernels.compiling import CompilationWatch
 
@@ -172,12 +174,12 @@ def make_progress(progress: bool | Progress | None) -> Progress:
     Parameters
     ----------
     progress : bool, Progress or None
-        True shows (live on a terminal, else plain lines), False does not, None shows on a terminal only;
-        an object that can ``update``, ``note`` and ``close`` is used as it is.
+        True shows (live on a terminal, else plain lines), False does not, None shows on a terminal and in a
+        notebook; an object that can ``update``, ``note`` and ``close`` is used as it is.
     """
     terminal = sys.stderr.isatty()
     if progress is None:
-        progress = terminal
+        progress = terminal or in_notebook()
     if progress is False:
         return NoProgress()
     if progress is True:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -332,9 +332,15 @@ class Result:
             "edges": [list(edge) for edge in self.graph.directed_edges],
             "undirected_edges": [list(edge) for edge in self.graph.undirected_edges],
             "notes": list(self.notes),
+            "essential": [
+                [list(edge) for edge in edges]
+                for essential in [Graph(self.cpdag_adjacency, self.names)]
+                for edges in (essential.directed_edges, essential.undirected_edges)
+            ],
             "warnings": [finding.line for finding in self.findings],
+            "findings": [asdict(finding) for finding in self.findings],
             "provenance": None if self.provenance is None else self.provenance.to_dict(),
-            "details": {key: value for key, value in self.details.items() if isinstance(value, int | float | str)},
+            "details": {key: value for key, value in self.details.items() if _is_plain(value)},
         }
 
     def plot(self, ax: Axes | None = None, *, essential: bool = False) -> Axes:
@@ -381,6 +387,27 @@ class Result:
 
         return write_report(with_evidence(self, regrets=regrets, bootstrap=bootstrap, posterior=posterior), path)
 
+    def save(self, path: str | Path) -> None:
+        """Write the result as JSON, whole or not at all; ``Result.load`` gives it back, without data and trace."""
+        from dagopt.saving import save_result
+
+        save_result(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Result:
+        """Read a result that ``save`` wrote, or ``dagopt learn --out`` as ``result.json``.
+
+        The data and the trace are not in the file: ``fit`` needs ``data=``, and effects are asked of ``dagopt.effect``.
+        """
+        from dagopt.saving import load_result
+
+        return load_result(path)
+
+    def _repr_html_(self) -> str:
+        from dagopt.report.notebook import result_html
+
+        return result_html(self)
+
     def __repr__(self) -> str:
         score = "no score" if self.score is None else f"score {self.score:.4f}"
         proof = "nothing proven" if self.gap is None else f"gap {self.gap:.4%} over {self.scope}"
@@ -397,6 +424,13 @@ def _per_cent(share: float) -> str:
         return "0 %"
     digits = max(1 - math.floor(math.log10(100.0 * share)), 0)
     return f"{math.ceil(100.0 * share * 10**digits * (1 - 1e-12)) / 10**digits:.{digits}f} %"
+
+
+def _is_plain(value: Any) -> bool:
+    """Say whether a figure goes into JSON: a number, a text, or a mapping of texts to such."""
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(one) for key, one in value.items())
+    return isinstance(value, int | float | str)
 
 
 def _improvement(details: dict[str, Any]) -> str:

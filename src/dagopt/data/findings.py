@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+import pandas as pd
+
 from dagopt.errors import InputError
+from dagopt.notebook import html_of
 
 __all__ = ["Diagnosis", "Finding"]
 
@@ -91,6 +94,10 @@ class Diagnosis:
             "warnings": len(self.warnings),
             "findings": [asdict(finding) for finding in self.findings],
         }
+
+    def _repr_html_(self) -> str:
+        rows = pd.DataFrame([asdict(one) for one in self.findings])
+        return html_of(str(self).partition("\n")[0], rows.drop(columns=["code", "columns"], errors="ignore"))
 
     def __str__(self) -> str:
         head = f"{self.n_samples} rows, {self.n_columns} {self.kind} columns: "

@@ -16,6 +16,7 @@ from dagopt.errors import InputError, checked_number
 from dagopt.graph.acyclic_union import acyclic_union
 from dagopt.graph.dag import Graph
 from dagopt.knowledge import Knowledge
+from dagopt.notebook import html_of
 from dagopt.result import Result, Status
 
 if TYPE_CHECKING:
@@ -183,6 +184,9 @@ class Bootstrap:
         tails, heads = np.nonzero(graph.adjacency)
         widths = {(self.names[i], self.names[j]): float(strength[i, j]) for i, j in zip(tails, heads, strict=True)}
         return plot_graph(graph, ax, strength=widths)
+
+    def _repr_html_(self) -> str:
+        return html_of(self.summary(), self.edges)
 
     def __str__(self) -> str:
         return self.summary()

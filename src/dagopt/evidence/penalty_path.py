@@ -23,6 +23,7 @@ from dagopt.knowledge import Constraints
 from dagopt.learning import check_options, pose
 from dagopt.methods.climbing.hill_climbing import solve_hc, start_dag
 from dagopt.methods.registry import METHODS, method_name
+from dagopt.notebook import html_of
 from dagopt.options import with_options
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, make_progress
@@ -164,6 +165,9 @@ class PenaltyPath:
         from dagopt.report.path_plot import plot_path
 
         return plot_path(self, ax)
+
+    def _repr_html_(self) -> str:
+        return html_of(self.summary(), self.table)
 
     def __str__(self) -> str:
         return self.summary()

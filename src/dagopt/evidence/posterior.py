@@ -21,6 +21,7 @@ from dagopt.learning import is_score_file, pose_table
 from dagopt.memory import readable
 from dagopt.methods.exact.edge_posterior import MOST_NODES, PRIORS, OrderSums, check_prior, estimate_order_sums
 from dagopt.methods.exact.solve import memory_in_bytes
+from dagopt.notebook import html_of
 from dagopt.options import with_options
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
@@ -142,6 +143,9 @@ class EdgePosterior:
 
     def _framed(self, values: NDArray[np.float64], rows: str | None, columns: str | None) -> pd.DataFrame:
         return pd.DataFrame(values, pd.Index(self.names, name=rows), pd.Index(self.names, name=columns))
+
+    def _repr_html_(self) -> str:
+        return html_of(self.summary(), self.table())
 
     def __str__(self) -> str:
         return self.summary()

@@ -25,6 +25,7 @@ from dagopt.networks.gaussian import GaussianNetwork
 from dagopt.networks.inference.engine import Engine, Model
 from dagopt.networks.mixed import MixedNetwork
 from dagopt.networks.questions import Questions
+from dagopt.notebook import html_of
 
 __all__ = ["FittedNetwork"]
 
@@ -54,6 +55,9 @@ class FittedNetwork(Questions):
     def __repr__(self) -> str:
         edges = sum(map(len, self.parents))
         return f"{type(self).__name__}({len(self.names)} nodes, {edges} edges, {self.n_samples} rows)"
+
+    def _repr_html_(self) -> str:
+        return html_of("\n".join([repr(self), *self.notes]), self.parameters)
 
     @property
     def names(self) -> tuple[str, ...]:

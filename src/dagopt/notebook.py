@@ -1,0 +1,39 @@
+"""Small tables for notebooks: what an object shows of itself when it is the last line of a cell."""
+
+from __future__ import annotations
+
+import sys
+from html import escape
+
+import pandas as pd
+
+__all__ = ["html_of", "in_notebook"]
+
+MOST_ROWS = 20
+
+
+def html_of(text: str, frame: pd.DataFrame | None = None, drawing: str = "") -> str:
+    """Return a few lines of text, a table cut to its first rows, and a drawing, as HTML.
+
+    Parameters
+    ----------
+    text : str
+        What is said above; shown as it is, line by line.
+    frame : DataFrame, optional
+        The table; of more than 20 rows the first are shown, and how many there are.
+    drawing : str
+        SVG or HTML that is trusted.
+    """
+    parts = [f'<pre style="margin:0">{escape(text)}</pre>']
+    if frame is not None and len(frame):
+        parts.append(frame.head(MOST_ROWS).to_html(index=False, border=0, float_format="{:.4g}".format, na_rep=""))
+        if len(frame) > MOST_ROWS:
+            parts.append(f"<p>{len(frame) - MOST_ROWS} more rows</p>")
+    return f"<div>{''.join(parts)}{drawing}</div>"
+
+
+def in_notebook() -> bool:
+    """Say whether the code runs in a Jupyter notebook, which shows lines of progress but is no terminal."""
+    shell = sys.modules.get("IPython")
+    found = None if shell is None else shell.get_ipython()
+    return type(found).__name__ == "ZMQInteractiveShell"

@@ -1,0 +1,52 @@
+"""A result as a notebook shows it: the summary, a small drawing, and the edges with what is known of each."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from dagopt.notebook import html_of
+
+if TYPE_CHECKING:
+    from dagopt.result import Result
+
+__all__ = ["result_html"]
+
+MOST_DRAWN = 40  # columns, beyond which the drawing is left out
+
+
+def result_html(result: Result) -> str:
+    """Return the summary of a result, its edges, and its graph drawn small."""
+    gains = result.details.get("edge_gain") or {}
+    essential = result.cpdag_adjacency
+    place = {name: k for k, name in enumerate(result.names)}
+    rows = []
+    for a, b in [*result.graph.directed_edges, *result.graph.undirected_edges]:
+        row: dict[str, object] = {
+            "from": a,
+            "to": b,
+            "direction": "open" if essential[place[b], place[a]] else "fixed",
+        }
+        if gains:
+            row["gain"] = gains.get(f"{a} -> {b}")
+        rows.append(row)
+    frame = pd.DataFrame(rows)
+    if gains and rows:
+        frame = frame.sort_values("gain", ascending=False, kind="stable")
+    return html_of(result.summary(), frame, _drawing(result))
+
+
+def _drawing(result: Result) -> str:
+    """Return the graph as SVG; nothing of a large one."""
+    if len(result.names) > MOST_DRAWN or not result.graph.n_edges:
+        return ""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4))
+    result.plot(figure.add_subplot(), essential=True)
+    text = io.StringIO()
+    figure.savefig(text, format="svg", bbox_inches="tight", metadata={"Date": None})
+    drawn = text.getvalue()
+    return drawn[drawn.index("<svg") :]
