@@ -137,7 +137,7 @@ def _write_graph(result: Result, name: str, path: Path) -> None:
     elif name == "bif" and isinstance(fitted := result.fit(), FittedDiscrete):
         fitted.to_bif(path)
     else:
-        write_graph(result.graph, path)
+        write_graph(result, path)
 
 
 def require_file(path: Path | None, option: str, suffixes: Sequence[str]) -> None:

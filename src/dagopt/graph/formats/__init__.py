@@ -13,6 +13,7 @@ from dagopt.graph.dag import Graph, as_graph, require_dag
 from dagopt.graph.formats.bnlearn_string import format_model_string, parse_model_string
 from dagopt.graph.formats.csv_tables import format_adjacency, format_edges, parse_adjacency, parse_csv, parse_edges
 from dagopt.graph.formats.dot import format_dot, parse_dot
+from dagopt.graph.formats.figures import Figures, edge_figures
 from dagopt.graph.formats.graphml import format_graphml, parse_graphml
 from dagopt.graph.formats.json_graph import format_json, parse_json
 from dagopt.networks.bif import parse_bif_structure
@@ -25,6 +26,7 @@ class _Format(NamedTuple):
 
     parse: Callable[[str], Graph]
     render: Callable[[Graph], str]
+    render_figures: Callable[[Graph, Figures], str] | None = None  # for formats that hold figures of edges
 
 
 def _parse_bif(text: str) -> Graph:
@@ -46,8 +48,8 @@ def _refuse_bif(graph: Graph) -> str:
 _FORMATS = {
     "edges": _Format(parse_edges, format_edges),
     "adjacency": _Format(parse_adjacency, format_adjacency),
-    "dot": _Format(parse_dot, format_dot),
-    "graphml": _Format(parse_graphml, format_graphml),
+    "dot": _Format(parse_dot, format_dot, format_dot),
+    "graphml": _Format(parse_graphml, format_graphml, format_graphml),
     "json": _Format(parse_json, format_json),
     "bnlearn": _Format(parse_model_string, format_model_string),
     "bif": _Format(_parse_bif, _refuse_bif),
@@ -101,8 +103,10 @@ def write_graph(graph: Any, path: str | os.PathLike[str], *, format: str | None 
 
     Parameters
     ----------
-    graph : anything that `dagopt.graph.as_graph` takes
-        Model strings (``.bnlearn``, ``.txt``) hold only DAGs; all other formats hold any PDAG.
+    graph : Result, or anything that `dagopt.graph.as_graph` takes
+        The score gained by each edge of a result, and what bootstrap, regrets or posterior say of it, and numbers on
+        the edges of a networkx graph, go into DOT and GraphML as attributes. Model strings (``.bnlearn``, ``.txt``)
+        hold only DAGs; all other formats hold any PDAG.
     path : str or path
         The file to write or replace; its suffix gives the format as in `read_graph`, and ``.csv`` is
         written as edges.
@@ -114,11 +118,13 @@ def write_graph(graph: Any, path: str | os.PathLike[str], *, format: str | None 
     Every format but ``edges`` keeps the order of the nodes.
     """
     chosen = _format_of(path, format)
-    named = as_graph(graph)
+    own = getattr(graph, "graph", None)
+    named = own if isinstance(own, Graph) else as_graph(graph)
     if named.n_nodes == 0:
         raise InputError(f"expected a graph with nodes to write to {str(path)!r}, got none; give its names")
     try:
-        text = chosen.render(named)
+        figures = edge_figures(graph, named)
+        text = chosen.render_figures(named, figures) if figures and chosen.render_figures else chosen.render(named)
     except InputError as error:
         raise InputError(f"could not write {str(path)!r}: {error}") from None
     write_text(text, path)

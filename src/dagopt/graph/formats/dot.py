@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from dagopt.errors import InputError
 from dagopt.graph.dag import Graph, as_graph
+from dagopt.graph.formats.figures import Figures
 
 __all__ = ["format_dot", "parse_dot"]
 
@@ -212,12 +213,14 @@ def parse_dot(text: str) -> Graph:
     return _Parser(text).parse()
 
 
-def format_dot(graph: Graph) -> str:
-    """Write a digraph: all nodes in order, then the edges, the undirected ones with ``dir=none``."""
+def format_dot(graph: Graph, figures: Figures | None = None) -> str:
+    """Write a digraph: all nodes, then the edges with their figures, the undirected ones with ``dir=none``."""
     lines = ["digraph {"]
     lines += [f"  {_quote(name)};" for name in graph.names]
-    lines += [f"  {_quote(a)} -> {_quote(b)};" for a, b in graph.directed_edges]
-    lines += [f"  {_quote(a)} -> {_quote(b)} [dir=none];" for a, b in graph.undirected_edges]
+    for a, b in [*graph.directed_edges, *graph.undirected_edges]:
+        told = ["dir=none"] if (a, b) in graph.undirected_edges else []
+        told += [f"{_quote(name)}={value!r}" for name, value in (figures or {}).get((a, b), {}).items()]
+        lines.append(f"  {_quote(a)} -> {_quote(b)}{' [' + ', '.join(told) + ']' if told else ''};")
     return "\n".join([*lines, "}"]) + "\n"
 
 

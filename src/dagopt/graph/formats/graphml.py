@@ -10,6 +10,7 @@ import networkx as nx
 
 from dagopt.errors import InputError
 from dagopt.graph.dag import Graph, as_graph, checked_names
+from dagopt.graph.formats.figures import Figures
 
 __all__ = ["format_graphml", "parse_graphml"]
 
@@ -63,8 +64,8 @@ def _tag(element: ElementTree.Element) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
-def format_graphml(graph: Graph) -> str:
-    """Write the directed graph of networkx; an undirected edge is written both ways."""
+def format_graphml(graph: Graph, figures: Figures | None = None) -> str:
+    """Write the directed graph of networkx with the figures of its edges; an undirected edge is written both ways."""
     for name in graph.names:
         if bad := _NOT_XML.search(name):
             raise InputError(
@@ -72,5 +73,8 @@ def format_graphml(graph: Graph) -> str:
                 " another format"
             )
     stream = BytesIO()
-    nx.write_graphml_xml(graph.to_networkx(), stream)
+    drawn = graph.to_networkx()
+    for (a, b), own in (figures or {}).items():
+        drawn.edges[a, b].update(own)
+    nx.write_graphml_xml(drawn, stream)
     return stream.getvalue().decode("utf-8") + "\n"
