@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dagopt.data.findings import Finding
 from dagopt.errors import InputError
 from dagopt.files import read_text, write_text
+from dagopt.provenance import Provenance
 from dagopt.result import Result
 
 __all__ = ["load_result", "save_result"]
@@ -35,6 +36,7 @@ def load_result(path: str | Path) -> Result:
             **{key: saved[key] for key in FIGURES},
             findings=tuple(Finding(**{**one, "columns": tuple(one["columns"])}) for one in saved["findings"]),
             notes=tuple(saved["notes"]),
+            provenance=Provenance(**saved["provenance"]) if saved.get("provenance") else None,
         )
         essential = _adjacency(names, *saved["essential"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dagopt.cli import options as shared
-from dagopt.cli.knowledge import constraints_from
+from dagopt.cli.knowledge import KnowledgeOptions
 from dagopt.cli.show import in_flags, print_json
+from dagopt.data.options import DataOptions
 from dagopt.errors import InputError
+from dagopt.scores.options import ScoreOptions
 
 if TYPE_CHECKING:
     from dagopt.effects.effect import Effect
@@ -20,8 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["effect", "query"]
 
 
+@shared.with_flags
 def query(
     data: shared.Data,
+    reading: DataOptions,
     graph: Annotated[str, typer.Argument(help="File with a DAG (see convert), or a model string such as '[A][B|A]'.")],
     target: Annotated[str, typer.Option(help="The column that is asked for.")],
     evidence: Annotated[
@@ -31,12 +35,6 @@ def query(
         list[str] | None, typer.Option(help="What is set from outside: 'X=1'; cuts its causes.", metavar="COLUMN=VALUE")
     ] = None,
     ess: Annotated[float, typer.Option(help="Rows of prior weight that smooth the tables of discrete data.")] = 0.0,
-    columns: shared.Columns = None,
-    kind: shared.Kind = "auto",
-    discretize: shared.Discretize = None,
-    bins: shared.Bins = 3,
-    missing: shared.Missing = "error",
-    na: shared.Na = None,
     as_json: shared.Json = False,
 ) -> None:
     """Ask a network: the distribution of a column, given what is known of others.
@@ -47,8 +45,7 @@ def query(
     from dagopt.networks.fitted import fit
     from dagopt.networks.questions import Expectation
 
-    reading = shared.data_options(columns, kind, discretize, bins, missing, na)
-    fitted = fit(data, graph, equivalent_sample_size=ess, **reading)
+    fitted = fit(data, graph, equivalent_sample_size=ess, **reading.to_dict())
     asked: Questions = fitted
     if do:
         asked = fitted.do(_values(fitted, do, "--do"))
@@ -86,8 +83,12 @@ def _values(fitted: Any, pairs: Sequence[str], option: str) -> dict[str, object]
     return found
 
 
+@shared.with_flags
 def effect(
     data: shared.Data,
+    scoring: ScoreOptions,
+    knowledge: KnowledgeOptions,
+    reading: DataOptions,
     cause: Annotated[str, typer.Argument(help="The column that is set.", metavar="CAUSE")],
     outcome: Annotated[str, typer.Argument(help="The column that may change.", metavar="OUTCOME")],
     graph: Annotated[
@@ -95,19 +96,8 @@ def effect(
     ] = None,
     method: Annotated[str, typer.Option(help="How to learn the DAG, as in learn.")] = "auto",
     level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
-    score: shared.ScoreName = "bic",
-    required: shared.Required = None,
-    forbidden: shared.Forbidden = None,
-    tiers: shared.Tiers = None,
-    knowledge: shared.KnowledgeFile = None,
     time_limit: Annotated[float | None, typer.Option(help="Seconds, for learning.")] = None,
     quiet: shared.Quiet = False,
-    columns: shared.Columns = None,
-    kind: shared.Kind = "auto",
-    discretize: shared.Discretize = None,
-    bins: shared.Bins = 3,
-    missing: shared.Missing = "error",
-    na: shared.Na = None,
     as_json: shared.Json = False,
 ) -> None:
     """Estimate the total effect of one column on another, over all DAGs that the data cannot tell apart.
@@ -115,17 +105,14 @@ def effect(
     **Examples:** `dagopt effect data.csv dose response`, `dagopt effect data.csv dose response --graph graph.dot`,
     `dagopt effect data.csv dose response --tiers 'dose;response'`
     """
-    from dagopt.data.table import as_table
     from dagopt.effects.effect import effect as effect_given
     from dagopt.learning import learn
 
-    table = as_table(data, **shared.data_options(columns, kind, discretize, bins, missing, na))
     if graph is not None:
-        found: Effect = effect_given(table, graph, cause, outcome, level=level)
+        found: Effect = effect_given(data, graph, cause, outcome, level=level, **reading.to_dict())
     else:
-        known = constraints_from(required or [], forbidden or [], tiers, knowledge)
-        limits: dict[str, Any] = {"time_limit": time_limit, "progress": not quiet}
-        result = learn(table, method, score=score, constraints=known, **limits)
+        asked: dict[str, Any] = {**knowledge.known(), **scoring.to_dict(), **reading.to_dict()}
+        result = learn(data, method, time_limit=time_limit, progress=not quiet, **asked)
         found = result.effect(cause, outcome, level=level)
     if as_json:
         print_json(found.to_dict())
