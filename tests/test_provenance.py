@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -113,3 +114,10 @@ def test_nested_compilations_are_counted_once():
     assert clock.seconds == 0.0
     clock.on_end(None)
     assert 0.0 < clock.seconds < 1.0
+
+
+def test_the_summary_tells_compilation_apart(asia):
+    """The seconds of a run are without those of the kernels, which are named beside them."""
+    result = dagopt.learn(asia[0])
+    slow = replace(result, seconds=21.5, provenance=replace(result.provenance, seconds=1.5, compile_seconds=20.0))
+    assert "1.50 s, and 20.0 s to compile kernels" in slow.summary()

@@ -8,19 +8,24 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+import sys
 from html import unescape
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 from latex2mathml.converter import convert
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
+from reference import described
 
 ROOT = Path(__file__).resolve().parents[2]
 # Files of the repository that are pages of the site too.
 BORROWED = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
 # Names of functions, after which a formula has a little room.
 FUNCTION = re.compile(r"(<mi>(?:log|exp|det|min|max|Pr)</mi>)(?=<m(?:i|n|row|frac|style|over|sub|sup|subsup)\b)")
+DIRECTIVE = re.compile(r"^::: dagopt\.([\w.]+)$", re.MULTILINE)
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 LINK = re.compile(r"(\]\()([^)\s]+?)(#[^)\s]*)?(\))")
 
@@ -36,7 +41,8 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Point links to notebooks and to files of the repository at their pages."""
+    """Put in what docstrings say; point links to notebooks and to files of the repository at their pages."""
+    markdown = DIRECTIVE.sub(lambda found: described(found[1]), markdown)
     here = posixpath.dirname(page.file.src_uri)
 
     def pointed(found: re.Match[str]) -> str:

@@ -305,7 +305,7 @@ class Result:
             lines.append(f"bound   {self.bound:.4f}  proven optimal{self._rounding} over {self.scope}")
         else:
             lines.append(f"bound   {self.bound:.4f}  {self.proof} (over {self.scope})")
-        lines.append(f"status  {self.status}: {_PLAIN_STATUS[self.status]}, {self.method}, {self.seconds:.2f} s")
+        lines.append(f"status  {self.status}: {_PLAIN_STATUS[self.status]}, {self.method}, {self._time}")
         lines += [f"note    {note}" for note in self.notes]
         lines += [f"warning {finding.message}" for finding in self.findings]
         return "\n".join(lines)
@@ -315,6 +315,14 @@ class Result:
         """What rounding leaves open of an optimum, in words; nothing where that is nothing to speak of."""
         left = 0.0 if self.bound is None or self.score is None else self.bound - self.score
         return f" to within {left:.2g}, what rounding leaves open," if left > NEGLIGIBLE else ""
+
+    @property
+    def _time(self) -> str:
+        """The seconds of the run in words; those of the compilation, which happens once on a machine, apart."""
+        told = self.provenance
+        if told is None or told.compile_seconds < 0.05:
+            return f"{self.seconds:.2f} s"
+        return f"{told.seconds:.2f} s, and {told.compile_seconds:.1f} s to compile kernels, once on a machine"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
