@@ -2,14 +2,17 @@
 
 import itertools
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dagopt
 from dagopt.errors import InputError
 from dagopt.knowledge import Constraints
 from dagopt.learning import learn
+from dagopt.methods.registry import METHODS
 
 NAMES = ("lung", "smoke", "xray", "cough")
 
@@ -260,3 +263,51 @@ def test_constraints_may_be_a_dict():
         learn(data, constraints={"forbiden": []}, progress=False)
     with pytest.raises(InputError, match=r"expected constraints= a .* or a dict but got list"):
         learn(data, constraints=[("a", "b")], progress=False)
+
+
+def inside(names, pairs):
+    """Return the pairs in both directions."""
+    return {(names[a], names[b]) for a, b in pairs} | {(names[b], names[a]) for a, b in pairs}
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        nx.Graph([("lung", "smoke"), ("lung", "xray")]),
+        nx.DiGraph([("smoke", "lung"), ("lung", "xray")]),
+        [("lung", "smoke"), ("xray", "lung")],
+        [(0, 1), (0, 2)],
+        np.array([[0, 1, 1, 0], [1, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]]),
+        "[smoke][lung|smoke][xray|lung]",
+    ],
+)
+def test_a_superstructure_says_which_pairs_may_be_joined(graph):
+    """In either direction, whatever the form of the graph; a column that it does not mention has no edges."""
+    constraints = Constraints(superstructure=graph)
+    known = constraints.resolve(NAMES)
+    assert _edges(known.may) == inside(NAMES, [(0, 1), (0, 2)])
+    assert known.in_superstructure
+    assert hash(constraints) == hash(Constraints(superstructure=graph))
+
+
+def test_a_superstructure_and_other_knowledge():
+    """Forbidden directions and tiers hold inside it; required edges outside it contradict it."""
+    pairs = [("lung", "smoke"), ("lung", "xray")]
+    known = Constraints(forbidden=[("xray", "lung")], tiers=[["smoke"], ["lung"]], superstructure=pairs).resolve(NAMES)
+    assert _edges(known.may) == {("smoke", "lung"), ("lung", "xray")}
+    with pytest.raises(InputError, match="smoke -> cough are not in the superstructure"):
+        Constraints([("smoke", "cough")], superstructure=pairs).resolve(NAMES)
+    with pytest.raises(InputError, match="cold"):
+        Constraints(superstructure=[("cold", "cough")]).resolve(NAMES)
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "cg-minlp"])
+def test_every_method_stays_inside_a_superstructure(method):
+    """No pair outside it is joined, and the scope of a proof names it."""
+    data, truth = dagopt.datasets.load("asia", n_samples=400, random_state=0)
+    pairs = [tuple(edge) for edge in list(truth.edges)[:5]] + [("asia", "smoke")]
+    result = learn(data, method, constraints={"superstructure": pairs}, time_limit=20, progress=False)
+    joined = {frozenset((result.names[a], result.names[b])) for a, b in np.argwhere(result.adjacency)}
+    assert joined <= {frozenset(pair) for pair in pairs}
+    if result.status == "optimal":
+        assert result.scope == "all DAGs inside the superstructure"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import inspect
 from dataclasses import dataclass
 
@@ -241,3 +242,17 @@ def test_a_file_of_local_scores_has_its_best_dag(tmp_path):
     assert limited.score == pytest.approx(dagopt.learn(data, "exact", max_parents=1, progress=False).score, abs=1e-9)
     with pytest.raises(dagopt.InputError, match="needs data"):
         dagopt.learn(path, "hc")
+
+
+def test_local_scores_under_any_name(tmp_path):
+    """A file of local scores is read by its name, compressed too, or because format= says so; auto takes any size."""
+    names = [f"v{k}" for k in range(70)]
+    text = "70\n" + "".join(f"{a} 2\n-5 0\n-1.5 1 {b}\n" for a, b in zip(names, [*names[1:], names[0]], strict=True))
+    (tmp_path / "ring.jkl.gz").write_bytes(gzip.compress(text.encode()))
+    (tmp_path / "ring.txt").write_text(text)
+    for data, options in [(tmp_path / "ring.jkl.gz", {}), (str(tmp_path / "ring.txt"), {"format": "jkl"})]:
+        result = dagopt.learn(data, progress=False, **options)
+        assert (result.status, result.scope) == ("optimal", "the given pool")
+        assert result.score == pytest.approx(-5 - 69 * 1.5)
+    with pytest.raises(dagopt.InputError, match="format='jkl'"):
+        dagopt.learn(tmp_path / "ring.txt", format="csv")

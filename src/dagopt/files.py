@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import secrets
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,9 +14,13 @@ from dagopt.errors import InputError
 
 __all__ = ["read_text", "replacing", "write_text"]
 
+GZIP = b"\x1f\x8b"  # the first bytes of what gzip writes
+
 
 def read_text(path: str | os.PathLike[str]) -> str:
     """Return the UTF-8 text of a file, without a byte-order mark and with its line ends as they are.
+
+    A file that is compressed by gzip, whatever its name, is expanded first.
 
     Raises
     ------
@@ -23,7 +29,8 @@ def read_text(path: str | os.PathLike[str]) -> str:
     """
     path = Path(path)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        raw = path.read_bytes()
+        text = (gzip.decompress(raw) if raw.startswith(GZIP) else raw).decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"expected a file at {str(path)!r}, found none; check the path") from None
     except IsADirectoryError:
@@ -33,7 +40,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
             f"expected UTF-8 text in {str(path)!r}, found byte {error.object[error.start]:#04x} at"
             f" {error.start}; save the file as UTF-8"
         ) from None
-    except (OSError, ValueError) as error:
+    except (OSError, EOFError, zlib.error, ValueError) as error:
         raise InputError(f"could not read {str(path)!r}: {_reason(error)}; check the path and its rights") from None
     if not text.strip():
         raise InputError(f"expected some text in {str(path)!r}, found an empty file; check how it was written")

@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.errors import InputError, unknown_name
-from dagopt.graph.dag import find_cycle
+from dagopt.graph.dag import Graph, as_graph, find_cycle, is_array, is_bare
 
 __all__ = ["Constraints", "Knowledge"]
 
 Edge = tuple[str, str]
+
+KEYS = ["required", "forbidden", "tiers", "max_parents", "superstructure"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +34,14 @@ class Knowledge:
         ``may[j, i]``: j is a parent of i in some DAG. The diagonal is False.
     at_most : int array of shape (n,)
         The largest number of parents of each node.
+    in_superstructure : bool
+        Whether ``may`` comes from a superstructure, which the scope of a proof then names.
     """
 
     must: NDArray[np.bool_]
     may: NDArray[np.bool_]
     at_most: NDArray[np.int64]
+    in_superstructure: bool = False
 
     @property
     def n_nodes(self) -> int:
@@ -95,6 +100,10 @@ class Constraints:
         tier are free.
     max_parents : int or mapping of str to int, optional
         The largest number of parents, of every column or of those named.
+    superstructure : graph, optional
+        The only pairs that may be joined, in either direction: anything that ``as_graph`` takes, such as an undirected
+        networkx graph, pairs of columns or the path of a graph file. Directions in it do not count. Columns that it
+        does not mention have no edges.
 
     Examples
     --------
@@ -108,11 +117,13 @@ class Constraints:
     forbidden: Sequence[Edge] = ()
     tiers: Sequence[Sequence[str]] = ()
     max_parents: int | Mapping[str, int] | None = None
+    superstructure: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "required", _edges(self.required, "required"))
         object.__setattr__(self, "forbidden", _edges(self.forbidden, "forbidden"))
         object.__setattr__(self, "tiers", _groups(self.tiers))
+        object.__setattr__(self, "superstructure", _kept_graph(self.superstructure))
         limits = self.max_parents
         for name, limit in limits.items() if isinstance(limits, Mapping) else [(None, limits)]:
             if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 0):
@@ -121,7 +132,7 @@ class Constraints:
 
     @classmethod
     def read(cls, path: str | Path) -> Constraints:
-        """Read a TOML file with any of the keys ``required``, ``forbidden``, ``tiers``, ``max_parents``."""
+        """Read a TOML file with any of the keys of ``Constraints``."""
         try:
             with open(path, "rb") as file:
                 content = tomllib.load(file)
@@ -129,10 +140,9 @@ class Constraints:
             raise InputError(f"cannot read the knowledge file {path}: it nests too deep; check the file") from None
         except (OSError, ValueError) as error:  # a TOMLDecodeError, bytes that are no UTF-8, thousands of digits
             raise InputError(f"cannot read the knowledge file {path}: {error}") from error
-        known = ["required", "forbidden", "tiers", "max_parents"]
         for key in content:
-            if key not in known:
-                raise unknown_name(f"key in the knowledge file {path}", key, known)
+            if key not in KEYS:
+                raise unknown_name(f"key in the knowledge file {path}", key, KEYS)
         return cls(**content)
 
     @classmethod
@@ -142,10 +152,9 @@ class Constraints:
             return given or cls()
         if not isinstance(given, Mapping):
             raise InputError(f"expected constraints= a dagopt.Constraints or a dict but got {type(given).__name__}")
-        known = ["required", "forbidden", "tiers", "max_parents"]
         for key in given:
-            if key not in known:
-                raise unknown_name("key in constraints=", key, known)
+            if key not in KEYS:
+                raise unknown_name("key in constraints=", key, KEYS)
         return cls(**given)
 
     def resolve(self, names: Sequence[str]) -> Knowledge:
@@ -157,6 +166,10 @@ class Constraints:
         for a, b in self.required:
             must[index[a], index[b]] = True
         may = ~np.eye(n, dtype=bool)
+        if self.superstructure is not None:
+            joined = as_graph(self.superstructure, names).adjacency != 0
+            may &= joined | joined.T
+            self._check_superstructure(names, may)
         for a, b in self.forbidden:
             may[index[a], index[b]] = False
         tier = {name: t for t, group in enumerate(self.tiers) for name in group}
@@ -172,7 +185,16 @@ class Constraints:
             at_most[:] = min(self.max_parents, n - 1)
         self._check_contradictions(names, must, at_most, tier)
         may[:, (must.sum(axis=0) == at_most)] &= must[:, (must.sum(axis=0) == at_most)]
-        return Knowledge(must, may, at_most)
+        return Knowledge(must, may, at_most, self.superstructure is not None)
+
+    def _check_superstructure(self, names: Sequence[str], may: NDArray[np.bool_]) -> None:
+        index = {name: k for k, name in enumerate(names)}
+        outside = [(a, b) for a, b in self.required if not may[index[a], index[b]]]
+        if outside:
+            raise InputError(
+                f"the required edges {_arrows(outside)} are not in the superstructure; add the pairs to it or remove "
+                f"the edges"
+            )
 
     def _check_names(self, names: Sequence[str]) -> None:
         limits = self.max_parents if isinstance(self.max_parents, Mapping) else {}
@@ -225,6 +247,18 @@ def _edges(edges: Iterable[Any], what: str) -> tuple[Edge, ...]:
             raise InputError(f"the {what} edge {a} -> {b} joins a column with itself; remove it")
         found[a, b] = None
     return tuple(found)
+
+
+def _kept_graph(graph: Any) -> Graph | tuple[tuple[Any, Any], ...] | None:
+    """Return a superstructure as a value that does not change: a graph, or pairs of names or positions."""
+    if graph is None:
+        return None
+    if is_array(graph):
+        return tuple((int(i), int(j)) for i, j in np.argwhere(np.asarray(graph) != 0))
+    if not is_bare(graph):
+        return as_graph(graph)
+    as_graph(graph)  # to say now what is wrong with it
+    return tuple((a, b) for a, b in graph)
 
 
 def _groups(tiers: Iterable[Any]) -> tuple[tuple[str, ...], ...]:

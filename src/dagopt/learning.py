@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dagopt.candidates.jkl import read_jkl
+from dagopt.candidates.listing import MOST_SETS, count_sets, limited
 from dagopt.candidates.pool import Pool
 from dagopt.data.doctor import examine_table
 from dagopt.data.findings import Diagnosis, Finding
@@ -44,6 +45,7 @@ def learn(
     time_limit: float | None = None,
     progress: bool | Progress | None = None,
     before: Callable[[Problem, Diagnosis], None] | None = None,
+    format: str | None = None,
     **options: Any,
 ) -> Result:
     """Learn a Bayesian network structure from data.
@@ -51,21 +53,24 @@ def learn(
     Parameters
     ----------
     data : path, frame, array or Table
-        The data; see ``as_table``. A ``.jkl`` file of local scores, as GOBNILP writes them, has the best DAG over its
-        parent sets as answer.
+        The data; see ``as_table``. A ``.jkl`` file of local scores (also ``.jkl.gz``), as GOBNILP writes them, has the
+        best DAG over its parent sets as answer.
     method : str
         One of ``METHODS``, or ``"auto"``.
     constraints : Constraints or mapping, optional
         What is known about the graph; every method honours it. A dict has any of the keys of ``Constraints``.
     max_parents : int, optional
         The largest number of parents of a node, in addition to the constraints; no limit unless given, except 3 for
-        ``"gobnilp"``.
+        ``"gobnilp"`` where a superstructure does not make the parent sets few enough. ``"auto"`` limits discrete data
+        likewise where it chooses ``"gobnilp"``; the scope of the result names the limit.
     time_limit : float, optional
         Seconds for everything; the best answer so far is returned when they are over.
     progress : bool, Progress or None
         Whether to show the run; on a terminal by default.
     before : callable, optional
         Called with the problem and what the doctor says about its table before the method begins.
+    format : {"jkl"}, optional
+        Says that the file holds local scores, whatever its name.
     {options}
     **options
         Options of the method.
@@ -85,7 +90,9 @@ def learn(
     deadline = Deadline(time_limit)
     method = method_name(method)
     check_options(method, options)
-    if is_score_file(data):
+    if format not in (None, "jkl"):
+        raise InputError(f"expected format='jkl' for a file of local scores, or none, but got {format!r}")
+    if is_score_file(data, format):
         known = with_limit(Constraints.of(constraints), max_parents)
         return solve_scores(Path(str(data)), method, options, deadline, progress, known)
     posing = {name: options.pop(name) for name in _NOT_OF_METHODS if name in options}
@@ -127,9 +134,11 @@ def pose_table(
 ) -> tuple[Problem, Diagnosis]:
     """Return the problem of a table, and what the doctor says about it beside the findings there are."""
     known = Constraints.of(constraints)
-    if max_parents is None and known.max_parents is None:
-        max_parents = METHODS[method].max_parents
     knowledge = with_limit(known, max_parents).resolve(table.names)
+    usual = METHODS[method].max_parents
+    if usual is not None and max_parents is None and known.max_parents is None:
+        all_inside = knowledge.in_superstructure and count_sets(knowledge) <= MOST_SETS
+        knowledge = knowledge if all_inside else limited(knowledge, usual)
     diagnosis = examine_table(table, knowledge.limit, findings)
     diagnosis.raise_for_errors()
     return Problem(table, make_score(table, **scoring.to_dict()), knowledge), diagnosis
@@ -182,9 +191,10 @@ def solve(
     )
 
 
-def is_score_file(data: object) -> bool:
-    """Say whether data are the path of a file of local scores."""
-    return isinstance(data, str | Path) and Path(data).suffix == ".jkl"
+def is_score_file(data: object, format: str | None = None) -> bool:
+    """Say whether data are the path of a file of local scores, by its name or because the format is given."""
+    named = isinstance(data, str | Path) and Path(data).name.lower().endswith((".jkl", ".jkl.gz"))
+    return named or (format == "jkl" and isinstance(data, str | Path))
 
 
 def solve_scores(

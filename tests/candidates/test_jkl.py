@@ -1,5 +1,6 @@
 """Files of local scores."""
 
+import gzip
 import re
 
 import pytest
@@ -26,7 +27,7 @@ SCORES = LocalScores(("A", "B", "C"), [[((), -10.5), ((1, 2), -9.25)], [((), -7.
 @st.composite
 def local_scores(draw):
     """Any nodes without spaces, any parent sets, any finite scores."""
-    word = any_name.filter(lambda name: name.split() == [name])
+    word = any_name.filter(lambda name: name.split() == [name] and not name.startswith("#"))
     names = draw(st.lists(word, min_size=1, max_size=5, unique=True))
     scores = []
     for i in range(len(names)):
@@ -111,3 +112,20 @@ def test_names_with_spaces_cannot_be_written(tmp_path):
     """A name with a space would be two words in the file."""
     with pytest.raises(InputError, match="cannot hold the name 'a b'"):
         write_jkl(LocalScores(("a b",), [[((), 0.0)]]), tmp_path / "a.jkl")
+
+
+def test_comments_stand_anywhere_and_files_may_be_compressed(tmp_path):
+    """Lines that begin with # are skipped wherever they are, also in a gzip file of any name."""
+    path = tmp_path / "scores"
+    noisy = "# top\n" + EXAMPLE.replace("\n", "\n# between the lines 3 4\n")
+    path.write_bytes(gzip.compress(noisy.encode()))
+    assert read_jkl(path) == SCORES
+    path.write_bytes(gzip.compress(noisy.encode())[:-9])
+    with pytest.raises(InputError, match="could not read"):
+        read_jkl(path)
+
+
+def test_a_name_that_looks_like_a_comment_is_not_written(tmp_path):
+    """It would not be read back."""
+    with pytest.raises(InputError, match="begins a comment"):
+        write_jkl(LocalScores(("#a",), [[((), 0.0)]]), tmp_path / "a.jkl")

@@ -1,6 +1,7 @@
-"""The rule of ``auto``: exact while it fits, else CG-DCA, within a minute unless told otherwise."""
+"""The rule of ``auto``: exact while it fits, then listed parent sets, else CG-DCA, within a minute by default."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,24 +30,76 @@ def problem_of(n_nodes, score="bic", discrete=False):
         (12, "bic", True, math.inf, "exact"),
         (12, "bic", False, 1e-6, "cg-dca"),
         (40, "bic", False, math.inf, "cg-dca"),
-        (40, "bic", True, math.inf, "cg-dca"),
-        (40, "bdeu", True, math.inf, "cg-dca"),
+        (40, "bic", True, math.inf, "gobnilp"),
+        (40, "bdeu", True, math.inf, "gobnilp"),
+        (40, "bic", True, 1e-6, "cg-dca"),
+        (1500, "bic", True, math.inf, "cg-dca"),
         (40, "bge", False, math.inf, "order"),
         (200, "bic", False, math.inf, "cg-dca"),
     ],
 )
 def test_the_choice(n_nodes, score, discrete, seconds, expected):
-    """Exact while the estimate fits memory and time, else CG-DCA, or order search where DCA cannot take the score."""
+    """Exact while the estimate fits memory and time, then lists of discrete data, else what DCA can do, or orders."""
     problem = problem_of(n_nodes, score, discrete)
-    method, why = auto.choose(problem, estimate_exact(problem, 4 << 30, 1), seconds)
-    assert method == expected
-    assert ("would take" in why) == (method != "exact")
+    choice = auto.choose(problem, estimate_exact(problem, 4 << 30, 1), seconds, 1)
+    assert choice.method == expected
+    assert ("would take" in choice.why) == (choice.method != "exact")
+    assert ("which can be listed" in choice.why) == (choice.method == "gobnilp")
+
+
+@pytest.mark.parametrize(
+    ("n_nodes", "rows", "limit", "size"), [(40, 60, None, 3), (100, 20000, None, 2), (40, 60, 4, 4), (40, 60, 1, 1)]
+)
+def test_the_size_of_listed_sets(n_nodes, rows, limit, size):
+    """A given limit is kept; without one, sets of three are listed, or of two where three would take too long."""
+    values = np.random.default_rng(0).integers(2, size=(rows, n_nodes)).astype(str)
+    table = dagopt.as_table(values)
+    problem = Problem(table, make_score(table), Constraints(max_parents=limit).resolve(table.names))
+    choice = auto.choose(problem, estimate_exact(problem, 4 << 30, 2), math.inf, 2)
+    assert choice.method == "gobnilp"
+    assert (choice.knowledge.at_most == size).all()
+    assert f"parent sets of size <= {size}" in choice.why
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(None, "cg-dca"), (2, "gobnilp"), (4, "cg-dca")])
+def test_continuous_data_with_a_limit_is_listed_while_sets_are_few(limit, expected):
+    """40 columns have 30,000 sets of up to two parents, and four million of up to four."""
+    problem = problem_of(40)
+    problem = replace(problem, knowledge=Constraints(max_parents=limit).resolve(problem.names))
+    assert auto.choose(problem, estimate_exact(problem, 4 << 30, 1), math.inf, 1).method == expected
+
+
+def test_many_discrete_columns_are_proven():
+    """Where exact cannot hold the table, the optimum over listed sets is proven, and scope and notes say what it is."""
+    values = np.random.default_rng(1).integers(2, size=(80, 64))
+    values[:, 1] = values[:, 0]
+    values[:, 2] = values[:, 0] ^ (values[:, 3] & values[:, 4])
+    result = dagopt.learn(values.astype(str), kind="discrete", progress=False, max_parents=2)
+    assert (result.method, result.status) == ("gobnilp", "optimal")
+    assert result.bound == result.score
+    assert result.scope == "parent sets of size <= 2"
+    assert result.notes[0].startswith("auto chose gobnilp: the proven optimum would take")
+
+
+def test_a_start_with_more_parents_than_are_listed_is_kept():
+    """A better DAG than all over the listed sets is the answer, without their bound."""
+    rng = np.random.default_rng(2)
+    values = rng.integers(2, size=(4000, 33))
+    values[:, 0] = values[:, 1:5].sum(axis=1) % 2
+    table = dagopt.as_table(values.astype(str))
+    start = np.zeros((33, 33), dtype=np.int8)
+    start[1:5, 0] = 1
+    result = dagopt.learn(table, progress=False, start=start, time_limit=20, memory_limit="100MB")
+    assert result.notes[0].startswith("auto chose gobnilp")
+    assert result.score >= dagopt.score(table, start) - 1e-6
+    assert result.status == "converged"
+    assert result.scope != "parent sets of size <= 3"
 
 
 @pytest.mark.parametrize("discrete", [False, True])
 def test_what_does_not_fit_is_searched(monkeypatch, discrete):
     """The result says what was chosen and why, has a DAG, and ends when the default time is over."""
-    monkeypatch.setattr(auto, "PATIENCE", 1e-3)
+    monkeypatch.setattr(auto, "PATIENCE", 1e-4)
     problem = problem_of(14, discrete=discrete)
     result = dagopt.learn(problem.table, progress=False)
     assert result.method == "cg-dca"

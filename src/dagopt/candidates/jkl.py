@@ -1,7 +1,8 @@
 """GOBNILP's files of local scores (``.jkl``): for each node its candidate parent sets and their scores.
 
 The first line is the number of nodes. For each node follows a line ``name number_of_parent_sets`` and
-then that many lines ``score k parent_1 ... parent_k``.
+then that many lines ``score k parent_1 ... parent_k``. Lines that begin with ``#`` are comments, wherever they stand;
+lines that begin with ``META`` are, before the first number. A file may be compressed by gzip.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def read_jkl(path: str | os.PathLike[str]) -> LocalScores:
     Parameters
     ----------
     path : str or path
-        A ``.jkl`` file; comment lines (``#`` or ``META``) before the first number are skipped.
+        A file of local scores, whatever its name; it may be compressed by gzip.
 
     Returns
     -------
@@ -117,11 +118,11 @@ Line = tuple[int, list[str]]
 
 
 def _lines(text: str) -> Iterator[Line]:
-    """Yield the number and the words of each line, without blank lines and comments before the first."""
+    """Yield the number and the words of each line, without blank lines and comments."""
     started = False
     for number, line in enumerate(text.split("\n"), start=1):
         words = line.split()
-        if words and (started or not words[0].startswith(("#", "META"))):
+        if words and not words[0].startswith("#") and (started or not words[0].startswith("META")):
             started = True
             yield number, words
     yield text.count("\n") + 1, []
@@ -194,13 +195,16 @@ def write_jkl(scores: LocalScores, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     scores : LocalScores
-        Names with spaces cannot be written: the format separates words by them.
+        Names with spaces cannot be written: the format separates words by them. Nor can names that begin with ``#``,
+        which marks comments.
     path : str or path
         The file to write or replace.
     """
     for name in scores.names:
         if name.split() != [name]:
             raise InputError(f"a .jkl file cannot hold the name {name!r} with its spaces; rename the node")
+        if name.startswith("#"):
+            raise InputError(f"a .jkl file cannot hold the name {name!r}, as # begins a comment; rename the node")
     lines = [str(scores.n_nodes)]
     for name, sets in zip(scores.names, scores.scores, strict=True):
         lines.append(f"{name} {len(sets)}")

@@ -21,6 +21,7 @@ Scanagatta, de Campos, Zaffalon (2018). Efficient learning of bounded-treewidth 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from math import comb
 
@@ -35,8 +36,9 @@ from dagopt.knowledge import Knowledge
 from dagopt.scores.base import BulkJoints, Floats, Ints, Score
 from dagopt.workers import Stopped, Workers, spans
 
-__all__ = ["Candidates", "candidate_pool", "count_sets"]
+__all__ = ["MOST_SETS", "Candidates", "candidate_pool", "count_sets", "limited"]
 
+MOST_SETS = 100_000_000  # that are scored without a smaller max_parents
 SETS_A_PIECE = 2048
 JOINTS_A_PIECE = 512
 PHASE = "scores of candidate parents"
@@ -50,6 +52,12 @@ def count_sets(knowledge: Knowledge) -> int:
         free = int(knowledge.may[:, i].sum()) - fixed
         total += sum(comb(free, k) for k in range(int(knowledge.at_most[i]) - fixed + 1))
     return total
+
+
+def limited(knowledge: Knowledge, most: int) -> Knowledge:
+    """Return knowledge with at most so many parents, or as many as are required."""
+    limits = np.maximum(knowledge.must.sum(axis=0), most)
+    return replace(knowledge, at_most=np.minimum(knowledge.at_most, limits))
 
 
 def candidate_pool(score: Score, knowledge: Knowledge, workers: Workers, slack: float = 0.0) -> Pool:
@@ -211,6 +219,8 @@ class _Growth:
         self._members: Ints = np.zeros((1, 0), dtype=np.int64)  # places among the free candidates, a row per set
         self._inherited: Floats = np.full(1, -np.inf)  # best score of proper subsets
         self._ceiling: Floats = np.full(1, np.inf)  # bound on supersets, inherited
+        candidates = np.flatnonzero(knowledge.may[:, node]).astype(np.int64)
+        self._fall = 0.0 if len(candidates) == score.n_nodes - 1 else score.bounds_fall_by(node, candidates)
         self._kept: list[tuple[NDArray[np.uint64], Floats]] = []
         self._scores: Floats = np.empty(0)
         self._bounds: Floats = np.empty(0)
@@ -259,7 +269,7 @@ class _Growth:
         better = self._scores > self._inherited - self._slack
         self._kept.append((words_of_rows(self._full(self._members[better]), self._score.n_nodes), self._scores[better]))
         best = np.maximum(self._scores, self._inherited)
-        ceiling = np.minimum(self._bounds, self._ceiling)
+        ceiling = np.minimum(self._bounds - self._fall, self._ceiling)
         open_sets = np.flatnonzero(ceiling > best - self._slack)
         if self._size + 1 > self._most or not open_sets.size:
             self.level = np.zeros(0, dtype=np.int64)

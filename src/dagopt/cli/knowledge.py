@@ -33,8 +33,14 @@ class KnowledgeOptions(Options):
     tiers: str | None = option(
         None, "Groups in the order of time, no edge goes back: 'A,B;C'.", anything("groups"), metavar="GROUPS"
     )
+    superstructure: Path | None = option(
+        None, "Graph file with the only pairs that may be joined, in either direction.", anything("path"), metavar="FILE"
+    )
     knowledge: Path | None = option(
-        None, "TOML file with required, forbidden, tiers, max_parents.", anything("path"), metavar="FILE"
+        None,
+        "TOML file with required, forbidden, tiers, max_parents, superstructure.",
+        anything("path"),
+        metavar="FILE",
     )
 
     def known(self) -> dict[str, Any]:
@@ -54,6 +60,7 @@ class KnowledgeOptions(Options):
             forbidden=[*known.forbidden, *_edges(self.forbidden or [], "--forbidden")],
             tiers=groups or known.tiers,
             max_parents=known.max_parents,
+            superstructure=self.superstructure or known.superstructure,
         )
 
 

@@ -21,6 +21,10 @@ def scope_of(knowledge: Knowledge) -> str:
     scope = "all DAGs" if limits[0] >= n - 1 else f"parent sets of size <= {limits[-1]}"
     if len(limits) > 1:
         scope = "parent sets within the limits of each column"
+    if knowledge.in_superstructure:
+        scope += " inside the superstructure"
+        unrestricted = not knowledge.must.any() and bool((knowledge.may == knowledge.may.T).all())
+        return scope if unrestricted else f"{scope} that the constraints allow"
     free = knowledge.may | np.eye(n, dtype=bool) | (knowledge.at_most == 0)  # a limit of 0 forbids all edges by itself
     unrestricted = free.all() and not knowledge.must.any()
     return scope if unrestricted else f"{scope} that the constraints allow"

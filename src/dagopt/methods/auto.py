@@ -1,39 +1,64 @@
-"""``method="auto"``: the proven optimum while it fits, else CG-DCA joined with order search.
+"""``method="auto"``: the proven optimum while it fits, then the proven optimum over listed parent sets, else a search.
 
-The rule, in this order:
+The rule, in this order; the time is ``PATIENCE`` seconds, or the time limit if that is shorter:
 
-1. exact, if its estimate fits the memory and ``PATIENCE`` seconds (or the time limit, if that is shorter);
-2. cg-dca, within the time limit or else ``PATIENCE`` seconds;
-3. order search alone, within the same time, where neither DCA nor a list of discrete parent sets serves the score:
-   BGe, and scores of your own.
+1. exact, if its estimate fits the memory and the time;
+2. gobnilp, where the parent sets can be listed. On discrete data these are all allowed ones if the number of parents is
+   limited or a superstructure given, else those of up to 3 or 2 parents; scoring them must not take longer than the
+   time, by an estimate that leaves out what bounds spare. On continuous data bounds spare less, so there must be a
+   limit or a superstructure, and at most ``MOST_CONTINUOUS_SETS`` sets;
+3. cg-dca;
+4. order search alone, where neither DCA nor a list of discrete parent sets serves the score: BGe, and scores of your
+   own.
+
+The search methods 2 to 4 end after the time limit or else ``PATIENCE`` seconds.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dagopt.candidates.listing import MOST_SETS, count_sets, limited
+from dagopt.candidates.pool import Pool
 from dagopt.deadline import Deadline
+from dagopt.knowledge import Knowledge
+from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.column_generation.cg_dca import solve_cg_dca
+from dagopt.methods.cutting_planes.gobnilp import solve_gobnilp, solve_pool_by_cuts
 from dagopt.methods.exact.gpu import gpu_run
-from dagopt.methods.exact.solve import Estimate, ExactOptions, estimate_exact, memory_in_bytes, solve_exact
+from dagopt.methods.exact.solve import (
+    Estimate,
+    ExactOptions,
+    PoolOptions,
+    estimate_exact,
+    listing_seconds,
+    memory_in_bytes,
+    solve_exact,
+    solve_given_pool,
+)
 from dagopt.methods.options import random_state, solver, start
 from dagopt.methods.orders.solve import solve_order
+from dagopt.methods.start import start_dag
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
 from dagopt.workers import Workers
 
-__all__ = ["PATIENCE", "AutoOptions", "choose", "solve_auto"]
+__all__ = ["PATIENCE", "AutoOptions", "Choice", "choose", "solve_auto", "solve_auto_pool"]
 
 PATIENCE = 60.0
+LISTED_SIZES = (3, 2)  # of parent sets, where nothing limits them
+MOST_CONTINUOUS_SETS = 300_000
+MOST_RECURSION_NODES = 18  # of a given pool: the recursion takes milliseconds
 SAFETY = 3.0  # estimates of time are rough
 
 
 @dataclass(frozen=True)
 class AutoOptions(ExactOptions):
-    """Options of the choice by size; ``n_best`` above 1 asks for the exact method, which needs no ``start``."""
+    """Options of the choice by size; ``n_best`` above 1 is for exact and gobnilp; exact needs no ``start``."""
 
     random_state: int = random_state()
     start: Any = start()
@@ -43,32 +68,103 @@ class AutoOptions(ExactOptions):
 def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progress: Progress) -> Result:
     """Choose a method by the size of the problem, say why, and run it."""
     exact = {name: getattr(options, name) for name in ExactOptions.defaults()}
-    if options.n_best != 1:
-        return solve_exact(problem, deadline=deadline, progress=progress, **exact)
     workers = Workers(deadline, progress, options.n_jobs)
-    limit = memory_in_bytes(options.memory_limit)
-    on_gpu = options.device != "cpu" and gpu_run(problem, options.device, workers) is not None
-    estimate = estimate_exact(problem, limit, workers.count)
-    method, why = ("exact", "a GPU has room for it") if on_gpu else choose(problem, estimate, deadline.remaining())
-    progress.note(f"method {method}: {why}")
-    if method == "exact":
+    estimate = estimate_exact(problem, memory_in_bytes(options.memory_limit), workers.count)
+    chosen = choose(problem, estimate, deadline.remaining(), workers.count)
+    if options.n_best == 1 and options.device != "cpu" and gpu_run(problem, options.device, workers) is not None:
+        chosen = Choice("exact", "a GPU has room for it", problem.knowledge)
+    elif options.n_best > 1 and chosen.method != "gobnilp":
+        chosen = Choice("exact", "it finds the best classes", problem.knowledge)
+    progress.note(f"method {chosen.method}: {chosen.why}")
+    if chosen.method == "exact":
         result = solve_exact(problem, deadline=deadline, progress=progress, **exact)
     else:
-        search = solve_cg_dca if method == "cg-dca" else solve_order
         clock = deadline.within(PATIENCE) if math.isinf(deadline.time_limit) else deadline
-        shared = {name: getattr(options, name) for name in ("random_state", "n_jobs", "start")}
-        result = search(problem, deadline=clock, progress=progress, **shared)
+        shared = {name: getattr(options, name) for name in ("random_state", "n_jobs", "n_best")}
+        if chosen.method != "gobnilp":
+            del shared["n_best"]
+        shared["start"] = _within(options.start, problem, chosen.knowledge)
+        posed = replace(problem, knowledge=chosen.knowledge)
+        result = SEARCHES[chosen.method](posed, deadline=clock, progress=progress, **shared)
         if result.status == "time_limit" and clock is not deadline:
             result = replace(result, notes=(*result.notes, f"ended after {PATIENCE:.0f} s; time_limit= gives more"))
-    return replace(result, notes=(f"auto chose {method}: {why}", *result.notes))
+        result = _at_least(result, problem, options.start)
+    return replace(result, notes=(f"auto chose {chosen.method}: {chosen.why}", *result.notes))
 
 
-def choose(problem: Problem, estimate: Estimate, seconds: float) -> tuple[str, str]:
-    """Return the method for a problem and the reason, given what exact would take and the time there is."""
+SEARCHES: dict[str, Callable[..., Result]] = {"gobnilp": solve_gobnilp, "cg-dca": solve_cg_dca, "order": solve_order}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A method, why, and the knowledge it works with, which may limit the number of parents."""
+
+    method: str
+    why: str
+    knowledge: Knowledge
+
+
+def choose(problem: Problem, estimate: Estimate, seconds: float, cores: int) -> Choice:
+    """Return the method for a problem, given what exact would take, the time there is and the cores."""
     patience = min(PATIENCE, seconds)
     if estimate.fits and SAFETY * estimate.seconds <= patience:
-        return "exact", f"the proven optimum takes {estimate}"
+        return Choice("exact", f"the proven optimum takes {estimate}", problem.knowledge)
     lack = f"the proven optimum would take {estimate}, more than {'the time' if estimate.fits else 'the memory'} allows"
+    listed = _listed(problem, patience, cores)
+    if listed is not None:
+        return Choice("gobnilp", f"{lack}, but not that over {scope_of(listed)}, which can be listed", listed)
     if problem.score.likelihood is None and problem.score.bulk_joints is None:
-        return "order", lack
-    return "cg-dca", lack
+        return Choice("order", lack, problem.knowledge)
+    return Choice("cg-dca", lack, problem.knowledge)
+
+
+def _listed(problem: Problem, patience: float, cores: int) -> Knowledge | None:
+    """Return the knowledge whose parent sets are to be listed, None where they are too many."""
+    known = problem.knowledge
+    is_limited = known.in_superstructure or known.limit is not None
+    if problem.score.bulk_joints is None:
+        ways = [known] if is_limited and count_sets(known) <= MOST_CONTINUOUS_SETS else []
+    else:
+        ways = [known] if is_limited else [limited(known, size) for size in LISTED_SIZES]
+    for way in ways:
+        sets = count_sets(way)
+        if sets <= MOST_SETS and listing_seconds(problem, sets, cores) <= patience:
+            return way
+    return None
+
+
+def _within(start: object, problem: Problem, knowledge: Knowledge) -> object:
+    """Return the start if its parent sets are among those that are listed, else None."""
+    return start if start is None or knowledge.allows_dag(start_dag(problem, start)) else None
+
+
+def _at_least(result: Result, problem: Problem, start: object) -> Result:
+    """Return the result, or the start where that is better, as one with more parents than are listed can be."""
+    if start is None:
+        return result
+    dag = start_dag(problem, start)
+    score = problem.score.total(dag)
+    if result.score is None or score <= result.score:
+        return result
+    note = "the DAG given as start is better than all over the listed parent sets"
+    return replace(
+        result, adjacency=dag, score=score, bound=None, scope=None, status="converged", notes=(*result.notes, note),
+        details={**result.details, **worth(problem, dag)},
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class AutoPoolOptions(PoolOptions):
+    """Options of the choice by the number of nodes of a pool."""
+
+    random_state: int = random_state()
+
+
+@solver(AutoPoolOptions)
+def solve_auto_pool(pool: Pool, options: AutoPoolOptions, deadline: Deadline, progress: Progress) -> Result:
+    """Return the best DAG over given parent sets: by the subset recursion for few nodes, else by cutting planes."""
+    if pool.n_nodes <= MOST_RECURSION_NODES:
+        own = {name: getattr(options, name) for name in PoolOptions.defaults()}
+        return solve_given_pool(pool, deadline=deadline, progress=progress, **own)
+    shared = {"random_state": options.random_state, "n_jobs": options.n_jobs}
+    return solve_pool_by_cuts(pool, deadline=deadline, progress=progress, **shared)

@@ -49,7 +49,9 @@ class Method:
 
 
 METHODS = {
-    "auto": Method("auto", "solve_auto", "exact while it fits memory and patience, else cg-dca"),
+    "auto": Method(
+        "auto", "solve_auto", "exact while it fits, else gobnilp where parent sets can be listed, else cg-dca"
+    ),
     "exact": Method(
         "exact.solve", "solve_exact", "the proven best DAG, by dynamic programming over subsets", "ExactDP"
     ),
@@ -95,7 +97,7 @@ METHODS = {
 }
 
 FROM_SCORES = {  # the same for files of local scores
-    "auto": Method("exact.solve", "solve_given_pool", "the proven best DAG over given parent sets"),
+    "auto": Method("auto", "solve_auto_pool", "one of the two by the number of nodes"),
     "exact": Method("exact.solve", "solve_given_pool", "the proven best DAG over given parent sets"),
     "gobnilp": Method("cutting_planes.gobnilp", "solve_pool_by_cuts", "the same by cutting planes"),
 }

@@ -165,6 +165,10 @@ class Score(ABC):
         """
         return self.local_packed(nodes, flat, offsets), np.full(len(nodes), np.inf)
 
+    def bounds_fall_by(self, node: int, candidates: Ints) -> float:
+        """Return by how much the bounds of ``local_and_bounds`` are lower where only these may be parents."""
+        return 0.0
+
     def fill_potentials(self, high: int, low_bits: int, out: Floats, node: int = 0) -> None:
         """Fill ``out`` with the potentials of the 2^low_bits sets whose higher bits are those of ``high``.
 

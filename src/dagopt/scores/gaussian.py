@@ -223,6 +223,12 @@ class GaussianScore(LogDetScore):
         bounds = np.array([likelihood[int(i)] for i in nodes]) - self._cost[np.diff(offsets)]
         return self.local_packed(nodes, flat, offsets), bounds
 
+    def bounds_fall_by(self, node: int, candidates: Ints) -> float:
+        """Return what the likelihood with these parents lacks of the one with all others as parents."""
+        everything = np.arange(self.n_nodes, dtype=np.int64)
+        fall = self._fit(node, everything[everything != node]) - self._fit(node, np.sort(candidates))
+        return max(fall, 0.0) if np.isfinite(fall) else 0.0
+
     def _powers(self, sizes: NDArray[np.int_]) -> Floats:
         return np.full(len(sizes), float(self.n_samples))
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from dagopt.bits import to_bitsets, to_words
 from dagopt.candidates.jkl import write_jkl
-from dagopt.candidates.listing import Candidates, candidate_pool, count_sets
+from dagopt.candidates.listing import MOST_SETS, Candidates, candidate_pool, count_sets
 from dagopt.candidates.pool import Pool
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
@@ -50,7 +50,6 @@ __all__ = ["CutOptions", "GobnilpOptions", "solve_gobnilp", "solve_pool_by_cuts"
 Dag = NDArray[np.int8]
 Ints = NDArray[np.int64]
 
-MOST_SETS = 100_000_000  # that are scored without a smaller max_parents
 TRACE_EVERY = 0.2  # seconds between rows of the trace
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "ExactOptions",
     "PoolOptions",
     "estimate_exact",
+    "listing_seconds",
     "memory_in_bytes",
     "solve_exact",
     "solve_given_pool",
@@ -85,7 +86,7 @@ def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
     pooled = Estimate(
         "pool",
         pooled_bytes,
-        pool_seconds(n, cores) + float(min(sets, 1 << 60)) * score.seconds_per_local / cores,
+        pool_seconds(n, cores) + listing_seconds(problem, sets, cores),
         pooled_bytes <= memory_limit and sets <= MOST_POOL_SETS,
     )
     smallest = plan_subset_dp(n, 2 << (2 * MOST_ESTIMATED), cores, tables) if table is None else table
@@ -98,6 +99,11 @@ def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
         table is not None,
     )
     return min(pooled, tabled, key=lambda way: (not way.fits, way.seconds))
+
+
+def listing_seconds(problem: Problem, sets: int, cores: int) -> float:
+    """Return how long it takes about to score so many parent sets, as if bounds spared none."""
+    return float(min(sets, 1 << 60)) * problem.score.seconds_per_local / cores
 
 
 def memory_in_bytes(memory_limit: int | float | str | None) -> int:
