@@ -34,7 +34,10 @@ class KnowledgeOptions(Options):
         None, "Groups in the order of time, no edge goes back: 'A,B;C'.", anything("groups"), metavar="GROUPS"
     )
     superstructure: Path | None = option(
-        None, "Graph file with the only pairs that may be joined, in either direction.", anything("path"), metavar="FILE"
+        None,
+        "Graph file with the only pairs that may be joined, in either direction.",
+        anything("path"),
+        metavar="FILE",
     )
     knowledge: Path | None = option(
         None,
