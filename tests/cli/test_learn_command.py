@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -260,3 +261,23 @@ def test_a_summary_speaks_of_flags_in_notes_alone(capsys, monkeypatch, terminal)
     assert first.split() == ["2", "columns"]
     assert second.split() == ["status", "time_limit:", "stopped", "by", "the", "time", "limit"]
     assert third.split() == ["note", "--time-limit", "gives", "more"]
+
+
+def test_local_scores_of_any_name(folder, said):
+    """--format jkl says what the file holds; other formats beside it are written."""
+    Path("scores").write_text("2\n# a comment\na 1\n-2.0 0\nb 2\n-3.0 0\n-1.0 1 a\n")
+    assert said("learn", "scores", "--format", "jkl,dot", "-q", "--out", "out")[0] == 0
+    assert Path("out/graph.dot").exists()
+
+
+def test_superstructure_from_a_file(folder, said):
+    """Only the pairs of the file are joined, and a contradiction is one line."""
+    columns = dagopt.as_table("data.csv").names
+    Path("may.csv").write_text(f"from,to\n{columns[0]},{columns[1]}\n")
+    code, out, _ = said("learn", "data.csv", "--superstructure", "may.csv", "--json", "-q")
+    assert code == 0
+    assert json.loads(out)["scope"] == "all DAGs inside the superstructure"
+    required = f"{columns[0]}->{columns[2]}"
+    code, _, err = said("learn", "data.csv", "--superstructure", "may.csv", "--required", required)
+    assert code == 2
+    assert "not in the superstructure" in err

@@ -21,6 +21,7 @@ Scanagatta, de Campos, Zaffalon (2018). Efficient learning of bounded-treewidth 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from math import comb
@@ -46,12 +47,13 @@ PHASE = "scores of candidate parents"
 
 def count_sets(knowledge: Knowledge) -> int:
     """Return how many parent sets knowledge allows in all."""
-    total = 0
-    for i in range(knowledge.n_nodes):
-        fixed = int(knowledge.must[:, i].sum())
-        free = int(knowledge.may[:, i].sum()) - fixed
-        total += sum(comb(free, k) for k in range(int(knowledge.at_most[i]) - fixed + 1))
-    return total
+    fixed = knowledge.must.sum(axis=0)
+    free = knowledge.may.sum(axis=0) - fixed
+    kinds = Counter(zip(free.tolist(), np.minimum(knowledge.at_most - fixed, free).tolist(), strict=True))
+    return sum(
+        count * (1 << free if most == free else sum(comb(free, k) for k in range(most + 1)))
+        for (free, most), count in kinds.items()
+    )
 
 
 def limited(knowledge: Knowledge, most: int) -> Knowledge:

@@ -117,7 +117,7 @@ def learn(
         list[str] | None,
         typer.Option(
             "--format",
-            help=f"Graph files: {', '.join(FORMATS)}.",
+            help=f"Graph files: {', '.join(FORMATS)}; jkl: DATA holds local scores.",
             show_default="dot,csv",
             metavar="A,B",
             rich_help_panel=shared.ABOUT_OUTPUT,
@@ -149,7 +149,8 @@ def learn(
     from dagopt.learning import is_score_file
     from dagopt.learning import learn as learned
 
-    folder = OutputFolder.asked(out, formats or [])
+    written_as, format = _formats(formats or [])
+    folder = OutputFolder.asked(out, written_as)
     given = {
         "start": start,
         "random_state": random_state,
@@ -160,12 +161,12 @@ def learn(
     }
     name, own = _method_options(method, {key: value for key, value in given.items() if value is not None}, option or [])
     asked: dict[str, Any] = {"time_limit": time_limit, "progress": not quiet, **knowledge.known()}
-    if is_score_file(data) and (explain or bootstrap):
+    if is_score_file(data, format) and (explain or bootstrap):
         raise InputError(f"--explain and --bootstrap need data, but {data} holds local scores; leave them out")
-    if is_score_file(data):
+    if is_score_file(data, format):
         if folder is not None:
             folder.check(name, "a list of local scores")
-        result = learned(data, name, **asked, **own)
+        result = learned(data, name, format=format, **asked, **own)
     else:
 
         def before(problem: Problem, diagnosis: Diagnosis) -> None:
@@ -188,6 +189,12 @@ def learn(
         _tell(result, [], as_json)  # an answer that cannot be kept is still shown
         raise
     _tell(result, files, as_json)
+
+
+def _formats(asked: Sequence[str]) -> tuple[list[str], str | None]:
+    """Return the formats of the files to write, and ``"jkl"`` if that is among those asked for: it is one of data."""
+    names = [name for text in asked for name in shared.listed(text)]
+    return [name for name in names if name.lower() != "jkl"], "jkl" if "jkl" in map(str.lower, names) else None
 
 
 def _as_written(result: Result, data: str, written: str) -> Result:
