@@ -133,3 +133,20 @@ def test_it_travels_as_the_time_that_is_left():
     time.sleep(1e-3)
     assert copy.reason == "time_limit"
     assert pickle.loads(pickle.dumps(Deadline())).remaining() == math.inf
+
+
+def test_sigterm_asks_to_stop_like_ctrl_c():
+    """The first SIGTERM is a request to stop, and the default is back afterwards; a handler of the caller's stays."""
+    with Deadline() as deadline:
+        signal.raise_signal(signal.SIGTERM)
+        assert deadline.reason == "interrupted"
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    own = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with Deadline() as deadline:
+            signal.raise_signal(signal.SIGTERM)
+            assert deadline.reason is None
+    finally:
+        signal.signal(signal.SIGTERM, own)

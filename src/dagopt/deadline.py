@@ -14,6 +14,8 @@ from dagopt.errors import InputError
 
 __all__ = ["Deadline", "StopReason"]
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 StopReason = Literal["time_limit", "interrupted"]
 
 
@@ -21,7 +23,8 @@ class Deadline:
     """A time limit that covers scoring, pricing, LP and IP together, and the wish of the user to stop.
 
     Used as a context manager it turns the first Ctrl-C into a request that ``reason`` reports, so that the
-    best answer so far can be returned; a second Ctrl-C raises ``KeyboardInterrupt`` as usual.
+    best answer so far can be returned; a second Ctrl-C raises ``KeyboardInterrupt`` as usual. SIGTERM, with which batch
+    systems end a job, is taken in the same way unless the program has a handler of its own for it.
 
     Parameters
     ----------
@@ -39,7 +42,7 @@ class Deadline:
         self._start = clock()
         self._interrupted = False
         self._whole: Deadline | None = None
-        self._before: Any = None
+        self._before: dict[signal.Signals, Any] = {}
 
     def within(self, seconds: float) -> Deadline:
         """Return a deadline for a part of the run: so many seconds from now, but no longer than the whole has."""
@@ -77,17 +80,19 @@ class Deadline:
 
     def __enter__(self) -> Deadline:
         if threading.current_thread() is threading.main_thread():
-            self._before = signal.getsignal(signal.SIGINT)
-            if self._before is not None:
-                signal.signal(signal.SIGINT, self._on_signal)
+            for number in SIGNALS:
+                handler = signal.getsignal(number)
+                if handler is not None and (number == signal.SIGINT or handler is signal.SIG_DFL):
+                    self._before[number] = handler
+                    signal.signal(number, self._on_signal)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-            self._before = None
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before.clear()
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self._interrupted:

@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from dagopt.data import reading
 from dagopt.data.reading import read_columns
 from dagopt.errors import InputError
 
@@ -263,3 +264,12 @@ def test_a_name_goes_before_a_position():
     frame = pd.DataFrame([[1, 2, 3]], columns=[2, 0, 7])
     assert [column.name for column in read_columns(frame, [0, 7])] == ["0", "7"]
     assert [column.name for column in read_columns(frame, [1, 2])] == ["0", "2"]
+
+
+def test_a_file_that_unpacks_to_more_than_the_memory_is_refused(tmp_path, monkeypatch):
+    """A megabyte of zeros in a kilobyte is read no further than the memory allows."""
+    path = tmp_path / "bomb.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b\n" + b"0" * 1_000_000))
+    monkeypatch.setattr(reading, "available_bytes", lambda: 600_000)
+    with pytest.raises(InputError, match=r"bomb\.csv\.gz has more than 100\.0 kB of text, too much for the memory"):
+        read_columns(path)

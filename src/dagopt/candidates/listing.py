@@ -127,14 +127,21 @@ class Candidates:
             pieces = [piece for growth in growths for piece in growth.pieces()]
             self._run(pieces, workers, share)
         else:
+            self._look_at(workers)
             wanted = [keys for growth in growths for keys in joints.keys_of(growth)]
             self._run(joints.find(np.unique(np.concatenate(wanted))), workers, share)
             joints.sort()
+            self._look_at(workers)
             for growth in growths:
                 growth.evaluate_by(joints)
         self.n_scored += size
         for growth in growths:
             growth.next_level()
+
+    def _look_at(self, workers: Workers) -> None:
+        """Stop here if the time is over, but for the first sets."""
+        if self.n_scored and workers.deadline.reason is not None:
+            raise Stopped
 
     def _run(self, pieces: list[partial[None]], workers: Workers, share: tuple[float, float]) -> None:
         """Do this work: on the threads, except for the first sets, which are few and without which nothing is known."""

@@ -20,9 +20,11 @@ import pandas as pd
 
 from dagopt.data.columns import Column, column_from_text, columns_from_frame
 from dagopt.errors import InputError, quoted, unknown_name
+from dagopt.memory import available_bytes, readable
 
 __all__ = ["read_columns"]
 
+BYTES_PER_BYTE = 6  # of memory, about, while text is read
 SEPARATORS = (",", "\t", ";", "|")
 COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
@@ -106,7 +108,7 @@ def _from_polars(data: Any) -> pd.DataFrame:
 
 def _read_file(path: Path, na_values: tuple[str, ...]) -> list[Column]:
     if str(path) == "-":
-        return _read_text(sys.stdin.buffer.read(), "standard input", None, na_values)
+        return _read_text(_whole(sys.stdin.buffer, "standard input"), "standard input", None, na_values)
     if path.is_dir():
         raise InputError(f"{path} is a folder; give a CSV, TSV or Parquet file inside it")
     if not path.exists():
@@ -119,11 +121,23 @@ def _read_file(path: Path, na_values: tuple[str, ...]) -> list[Column]:
     try:
         opener = COMPRESSED.get(kind[-1] if kind else "", open)
         with opener(path, "rb") as opened:
-            content = opened.read()
+            content = _whole(opened, str(path))
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise InputError(f"cannot read {path}: {error}") from error
     separator = "\t" if ".tsv" in kind or ".tab" in kind else None
     return _read_text(content, str(path), separator, na_values)
+
+
+def _whole(opened: Any, source: str) -> bytes:
+    """Return all bytes, unpacked, unless reading them would take more memory than is free."""
+    most = available_bytes() // BYTES_PER_BYTE
+    content: bytes = opened.read(most + 1)
+    if len(content) > most:
+        raise InputError(
+            f"{source} has more than {readable(most)} of text, too much for the memory that is free; give fewer "
+            f"rows or columns, or a Parquet file"
+        )
+    return content
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:

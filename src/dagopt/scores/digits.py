@@ -29,6 +29,7 @@ Floats = NDArray[np.floating[Any]]
 UNIT = float(np.finfo(np.float64).eps)
 LOG_OF_DEPENDENT = math.log(DEPENDENT)
 NEGLIGIBLE = 1e-4  # of a score: up to here correlations suffice
+MANY_COLUMNS, NEGLIGIBLE_OF_MANY = 64, 1e-2  # where nothing is proven over all DAGs and coordinates would slow searches
 ROWS_A_BLOCK = 512
 MOST_INVERTED = 2000  # columns up to which the inverse of M is looked at
 
@@ -68,7 +69,7 @@ class Digits(NamedTuple):
         diagonal = _inverse_diagonal(matrix) if n <= MOST_INVERTED else None
         if diagonal is not None:
             rounding = UNIT * (16 + math.sqrt(n_samples) / 4) * float(diagonal.sum())
-            if n * power * rounding <= NEGLIGIBLE:
+            if n * power * rounding <= (NEGLIGIBLE if n <= MANY_COLUMNS else NEGLIGIBLE_OF_MANY):
                 return cls(None, rounding)
         largest = 1 / DEPENDENT if diagonal is None else min(float(diagonal.max()), 1 / DEPENDENT)
         return cls(coordinates(columns()), 16 * UNIT * math.sqrt(n * largest))

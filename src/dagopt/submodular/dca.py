@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +19,10 @@ __all__ = ["CONVEX_STEPS", "ConvexStep", "Visited", "dca"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-ConvexStep = Callable[[SetFunction, int], Callable[[Floats, Floats, float], Ints]]
-"""Takes g and its number of elements, returns what minimises g^L(x) - <y, x> for y, a first point and a tolerance."""
+ConvexStep = Callable[[SetFunction, int], Callable[[Floats, Floats, float, Callable[[], bool]], Ints]]
+"""Takes g and its number of elements, returns what minimises g^L(x) - <y, x>.
+
+That takes y, a first point, a tolerance, and what says whether to stop before the end."""
 
 MOST_STEPS = 100
 
@@ -58,7 +59,7 @@ def dca(
         coordinates tie, and the paper is silent on them, but their order decides which sets the next step can
         see: with one fixed order a warm start goes nowhere new.
     stop : callable
-        Says before every step whether to end here.
+        Says whether to end here, before every step and, as far as the convex step asks, within it.
 
     Returns
     -------
@@ -77,7 +78,7 @@ def dca(
         if stop():
             break
         slope = subgradient(order, f)  # 4
-        chosen = minimise(slope, point, 0.1 * epsilon)  # 5
+        chosen = minimise(slope, point, 0.1 * epsilon, stop)  # 5
         point = np.zeros(cost.size)
         point[chosen] = 1.0
         order = decreasing_order(point, _ties(rng, cost.size))
@@ -93,8 +94,8 @@ def _ties(rng: np.random.Generator | None, size: int) -> Ints | None:
     return None if rng is None else rng.permutation(size)
 
 
-def _min_norm_step(g: SetFunction, size: int) -> Callable[[Floats, Floats, float], Ints]:
-    return partial(min_norm, g)
+def _min_norm_step(g: SetFunction, size: int) -> Callable[[Floats, Floats, float, Callable[[], bool]], Ints]:
+    return lambda linear, start, tolerance, stop: min_norm(g, linear, start, tolerance)
 
 
 CONVEX_STEPS: dict[str, ConvexStep] = {"kelley": CuttingPlanes, "min-norm": _min_norm_step}

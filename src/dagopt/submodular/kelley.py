@@ -11,6 +11,8 @@ Kelley (1960). The cutting-plane method for solving convex programs. doi:10.1137
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,8 +56,10 @@ class CuttingPlanes:
         self._columns = [*range(size), self._program.add_column(1.0, -np.inf, np.inf)]
         self._slopes: Floats | None = None  # their running mean
 
-    def __call__(self, linear: Floats, start: Floats, tolerance: float) -> Ints:
-        """Return a set that minimises g(J) - Σ_{j in J} linear_j, up to the tolerance.
+    def __call__(
+        self, linear: Floats, start: Floats, tolerance: float, stop: Callable[[], bool] = lambda: False
+    ) -> Ints:
+        """Return a set that minimises g(J) - Σ_{j in J} linear_j, up to the tolerance; the best so far at a stop.
 
         Its elements come in the order of the point that was rounded to it; the first cut is at ``start``.
         """
@@ -69,7 +73,7 @@ class CuttingPlanes:
                 if value < best_value:
                     best_value, best_set = value, order[:length]
             solution = self._program.solve()
-            if best_value - solution.value <= tolerance:
+            if best_value - solution.value <= tolerance or stop():
                 break
             point = solution.point[: self._size]
             mean = (1 - NEW_SHARE) * mean + NEW_SHARE * point

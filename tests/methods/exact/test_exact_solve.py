@@ -13,11 +13,14 @@ import numpy as np
 import pytest
 
 import dagopt
+from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
 from dagopt.knowledge import Constraints
 from dagopt.methods.answer import scope_of
 from dagopt.methods.exact.solve import estimate_exact, solve_exact
+from dagopt.problem import Problem
 from dagopt.progress import NoProgress
+from dagopt.scores.build import make_score
 from dagopt.workers import Stopped, Workers, spans
 from every_dag import continuous_table, make_problem
 
@@ -247,3 +250,16 @@ def test_spans_cover_everything():
     """Spans are neighbours, no longer than asked, from zero to the end."""
     assert spans(7, 3) == [(0, 3), (3, 6), (6, 7)]
     assert spans(0, 3) == []
+
+
+def test_blocked_bits_are_offered_where_memory_is_short():
+    """27 columns need 16.6 GB at full speed, and 2.4 GB where bits are blocked; a refusal says the least."""
+    table = ContinuousTable(tuple(f"X{j}" for j in range(27)), np.random.default_rng(0).normal(size=(60, 27)))
+    problem = Problem(table, make_score(table), Constraints().resolve(table.names))
+    assert estimate_exact(problem, 20 * 10**9, 2).n_bytes > 16 * 10**9
+    lean = estimate_exact(problem, 3 * 10**9, 2)
+    assert lean.fits
+    assert lean.n_bytes <= 3 * 10**9
+    refused = estimate_exact(problem, 10**9, 2)
+    assert not refused.fits
+    assert 2 * 10**9 < refused.n_bytes < 2.6 * 10**9

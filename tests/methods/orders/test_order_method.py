@@ -221,3 +221,12 @@ def test_the_limit_of_listed_sets():
     assert (known.at_most == 3).all()
     required = Constraints(required=[(name, "V36") for name in names[:5]])
     assert listable(required.resolve(names))[1] == 5
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "discrete"])
+def test_number_of_threads_does_not_change_the_dag(kind):
+    """Searches that end with DAGs of one class differ by rounding only: the first of them counts, for any threads."""
+    for seed in (2, 3, 7):
+        data = dagopt.simulate(n_nodes=12, n_samples=500, degree=1.5, random_state=seed, kind=kind).data
+        found = [dagopt.learn(data, "order", n_jobs=jobs, progress=False).adjacency for jobs in (1, 2, 3)]
+        assert all(np.array_equal(found[0], other) for other in found)

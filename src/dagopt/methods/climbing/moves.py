@@ -71,7 +71,7 @@ class MovingDag:
         grid = np.ix_(self.order, self.order)
         self._score = problem.score
         rounding = problem.score.rounding
-        self._rounding = 2 * rounding if np.isfinite(rounding) else 0.0
+        self._rounding = 4 * rounding / n if np.isfinite(rounding) else 0.0  # of the two nodes of a move, twice
         self._must = np.ascontiguousarray(knowledge.must[grid])
         self._may = np.ascontiguousarray((knowledge.may if may is None else may)[grid])
         self._allowed = np.flatnonzero(self._may)

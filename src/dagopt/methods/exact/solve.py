@@ -17,7 +17,7 @@ from dagopt.memory import available_bytes, parse_bytes, readable
 from dagopt.methods.answer import answer
 from dagopt.methods.exact.gpu import gpu_run
 from dagopt.methods.exact.pool_dp import pool_bytes, pool_seconds, solve_pool
-from dagopt.methods.exact.subset_dp import SubsetDP, plan_subset_dp, potential_tables
+from dagopt.methods.exact.subset_dp import SubsetDP, plan_subset_dp, plans_subset_dp, potential_tables
 from dagopt.methods.options import device, memory_limit, n_best, n_jobs, solver
 from dagopt.options import Options
 from dagopt.problem import Problem
@@ -89,8 +89,7 @@ def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
         pool_seconds(n, cores) + listing_seconds(problem, sets, cores),
         pooled_bytes <= memory_limit and sets <= MOST_POOL_SETS,
     )
-    smallest = plan_subset_dp(n, 2 << (2 * MOST_ESTIMATED), cores, tables) if table is None else table
-    assert smallest is not None
+    smallest = plans_subset_dp(n, cores, tables)[-1] if table is None else table
     slower = 1.0 if problem.knowledge.is_free else 4.0
     tabled = Estimate(
         "table",

@@ -24,11 +24,13 @@ from dagopt.methods.exact.layers import each_layer, first_sink, follow_sinks
 from dagopt.scores.base import Score
 from dagopt.workers import Workers, spans
 
-__all__ = ["Plan", "Potentials", "SubsetDP", "all_potentials", "plan_subset_dp", "potential_tables"]
+__all__ = ["Plan", "Potentials", "SubsetDP", "all_potentials", "plan_subset_dp", "plans_subset_dp", "potential_tables"]
 
 Floats = NDArray[np.float64]
 
 BYTES = 8
+SLICE_BITS = 14  # of the potentials that are filled at once, so that the clock is looked at often
+MOST_PREFIX_BITS = 16
 CHUNK_BITS = 10  # of the sink recursion
 CHUNKS_A_PIECE = 1 << 10  # so that a piece of work takes some tens of milliseconds
 STRETCHES_A_PIECE = 1 << 12
@@ -59,14 +61,19 @@ class Plan:
 
 def plan_subset_dp(n_nodes: int, memory_limit: int, cores: int = 1, tables: int = 1) -> Plan | None:
     """Return the fastest plan that fits the memory with so many tables of potentials, or None."""
+    return next((plan for plan in plans_subset_dp(n_nodes, cores, tables) if plan.n_bytes <= memory_limit), None)
+
+
+def plans_subset_dp(n_nodes: int, cores: int = 1, tables: int = 1) -> list[Plan]:
+    """Return all plans, from the fastest, which takes most memory, to the leanest."""
+    plans = []
     for high in range(min(7, max(n_nodes - 1, 1))):
         low = n_nodes - high
         entries = low * 2 ** (low - 1) + high * 2**low
         n_bytes = BYTES * ((1 + tables) * 2**n_nodes + entries)
-        if n_bytes <= memory_limit:
-            work = n_nodes * 2 ** (n_nodes - 1) * (0.8 + 0.2 * 1.5**high)
-            return Plan(n_nodes, high, n_bytes, SECONDS_PER_ENTRY * work / cores)
-    return None
+        work = n_nodes * 2 ** (n_nodes - 1) * (0.8 + 0.2 * 1.5**high)
+        plans.append(Plan(n_nodes, high, n_bytes, SECONDS_PER_ENTRY * work / cores))
+    return plans
 
 
 class SubsetDP:
@@ -187,7 +194,7 @@ def potential_tables(score: Score) -> int:
 def all_potentials(score: Score, workers: Workers) -> Potentials:
     """Return the potentials of all 2^n sets, in slices of equal high bits."""
     n = score.n_nodes
-    prefix = min(max(n - 14, 0), 10)
+    prefix = min(max(n - SLICE_BITS, 0), MOST_PREFIX_BITS)
     low = n - prefix
     slices = np.empty((potential_tables(score), 1 << prefix, 1 << low))
     pieces = [

@@ -125,7 +125,10 @@ def search_orders(
     seeds = np.random.SeedSequence(random_state).spawn(restarts)
     plan = _Plan(orders, problem.knowledge.must, name_order(problem.names), kicks, keep_met)
     ends = _run(plan, list(zip(seeds, begins, strict=True)), deadline, n_jobs)
-    best = max(ends, key=lambda end: end.score)  # the first of equal ones
+    best = ends[0]
+    for end in ends:
+        if end.score > best.score + EQUAL:  # the first of equal ones
+            best = end
     met = _scored(problem, [end.optima for end in ends], [end.passed for end in ends]) if keep_met else ()
     return Found(best.dag, best.score, met)
 

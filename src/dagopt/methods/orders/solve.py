@@ -17,6 +17,7 @@ from dagopt.methods.answer import worth
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.options import n_jobs, random_state, solver, start
 from dagopt.methods.orders.search import (
+    EQUAL,
     BareFamily,
     ListedOrders,
     Orders,
@@ -147,7 +148,7 @@ def _search(
             keep_met=keep_met,
         )
         run.met.update(dict.fromkeys((node, parents) for node, parents, _ in found.met))
-        if run.row("orders", found.dag) > first:
+        if run.row("orders", found.dag) > first + EQUAL:
             run.dag = found.dag
         _alternate(run, orders, progress)
     if keep_met:
@@ -185,7 +186,7 @@ def _alternate(run: _Search, orders: Orders, progress: Progress) -> None:
         found = search_orders(orders, problem, deadline, restarts=1, kicks=0, n_jobs=1, start=run.dag).dag
         other = run.row("orders", found)
         progress.update("order search", None, score=max(score, other))
-        if other > score:
+        if other > score + EQUAL:
             run.dag, score = found, other
         if score <= best + 1e-7:
             break

@@ -1,0 +1,52 @@
+"""Tests that the parts of methods look at the clock: a stop within a step, not after it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dagopt.deadline import Deadline
+from dagopt.methods.exact.subset_dp import all_potentials
+from dagopt.progress import NoProgress
+from dagopt.submodular.bases import SetFunction
+from dagopt.submodular.kelley import CuttingPlanes
+from dagopt.workers import Workers
+from every_dag import make_problem
+
+
+def test_kelley_stops_within_a_step():
+    """The cutting planes end at the round in which the stop comes, with the best set so far."""
+    rng = np.random.default_rng(0)
+    factor = rng.normal(size=(12, 12))
+    matrix = factor @ factor.T
+    linear = rng.normal(size=12)
+    called = []
+
+    def chain(order):
+        called.append(1)
+        return np.array([0.0, *(np.linalg.slogdet(matrix[np.ix_(order[:k], order[:k])])[1] for k in range(1, 13))])
+
+    CuttingPlanes(SetFunction(chain), 12)(linear, np.full(12, 0.5), 1e-9)
+    to_the_end = len(called)
+    called.clear()
+    CuttingPlanes(SetFunction(chain), 12)(linear, np.full(12, 0.5), 1e-9, lambda: True)
+    assert len(called) == 1 < to_the_end
+
+
+def test_potentials_are_filled_in_small_pieces():
+    """Slices of 2^14 sets at most, whatever the number of columns, so that the clock is looked at between them."""
+    sizes = []
+    problem = make_problem("multinomial", 17, 0)
+    fill = problem.score.fill_potentials
+
+    class Watched:
+        is_score_equivalent = True
+        n_nodes = 17
+
+        def fill_potentials(self, high, low, out, node):
+            sizes.append(len(out))
+            fill(high, low, out, node)
+
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        all_potentials(Watched(), workers)
+    assert max(sizes) <= 1 << 14
+    assert len(sizes) == 8

@@ -1,0 +1,85 @@
+"""A small, fixed part of the hunt: two tables of every family, and broken files of every format."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from dagopt.cli import run
+from hunt import files
+from hunt.__main__ import look_at_claims
+from hunt.claims import Wrong, check_method, shrunk
+from hunt.tables import FAMILIES, Instance, draw
+from hunt.truth import IS_EXTENDED, Known, best_score, log_gamma
+
+pytestmark = pytest.mark.skipif(not IS_EXTENDED, reason="long doubles are no longer than doubles here")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_claims_hold(family):
+    """Scores, bounds, proofs, classes, regrets and probabilities are those of extended precision."""
+    counts = Counter()
+    assert look_at_claims(11, 4, counts, family) is None
+    assert counts["instances"] == 1
+
+
+def test_a_false_claim_is_found(monkeypatch):
+    """A score that is off by a millionth of itself is wrong, and the instance is made small."""
+    import dagopt
+
+    learn = dagopt.learn
+
+    def lying(*arguments, **options):
+        from dataclasses import replace
+
+        result = learn(*arguments, **options)
+        return replace(result, score=result.score * (1 + 1e-6))
+
+    instance = draw(0, 0, "gaussian")
+    local, factor = instance.truth()
+    check_method(instance, "exact", local, factor, Counter())
+    monkeypatch.setattr(dagopt, "learn", lying)
+
+    def fails(smaller):
+        try:
+            check_method(smaller, "exact", *smaller.truth(), Counter())
+        except Wrong:
+            return True
+        return False
+
+    assert fails(instance)
+    small = shrunk(instance, fails)
+    assert small.values.size < instance.values.size
+
+
+def test_truth_by_hand():
+    """Two columns: the best of three DAGs, by the formula of a regression on one column."""
+    values = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 4.0], [3.0, 2.0]])
+    instance = Instance("gaussian", values, 0.5, {}, Known())
+    local, _ = instance.truth()
+    apart, left = values - values.mean(axis=0), 0.0
+    left = (apart[:, 1] ** 2).sum() - (apart[:, 0] @ apart[:, 1]) ** 2 / (apart[:, 0] ** 2).sum()
+    alone = [-2 * (1 + np.log(2 * np.pi) + np.log((apart[:, j] ** 2).mean())) for j in (0, 1)]
+    joined = -2 * (1 + np.log(2 * np.pi) + np.log(left / 4)) - 0.5
+    assert float(best_score(local, 2, Known())) == pytest.approx(alone[0] + max(alone[1], joined))
+    assert float(log_gamma(5.0)) == pytest.approx(np.log(24.0), rel=1e-15)
+
+
+@pytest.mark.parametrize("kind", sorted(files.COMMANDS))
+def test_broken_files_end_in_a_sentence(kind, tmp_path, monkeypatch, capsys):
+    """Every format, broken in a few ways, through one of its commands: an answer or one line."""
+    monkeypatch.chdir(tmp_path)
+    for name, content in files.right_files().items():
+        (tmp_path / name).write_bytes(content)
+    rng = np.random.default_rng(len(kind))
+    ending = kind[kind.index(".") :]
+    for _ in range(6):
+        (tmp_path / f"broken{ending}").write_bytes(files.broken(files.right_files()[kind], rng))
+        command = files.COMMANDS[kind][0]
+        words = command.format(*[f"broken{ending}"] * command.count("{}")).split() + files.quiet(command)
+        code = run(words)
+        said = capsys.readouterr().err
+        assert code in (0, 1, 2)
+        assert code != 2 or said.count("\n") == 1
