@@ -24,7 +24,7 @@ LAYERS = [
     ["effects", "knowledge", "networks.fitted", "scores"],
     ["problem", "progress", "evidence.explanation"],
     ["result", "workers"],
-    ["saving"],
+    ["interventions", "saving"],
     ["candidates"],
     ["solvers.highs"],
     ["submodular"],

@@ -18,6 +18,7 @@ from dagopt.data.options import DataOptions
 from dagopt.data.table import Table, read_table
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, quoted
+from dagopt.interventions import interventional_score
 from dagopt.knowledge import Constraints
 from dagopt.methods.claims import refuse_unbounded, with_rounding, without_losses
 from dagopt.methods.likelihood_bound import with_likelihood_bound
@@ -46,6 +47,7 @@ def learn(
     progress: bool | Progress | None = None,
     before: Callable[[Problem, Diagnosis], None] | None = None,
     format: str | None = None,
+    interventions: object = None,
     **options: Any,
 ) -> Result:
     """Learn a Bayesian network structure from data.
@@ -71,6 +73,9 @@ def learn(
         Called with the problem and what the doctor says about its table before the method begins.
     format : {"jkl"}, optional
         Says that the file holds local scores, whatever its name.
+    interventions : str or sequence, optional
+        Which columns each row sets from outside: the column of a DataFrame that names them, or one entry per row, a
+        name, several, or None. A row does not count for the local score of the columns that it sets.
     {options}
     **options
         Options of the method.
@@ -96,6 +101,14 @@ def learn(
         known = with_limit(Constraints.of(constraints), max_parents)
         return solve_scores(Path(str(data)), method, options, deadline, progress, known)
     posing = {name: options.pop(name) for name in _NOT_OF_METHODS if name in options}
+    if interventions is not None:
+        if method in ("pc", "mmhc"):
+            raise InputError(
+                f"{method!r} tests independence in all rows, without interventions=; use 'auto' or 'order'"
+            )
+        scoring, reading = ScoreOptions.taken_from(posing), DataOptions(**posing)
+        table, told = interventional_score(data, interventions, scoring, reading)
+        data, posing = table, {"score": told}
     problem, diagnosis = pose(data, method, constraints=constraints, max_parents=max_parents, **posing)
     if before is not None:
         before(problem, diagnosis)

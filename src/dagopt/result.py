@@ -128,7 +128,9 @@ class Result:
             return self.adjacency
         if self.problem is None:
             return cpdag(self.adjacency)
-        return essential_given(self.adjacency, self.problem.knowledge.must, self.problem.knowledge.may)
+        known, told = self.problem.knowledge, self.problem.score.told_pairs
+        must = known.must if told is None else known.must | ((self.adjacency != 0) & told)
+        return essential_given(self.adjacency, must, known.may)
 
     @cached_property
     def cpdag(self) -> nx.DiGraph:
@@ -177,6 +179,8 @@ class Result:
                 f"no DAG has the edges and v-structures of the graph that {self.method!r} learned; choose a direction"
                 " for each undirected edge and use dagopt.fit(data, dag)"
             )
+        if data is None:
+            self._refuse_set_rows("result.fit(data)")
         own = None if self.problem is None else self.problem.table
         table = table_like(data, self.names, own, options)
         fitted = fit_table(table, nx.to_numpy_array(self.dag, dtype=np.int8), equivalent_sample_size)
@@ -206,6 +210,7 @@ class Result:
 
         if self.problem is None:
             raise InputError("the graph was learned without data; use dagopt.effect(data, graph, cause, outcome)")
+        self._refuse_set_rows("dagopt.effect(data, result.cpdag, cause, outcome)")
         if over not in ("class", "dag"):
             raise InputError(f"expected over= 'class' or 'dag' but got {over!r}")
         if self.dag is None:
@@ -394,6 +399,14 @@ class Result:
         from dagopt.report.html import write_report
 
         return write_report(with_evidence(self, regrets=regrets, bootstrap=bootstrap, posterior=posterior), path)
+
+    def _refuse_set_rows(self, instead: str) -> None:
+        """Raise an error where some rows behind the result were set from outside."""
+        if self.problem is not None and self.problem.score.told_pairs is not None:
+            raise InputError(
+                f"some rows set columns from outside, and they tell nothing about the causes of those; use {instead}"
+                " with the rows that were only observed"
+            )
 
     def save(self, path: str | Path) -> None:
         """Write the result as JSON, whole or not at all; ``Result.load`` gives it back, without data and trace."""

@@ -149,6 +149,11 @@ class Score(ABC):
         """About what one potential of ``fill_potentials`` takes; only for estimates."""
         return self.seconds_per_local
 
+    @property
+    def told_pairs(self) -> NDArray[np.bool_] | None:
+        """Pairs of columns between which the score tells the direction of an edge, by interventions; None without."""
+        return None
+
     def part(self, node: int) -> Score:
         """Return the score of the rows that count for a node: the same for all nodes, except under interventions."""
         return self

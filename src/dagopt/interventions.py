@@ -1,0 +1,63 @@
+"""Problems with interventional rows: the table of all rows, and a score that counts each row where it may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dagopt.data.options import DataOptions
+from dagopt.data.table import ContinuousTable, DiscreteTable, Table, as_frame, as_table
+from dagopt.errors import InputError
+from dagopt.networks.rows import matched
+from dagopt.scores.build import make_score
+from dagopt.scores.interventional import InterventionalScore, target_masks
+from dagopt.scores.options import ScoreOptions
+
+__all__ = ["interventional_score"]
+
+
+def interventional_score(
+    data: object, interventions: object, scoring: ScoreOptions, reading: DataOptions
+) -> tuple[Table, InterventionalScore]:
+    """Return the table of all rows, and the score in which a row does not count for the columns that it sets.
+
+    Parameters
+    ----------
+    data : path, frame or array
+        The data, one row per observation.
+    interventions : str or sequence
+        The column that names each row's targets, which is then no column of the graph; or the targets of each row.
+    scoring, reading
+        How to score, and how to read.
+    """
+    if isinstance(data, ContinuousTable | DiscreteTable):
+        raise InputError("interventions= needs the rows as they come but got a Table; give the frame or the file")
+    if reading.missing == "drop":
+        raise InputError("interventions= needs one target per row but missing='drop' leaves rows out; drop them first")
+    if isinstance(interventions, str):
+        if not isinstance(data, pd.DataFrame) or interventions not in data.columns:
+            raise InputError(
+                f"expected interventions= a column of a DataFrame, or one entry per row, but got {interventions!r}"
+            )
+        targets: Iterable[object] = data[interventions].astype(object)
+        data = data.drop(columns=interventions)
+    elif isinstance(interventions, Iterable):
+        targets = interventions
+    else:
+        raise InputError(f"expected interventions= a column or one entry per row but got {interventions!r}")
+    frame = as_frame(data, **reading.to_dict())
+    plain = replace(reading, columns=None, discretize=None).to_dict()
+    table = as_table(frame, **plain)
+    masks = target_masks(targets, table.names, len(frame))
+    options: dict[str, Any] = scoring.to_dict()
+    whole = make_score(table, **options)
+    parts = []
+    for node in range(len(table.names)):
+        kept = ~masks[:, node]
+        rows = table if kept.all() else matched(as_table(frame[kept], **plain), table.names, table)
+        parts.append(whole if kept.all() else make_score(rows, **options))
+    return table, InterventionalScore(whole, parts, np.unique(masks, axis=0))

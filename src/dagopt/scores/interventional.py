@@ -1,0 +1,127 @@
+"""Rows in which columns were set from outside: they do not count for the local scores of those columns.
+
+A row whose target is i says nothing about how i depends on its parents, and all the more about what i causes [1]_. So
+the local scores of a node are those of the rows that do not target it, and DAGs that observation cannot tell apart may
+differ in score.
+
+References
+----------
+.. [1] G. F. Cooper, C. Yoo, "Causal discovery from a mixture of experimental and observational data", UAI 1999;
+   A. Hauser, P. Bühlmann, "Characterization and greedy learning of interventional Markov equivalence classes of
+   directed acyclic graphs", JMLR 13, 2012.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.errors import InputError, quoted, unknown_name
+from dagopt.scores.base import Floats, Ints, Score
+
+__all__ = ["InterventionalScore", "target_masks"]
+
+
+class InterventionalScore(Score):
+    """Local scores of each node from the rows that do not target it.
+
+    Parameters
+    ----------
+    whole : Score
+        Of all rows.
+    parts : sequence of Score
+        Of the rows that count for each node.
+    targets : bool array of shape (settings, n)
+        The different sets of targets that occur.
+    """
+
+    def __init__(self, whole: Score, parts: Sequence[Score], targets: NDArray[np.bool_]) -> None:
+        self.names = whole.names
+        self.n_samples = whole.n_samples
+        self.label = f"{whole.label}, rows that set a column not counted for it"
+        self.seconds_per_local = whole.seconds_per_local
+        self.parts = tuple(parts)
+        alone = targets[:, :, None] != targets[:, None, :]
+        self._told: NDArray[np.bool_] = np.asarray(alone.any(axis=0), dtype=bool)
+
+    @property
+    def told_pairs(self) -> NDArray[np.bool_]:
+        """Pairs of columns of which some rows set one and not the other: the direction of an edge there is told."""
+        return self._told
+
+    @property
+    def rounding(self) -> float:
+        """How far the score of any DAG can be from that in exact arithmetic."""
+        return sum(part.rounding for part in self.parts)
+
+    def unbounded(self, node: int, parents: Ints) -> bool:
+        """Say whether parents determine a column in the rows that count for it."""
+        return self.parts[node].unbounded(node, parents)
+
+    def part(self, node: int) -> Score:
+        """Return the score of the rows that count for a node."""
+        return self.parts[node]
+
+    def local(self, node: int, parents: Iterable[int] = ()) -> float:
+        """Return the local score of a node from the rows that do not target it."""
+        return self.parts[node].local(node, parents)
+
+    def local_packed(self, nodes: Ints, flat: Ints, offsets: Ints) -> Floats:
+        """Return the local scores of many nodes with packed parent sets."""
+        return self._by_node(nodes, flat, offsets)[0]
+
+    def local_and_bounds(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
+        """Return local scores of packed sets, and bounds on the scores of all their supersets."""
+        return self._by_node(nodes, flat, offsets)
+
+    def _by_node(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
+        """Ask the part of each node for its own sets."""
+        scores, bounds = np.empty(len(nodes)), np.empty(len(nodes))
+        for node in np.unique(nodes):
+            chosen = np.flatnonzero(nodes == node)
+            sizes = (offsets[1:] - offsets[:-1])[chosen]
+            ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+            own = [flat[offsets[k] : offsets[k + 1]] for k in chosen]
+            joined = np.concatenate(own).astype(np.int64) if own else flat[:0]
+            found = self.parts[int(node)].local_and_bounds(nodes[chosen], joined, ends)
+            scores[chosen], bounds[chosen] = found
+        return scores, bounds
+
+
+def target_masks(interventions: Iterable[object], names: Sequence[str], n_rows: int) -> NDArray[np.bool_]:
+    """Return which columns each row sets: an array of rows by columns.
+
+    Parameters
+    ----------
+    interventions : iterable
+        For each row the name of its target, several names in a list or separated by commas, or nothing (None, NaN or an
+        empty text) for a row that was only observed.
+    names : sequence of str
+        The columns.
+    n_rows : int
+        Number of rows.
+    """
+    given = list(interventions)
+    if len(given) != n_rows:
+        raise InputError(f"expected interventions= with one entry per row, {n_rows}, but got {len(given)}")
+    masks = np.zeros((n_rows, len(names)), dtype=bool)
+    place = {name: k for k, name in enumerate(names)}
+    for row, entry in enumerate(given):
+        for name in _targets(entry, place):
+            if name not in place:
+                raise unknown_name("target of an intervention:", name, names)
+            masks[row, place[name]] = True
+    if always := [names[k] for k in np.flatnonzero(masks.all(axis=0)).tolist()]:
+        raise InputError(f"column {quoted(always)} is set in every row, so nothing tells its causes; leave it out")
+    return masks
+
+
+def _targets(entry: object, place: dict[str, int]) -> list[str]:
+    if entry is None or (isinstance(entry, float) and np.isnan(entry)):
+        return []
+    if isinstance(entry, list | tuple | set | frozenset):
+        return [str(one) for one in entry]
+    text = str(entry).strip()
+    return [text] if text in place else [part.strip() for part in text.split(",") if part.strip()]
