@@ -21,6 +21,7 @@ from dagopt import (
     CGDCA,
     CGMINLP,
     MMHC,
+    BranchAndCut,
     Constraints,
     CuttingPlanes,
     ExactDP,
@@ -35,7 +36,7 @@ from dagopt.estimators import StructureLearner
 from dagopt.methods.registry import METHODS
 from dagopt.result import Result
 
-ESTIMATORS = [ExactDP, CGDCA, CGMINLP, OrderSearch, CuttingPlanes, HillClimbing, Tabu, StablePC, MMHC]
+ESTIMATORS = [ExactDP, CGDCA, CGMINLP, OrderSearch, CuttingPlanes, BranchAndCut, HillClimbing, Tabu, StablePC, MMHC]
 FAST = {"n_jobs": 1}
 
 # Checks of scikit-learn that an estimator is known to fail, each with its reason; there are none.

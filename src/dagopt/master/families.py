@@ -80,7 +80,10 @@ class FamilyArrays:
         """Return the families that have no subset with at least their score: some best DAG takes only these."""
         gone = np.empty(len(self.node), dtype=np.bool_)
         kernels.dominated(self.words, self.offsets, gone)
-        keep = np.flatnonzero(~gone)
+        return self.only(np.flatnonzero(~gone))
+
+    def only(self, keep: NDArray[np.integer]) -> FamilyArrays:
+        """Return some of the families, in the same order."""
         offsets = np.searchsorted(self.node[keep], np.arange(self.n_nodes + 1)).astype(np.int64)
         return FamilyArrays(
             self.n_nodes, self.place[keep], self.node[keep], self.words[keep], self.score[keep], offsets

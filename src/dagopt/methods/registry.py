@@ -81,6 +81,12 @@ METHODS = {
         "CuttingPlanes",
         max_parents=3,
     ),
+    "branch-and-cut": Method(
+        "cutting_planes.solve",
+        "solve_branch_and_cut",
+        "the proven best DAG of 25 to 60 continuous columns, by submodular rows and branching",
+        "BranchAndCut",
+    ),
     "hc": Method(
         "climbing.hill_climbing",
         "solve_hc",

@@ -229,6 +229,16 @@ class GaussianScore(LogDetScore):
         fall = self._fit(node, everything[everything != node]) - self._fit(node, np.sort(candidates))
         return max(fall, 0.0) if np.isfinite(fall) else 0.0
 
+    @property
+    def correlation(self) -> NDArray[np.float64]:
+        """The correlations: the likelihood of i given J is a constant - N/2 times the log of i's residual variance."""
+        return np.asarray(self._matrix, dtype=np.float64)
+
+    @property
+    def costs(self) -> NDArray[np.float64]:
+        """The penalty of 0, 1, ..., n - 1 parents."""
+        return np.asarray(self._cost, dtype=np.float64)
+
     def _powers(self, sizes: NDArray[np.int_]) -> Floats:
         return np.full(len(sizes), float(self.n_samples))
 

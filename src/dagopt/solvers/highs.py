@@ -109,6 +109,26 @@ class LinearProgram:
         self.n_columns += count
         self._grown.add("columns")
 
+    def add_sparse_columns(
+        self, costs: NDArray[np.float64], rows: Sequence[NDArray[np.integer]], values: Sequence[NDArray[np.float64]]
+    ) -> None:
+        """Add columns between 0 and infinity with their entries in rows that exist."""
+        if not len(costs):
+            return
+        starts = np.concatenate([[0], np.cumsum([len(own) for own in rows])])
+        self._highs.addCols(
+            len(costs),
+            np.asarray(costs, dtype=np.float64),
+            np.zeros(len(costs)),
+            np.full(len(costs), np.inf),
+            int(starts[-1]),
+            starts[:-1].astype(np.int32),
+            np.concatenate(rows).astype(np.int32),
+            np.concatenate(values).astype(np.float64),
+        )
+        self.n_columns += len(costs)
+        self._grown.add("columns")
+
     def add_row(
         self, lower: float, upper: float, columns: Sequence[int], values: Sequence[float] | NDArray[np.float64]
     ) -> int:

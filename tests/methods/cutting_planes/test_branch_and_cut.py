@@ -10,7 +10,7 @@ from dagopt.errors import InputError
 from dagopt.graph.order import is_acyclic
 from dagopt.master.families import FamilyArrays
 from dagopt.master.pool import Family, FamilyPool
-from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut
+from dagopt.methods.cutting_planes.gobnilp import best_over_families
 from dagopt.methods.exact.pool_dp import solve_pool
 from dagopt.progress import NoProgress
 from dagopt.solvers.scip import ScipBranchAndCut
@@ -36,7 +36,7 @@ def test_best_dag_over_a_pool(seed, local_size):
     """With clusters alone, where it has to branch, and with local cuts the optimum is that of the recursion."""
     pool = random_pool(np.random.default_rng(seed), 4 + seed, 14)
     families = FamilyArrays.of(pool).without_dominated()
-    outcome = BranchAndCut(families, None, Deadline(), local_size=local_size).run()
+    outcome = best_over_families(families, None, Deadline(), local_size=local_size)
     assert outcome.status == "optimal"
     assert outcome.score == pytest.approx(best_over(pool), rel=1e-9)
     assert outcome.bound == outcome.score
@@ -50,7 +50,7 @@ def test_local_cuts_close_what_clusters_leave_open():
     for seed in range(6):
         families = FamilyArrays.of(random_pool(np.random.default_rng(seed), 8, 25)).without_dominated()
         for size in gaps:
-            outcome = BranchAndCut(families, None, Deadline(), local_size=size).run()
+            outcome = best_over_families(families, None, Deadline(), local_size=size)
             gaps[size] += outcome.root_bound - outcome.score
     assert -1e-6 <= gaps[8] < 0.5 * gaps[0]
 
@@ -61,7 +61,7 @@ def test_bound_is_true_wherever_it_stops(ticks, local_size):
     """Stopped at any point, the bound is at least the optimum and the score at most."""
     pool = random_pool(np.random.default_rng(3), 9, 20)
     families = FamilyArrays.of(pool).without_dominated()
-    outcome = BranchAndCut(families, None, stopping_after(ticks), local_size=local_size).run()
+    outcome = best_over_families(families, None, stopping_after(ticks), local_size=local_size)
     best = best_over(pool)
     assert outcome.score <= best + 1e-6
     assert outcome.bound >= best - 1e-6
@@ -72,7 +72,7 @@ def test_threads_and_seeds_give_the_same_optimum():
     """The number of threads changes nothing at all, the seed nothing in the score."""
     families = FamilyArrays.of(random_pool(np.random.default_rng(5), 9, 25)).without_dominated()
     runs = [
-        BranchAndCut(families, None, Deadline(), n_jobs=n_jobs, random_state=seed).run()
+        best_over_families(families, None, Deadline(), n_jobs=n_jobs, random_state=seed)
         for n_jobs, seed in ((1, 0), (3, 0), (2, 1))
     ]
     assert (runs[0].chosen == runs[1].chosen).all()
@@ -86,7 +86,7 @@ def test_more_than_64_nodes():
     for node in range(70):
         pool.add(Family(node, 0, -10.0))
         pool.add(Family(node, 1 << (node ^ 1), -3.0 - 0.01 * node))
-    outcome = BranchAndCut(FamilyArrays.of(pool), None, Deadline()).run()
+    outcome = best_over_families(FamilyArrays.of(pool), None, Deadline())
     expected = sum(max(-13.0 - 0.01 * a, -13.0 - 0.01 * (a + 1)) for a in range(0, 70, 2))
     assert outcome.score == pytest.approx(expected)
 
@@ -96,13 +96,13 @@ def test_a_pool_without_a_dag():
     pool = FamilyPool(2)
     pool.add(Family(0, 2, 1.0))
     pool.add(Family(1, 1, 1.0))
-    outcome = BranchAndCut(FamilyArrays.of(pool), None, Deadline()).run()
+    outcome = best_over_families(FamilyArrays.of(pool), None, Deadline())
     assert outcome.chosen is None
     assert outcome.status == "optimal"
     lacking = FamilyPool(2)
     lacking.add(Family(0, 0, 1.0))
     with pytest.raises(InputError, match="no DAG can be made"):
-        BranchAndCut(FamilyArrays.of(lacking), None, Deadline())
+        best_over_families(FamilyArrays.of(lacking), None, Deadline())
 
 
 def sparse_pool(rng, n_nodes, n_families, near):
@@ -122,7 +122,7 @@ def test_many_nodes_have_the_optimum_of_scip(seed, n_nodes):
     """Over random pools of 63 to 200 nodes with few parent sets the optimum is that of SCIP's branch and cut."""
     pool = sparse_pool(np.random.default_rng(seed), n_nodes, 5, 4)
     families = FamilyArrays.of(pool).without_dominated()
-    outcome = BranchAndCut(families, families.start(None), Deadline()).run()
+    outcome = best_over_families(families, families.start(None), Deadline())
     other = ScipBranchAndCut().solve(pool, [], None, Deadline())
     assert (outcome.status, other.status) == ("optimal", "optimal")
     assert is_acyclic(families.adjacency(outcome.chosen))
@@ -141,7 +141,7 @@ def test_parts_that_do_not_touch_have_the_optima_of_the_parts(seed):
             mask = sum(1 << int(number[9 * p + j]) for j in range(9) if family.mask >> j & 1)
             whole.add(Family(int(number[9 * p + family.node]), mask, family.score))
     families = FamilyArrays.of(whole).without_dominated()
-    outcome = BranchAndCut(families, families.start(None), Deadline()).run()
+    outcome = best_over_families(families, families.start(None), Deadline())
     with Workers(Deadline(), NoProgress(), 1) as workers:
         expected = sum(solve_pool(part.to_pool(), workers)[1] for part in parts)
     assert outcome.status == "optimal"

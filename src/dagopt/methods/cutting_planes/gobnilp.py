@@ -15,6 +15,7 @@ structure. PGM.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -34,9 +35,12 @@ from dagopt.graph.cpdag import cpdag
 from dagopt.graph.order import is_acyclic
 from dagopt.master.families import FamilyArrays
 from dagopt.master.local_cuts import LARGEST_SIZE
+from dagopt.master.rows.base import Row
+from dagopt.master.rows.clusters import ClusterRows, pair_rows
+from dagopt.master.rows.local import LocalRows
 from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.climbing.hill_climbing import start_dag
-from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut, Outcome, Row
+from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut, Outcome, Rules
 from dagopt.methods.exact.best_classes import with_classes
 from dagopt.methods.options import n_best, n_jobs, random_state, solver, start
 from dagopt.options import Options, anything, option, whole
@@ -45,11 +49,14 @@ from dagopt.progress import Progress
 from dagopt.result import Result
 from dagopt.workers import Stopped, Workers, thread_count
 
-__all__ = ["CutOptions", "GobnilpOptions", "solve_gobnilp", "solve_pool_by_cuts"]
+__all__ = ["CutOptions", "GobnilpOptions", "best_over_families", "solve_gobnilp", "solve_pool_by_cuts"]
 
 Dag = NDArray[np.int8]
 Ints = NDArray[np.int64]
 
+CLUSTERS_A_ROUND = 30
+ROUNDS_BACK = 3  # a node is left when the last rounds closed less than a share of what was open
+NODES_A_ROUND = 8  # a round of cuts moves few nodes, so one round back for so many nodes
 TRACE_EVERY = 0.2  # seconds between rows of the trace
 
 
@@ -151,6 +158,38 @@ def solve_pool_by_cuts(pool: Pool, options: CutOptions, deadline: Deadline, prog
     )  # fmt: skip
 
 
+def best_over_families(
+    families: FamilyArrays,
+    start: Ints | None,
+    deadline: Deadline,
+    *,
+    local_size: int = 10,
+    n_jobs: int = 1,
+    random_state: int = 0,
+    **more: Any,
+) -> Outcome:
+    """Run branch and cut with clusters and local cuts, and branching on arcs.
+
+    Parameters
+    ----------
+    families, start, deadline
+        As for ``BranchAndCut``, which ``more`` goes to.
+    local_size : int
+        Nodes of the largest local cuts; below 3 there are none.
+    n_jobs : int
+        Threads that look for local cuts. The answer does not depend on it.
+    random_state : int
+        Seed of the choice of subsets.
+    """
+    back = max(ROUNDS_BACK, families.n_nodes // NODES_A_ROUND)
+    with ThreadPoolExecutor(n_jobs) as threads:
+        local = LocalRows(threads, local_size, random_state, lambda: deadline.reason is not None)
+        finders = [ClusterRows(CLUSTERS_A_ROUND), local]
+        rules = Rules(rounds_back=(back, back))
+        first = pair_rows(families)
+        return BranchAndCut(families, start, deadline, finders, rules, first_rows=first, **more).run()
+
+
 class _Search:
     """A start by random orders, then branch and cut, with what happened."""
 
@@ -176,10 +215,10 @@ class _Search:
     def cut(self, best: Ints | None, **more: Any) -> Outcome:
         """Run branch and cut from a DAG."""
         options = self._options
-        return BranchAndCut(
+        return best_over_families(
             self.families, best, self._deadline, local_size=options.local_size, n_jobs=thread_count(options.n_jobs),
             random_state=options.random_state, tell=self._tell, **more,
-        ).run()  # fmt: skip
+        )  # fmt: skip
 
     def _tell(self, score: float, bound: float, n_nodes: int, n_cuts: int, n_left: int) -> None:
         now = self._deadline.elapsed()

@@ -1,0 +1,165 @@
+"""Small random problems on which every bound and every proof is compared with the subset recursion.
+
+Each problem is solved three times by ``branch-and-cut``: as usual; *blind*, where it begins at the worst DAG that
+knowledge allows and learns of better ones from integer LP points alone, so that rows that cut off the optimum would
+show; and with a clock that stops it somewhere, where the bound must hold all the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from unittest.mock import patch
+
+import numpy as np
+
+from dagopt.data.table import ContinuousTable, DiscreteTable, Table
+from dagopt.deadline import Deadline
+from dagopt.graph.order import is_acyclic
+from dagopt.knowledge import Constraints
+from dagopt.master.rows.base import Point
+from dagopt.methods.cutting_planes import solve as method
+from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut
+from dagopt.methods.exact.solve import solve_exact
+from dagopt.methods.likelihood_bound import likelihood_bound
+from dagopt.problem import Problem
+from dagopt.progress import NoProgress
+from dagopt.result import Result
+from dagopt.scores.build import make_score
+
+__all__ = ["Blind", "check", "made_problem"]
+
+SCORES = (
+    {"score": "bic"},
+    {"score": "aic"},
+    {"score": "bic", "convention": "bnlearn"},
+    {"score": 0.05},
+    {"score": "bge"},
+)
+DISCRETE_SCORES = ({"score": "bic"}, {"score": "aic"}, {"score": "bdeu"})
+ROWS = (16, 40, 200, 5000)
+SECONDS = 2.0  # where nearly every DAG is nearly as good, a proof takes longer
+
+
+class Blind(BranchAndCut):
+    """Branch and cut that knows of better DAGs only from integer LP points."""
+
+    def _round(self, point: Point) -> None:
+        families, values = self._families, point.values
+        taken = families.taken(values)
+        whole = (np.abs(values - np.round(values)) < 1e-6).all()
+        if whole and is_acyclic(families.adjacency(taken)) and families.total(taken) > self._score:
+            self._best, self._score = families.place[taken], families.total(taken)
+
+
+def made_problem(seed: int) -> Problem:
+    """Return a random problem of 3 to 8 columns: either kind of data, some near ties, some knowledge."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 9))
+    rows = int(rng.choice(ROWS))
+    if rng.random() < 0.6:
+        table: Table = _continuous(rng, n, rows)
+        options = SCORES[rng.integers(len(SCORES))]
+    else:
+        table = _discrete(rng, n, min(rows, 500))
+        options = DISCRETE_SCORES[rng.integers(len(DISCRETE_SCORES))]
+    knowledge = _knowledge(rng, n, rows).resolve(table.names)
+    return Problem(table, make_score(table, **options), knowledge)  # type: ignore[arg-type]
+
+
+def _names(n: int) -> tuple[str, ...]:
+    return tuple(f"V{k}" for k in range(n))
+
+
+def _continuous(rng: np.random.Generator, n: int, rows: int) -> ContinuousTable:
+    """Return data of a random network; sometimes with a near copy of a column, or with all weights equal."""
+    strength = rng.choice([0.1, 0.5, 1.0])
+    weights = np.triu(rng.normal(size=(n, n)) * strength * (rng.random((n, n)) < rng.random()), k=1)
+    if rng.random() < 0.3:
+        weights = np.where(weights != 0, strength, 0.0)
+    values = rng.normal(size=(rows, n)) @ np.linalg.inv(np.eye(n) - weights)
+    if rng.random() < 0.2:
+        values[:, 0] = values[:, 1] + 10.0 ** -rng.integers(1, 4) * rng.normal(size=rows)
+    return ContinuousTable(_names(n), np.ascontiguousarray(values[:, rng.permutation(n)]))
+
+
+def _discrete(rng: np.random.Generator, n: int, rows: int) -> DiscreteTable:
+    """Return levels that are copied from column to column with some noise."""
+    arity = rng.integers(2, 4, n)
+    codes = np.zeros((n, rows), dtype=np.int64)
+    noise = rng.choice([0.05, 0.3, 0.7])
+    for j in range(n):
+        copied = codes[rng.integers(0, j)] if j else codes[0]
+        codes[j] = np.where(rng.random(rows) < noise, rng.integers(0, arity[j], rows), copied) % arity[j]
+        codes[j, : arity[j]] = np.arange(arity[j])
+    levels = tuple(tuple(str(level) for level in range(a)) for a in arity)
+    return DiscreteTable.from_codes(_names(n), levels, codes)
+
+
+def _knowledge(rng: np.random.Generator, n: int, rows: int) -> Constraints:
+    """Return no knowledge, one parent limit, or required and forbidden edges and a limit."""
+    kind = rng.random()
+    most = min(n - 1, rows - 3)
+    if kind < 0.4:
+        return Constraints(max_parents=None if rows > 2 * n else most)
+    if kind < 0.6:
+        return Constraints(max_parents=int(rng.integers(0, most + 1)))
+    order = [f"V{k}" for k in rng.permutation(n)]
+    forward = [(order[a], order[b]) for a in range(n) for b in range(a + 1, n)]
+    required = [forward[k] for k in rng.choice(len(forward), min(len(forward), int(rng.integers(0, 3))), replace=False)]
+    both = [edge for pair in forward for edge in (pair, pair[::-1]) if edge not in required]
+    forbidden = [both[k] for k in rng.choice(len(both), min(len(both) // 2, int(rng.integers(0, 7))), replace=False)]
+    limit = int(rng.integers(2, most + 1)) if most >= 2 and rng.random() < 0.5 else most
+    return Constraints(required=required, forbidden=forbidden, max_parents=max(limit, 2))
+
+
+def _solve(problem: Problem, deadline: Deadline, blind: bool) -> Result:
+    """Solve a problem; blind, from the required edges alone."""
+    options = {"deadline": deadline, "progress": NoProgress(), "n_jobs": 1, "restarts": 1}
+    if not blind:
+        return method.solve_branch_and_cut(problem, **options)  # type: ignore[arg-type]
+    worst = problem.knowledge.must.astype(np.int8)
+    with (
+        patch.object(method, "BranchAndCut", Blind),
+        patch.object(method, "order_incumbent", lambda *args, **kwargs: (worst, [])),
+        patch.object(method.FamilyArrays, "start", lambda self, dag: self.inside(dag)),
+    ):
+        return method.solve_branch_and_cut(problem, **options)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class _Ticks:
+    """A clock that goes on by one each time it is looked at."""
+
+    counts: list[int]
+
+    def __call__(self) -> float:
+        self.counts[0] += 1
+        return float(self.counts[0])
+
+
+def check(seed: int) -> list[str]:
+    """Return what is wrong with the answers to one random problem: nothing, as a rule."""
+    problem = made_problem(seed)
+    best = solve_exact(problem, deadline=Deadline(), progress=NoProgress(), n_jobs=1, device="cpu").score
+    assert best is not None
+    near = 2e-8 * max(abs(best), 1.0)
+    wrong = []
+    bound = likelihood_bound(problem)
+    if bound is not None and bound < best - near:
+        wrong.append(f"likelihood {bound} below {best}")
+    stop = int(np.random.default_rng(seed).integers(5, 400))
+    for name, deadline, blind in (
+        ("usual", Deadline(SECONDS), False),
+        ("blind", Deadline(SECONDS), True),
+        ("stopped", Deadline(float(stop), clock=_Ticks([0])), False),
+    ):
+        result = _solve(problem, deadline, blind)
+        assert result.score is not None
+        if not problem.knowledge.allows_dag(result.adjacency) or not is_acyclic(result.adjacency):
+            wrong.append(f"{name}: not an allowed DAG")
+        if result.score > best + near or (result.status == "optimal" and result.score < best - near):
+            wrong.append(f"{name}: {result.status} {result.score} but the optimum is {best}")
+        bounds = [result.bound, result.details.get("root_bound"), *result.trace["bound"]]
+        if any(one is not None and one < best - near for one in bounds):
+            wrong.append(f"{name}: a bound below the optimum")
+    return [f"problem {seed}: {one}" for one in wrong]

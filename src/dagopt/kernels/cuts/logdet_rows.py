@@ -1,0 +1,311 @@
+"""Rows of log-determinants: h(S) = log det M_SS is submodular for every positive definite matrix M.
+
+For a family (i, J) and a set C that has i, the row's coefficient is half of -log var(i | J ∩ C) under M, and its
+right-hand side half of -log det M_CC. Families are given by their node and their parents end to end, ``flat`` from
+``starts[k]`` to ``starts[k + 1]``. M has a unit diagonal.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+FLOOR = 1e-12
+
+
+@njit(cache=True, nogil=True)
+def _gain(matrix, i, flat, first, last, inside, chosen, factor):  # type: ignore[no-untyped-def]
+    """Return half of -log var(i | J ∩ C), J the members from ``first`` to ``last``, by a Cholesky factorisation."""
+    size = 0
+    for q in range(first, last):
+        if inside[flat[q]]:
+            chosen[size] = flat[q]
+            size += 1
+    if size == 0:
+        return 0.0
+    chosen[size] = i
+    pivot = 1.0
+    for a in range(size + 1):
+        pivot = matrix[chosen[a], chosen[a]]
+        for b in range(a):
+            value = matrix[chosen[a], chosen[b]]
+            for c in range(b):
+                value -= factor[a, c] * factor[b, c]
+            value /= factor[b, b]
+            factor[a, b] = value
+            pivot -= value * value
+        if pivot < FLOOR:
+            pivot = FLOOR
+        factor[a, a] = math.sqrt(pivot)
+    return -0.5 * math.log(pivot)
+
+
+@njit(cache=True, nogil=True)
+def coefficients(matrix, node, flat, starts, inside, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with the coefficients of all families in the row of M and C."""
+    n = matrix.shape[0]
+    chosen = np.empty(n + 1, dtype=np.int64)
+    factor = np.empty((n + 1, n + 1))
+    for k in range(node.shape[0]):
+        out[k] = 0.0
+        if inside[node[k]]:
+            out[k] = _gain(matrix, node[k], flat, starts[k], starts[k + 1], inside, chosen, factor)
+
+
+@njit(cache=True, nogil=True)
+def logdet(matrix, inside):  # type: ignore[no-untyped-def]
+    """Return log det M_CC."""
+    n = matrix.shape[0]
+    chosen = np.empty(n, dtype=np.int64)
+    factor = np.empty((n, n))
+    size = 0
+    total = 0.0
+    for i in range(n):
+        if not inside[i]:
+            continue
+        chosen[size] = i
+        pivot = matrix[i, i]
+        for b in range(size):
+            value = matrix[i, chosen[b]]
+            for c in range(b):
+                value -= factor[size, c] * factor[b, c]
+            value /= factor[b, b]
+            factor[size, b] = value
+            pivot -= value * value
+        pivot = max(pivot, FLOOR)
+        factor[size, size] = math.sqrt(pivot)
+        total += math.log(pivot)
+        size += 1
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _sweep(matrix, p):  # type: ignore[no-untyped-def]
+    """Sweep a symmetric matrix by variable ``p`` in place, or undo it; return the pivot."""
+    n = matrix.shape[0]
+    pivot = matrix[p, p]
+    inverse = 1.0 / pivot
+    for a in range(n):
+        if a != p:
+            factor = matrix[a, p] * inverse
+            for b in range(n):
+                if b != p:
+                    matrix[a, b] -= factor * matrix[p, b]
+    for b in range(n):
+        if b != p:
+            matrix[p, b] *= abs(inverse)
+            matrix[b, p] = matrix[p, b]
+    matrix[p, p] = -inverse
+    return pivot
+
+
+@njit(cache=True, nogil=True)
+def flip(matrix, node, flat, starts, mass, users, user_starts, inside, most_flips):  # type: ignore[no-untyped-def]
+    """Change C node by node while the row's violation Σ x l_i(J ∩ C) - L(C) grows; return the violation.
+
+    ``users[user_starts[b]:user_starts[b + 1]]`` are the families that have b as node or parent. C, ``inside``, is
+    changed in place. Each step takes the node whose flip gains most. The matrix swept by C gives L of C with or
+    without a node.
+    """
+    n = matrix.shape[0]
+    count = node.shape[0]
+    chosen = np.empty(n + 1, dtype=np.int64)
+    factor = np.empty((n + 1, n + 1))
+    swept = matrix.copy()
+    size = 0
+    logdet = 0.0
+    for b in range(n):
+        if inside[b]:
+            size += 1
+            logdet += math.log(max(_sweep(swept, b), FLOOR))
+    value = np.zeros(count)
+    total = 0.0
+    for k in range(count):
+        if inside[node[k]]:
+            value[k] = _gain(matrix, node[k], flat, starts[k], starts[k + 1], inside, chosen, factor)
+            total += mass[k] * value[k]
+    for _ in range(most_flips):
+        gain = 1e-9
+        best = -1
+        for b in range(n):
+            if inside[b] and size <= 2:
+                continue
+            inside[b] = not inside[b]
+            change = 0.0
+            for q in range(user_starts[b], user_starts[b + 1]):
+                k = users[q]
+                if node[k] == b or inside[node[k]]:
+                    new = 0.0
+                    if inside[node[k]]:
+                        new = _gain(matrix, node[k], flat, starts[k], starts[k + 1], inside, chosen, factor)
+                    change += mass[k] * (new - value[k])
+            inside[b] = not inside[b]
+            if inside[b]:
+                change += 0.5 * math.log(max(-swept[b, b], FLOOR))  # log det without b
+            else:
+                change += 0.5 * math.log(max(swept[b, b], FLOOR))
+            if change > gain:
+                gain = change
+                best = b
+        if best < 0:
+            break
+        pivot = _sweep(swept, best)
+        logdet += math.log(max(abs(pivot), FLOOR))
+        size += -1 if inside[best] else 1
+        inside[best] = not inside[best]
+        for q in range(user_starts[best], user_starts[best + 1]):
+            k = users[q]
+            new = 0.0
+            if inside[node[k]]:
+                new = _gain(matrix, node[k], flat, starts[k], starts[k + 1], inside, chosen, factor)
+            total += mass[k] * (new - value[k])
+            value[k] = new
+    return total + 0.5 * logdet
+
+
+@njit(cache=True, nogil=True)
+def violation(matrix, node, flat, starts, mass, gradient):  # type: ignore[no-untyped-def]
+    """Add the part of the families to the violation of the row of M with C = V, and to its gradient in M.
+
+    The violation is ½ log det M - ½ Σ x log var(i | J), and var(i | J) has the gradient u uᵀ, u = 1 at i and minus the
+    regression coefficients at J. Only the sum over families is computed here.
+    """
+    n = matrix.shape[0]
+    factor = np.empty((n + 1, n + 1))
+    beta = np.empty(n + 1)
+    total = 0.0
+    for k in range(node.shape[0]):
+        first = starts[k]
+        size = starts[k + 1] - first
+        i = node[k]
+        for a in range(size + 1):
+            va = flat[first + a] if a < size else i
+            pivot = matrix[va, va]
+            for b in range(a):
+                value = matrix[va, flat[first + b]]
+                for c in range(b):
+                    value -= factor[a, c] * factor[b, c]
+                value /= factor[b, b]
+                factor[a, b] = value
+                pivot -= value * value
+            if pivot < FLOOR:
+                pivot = FLOOR
+            factor[a, a] = math.sqrt(pivot)
+        total -= 0.5 * mass[k] * math.log(pivot)
+        for a in range(size - 1, -1, -1):  # solve the transposed triangular system
+            value = factor[size, a]
+            for c in range(a + 1, size):
+                value -= factor[c, a] * beta[c]
+            beta[a] = value / factor[a, a]
+        weight = 0.5 * mass[k] / pivot
+        gradient[i, i] -= weight
+        for a in range(size):
+            va = flat[first + a]
+            gradient[i, va] += weight * beta[a]
+            gradient[va, i] += weight * beta[a]
+            for b in range(size):
+                gradient[va, flat[first + b]] -= weight * beta[a] * beta[b]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _objective(factor, centre, weight, node, flat, starts, mass, slope):  # type: ignore[no-untyped-def]
+    """Return minus the violation of the row of M = K Kᵀ plus weight |K - centre|², and its gradient in K.
+
+    The gradient of ½ log det M in K is K⁻ᵀ, whose lower triangle is the inverse of the diagonal.
+    """
+    n = factor.shape[0]
+    matrix = np.empty((n, n))
+    for a in range(n):
+        for b in range(a + 1):
+            value = 0.0
+            for c in range(b + 1):
+                value += factor[a, c] * factor[b, c]
+            matrix[a, b] = value
+            matrix[b, a] = value
+    gradient = np.zeros((n, n))
+    total = violation(matrix, node, flat, starts, mass, gradient)
+    value = -total
+    for a in range(n):
+        if abs(factor[a, a]) < 1e-6:
+            return np.inf
+        value -= math.log(abs(factor[a, a]))
+    slope[:] = 0.0
+    for a in range(n):
+        for c in range(n):
+            weight_ac = 2.0 * gradient[a, c]
+            if weight_ac != 0.0:
+                for b in range(min(a, c) + 1):
+                    slope[a, b] -= weight_ac * factor[c, b]
+        slope[a, a] -= 1.0 / factor[a, a]
+        for b in range(a + 1):
+            away = factor[a, b] - centre[a, b]
+            value += weight * away * away
+            slope[a, b] += 2.0 * weight * away
+    return value
+
+
+@njit(cache=True, nogil=True)
+def deepest(centre, weight, node, flat, starts, mass, most_steps, memory):  # type: ignore[no-untyped-def]
+    """Return the Cholesky factor of the matrix whose row over all nodes is violated most, by L-BFGS from ``centre``.
+
+    Steps go along the direction of the two-loop recursion over the last ``memory`` steps, halved until the objective
+    falls enough.
+    """
+    n = centre.shape[0]
+    point = centre.copy()
+    slope = np.empty((n, n))
+    value = _objective(point, centre, weight, node, flat, starts, mass, slope)
+    steps = np.zeros((memory, n, n))
+    turns = np.zeros((memory, n, n))
+    rho = np.zeros(memory)
+    alpha = np.zeros(memory)
+    kept = 0
+    trial_slope = np.empty((n, n))
+    for _ in range(most_steps):
+        direction = -slope
+        first = max(kept - memory, 0)
+        for q in range(kept - 1, first - 1, -1):
+            at = q % memory
+            alpha[at] = rho[at] * np.sum(steps[at] * direction)
+            direction -= alpha[at] * turns[at]
+        if kept > 0:
+            at = (kept - 1) % memory
+            direction *= 1.0 / (rho[at] * np.sum(turns[at] * turns[at]))
+        else:
+            direction *= min(1.0, 0.1 / math.sqrt(np.sum(slope * slope) + 1e-300))
+        for q in range(first, kept):
+            at = q % memory
+            beta = rho[at] * np.sum(turns[at] * direction)
+            direction += (alpha[at] - beta) * steps[at]
+        fall = np.sum(direction * slope)
+        if fall >= 0.0:
+            break
+        length = 1.0
+        trial_value = np.inf
+        for _ in range(25):
+            trial = point + length * direction
+            trial_value = _objective(trial, centre, weight, node, flat, starts, mass, trial_slope)
+            if trial_value <= value + 1e-4 * length * fall:
+                break
+            length *= 0.5
+        if not trial_value < value:
+            break
+        step = length * direction
+        turn = trial_slope - slope
+        curvature = np.sum(step * turn)
+        if curvature > 1e-14 * np.sum(turn * turn):
+            at = kept % memory
+            steps[at] = step
+            turns[at] = turn
+            rho[at] = 1.0 / curvature
+            kept += 1
+        gain = value - trial_value
+        point = point + step
+        slope[:] = trial_slope
+        value = trial_value
+        if gain < 1e-7 * max(abs(value), 1e-6):
+            break
+    return point

@@ -1,0 +1,173 @@
+"""What a node of the tree needs: precedence and its consequences, and what rows take from the scores.
+
+Sets of nodes are rows of 64-bit words. A family (i, J) puts J before i. Where ``after[k]`` holds the nodes whose
+addition to J would improve the family, a best DAG with it has these nodes after i.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+ONE = np.uint64(1)
+
+
+@njit(cache=True, nogil=True)
+def _has(row, j):  # type: ignore[no-untyped-def]
+    return (row[j >> 6] >> np.uint64(j & 63)) & ONE != 0
+
+
+@njit(cache=True, nogil=True)
+def _put(row, j):  # type: ignore[no-untyped-def]
+    row[j >> 6] |= ONE << np.uint64(j & 63)
+
+
+@njit(cache=True, nogil=True)
+def propagate(words, after, offsets, later, alive):  # type: ignore[no-untyped-def]
+    """Close ``later`` under transitivity and under what all families left of a node claim; False if nothing is left.
+
+    ``later[i]`` is the set of nodes that come after i. Families that contradict it are no longer ``alive``. Both are
+    changed in place, until nothing follows any more.
+    """
+    n, width = later.shape
+    earlier = np.empty((n, width), dtype=np.uint64)
+    common = np.empty((2, width), dtype=np.uint64)
+    while True:
+        for k in range(n):
+            for i in range(n):
+                if _has(later[i], k):
+                    for w in range(width):
+                        later[i, w] |= later[k, w]
+        earlier[:] = 0
+        for i in range(n):
+            if _has(later[i], i):
+                return False
+            for j in range(n):
+                if _has(later[i], j):
+                    _put(earlier[j], i)
+        changed = False
+        for i in range(n):
+            common[:] = ~np.uint64(0)
+            left = False
+            for k in range(offsets[i], offsets[i + 1]):
+                if not alive[k]:
+                    continue
+                fits = True
+                for w in range(width):
+                    if words[k, w] & later[i, w] or after[k, w] & earlier[i, w]:
+                        fits = False
+                        break
+                if not fits:
+                    alive[k] = False
+                    continue
+                left = True
+                for w in range(width):
+                    common[0, w] &= words[k, w]
+                    common[1, w] &= after[k, w]
+            if not left:
+                return False
+            for j in range(n):
+                if _has(common[0], j) and not _has(later[j], i):
+                    _put(later[j], i)
+                    changed = True
+                if _has(common[1], j) and not _has(later[i], j):
+                    _put(later[i], j)
+                    changed = True
+        if not changed:
+            return True
+
+
+@njit(cache=True, nogil=True)
+def improvable(words, score, offsets, least, first, last, after):  # type: ignore[no-untyped-def]
+    """Fill ``after[k]`` with the nodes b such that some family inside J + b scores more by ``least``, for some nodes.
+
+    Families are those of the nodes from ``first`` to ``last``, each from the best score down. A better family with
+    exactly one member outside J names that member.
+    """
+    width = words.shape[1]
+    for i in range(first, last):
+        for k in range(offsets[i], offsets[i + 1]):
+            for other in range(offsets[i], k):
+                if score[other] <= score[k] + least:
+                    break
+                place = -1
+                extra = np.uint64(0)
+                for w in range(width):
+                    more = words[other, w] & ~words[k, w]
+                    if more:
+                        if place >= 0 or more & (more - ONE):
+                            place = -2
+                            break
+                        place = w
+                        extra = more
+                if place >= 0:
+                    after[k, place] |= extra
+
+
+@njit(cache=True, nogil=True)
+def take_rows(index, value, starts, multipliers, remainder):  # type: ignore[no-untyped-def]
+    """Subtract Σ_r λ_r a_r from ``remainder``; row r is ``value[starts[r]:starts[r + 1]]`` at ``index``."""
+    for r in range(multipliers.shape[0]):
+        weight = multipliers[r]
+        if weight != 0.0:
+            for q in range(starts[r], starts[r + 1]):
+                remainder[index[q]] -= weight * value[q]
+
+
+@njit(cache=True, nogil=True)
+def best_remainders(remainder, alive, offsets, best):  # type: ignore[no-untyped-def]
+    """Fill ``best`` with each node's largest remainder over the families alive."""
+    for i in range(offsets.shape[0] - 1):
+        best[i] = -np.inf
+        for k in range(offsets[i], offsets[i + 1]):
+            if alive[k] and remainder[k] > best[i]:
+                best[i] = remainder[k]
+
+
+@njit(cache=True, nogil=True)
+def covered_pairs(node, words, offsets, rank, pairs):  # type: ignore[no-untyped-def]
+    """Write pairs of families (p, J), (r, J + p) with r of higher priority, ``rank[r] < rank[p]``; return how many.
+
+    Those are the two ends of a covered arc p → r. ``pairs`` has room for as many as its length.
+    """
+    count = 0
+    width = words.shape[1]
+    target = np.empty(width, dtype=np.uint64)
+    for k in range(node.shape[0]):
+        r = node[k]
+        for p in range(offsets.shape[0] - 1):
+            if not _has(words[k], p) or rank[r] >= rank[p]:
+                continue
+            target[:] = words[k]
+            target[p >> 6] ^= ONE << np.uint64(p & 63)
+            for other in range(offsets[p], offsets[p + 1]):
+                same = True
+                for w in range(width):
+                    if words[other, w] != target[w]:
+                        same = False
+                        break
+                if same:
+                    if count == pairs.shape[0]:
+                        return count
+                    pairs[count, 0] = other
+                    pairs[count, 1] = k
+                    count += 1
+                    break
+    return count
+
+
+@njit(cache=True, nogil=True)
+def entries(index, value, starts, places, dense):  # type: ignore[no-untyped-def]
+    """Fill ``dense[r, k]`` with the coefficient of family ``places[k]``, which are in order, in row r."""
+    for r in range(starts.shape[0] - 1):
+        first, last = starts[r], starts[r + 1]
+        for k in range(places.shape[0]):
+            low, high = first, last
+            while low < high:  # the first entry at or behind the family
+                middle = (low + high) // 2
+                if index[middle] < places[k]:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < last and index[low] == places[k]:
+                dense[r, k] = value[low]

@@ -1,0 +1,87 @@
+"""Cluster rows, h(S) = min(1, |S ∩ C|), and their mirror image: last-node rows.
+
+A set C of nodes has a first node in the order of the DAG, none of whose parents is in C. In a *best* DAG it has a
+last node too: every node whose addition to J_i would improve the score of i comes after i, or else the arc could be
+added. So with A(i, J) these nodes, some i of C has A(i, J_i) ∩ C = ∅. Both rows are found in the same way, with J or
+A as the sets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.graph.order import is_acyclic
+from dagopt.master.families import FamilyArrays
+from dagopt.master.rows.base import Point, Row, RowFinder
+from dagopt.master.separation import FractionalSeparator, integer_clusters
+
+__all__ = ["ClusterRows", "LastNodeRows", "cluster_row", "pair_rows"]
+
+INTEGER_TOLERANCE = 1e-6
+
+
+def cluster_row(families: FamilyArrays, cluster: frozenset[int], kind: str = "cluster") -> Row:
+    """Return the row of a cluster: at most all of its nodes but one have a parent in it."""
+    places = families.in_row(cluster).astype(np.int64)
+    return Row(places, np.ones(len(places)), len(cluster) - 1.0, kind)
+
+
+def pair_rows(families: FamilyArrays) -> list[Row]:
+    """Return the clusters of two nodes that a choice of families can violate."""
+    flat, starts = families.listed
+    arcs = np.zeros((families.n_nodes, families.n_nodes), dtype=np.bool_)
+    arcs[flat, np.repeat(families.node, np.diff(starts))] = True
+    pairs = np.argwhere(np.triu(arcs & arcs.T))
+    return [cluster_row(families, frozenset((int(i), int(j)))) for i, j in pairs]
+
+
+class ClusterRows(RowFinder):
+    """Rows of clusters found by greedy growth; the cycles of an integer point.
+
+    Parameters
+    ----------
+    most : int
+        Rows at once.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._separator = FractionalSeparator(most)
+
+    def separate(self, point: Point) -> list[Row]:
+        """Return the rows violated most."""
+        families, values = point.families, point.values
+        clusters = self._separator.heuristic(families, values)
+        if not clusters and bool((np.abs(values - np.round(values)) < INTEGER_TOLERANCE).all()):
+            graph = families.adjacency(families.taken(values))
+            clusters = [] if is_acyclic(graph) else integer_clusters(graph)
+        return [cluster_row(families, cluster) for cluster in clusters]
+
+
+class LastNodeRows(RowFinder):
+    """Last-node rows, which best DAGs satisfy.
+
+    Parameters
+    ----------
+    after : uint64 array
+        A(i, J) of every family of the whole problem, as words.
+    most : int
+        Rows at once.
+    """
+
+    def __init__(self, after: NDArray[np.uint64], most: int) -> None:
+        self._after = after
+        self._separator = FractionalSeparator(most)
+        self._known: tuple[FamilyArrays, FamilyArrays] | None = None
+
+    def separate(self, point: Point) -> list[Row]:
+        """Return the rows violated most."""
+        if self._known is None or self._known[0] is not point.families:
+            mirrored = replace(point.families, words=self._after[point.families.place])
+            self._known = (point.families, mirrored)
+        mirrored = self._known[1]
+        return [
+            cluster_row(mirrored, found, "last node") for found in self._separator.heuristic(mirrored, point.values)
+        ]

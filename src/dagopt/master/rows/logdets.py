@@ -1,0 +1,231 @@
+"""Rows of log-determinants: entropies of the data, and of any other Gaussian distribution.
+
+h(S) = ½ log det M_SS is submodular for *every* positive definite M. With M the sample correlations, the row says that
+the likelihoods of a DAG's families inside C add up to at most that of C without any structure. The row that cuts
+deepest comes from another M: it maximises the violation
+
+    ½ log det M - ½ Σ x log var_M(i | J)
+
+at the LP point x, which is smooth in M, by L-BFGS over the Cholesky factor, with a quadratic penalty on the distance
+from where it starts: the sample correlations, or the matrix that the best DAG so far implies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.graph.order import topological_order
+from dagopt.kernels.cuts import logdet_rows as kernels
+from dagopt.master.families import FamilyArrays
+from dagopt.master.rows.base import Point, Row, RowFinder, Support
+
+__all__ = ["EntropyRows", "LogDets", "MatrixRows", "deepest_matrix", "implied_matrix"]
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+EPS = float(np.finfo(np.float64).eps)
+LEAST_EIGENVALUE = 1e-7  # of a matrix that makes rows
+MOST_FLIPS = 200
+MEMORY = 15  # steps that L-BFGS remembers
+WEIGHTS = (30_000.0, 3_000.0, 300.0)
+LEAST_VIOLATION = 1e-3  # in units of the score
+
+
+class LogDets:
+    """Makes rows of matrices.
+
+    Parameters
+    ----------
+    worth : float
+        What a difference of 1 in h is worth in the score: N for a Gaussian likelihood.
+    """
+
+    def __init__(self, worth: float) -> None:
+        self.worth = worth
+        self._scale = worth / 100.0  # so that multipliers are of the order of 100
+        self._spread: tuple[Floats, float] | None = None
+
+    def row(self, families: FamilyArrays, matrix: Floats, inside: Bools, kind: str) -> Row | None:
+        """Return the row of a matrix with unit diagonal and a set C, None where rounding would blur it.
+
+        The right-hand side covers the rounding of all numbers of the row.
+        """
+        smallest = self._smallest_eigenvalue(matrix)
+        if smallest < LEAST_EIGENVALUE:
+            return None
+        values = np.empty(len(families.node))
+        kernels.coefficients(matrix, families.node, *families.listed, inside, values)
+        size = int(inside.sum())
+        rounding = 8 * EPS * size * (size + 1) / smallest
+        upper = -0.5 * float(kernels.logdet(matrix, inside)) + rounding
+        places = np.flatnonzero(values > EPS)
+        return Row(places, self._scale * values[places], self._scale * upper, kind)
+
+    def _smallest_eigenvalue(self, matrix: Floats) -> float:
+        """Return the smallest eigenvalue, which is at most that of every part of the matrix."""
+        if self._spread is None or self._spread[0] is not matrix:
+            self._spread = (matrix, float(np.linalg.eigvalsh(matrix)[0]))
+        return self._spread[1]
+
+
+class EntropyRows(RowFinder):
+    """Rows of one matrix for sets C that grow and shrink by single nodes.
+
+    Parameters
+    ----------
+    logdets : LogDets
+        The families.
+    matrix : array
+        M, with unit diagonal.
+    most_starts, most_rows : int
+        Sets from which C is changed, and rows returned.
+    random_state : int
+        Seed of the choice of starts, where there are more.
+    """
+
+    def __init__(
+        self,
+        logdets: LogDets,
+        matrix: Floats,
+        most_starts: int = 30,
+        most_rows: int = 12,
+        random_state: int = 0,
+        kind: str = "entropy",
+    ) -> None:
+        self._kind = kind
+        self._logdets = logdets
+        self._matrix = np.ascontiguousarray(matrix)
+        self._most_starts = most_starts
+        self._most_rows = most_rows
+        self._rng = np.random.default_rng(random_state)
+        self._known: dict[bytes, None] = {}
+
+    def separate(self, point: Point) -> list[Row]:
+        """Return the rows violated most."""
+        n = point.families.n_nodes
+        support = point.support
+        users = support.users(n)
+        found: dict[bytes, tuple[float, Bools]] = {}
+        for start in self._starts(support, n):
+            inside = start.copy()
+            violation = kernels.flip(
+                self._matrix, support.node, support.flat, support.starts, support.mass, *users, inside, MOST_FLIPS
+            )
+            if violation * self._logdets.worth > LEAST_VIOLATION:
+                found[inside.tobytes()] = (violation, inside)
+        ranked = sorted(found.values(), key=lambda one: -one[0])[: self._most_rows]
+        for _, inside in ranked:
+            self._known[inside.tobytes()] = None
+        rows = [self._logdets.row(point.families, self._matrix, inside, self._kind) for _, inside in ranked]
+        return [row for row in rows if row is not None]
+
+    def _starts(self, support: Support, n: int) -> Iterable[Bools]:
+        """Return sets to start from: all nodes, recent sets, families with their node, and all nodes but one."""
+        everything = np.ones(n, dtype=np.bool_)
+        starts = [np.frombuffer(raw, dtype=np.bool_) for raw in list(self._known)[-20:]]
+        for k, i in enumerate(support.node):
+            own = np.zeros(n, dtype=np.bool_)
+            own[support.flat[support.starts[k] : support.starts[k + 1]]] = True
+            own[i] = True
+            if own.sum() >= 2:
+                starts.append(own)
+        for i in range(n):
+            own = everything.copy()
+            own[i] = False
+            starts.append(own)
+        if len(starts) >= self._most_starts:
+            chosen = self._rng.choice(len(starts), self._most_starts - 1, replace=False)
+            starts = [starts[k] for k in chosen]
+        return [everything, *starts]
+
+
+class MatrixRows(RowFinder):
+    """Rows of the matrices that cut deepest, over all nodes and over sets that flips find.
+
+    Parameters
+    ----------
+    logdets : LogDets
+        The families.
+    starts : list of array
+        Matrices with unit diagonal from which the search starts. They may be changed.
+    weights : tuple of float
+        Of the quadratic penalty, in units of the score, one after the other.
+    most_steps : int
+        Of L-BFGS.
+    """
+
+    def __init__(
+        self, logdets: LogDets, starts: list[Floats], weights: tuple[float, ...] = WEIGHTS, most_steps: int = 40
+    ) -> None:
+        self._logdets = logdets
+        self.starts = starts
+        self._weights = [weight / logdets.worth for weight in weights]
+        self._most_steps = most_steps
+        self._turn = 0
+        self._recent: list[EntropyRows] = []
+
+    def separate(self, point: Point) -> list[Row]:
+        """Return the rows of the deepest matrices from all starts, and rows of recent matrices with smaller sets."""
+        rows = []
+        weight = self._weights[self._turn % len(self._weights)]
+        self._turn += 1
+        for start in self.starts:
+            matrix, violation = deepest_matrix(start, point.support, weight, self._most_steps)
+            if violation * self._logdets.worth > LEAST_VIOLATION:
+                row = self._logdets.row(point.families, matrix, np.ones(len(matrix), dtype=np.bool_), "matrix")
+                if row is not None:
+                    rows.append(row)
+                    finder = EntropyRows(self._logdets, matrix, 12, 4, self._turn, "matrix")
+                    self._recent = [*self._recent[-2:], finder]
+        for finder in self._recent:
+            rows += finder.separate(point)
+        return rows
+
+
+def deepest_matrix(start: Floats, support: Support, weight: float, most_steps: int) -> tuple[Floats, float]:
+    """Return a matrix with unit diagonal whose row over all nodes the support violates most, and the violation.
+
+    Parameters
+    ----------
+    start : array
+        A positive definite matrix.
+    support : Support
+        The LP point.
+    weight : float
+        Of the squared distance of the Cholesky factors.
+    most_steps : int
+        Of L-BFGS.
+    """
+    n = len(start)
+    centre = np.linalg.cholesky(start)
+    factor = kernels.deepest(
+        centre, weight, support.node, support.flat, support.starts, support.mass, most_steps, MEMORY
+    )
+    matrix = factor @ factor.T
+    size = np.sqrt(np.diag(matrix))
+    matrix = matrix / np.outer(size, size)
+    np.fill_diagonal(matrix, 1.0)
+    matrix = np.ascontiguousarray((matrix + matrix.T) / 2)
+    total = kernels.violation(matrix, support.node, support.flat, support.starts, support.mass, np.zeros((n, n)))
+    return matrix, float(total + 0.5 * kernels.logdet(matrix, np.ones(n, dtype=np.bool_)))
+
+
+def implied_matrix(correlation: Floats, adjacency: NDArray[np.int8]) -> Floats:
+    """Return the correlations of the Gaussian network with this DAG, fitted to the given correlations."""
+    n = len(correlation)
+    effect = np.zeros((n, n))  # of each node's noise on the others
+    variance = np.empty(n)
+    for i in topological_order(adjacency):
+        parents = np.flatnonzero(adjacency[:, i])
+        slope = np.linalg.solve(correlation[np.ix_(parents, parents)], correlation[parents, i])
+        variance[i] = correlation[i, i] - correlation[i, parents] @ slope
+        effect[i] = slope @ effect[parents]
+        effect[i, i] = 1.0
+    matrix = effect @ (variance[:, np.newaxis] * effect.T)
+    size = np.sqrt(np.diag(matrix))
+    return np.ascontiguousarray(matrix / np.outer(size, size))

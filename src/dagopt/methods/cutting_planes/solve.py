@@ -1,0 +1,269 @@
+"""``method="branch-and-cut"``: the proven best DAG over all parent sets that matter, by submodular rows and branching.
+
+1. Every parent set that no subset beats is listed (``candidates/undominated.py`` for Gaussian likelihoods,
+   ``candidates/listing.py`` for other scores). If they are too many, order search answers alone.
+2. Order search finds a DAG to start from.
+3. The LP over the listed families is cut by clusters, entropies, matrices, last-node and symmetry rows
+(``master/rows``) and,
+   for scores other than Gaussian likelihoods, local cuts; where that stalls, by branching on which of two nodes comes
+   first.
+
+Last-node rows, symmetry rows and the removal of dominated sets keep some best DAG: of the best DAGs one with the
+fewest edges, and of its class the one with the smallest topological order. Comparisons that they rest on have a
+margin for rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dagopt.candidates.listing import candidate_pool, count_sets
+from dagopt.candidates.pool import Pool
+from dagopt.candidates.undominated import Listing, TooMany, rounding_margin
+from dagopt.deadline import Deadline
+from dagopt.errors import InputError, quoted
+from dagopt.kernels.cuts import tree as kernels
+from dagopt.master.families import FamilyArrays
+from dagopt.master.rows.base import RowFinder
+from dagopt.master.rows.clusters import ClusterRows, LastNodeRows
+from dagopt.master.rows.local import LocalRows
+from dagopt.master.rows.logdets import EntropyRows, LogDets, MatrixRows, implied_matrix
+from dagopt.master.rows.symmetry import SymmetryRows, priorities, turns_are_free
+from dagopt.methods.answer import scope_of, worth
+from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut, Outcome, Rules
+from dagopt.methods.options import n_jobs, random_state, solver, start
+from dagopt.methods.orders.solve import order_incumbent
+from dagopt.options import Check, Options, anything, option, whole
+from dagopt.problem import Problem
+from dagopt.progress import Progress
+from dagopt.result import Result, Status
+from dagopt.scores.gaussian import GaussianScore
+from dagopt.workers import Stopped, Workers, thread_count
+
+__all__ = ["ROW_KINDS", "BranchAndCutOptions", "solve_branch_and_cut"]
+
+Dag = NDArray[np.int8]
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+ROW_KINDS = ("entropies", "matrices", "last-node", "symmetry", "local")
+ROWS_A_ROUND = 20
+LOCAL_SIZE = 8
+MOST_SCORED = 20_000_000  # sets of scores other than Gaussian likelihoods
+RULES = Rules(
+    tolerance=1e-8, rounds_back=(12, 3), share=(0.05, 0.1), most_rounds=6, idle_rounds=12, pairs=6
+)  # fmt: skip
+LEAST_IMPROVEMENT = 1e-5  # what an added parent must gain to be called an improvement, besides rounding
+TRACE_EVERY = 0.2  # seconds between rows of the trace
+
+
+def _kinds(name: str, value: Any) -> tuple[str, ...]:
+    """Return kinds of rows, or raise the error that names those there are."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InputError(
+            f"expected {name}= to be a list of kinds of rows, some of {quoted(ROW_KINDS)}, but got {value!r}"
+        )
+    kinds = tuple(value)
+    for kind in kinds:
+        if kind not in ROW_KINDS:
+            raise InputError(f"expected {name}= to be some of {quoted(ROW_KINDS)} but got {kind!r}")
+    return kinds
+
+
+@dataclass(frozen=True)
+class BranchAndCutOptions(Options):
+    """Options of branch and cut with submodular rows.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=8, n_samples=500, random_state=1)
+    >>> learner = dagopt.BranchAndCut().fit(data)
+    >>> learner.result_.status, learner.result_.scope
+    ('optimal', 'all DAGs')
+    """
+
+    max_sets: int = option(
+        400_000, "Where more undominated parent sets are found, order search answers alone.", whole(1)
+    )
+    rows: Any = option(
+        ROW_KINDS,
+        'Kinds of rows besides clusters: some of "entropies", "matrices", "last-node", "symmetry", "local".',
+        Check("list of str", _kinds),
+    )
+    restarts: int | None = option(
+        None, "Of the order search that finds a DAG to start from; by the number of columns.", anything("int")
+    )
+    random_state: int = random_state()
+    n_jobs: int | None = n_jobs()
+    start: Any = start()
+
+
+@solver(BranchAndCutOptions)
+def solve_branch_and_cut(
+    problem: Problem, options: BranchAndCutOptions, deadline: Deadline, progress: Progress
+) -> Result:
+    """Return the proven best DAG, or at the deadline the best so far with a true bound.
+
+    With no limit on the number of parents the proof covers all DAGs.
+
+    Returns
+    -------
+    Result
+        With ``status="optimal"`` if no DAG is better by more than a share of 1e-8 of the score.
+    """
+    run = _Run(problem, deadline, progress, options)
+    dag, _ = order_incumbent(
+        problem, deadline, progress, restarts=options.restarts, random_state=options.random_state,
+        n_jobs=options.n_jobs, start=options.start,
+    )  # fmt: skip
+    run.tell_start(dag)
+    try:
+        with Workers(deadline, progress, options.n_jobs) as workers:
+            families = FamilyArrays.of_sets(run.list_sets(workers))
+            after = run.find_after(families, workers)
+    except Stopped:
+        return run.result(dag, None, ("stopped before all parent sets were listed",))
+    except TooMany:
+        note = f"more than {options.max_sets:,} undominated parent sets: order search alone (max_sets=)"
+        return run.result(dag, None, (note,))
+    note = f"{len(families.node):,} parent sets can be part of a best DAG"
+    progress.note(note)
+    outcome = run.cut(families, after, dag)
+    assert outcome.chosen is not None
+    return run.result(families.adjacency(outcome.chosen), outcome, (note,))
+
+
+class _Run:
+    """One run, with what happened."""
+
+    def __init__(self, problem: Problem, deadline: Deadline, progress: Progress, options: BranchAndCutOptions) -> None:
+        self._problem = problem
+        self._deadline = deadline
+        self._progress = progress
+        self._options = options
+        self._trace: list[tuple[float, str, float, float | None]] = []
+        self._n_sets = 0
+        self._gaussian = problem.score if isinstance(problem.score, GaussianScore) else None
+        self._matrices: MatrixRows | None = None
+        self._families: FamilyArrays | None = None
+
+    def tell_start(self, dag: Dag) -> None:
+        """Begin the trace with the DAG of the order search."""
+        self._trace.append((self._deadline.elapsed(), "orders", self._problem.score.total(dag), None))
+
+    def list_sets(self, workers: Workers) -> Pool:
+        """Return all sets that could be part of a best DAG; raise ``TooMany`` or ``Stopped``."""
+        score, knowledge = self._problem.score, self._problem.knowledge
+        if self._gaussian is not None:
+            listing = Listing(self._gaussian, knowledge, self._options.max_sets)
+            pool = Pool.of_words(score.names, *listing.run(workers))
+        else:
+            if count_sets(knowledge) > MOST_SCORED:
+                raise InputError(
+                    f"expected at most {MOST_SCORED:,} parent sets to score but the limits of the parents allow "
+                    f"{count_sets(knowledge):,}; set max_parents= (3 or 4)"
+                )
+            pool = candidate_pool(score, knowledge, workers)
+        if pool.n_sets > self._options.max_sets:
+            raise TooMany
+        self._n_sets = pool.n_sets
+        return pool
+
+    def find_after(self, families: FamilyArrays, workers: Workers) -> Words:
+        """Return for every family the nodes that come after its node in a best DAG: those that would improve it."""
+        after = np.zeros_like(families.words)
+        least = LEAST_IMPROVEMENT + 1e-11 * float(np.abs(families.score).max())
+        if self._gaussian is not None:
+            least += rounding_margin(self._gaussian.correlation, self._gaussian.n_samples)
+        n = families.n_nodes
+        facts = (families.words, families.score, families.offsets, least)
+        pieces = [partial(kernels.improvable, *facts, i, i + 1, after) for i in range(n)]
+        workers.each("additions that improve", pieces, n)
+        return after
+
+    def cut(self, families: FamilyArrays, after: Words, dag: Dag) -> Outcome:
+        """Run branch and cut from a DAG."""
+        begin = families.start(dag)
+        assert begin is not None
+        self._families = families
+        with ThreadPoolExecutor(thread_count(self._options.n_jobs)) as threads:
+            finders = self._finders(families.adjacency(begin), after, threads)
+            return BranchAndCut(
+                families, begin, self._deadline, finders, RULES, after=after, tell=self._tell, improved=self._improved
+            ).run()
+
+    def _finders(self, dag: Dag, after: Words, threads: ThreadPoolExecutor) -> list[RowFinder]:
+        """Return what finds rows of the kinds that are wanted and hold here."""
+        kinds, seed = self._options.rows, self._options.random_state
+        finders: list[RowFinder] = [ClusterRows(ROWS_A_ROUND)]
+        if "last-node" in kinds:
+            finders.append(LastNodeRows(after, ROWS_A_ROUND))
+        if "symmetry" in kinds and self._problem.score.is_score_equivalent and turns_are_free(self._problem.knowledge):
+            finders.append(SymmetryRows(priorities(dag), ROWS_A_ROUND))
+        if self._gaussian is not None:
+            matrix = self._gaussian.correlation
+            logdets = LogDets(self._gaussian.n_samples)
+            if "entropies" in kinds:
+                finders.append(EntropyRows(logdets, matrix, random_state=seed))
+            if "matrices" in kinds:
+                self._matrices = MatrixRows(logdets, [matrix, implied_matrix(matrix, dag)])
+                finders.append(self._matrices)
+        elif "local" in kinds:
+            finders.append(LocalRows(threads, LOCAL_SIZE, seed, lambda: self._deadline.reason is not None))
+        return finders
+
+    def _improved(self, chosen: Ints) -> None:
+        """Let the matrix rows start at the matrix that a better DAG implies."""
+        if self._matrices is not None and self._gaussian is not None and self._families is not None:
+            dag = self._families.adjacency(chosen)
+            self._matrices.starts[-1] = implied_matrix(self._gaussian.correlation, dag)
+
+    def _tell(self, score: float, bound: float, n_nodes: int, n_cuts: int, n_left: int) -> None:
+        now = self._deadline.elapsed()
+        if len(self._trace) < 2 or now - self._trace[-1][0] > TRACE_EVERY:
+            self._trace.append((now, "branch and cut", score, bound))
+        facts = {"score": score, "bound": bound, "gap": f"{(bound - score) / max(abs(score), 1e-12):.4%}"}
+        self._progress.update("branch and cut", None, **facts, nodes=n_nodes, cuts=n_cuts, families=n_left)
+
+    def result(self, dag: Dag, outcome: Outcome | None, notes: tuple[str, ...]) -> Result:
+        """Return what was found; without an outcome nothing is proven here."""
+        score = self._problem.score.total(dag)
+        details: dict[str, Any] = worth(self._problem, dag)
+        bound = scope = None
+        status: Status = self._deadline.reason or "converged"
+        if outcome is not None:
+            status = outcome.status
+            bound = score if status == "optimal" else max(outcome.bound, score)
+            scope = scope_of(self._problem.knowledge)
+            self._trace.append((self._deadline.elapsed(), "branch and cut", score, bound))
+            details |= {
+                "n_sets": self._n_sets,
+                "n_tree_nodes": outcome.n_nodes,
+                "n_open_nodes": outcome.n_open,
+                "n_cuts": outcome.n_cuts,
+                "n_families_left": outcome.n_left,
+                "n_lps": outcome.n_lps,
+                "root_bound": outcome.root_bound,
+            }
+        return Result(
+            names=self._problem.names,
+            adjacency=dag,
+            score=score,
+            status=status,
+            method="branch-and-cut",
+            score_label=self._problem.score.label,
+            bound=bound,
+            scope=scope,
+            trace=pd.DataFrame(self._trace, columns=["seconds", "phase", "score", "bound"]),
+            notes=notes,
+            details=details,
+        )

@@ -1,0 +1,94 @@
+"""Tests of ``method="branch-and-cut"`` against the subset recursion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dagopt
+from benchmarks.bounds_check import check
+from dagopt.deadline import Deadline
+from dagopt.errors import InputError
+from dagopt.knowledge import Constraints
+from dagopt.methods.cutting_planes.solve import ROW_KINDS, solve_branch_and_cut
+from dagopt.methods.exact.solve import solve_exact
+from made_problems import assert_valid, gaussian_table, problem_of, quiet
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_bound_below_the_optimum_and_no_optimum_cut_off(seed):
+    """Random problems of either kind, with knowledge, near ties, few and many rows, blind and stopped somewhere."""
+    assert check(seed) == []
+
+
+@pytest.mark.parametrize("without", [*ROW_KINDS, None])
+def test_every_choice_of_rows_gives_the_optimum(without):
+    """Each kind of row can be left out, and all of them."""
+    problem = problem_of(gaussian_table(4, 8, rows=300, density=0.3))
+    kinds = () if without is None else tuple(kind for kind in ROW_KINDS if kind != without)
+    result = solve_branch_and_cut(problem, rows=kinds, **quiet())
+    best = solve_exact(problem, **quiet())
+    assert result.status == "optimal"
+    assert result.score == pytest.approx(best.score, rel=1e-9)
+
+
+def test_fourteen_columns_are_proven_over_all_dags():
+    """The optimum is that of the recursion, the trace has bounds that never rise, and the details have the figures."""
+    data, _ = dagopt.simulate(14, 2000, 0.5, 3)
+    result = dagopt.learn(data, "branch-and-cut")
+    best = dagopt.learn(data, "exact")
+    assert (result.status, result.scope) == ("optimal", "all DAGs")
+    assert result.score == pytest.approx(best.score, rel=1e-9)
+    bounds = result.trace["bound"].dropna().to_numpy()
+    assert (np.diff(bounds) <= 1e-6).all()
+    assert bounds.min() >= best.score - 1e-3
+    assert result.details["n_sets"] > 0
+
+
+def test_the_answer_does_not_depend_on_threads():
+    """One and two threads give the same DAG by the same cuts."""
+    problem = problem_of(gaussian_table(7, 9, rows=400, density=0.2))
+    one, two = (solve_branch_and_cut(problem, n_jobs=n_jobs, **quiet()) for n_jobs in (1, 2))
+    assert (one.adjacency == two.adjacency).all()
+    assert one.details["n_cuts"] == two.details["n_cuts"]
+
+
+def test_a_time_limit_gives_a_dag_and_a_bound():
+    """Stopped before anything is listed, ``learn`` still has the bound of the likelihood."""
+    data, _ = dagopt.simulate(12, 500, 1.0, 0)
+    result = dagopt.learn(data, "branch-and-cut", time_limit=1e-6)
+    assert result.status == "time_limit"
+    assert result.bound >= dagopt.learn(data, "exact").score
+
+
+def test_too_many_sets_are_left_to_order_search():
+    """With a small limit the answer is that of order search, and says so."""
+    problem = problem_of(gaussian_table(1, 8))
+    result = solve_branch_and_cut(problem, max_sets=3, **quiet())
+    assert "order search alone" in result.notes[0]
+    assert_valid(problem, result)
+
+
+def test_a_start_is_never_lost():
+    """The answer is at least as good as the start, also without time."""
+    problem = problem_of(gaussian_table(2, 6))
+    best = solve_exact(problem, **quiet())
+    result = solve_branch_and_cut(problem, start=best.adjacency, **quiet(Deadline(1e-9)))
+    assert result.score == pytest.approx(best.score)
+
+
+def test_an_unknown_kind_of_rows_is_refused():
+    """The error names the kinds."""
+    with pytest.raises(InputError, match="entropies"):
+        solve_branch_and_cut(problem_of(gaussian_table(0, 4)), rows=["entropy"], **quiet())
+
+
+def test_knowledge_is_kept():
+    """Required and forbidden edges and a limit for each column are in the answer, and in the words of the proof."""
+    known = Constraints(required=[("V0", "V1")], forbidden=[("V2", "V3")], max_parents=2)
+    problem = problem_of(gaussian_table(5, 8, rows=500), known)
+    result = solve_branch_and_cut(problem, **quiet())
+    best = solve_exact(problem, **quiet())
+    assert result.score == pytest.approx(best.score, rel=1e-9)
+    assert result.scope == best.scope
+    assert problem.knowledge.allows_dag(result.adjacency)
