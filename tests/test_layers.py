@@ -20,7 +20,7 @@ LAYERS = [
     ["kernels"],
     ["data"],
     ["networks"],
-    ["graph"],
+    ["datasets", "graph"],
     ["effects", "knowledge", "networks.fitted", "scores"],
     ["problem", "progress", "evidence.explanation"],
     ["result", "workers"],
@@ -239,12 +239,12 @@ def test_a_wrong_layer_is_found(path, text, message):
         ("graph/dag.py", "from . import order\nfrom .order import is_acyclic\nfrom ..errors import InputError"),
         ("result.py", "def f():\n    from dagopt.report.html import write_report"),
         ("report/html.py", "from dagopt import __version__"),
-        ("cli/demo.py", "from dagopt.networks import bundled\nimport numpy, networkx.algorithms"),
+        ("cli/demo.py", "from dagopt import datasets\nimport numpy, networkx.algorithms"),
         ("submodular/kelley.py", "from dagopt.solvers import highs\nfrom dagopt.solvers.highs import LinearProgram"),
         ("solvers/scip.py", "from dagopt.master.pool import Family\nfrom . import highs"),
         ("master/integer.py", "def f():\n    from dagopt.solvers.scip import ScipBranchAndCut"),
         ("cli/show.py", "import dagopt\nfrom dagopt import demo\nimport_module(name)"),
-        ("__init__.py", "from dagopt.learning import learn\nimport_module('dagopt.networks.bundled')"),
+        ("__init__.py", "from dagopt.learning import learn\nimport_module('dagopt.datasets')"),
     ],
 )
 def test_imports_downwards_are_free(path, text):

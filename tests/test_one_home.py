@@ -16,6 +16,8 @@ from dagopt import cli, estimators
 from dagopt.data.options import DataOptions
 from dagopt.errors import InputError
 from dagopt.estimators import StructureLearner
+from dagopt.graph.dag import Graph
+from dagopt.graph.formats import FORMATS, Format
 from dagopt.methods.options import solver
 from dagopt.methods.registry import METHODS, Method
 from dagopt.options import Options, option, whole
@@ -103,3 +105,25 @@ def test_estimators_have_every_option_of_score_and_columns():
     parameters = StructureLearner().get_params()
     wanted = {one.name for one in fields(DataOptions) if not DataOptions.about(one).of_source}
     assert wanted | (set(ScoreOptions.defaults()) - {"score"}) | {"penalty"} <= set(parameters)
+
+
+def test_a_graph_format_is_one_entry(monkeypatch, tmp_path):
+    """Files, the commands and ``--format`` take a format that is only named in the registry."""
+
+    def parse(text):
+        names, edges = text.split("|")
+        return Graph.from_edges(names.split(), [tuple(edge.split(">")) for edge in edges.split()])
+
+    def render(graph):
+        edges = [f"{graph.names[i]}>{graph.names[j]}" for i, j in zip(*np.nonzero(graph.adjacency), strict=True)]
+        return f"{' '.join(graph.names)}|{' '.join(edges)}"
+
+    monkeypatch.setitem(FORMATS, "toy", Format(parse, render, (".toy",)))
+    graph = Graph.from_edges(["a", "b", "c"], [("a", "b"), ("c", "b")])
+    dagopt.write_graph(graph, tmp_path / "graph.toy")
+    assert (dagopt.read_graph(tmp_path / "graph.toy").adjacency == graph.adjacency).all()
+    assert cli.run(["convert", str(tmp_path / "graph.toy"), str(tmp_path / "graph.dot")]) == 0
+    dagopt.simulate(n_nodes=4, n_samples=50, random_state=0).data.to_csv(tmp_path / "data.csv", index=False)
+    out = tmp_path / "out"
+    assert cli.run(["learn", str(tmp_path / "data.csv"), "-q", "--out", str(out), "--format", "toy"]) == 0
+    assert dagopt.read_graph(out / "graph.toy").n_nodes == 4

@@ -19,9 +19,9 @@ def terminal(width=100):
 
 def drawn(shown, width=100):
     """Return what the line looks like now, and close it."""
-    shown.close()
     console = terminal(width)
-    console.print(shown._line())
+    console.print(shown.line())
+    shown.close()
     return console.file.getvalue()
 
 
@@ -78,7 +78,7 @@ def test_live_line_shows_phase_fraction_and_figures():
     console = terminal()
     shown = LiveProgress(console)
     shown.update("best orders", 0.5, sets=1000)
-    shown._live.refresh()
+    shown._bars.refresh()
     shown.note("a note with [brackets]")
     shown.close()
     text = console.file.getvalue()
@@ -93,7 +93,7 @@ def test_live_line_without_a_known_fraction():
     console = terminal()
     shown = LiveProgress(console)
     shown.update("climbing")
-    shown._live.refresh()
+    shown._bars.refresh()
     shown.close()
     assert "climbing" in console.file.getvalue()
     assert "%" not in console.file.getvalue()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Protocol, TextIO
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 from weakref import ref
 
+from rich import progress as bars
 from rich.console import Console, Group, RenderableType
-from rich.live import Live
-from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
@@ -127,16 +127,24 @@ class LiveProgress(_Shown):
     def __init__(self, console: Console | None = None) -> None:
         self._console = Console(stderr=True) if console is None else console
         self._start = time.perf_counter()
-        self._told: tuple[str, float | None, str] = ("", None, "")
-        self._shown = False
-        self._live = Live(console=self._console, refresh_per_second=8, transient=True, get_renderable=self._line)
+        self._facts = ""
+        columns = (
+            bars.TextColumn("{task.description}", style="bold", markup=False),
+            bars.BarColumn(BAR_WIDTH),
+            _Clock(self),
+        )
+        self._bars = _Bars(self, *columns, console=self._console, refresh_per_second=8, transient=True)
+        self._task: bars.TaskID | None = None
 
     def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
         """Renew the line; it is drawn by a thread of its own, so that the seconds go on while a solver is silent."""
-        self._told = phase, fraction, "  ".join(f"{name} {_shown(value)}" for name, value in facts.items())
-        if not self._shown:
-            self._live.start()
-            self._shown = True
+        self._facts = "  ".join(f"{name} {_shown(value)}" for name, value in facts.items())
+        if self._task is None:
+            self._task = self._bars.add_task(phase, total=None)
+            self._bars.start()
+        self._bars.update(
+            self._task, description=phase, total=None if fraction is None else 1.0, completed=fraction or 0.0
+        )
 
     def note(self, message: str) -> None:
         """Print the message above the line."""
@@ -145,27 +153,53 @@ class LiveProgress(_Shown):
     def close(self) -> None:
         """Remove the line."""
         super().close()
-        if self._shown:
-            self._live.stop()
-            self._shown = False
+        if self._task is not None:
+            self._bars.stop()
+            self._task = None
 
-    def _line(self) -> RenderableType:
-        phase, fraction, facts = self._told
-        bar = ProgressBar(
-            total=1.0,
-            completed=fraction or 0.0,
-            width=BAR_WIDTH,
-            pulse=fraction is None,
-            animation_time=time.monotonic(),
+    def seconds(self) -> float:
+        """Return the seconds since the run began."""
+        return time.perf_counter() - self._start
+
+    def line(self) -> RenderableType:
+        """Return the line as it is now, the figures beside it or below it."""
+        grid = self._bars.make_tasks_table(self._bars.tasks)
+        figures = Text(self._facts, style="dim")
+        used = (
+            max((len(task.description) for task in self._bars.tasks), default=0) + BAR_WIDTH + len("100%  9999.9 s") + 3
         )
-        line = Table.grid(padding=(0, 1))
-        share = "" if fraction is None else f"{fraction:4.0%} "
-        clock = Text.assemble(share, (f"{time.perf_counter() - self._start:6.1f} s", "cyan"))
-        cells: list[RenderableType] = [Text(phase, style="bold"), bar, clock]
-        figures = Text(facts, style="dim")
-        beside = len(phase) + BAR_WIDTH + len(clock) + len(facts) + 3 <= self._console.width
-        line.add_row(*cells, *([figures] if beside else []))
-        return line if beside or not facts else Group(line, figures)
+        if not self._facts or used + len(self._facts) > self._console.width:
+            return Group(grid, figures) if self._facts else grid
+        beside = Table.grid(padding=(0, 1))
+        beside.add_row(grid, figures)
+        return beside
+
+
+class _Clock(bars.ProgressColumn):
+    """The share that is done, where it is known, and the seconds since the run began."""
+
+    max_refresh = None
+
+    def __init__(self, shown: LiveProgress) -> None:
+        super().__init__()
+        self._shown = shown
+
+    def render(self, task: bars.Task) -> Text:
+        share = "" if task.total is None else f"{task.completed:4.0%} "
+        return Text.assemble(share, (f"{self._shown.seconds():6.1f} s", "cyan"))
+
+
+class _Bars(bars.Progress):
+    """rich's progress display, whose one line has the figures of the run beside it or below it."""
+
+    def __init__(self, shown: LiveProgress, *columns: bars.ProgressColumn, **options: Any) -> None:
+        self._run = shown
+        super().__init__(*columns, **options)
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Yield the line."""
+        if self.tasks:
+            yield self._run.line()
 
 
 def make_progress(progress: bool | Progress | None) -> Progress:

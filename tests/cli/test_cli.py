@@ -17,7 +17,7 @@ from numba import njit
 
 import dagopt
 from dagopt.cli import app, run
-from dagopt.cli.output import FORMATS
+from dagopt.cli.output import graph_files
 from dagopt.cli.show import in_flags
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.registry import METHODS
@@ -223,8 +223,8 @@ def test_learn_writes_a_folder(data, said):
 
 def test_learn_writes_every_format(data, said):
     """Every format of the list can be written, and is not empty."""
-    assert said("learn", "asia.csv", "-q", "--out", "all", "--format", ",".join(FORMATS))[0] == 0
-    for name in FORMATS.values():
+    assert said("learn", "asia.csv", "-q", "--out", "all", "--format", ",".join(graph_files()))[0] == 0
+    for name in graph_files().values():
         assert (data / "all" / name).stat().st_size > 50
     assert (data / "all/graph.png").read_bytes().startswith(b"\x89PNG")
 

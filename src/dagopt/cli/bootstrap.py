@@ -9,7 +9,7 @@ import typer
 
 from dagopt.cli import options as shared
 from dagopt.cli.knowledge import KnowledgeOptions
-from dagopt.cli.output import GRAPH_FILES, PICTURE_FILES, TABLE_FILES, require_file, write_picture
+from dagopt.cli.output import PICTURE_FILES, TABLE_FILES, graph_suffixes, require_file, write_picture
 from dagopt.cli.show import in_flags, print_json, print_summary, print_table
 from dagopt.data.options import DataOptions
 from dagopt.errors import InputError
@@ -59,7 +59,7 @@ def bootstrap(
     from dagopt.graph.formats import write_graph
 
     require_file(out, "--out", TABLE_FILES)
-    require_file(graph, "--graph", GRAPH_FILES)
+    require_file(graph, "--graph", graph_suffixes())
     require_file(plot, "--plot", PICTURE_FILES)
     if checked_number("threshold", threshold) > 1:
         raise InputError(f"expected threshold= a share, at most 1, but got {threshold}; change the option")

@@ -81,19 +81,15 @@ def convert(
 
 def _write_fitted(graph: Any, data: str, target: Path) -> None:
     """Fit the tables of a DAG on discrete data and write them as BIF."""
-    from dagopt.data.table import as_frame
-    from dagopt.graph.dag import as_graph, require_dag
-    from dagopt.networks.bif import write_bif
-    from dagopt.networks.discrete import DiscreteNetwork
+    from dagopt.networks.fitted import FittedDiscrete
+    from dagopt.networks.fitted.fitting import fit
 
     if target.suffix != ".bif":
         raise InputError(f"expected a .bif target to fit tables from --data but got {target}; name it *.bif")
-    frame = as_frame(data)
-    if frame.dtypes.iloc[0].kind == "f":
-        raise InputError(f"expected discrete columns in {data} to fit tables but they are continuous; cut them first")
-    dag = as_graph(graph, list(frame.columns))
-    require_dag(dag)
-    write_bif(DiscreteNetwork.fit(frame, dag.to_networkx()), target)
+    fitted = fit(data, graph)
+    if not isinstance(fitted, FittedDiscrete):
+        raise InputError(f"expected discrete columns in {data} to fit tables but they are not; cut them first")
+    fitted.to_bif(target)
 
 
 def networks(
@@ -105,8 +101,8 @@ def networks(
 
     **Examples:** `dagopt networks`, `dagopt networks alarm --out alarm.bif`
     """
+    from dagopt import datasets
     from dagopt.graph.formats import write_graph
-    from dagopt.networks import bundled as datasets
     from dagopt.networks.bif import write_bif
     from dagopt.networks.discrete import DiscreteNetwork
 

@@ -13,7 +13,7 @@ from typer.core import TyperCommand
 
 from dagopt.cli import options as shared
 from dagopt.cli.knowledge import KnowledgeOptions
-from dagopt.cli.output import FORMATS, OutputFolder, as_plain
+from dagopt.cli.output import OutputFolder, as_plain, graph_files
 from dagopt.cli.show import in_flags, print_json, print_summary, print_table
 from dagopt.data.options import DataOptions
 from dagopt.errors import InputError
@@ -56,11 +56,12 @@ class LearnCommand(TyperCommand):
         return context
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help, with the methods below it."""
+        """Print the help, with the methods and the formats below it."""
         from dagopt.methods.registry import METHODS
 
         listed = [f"- **{name}**: {method.about}" for name, method in METHODS.items()]
-        self.epilog = "\n".join(["Methods:", "", *listed])
+        formats = f"Formats of graph files: {', '.join(graph_files())}."
+        self.epilog = "\n".join(["Methods:", "", *listed, "", formats])
         super().format_help(ctx, formatter)
 
 
@@ -117,7 +118,7 @@ def learn(
         list[str] | None,
         typer.Option(
             "--format",
-            help=f"Graph files: {', '.join(FORMATS)}; jkl: DATA holds local scores.",
+            help="Graph files, listed below; jkl: DATA holds local scores.",
             show_default="dot,csv",
             metavar="A,B",
             rich_help_panel=shared.ABOUT_OUTPUT,

@@ -19,34 +19,36 @@ if TYPE_CHECKING:
     from dagopt.result import Result
 
 __all__ = [
-    "FORMATS",
-    "GRAPH_FILES",
     "PICTURE_FILES",
     "TABLE_FILES",
     "OutputFolder",
     "as_plain",
+    "graph_files",
+    "graph_suffixes",
     "require_file",
     "require_place",
     "write_picture",
 ]
 
-FORMATS = {
-    "dot": "graph.dot",
-    "csv": "graph.csv",
-    "adjacency": "graph.adj.csv",
-    "graphml": "graph.graphml",
-    "json": "graph.json",
-    "bnlearn": "graph.bnlearn",
-    "bif": "graph.bif",
-    "png": "graph.png",
-    "svg": "graph.svg",
-}
 USUAL = ("dot", "csv")
-NEED_A_DAG = ("bnlearn", "bif")
 PICTURES = ("png", "svg")
 TABLE_FILES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
-GRAPH_FILES = (".csv", ".dot", ".gv", ".graphml", ".json", ".bnlearn", ".txt")
-PICTURE_FILES = (".png", ".svg")
+PICTURE_FILES = tuple(f".{name}" for name in PICTURES)
+
+
+def graph_files() -> dict[str, str]:
+    """Return the names that ``--format`` takes, each with the name of its file."""
+    from dagopt.graph.formats import FORMATS
+
+    graphs = {name: f"graph{one.suffixes[0]}" for name, one in FORMATS.items() if one.suffixes}
+    return graphs | {name: f"graph.{name}" for name in PICTURES}
+
+
+def graph_suffixes() -> tuple[str, ...]:
+    """Return the suffixes of the graph files that hold any graph without parameters."""
+    from dagopt.graph.formats import FORMATS
+
+    return tuple(suffix for name, one in FORMATS.items() if name != "bif" for suffix in one.suffixes)
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class OutputFolder:
     path : path
         The folder; made when something is written, if it is absent.
     formats : tuple of str
-        Some of ``FORMATS``.
+        Some of ``graph_files()``.
     """
 
     path: Path
@@ -69,8 +71,8 @@ class OutputFolder:
         """Return the folder that the options ask for, after a look whether it can be written."""
         names = tuple(dict.fromkeys(name.lower() for text in formats for name in listed(text)))
         for name in names:
-            if name not in FORMATS:
-                raise unknown_name("graph format", name, list(FORMATS))
+            if name not in graph_files():
+                raise unknown_name("graph format", name, list(graph_files()))
         if path is None:
             if names:
                 raise InputError(f"--format {','.join(names)} needs a folder to write into; add --out FOLDER")
@@ -80,8 +82,10 @@ class OutputFolder:
 
     def check(self, method: str, kind: str) -> None:
         """Refuse formats that cannot hold what the method will learn."""
-        for name in NEED_A_DAG:
-            if name in self.formats and method == "pc":
+        from dagopt.graph.formats import FORMATS
+
+        for name in self.formats:
+            if method == "pc" and name in FORMATS and FORMATS[name].only_dags:
                 raise InputError(
                     f"--format {name} holds only DAGs, but method 'pc' learns a class of them; choose dot, csv or "
                     f"another format"
@@ -103,7 +107,7 @@ class OutputFolder:
             raise _unwritable(self.path, error) from None
         files = []
         for name in self.formats:
-            files.append(self.path / FORMATS[name])
+            files.append(self.path / graph_files()[name])
             _write_graph(result, name, files[-1])
         files.append(self.path / "result.json")
         write_text(json_text(as_plain(result) | _parameters(result), depth=3), files[-1])
@@ -131,10 +135,11 @@ def _unwritable(folder: Path, error: OSError) -> InputError:
 def _write_graph(result: Result, name: str, path: Path) -> None:
     from dagopt.graph.formats import write_graph
     from dagopt.networks.fitted import FittedDiscrete
+    from dagopt.report.estimates import fitted_or_why
 
     if name in PICTURES:
         write_picture(result.plot, path)
-    elif name == "bif" and isinstance(fitted := result.fit(), FittedDiscrete):
+    elif name == "bif" and isinstance(fitted := fitted_or_why(result)[0] or result.fit(), FittedDiscrete):
         fitted.to_bif(path)
     else:
         write_graph(result, path)

@@ -10,7 +10,7 @@ import typer
 
 from dagopt.cli import options as shared
 from dagopt.cli.knowledge import KnowledgeOptions
-from dagopt.cli.output import GRAPH_FILES, TABLE_FILES, require_file
+from dagopt.cli.output import TABLE_FILES, graph_suffixes, require_file
 from dagopt.cli.show import print_json, print_summary, print_table
 from dagopt.data.options import DataOptions
 from dagopt.errors import InputError
@@ -74,7 +74,7 @@ def posterior(
     from dagopt.graph.formats import write_graph
 
     require_file(out, "--out", TABLE_FILES)
-    require_file(graph, "--graph", GRAPH_FILES)
+    require_file(graph, "--graph", graph_suffixes())
     found = edge_posterior(
         data,
         prior=prior,

@@ -94,9 +94,9 @@ def simulate(
     **Examples:** `dagopt simulate --nodes 25 --degree 2 --samples 5000 --out data.csv --graph true.dot`,
     `dagopt simulate --network alarm --samples 20000 --out alarm.csv`
     """
+    from dagopt import datasets
     from dagopt.data.writing import write_frame
     from dagopt.graph.formats import write_graph
-    from dagopt.networks import bundled as datasets
     from dagopt.networks.bif import read_bif
     from dagopt.networks.simulate import simulate as drawn
 

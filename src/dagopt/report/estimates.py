@@ -22,7 +22,14 @@ MOST_LEVELS = 12  # levels of a column that are shown
 
 
 def fitted_or_why(result: Result) -> tuple[FittedNetwork | None, str]:
-    """Return the fitted network of a result, or None and the reason why there is none."""
+    """Return the fitted network of a result, or None and the reason why there is none; it is fitted once."""
+    if "_fitted_or_why" not in vars(result):
+        object.__setattr__(result, "_fitted_or_why", _fitted_or_why(result))
+    known: tuple[FittedNetwork | None, str] = vars(result)["_fitted_or_why"]
+    return known
+
+
+def _fitted_or_why(result: Result) -> tuple[FittedNetwork | None, str]:
     if result.problem is None:
         return None, "there are no data to fit parameters to"
     if result.dag is None:

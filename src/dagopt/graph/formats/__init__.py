@@ -18,15 +18,20 @@ from dagopt.graph.formats.graphml import format_graphml, parse_graphml
 from dagopt.graph.formats.json_graph import format_json, parse_json
 from dagopt.networks.bif import parse_bif_structure
 
-__all__ = ["FORMATS", "read_graph", "write_graph"]
+__all__ = ["FORMATS", "Format", "read_graph", "write_graph"]
 
 
-class _Format(NamedTuple):
-    """How to make a graph of a text, and a text of a graph."""
+class Format(NamedTuple):
+    """A graph format: how to make a graph of a text, a text of a graph, and the suffixes of its files.
+
+    To add one, write a module in this package and give it an entry in ``FORMATS``.
+    """
 
     parse: Callable[[str], Graph]
     render: Callable[[Graph], str]
+    suffixes: tuple[str, ...]
     render_figures: Callable[[Graph, Figures], str] | None = None  # for formats that hold figures of edges
+    only_dags: bool = False
 
 
 def _parse_bif(text: str) -> Graph:
@@ -45,30 +50,17 @@ def _refuse_bif(graph: Graph) -> str:
     )
 
 
-_FORMATS = {
-    "edges": _Format(parse_edges, format_edges),
-    "adjacency": _Format(parse_adjacency, format_adjacency),
-    "dot": _Format(parse_dot, format_dot, format_dot),
-    "graphml": _Format(parse_graphml, format_graphml, format_graphml),
-    "json": _Format(parse_json, format_json),
-    "bnlearn": _Format(parse_model_string, format_model_string),
-    "bif": _Format(_parse_bif, _refuse_bif),
+FORMATS = {
+    "dot": Format(parse_dot, format_dot, (".dot", ".gv"), format_dot),
+    "csv": Format(parse_csv, format_edges, (".csv",)),  # read by content, written as edges
+    "edges": Format(parse_edges, format_edges, ()),
+    "adjacency": Format(parse_adjacency, format_adjacency, (".adj.csv",)),
+    "graphml": Format(parse_graphml, format_graphml, (".graphml",), format_graphml),
+    "json": Format(parse_json, format_json, (".json",)),
+    "bnlearn": Format(parse_model_string, format_model_string, (".bnlearn", ".txt"), only_dags=True),
+    "bif": Format(_parse_bif, _refuse_bif, (".bif",), only_dags=True),
 }
-_CSV = _Format(parse_csv, format_edges)  # read by content, written as edges
-_SUFFIXES = {
-    ".adj.csv": _FORMATS["adjacency"],
-    ".csv": _CSV,
-    ".dot": _FORMATS["dot"],
-    ".gv": _FORMATS["dot"],
-    ".graphml": _FORMATS["graphml"],
-    ".json": _FORMATS["json"],
-    ".bnlearn": _FORMATS["bnlearn"],
-    ".txt": _FORMATS["bnlearn"],
-    ".bif": _FORMATS["bif"],
-}
-
-FORMATS: tuple[str, ...] = tuple(_FORMATS)
-"""The names that ``format=`` takes; ``bif`` can only be read."""
+"""The graph formats by the names that ``format=`` takes; ``bif`` needs parameters to be written."""
 
 
 def read_graph(path: str | os.PathLike[str], names: Iterable[str] | None = None, *, format: str | None = None) -> Graph:
@@ -130,16 +122,17 @@ def write_graph(graph: Any, path: str | os.PathLike[str], *, format: str | None 
     write_text(text, path)
 
 
-def _format_of(path: str | os.PathLike[str], format: str | None) -> _Format:
+def _format_of(path: str | os.PathLike[str], format: str | None) -> Format:
     """Return the format asked for by name, or else by the longest suffix that fits."""
     if format is not None:
-        if format not in _FORMATS:
-            raise unknown_name("graph format", format, FORMATS)
-        return _FORMATS[format]
+        if format not in FORMATS:
+            raise unknown_name("graph format", format, list(FORMATS))
+        return FORMATS[format]
     name = Path(path).name.lower()
-    for suffix, chosen in _SUFFIXES.items():
-        if name.endswith(suffix):
-            return chosen
+    suffixes = {suffix: chosen for chosen in FORMATS.values() for suffix in chosen.suffixes}
+    fitting = [suffix for suffix in suffixes if name.endswith(suffix)]
+    if fitting:
+        return suffixes[max(fitting, key=len)]
     raise InputError(
-        f"expected a graph file ending in {', '.join(_SUFFIXES)}, got {str(path)!r}; rename it or give format="
+        f"expected a graph file ending in {', '.join(suffixes)}, got {str(path)!r}; rename it or give format="
     )

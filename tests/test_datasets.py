@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dagopt import datasets
 from dagopt.errors import InputError
-from dagopt.networks import bundled as datasets
 from dagopt.networks.discrete import DiscreteNetwork
 from dagopt.networks.gaussian import GaussianNetwork
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 FITTED = ["alarm", "insurance", "lucas"]
 
 needs_data = pytest.mark.skipif(not SHARED.exists(), reason="the data sets are not beside the repository")
