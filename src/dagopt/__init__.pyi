@@ -6,10 +6,10 @@ from .data.table import as_table as as_table
 from .effects.effect import effect as effect
 from .errors import DagoptError as DagoptError
 from .errors import InputError as InputError
-from .estimators import BranchAndCut as BranchAndCut
 from .estimators import CGDCA as CGDCA
 from .estimators import CGMINLP as CGMINLP
 from .estimators import MMHC as MMHC
+from .estimators import BranchAndCut as BranchAndCut
 from .estimators import CuttingPlanes as CuttingPlanes
 from .estimators import ExactDP as ExactDP
 from .estimators import HillClimbing as HillClimbing
