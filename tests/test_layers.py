@@ -37,7 +37,7 @@ LAYERS = [
     ["methods.column_generation", "methods.cutting_planes"],
     ["methods.auto"],
     ["methods.registry"],
-    ["recording"],
+    ["recording", "structural_em"],
     ["learning"],
     ["estimators", "evidence"],
     ["report"],

@@ -18,6 +18,8 @@ from .estimators import StablePC as StablePC
 from .estimators import Tabu as Tabu
 from .evidence.agreement import Bootstrap as Bootstrap
 from .evidence.bootstrap import bootstrap as bootstrap
+from .evidence.cross_validation import CrossValidation as CrossValidation
+from .evidence.cross_validation import cross_validate as cross_validate
 from .evidence.explanation import Explanation as Explanation
 from .evidence.penalty_path import PenaltyPath as PenaltyPath
 from .evidence.penalty_path import path as path

@@ -50,7 +50,7 @@ def interventional_score(
     else:
         raise InputError(f"expected interventions= a column or one entry per row but got {interventions!r}")
     frame = as_frame(data, **reading.to_dict())
-    plain = replace(reading, columns=None, discretize=None).to_dict()
+    plain = replace(reading, columns=None, exclude=None, discretize=None).to_dict()
     table = as_table(frame, **plain)
     masks = target_masks(targets, table.names, len(frame))
     options: dict[str, Any] = scoring.to_dict()

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dagopt.candidates.jkl import read_jkl
 from dagopt.candidates.listing import MOST_SETS, count_sets, limited
 from dagopt.candidates.pool import Pool
+from dagopt.data.chance import chance_edges, chance_finding
+from dagopt.data.continuous import CovarianceTable
 from dagopt.data.doctor import examine_table
 from dagopt.data.findings import Diagnosis, Finding
+from dagopt.data.incomplete import incomplete_levels
 from dagopt.data.options import DataOptions
-from dagopt.data.table import Table, read_table
+from dagopt.data.table import DiscreteTable, Table, read_table
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, quoted
 from dagopt.interventions import interventional_score
@@ -24,6 +29,7 @@ from dagopt.methods.claims import refuse_unbounded, with_rounding, without_losse
 from dagopt.methods.likelihood_bound import with_likelihood_bound
 from dagopt.methods.registry import FROM_SCORES, METHODS, method_name
 from dagopt.methods.start import start_dag, with_start
+from dagopt.networks.checks import checked_names
 from dagopt.options import with_options
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
@@ -31,6 +37,7 @@ from dagopt.recording import recorded
 from dagopt.result import Result
 from dagopt.scores.build import make_score
 from dagopt.scores.options import ScoreOptions
+from dagopt.structural_em import structural_em
 
 __all__ = ["check_options", "is_score_file", "learn", "pose", "pose_table", "solve", "solve_scores", "with_limit"]
 
@@ -38,9 +45,11 @@ __all__ = ["check_options", "is_score_file", "learn", "pose", "pose_table", "sol
 @recorded
 @with_options(ScoreOptions, DataOptions, also=True)
 def learn(
-    data: object,
+    data: object = None,
     method: str = "auto",
     *,
+    covariance: object = None,
+    names: Sequence[str] | None = None,
     constraints: Constraints | Mapping[str, Any] | None = None,
     max_parents: int | None = None,
     time_limit: float | None = None,
@@ -59,6 +68,10 @@ def learn(
         best DAG over its parent sets as answer.
     method : str
         One of ``METHODS``, or ``"auto"``.
+    covariance : array or DataFrame, optional
+        A covariance (or correlation) matrix instead of data, with ``n_samples`` the number of rows behind it.
+    names : sequence of str, optional
+        The names of its columns; those of the DataFrame, or X0, X1, ..., unless given.
     constraints : Constraints or mapping, optional
         What is known about the graph; every method honours it. A dict has any of the keys of ``Constraints``.
     max_parents : int, optional
@@ -101,18 +114,49 @@ def learn(
         known = with_limit(Constraints.of(constraints), max_parents)
         return solve_scores(Path(str(data)), method, options, deadline, progress, known)
     posing = {name: options.pop(name) for name in _NOT_OF_METHODS if name in options}
+    if covariance is not None or names is not None:
+        data = _given_covariance(data, covariance, names, posing.pop("n_samples", None))
     if interventions is not None:
         if method in ("pc", "mmhc"):
             raise InputError(
                 f"{method!r} tests independence in all rows, without interventions=; use 'auto' or 'order'"
             )
-        scoring, reading = ScoreOptions.taken_from(posing), DataOptions(**posing)
-        table, told = interventional_score(data, interventions, scoring, reading)
+        taken, told_how = ScoreOptions.taken_from(posing), DataOptions(**posing)
+        table, told = interventional_score(data, interventions, taken, told_how)
         data, posing = table, {"score": told}
-    problem, diagnosis = pose(data, method, constraints=constraints, max_parents=max_parents, **posing)
-    if before is not None:
-        before(problem, diagnosis)
-    return solve(problem, method, options, deadline, progress, diagnosis)
+    limits: dict[str, Any] = {"constraints": constraints, "max_parents": max_parents}
+    incomplete = None
+    if posing.get("missing") == "em":
+        reading = DataOptions(**{name: posing[name] for name in DataOptions.defaults() if name in posing})
+        incomplete = incomplete_levels(data, reading, options.get("random_state") or 0)
+    if incomplete is None:
+        problem, diagnosis = pose(data, method, **limits, **posing)
+        if before is not None:
+            before(problem, diagnosis)
+        return solve(problem, method, options, deadline, progress, diagnosis)
+    scoring = {name: posing[name] for name in ScoreOptions.defaults() if name in posing}
+
+    def solved(table: Table) -> Result:
+        problem, diagnosis = pose(table, method, **limits, **scoring)
+        if before is not None:
+            before(problem, diagnosis)
+        return solve(problem, method, options, deadline, progress, diagnosis)
+
+    return structural_em(incomplete, solved, deadline)
+
+
+def _given_covariance(data: object, covariance: object, names: Sequence[str] | None, n_samples: Any) -> Table:
+    """Return the table of a covariance, or say what is missing or too much."""
+    if data is not None:
+        raise InputError("expected data or covariance= but got both; leave one out")
+    if covariance is None:
+        raise InputError("names= are those of a covariance= but there is none; give it, or leave them out")
+    if n_samples is None:
+        raise InputError("expected n_samples=, the number of rows behind the covariance, but it was not given; add it")
+    if names is None:
+        size = len(np.atleast_1d(np.asarray(covariance)))
+        names = [str(name) for name in getattr(covariance, "columns", [f"X{j}" for j in range(size)])]
+    return CovarianceTable(checked_names(names), np.asarray(covariance), n_samples)
 
 
 @with_options(ScoreOptions, DataOptions)
@@ -154,7 +198,12 @@ def pose_table(
         knowledge = knowledge if all_inside else limited(knowledge, usual)
     diagnosis = examine_table(table, knowledge.limit, findings)
     diagnosis.raise_for_errors()
-    return Problem(table, make_score(table, **scoring.to_dict()), knowledge), diagnosis
+    problem = Problem(table, make_score(table, **scoring.to_dict()), knowledge)
+    penalty = problem.score.joints
+    if penalty is not None and problem.score.likelihood is not None:
+        by_chance = chance_finding(table.names, table.sizes, penalty.parameter_cost, penalty.edge_cost)
+        diagnosis = replace(diagnosis, findings=(*diagnosis.findings, *by_chance))
+    return problem, diagnosis
 
 
 def solve(
@@ -195,6 +244,11 @@ def solve(
     result = without_losses(result, problem)
     if begin is not None:
         result = with_start(result, problem, begin)
+    result = replace(
+        result,
+        notes=(*_missing_note(problem.table), *result.notes),
+        details={**result.details, **_chance(problem)},
+    )
     return replace(
         with_rounding(with_likelihood_bound(result, problem), problem),
         findings=() if diagnosis is None else diagnosis.warnings,
@@ -202,6 +256,25 @@ def solve(
         n_samples=problem.table.n_samples,
         problem=problem,
     )
+
+
+def _missing_note(table: Table) -> list[str]:
+    """Return what is to be said about missing cells that EM took care of."""
+    if isinstance(table, DiscreteTable) or table.is_complete:
+        return []
+    rows = int(table.missing.any(axis=1).sum())
+    return [
+        f"missing cells: {int(table.missing.sum())} in {rows} of {table.n_rows} rows, taken as missing at random; mean "
+        f"and covariance by EM, {table.n_samples} rows count in the score"
+    ]
+
+
+def _chance(problem: Problem) -> dict[str, float]:
+    """Return the number of edges that are expected by chance, where the score has a penalty."""
+    penalty = problem.score.joints
+    if penalty is None or problem.score.likelihood is None:
+        return {}
+    return {"chance_edges": chance_edges(problem.table.sizes, penalty.parameter_cost, penalty.edge_cost)}
 
 
 def is_score_file(data: object, format: str | None = None) -> bool:
@@ -225,6 +298,8 @@ def solve_scores(
             f"method='gobnilp'"
         )
     solver = FROM_SCORES[method].load()
+    unsaid = {**ScoreOptions.defaults(), **DataOptions.defaults()}
+    options = {name: value for name, value in options.items() if name not in unsaid or value != unsaid[name]}
     extra = [name for name in options if name not in solver.options.defaults()]
     if extra:
         raise InputError(f"with the local scores of {path} the option {quoted(extra)} has no meaning; leave it out")

@@ -108,7 +108,10 @@ def hash_of(data: object) -> str | None:
         digest.update(repr(list(data.columns)).encode())
         digest.update(pd.util.hash_pandas_object(data.reset_index(drop=True), index=False).to_numpy().tobytes())
         return digest.hexdigest()
-    arrays = {"": data} if isinstance(data, np.ndarray) else vars(data) if hasattr(data, "__dict__") else {}
+    if hasattr(data, "arrays") and hasattr(data, "names"):  # a table, whatever else it has worked out meanwhile
+        arrays = {str(k): array for k, array in enumerate(data.arrays)} | {"names": data.names}
+    else:
+        arrays = {"": data} if isinstance(data, np.ndarray) else vars(data) if hasattr(data, "__dict__") else {}
     if not any(isinstance(value, np.ndarray) for value in arrays.values()):
         return None
     for name, value in sorted(arrays.items()):

@@ -22,7 +22,7 @@ __all__ = ["recorded"]
 
 Arguments = ParamSpec("Arguments")
 
-NOT_ASKED = ("data", "method", "progress", "before")  # arguments that are no options of the question
+NOT_ASKED = ("data", "covariance", "method", "progress", "before")  # arguments that are no options of the question
 NAMES = {"bdeu": "BDeu", "bge": "BGe", "loglik": "log-likelihood"}
 LONGEST = 200  # characters of an argument that a command repeats
 
@@ -46,7 +46,8 @@ def _provenance(
 ) -> Provenance:
     given = {name: value for name, value in bound.arguments.items() if name != "options"}
     given |= bound.arguments.get("options", {})
-    data, asked = given["data"], str(given.get("method", signature.parameters["method"].default))
+    data = given.get("data") if given.get("data") is not None else given.get("covariance")
+    asked = str(given.get("method", signature.parameters["method"].default))
     options = {
         name: _text(value)
         for name, value in given.items()
@@ -56,6 +57,7 @@ def _provenance(
     seeds = METHODS[result.method].options() if result.method in METHODS else {}
     seed = given.get("random_state", seeds.get("random_state"))
     called = [_text(data) if isinstance(data, str | Path) else "data"]
+    called = ["covariance=covariance"] if given.get("covariance") is not None else called
     called += [f"method={asked!r}"] if asked != "auto" else []
     called += [f"{name}={text}" for name, text in options.items()]
     score, penalty = _score(given.get("score", "bic"), result.problem)

@@ -221,6 +221,21 @@ class Result:
         graph = self.cpdag_adjacency if over == "class" else nx.to_numpy_array(self.dag, dtype=np.int8)
         return effect_in(self.problem.table, graph, cause, outcome, level)
 
+    def log_likelihood(self, data: object) -> float:
+        """Return the log-likelihood of other rows, with parameters from the rows that were learned from.
+
+        Tables of discrete columns are smoothed by a prior of the weight of one row, so that what was never seen is not
+        impossible.
+
+        Parameters
+        ----------
+        data : path, frame, array or Table
+            Rows with the same columns.
+        """
+        own = None if self.problem is None else self.problem.table
+        fitted = self.fit(equivalent_sample_size=1.0 if own is not None and own.kind == "discrete" else 0.0)
+        return fitted.log_likelihood(data)
+
     def explain(
         self,
         a: str,
@@ -311,6 +326,11 @@ class Result:
         else:
             lines.append(f"bound   {self.bound:.4f}  {self.proof} (over {self.scope})")
         lines.append(f"status  {self.status}: {_PLAIN_STATUS[self.status]}, {self.method}, {self._time}")
+
+        expected = self.details.get("chance_edges")
+        if expected is not None:
+            lines.append(f"chance  {expected:.2g} edges are expected by chance under this penalty")
+        lines.append(f"status  {self.status}: {_PLAIN_STATUS[self.status]}, {self.method}, {self.seconds:.2f} s")
         lines += [f"note    {note}" for note in self.notes]
         lines += [f"warning {finding.message}" for finding in self.findings]
         return "\n".join(lines)

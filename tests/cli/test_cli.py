@@ -141,7 +141,7 @@ def test_a_fault_of_the_program_is_not_hidden(monkeypatch):
 @pytest.mark.parametrize(
     ("message", "shown"),
     [
-        ("leave it out with columns=", "leave it out with --columns"),
+        ("leave it out with columns=", "leave it out with --exclude"),
         ("use discretize='quantile' (or 'interval')", "use --discretize quantile (or 'interval')"),
         ("set max_parents=3 or less", "set --max-parents 3 or less"),
         ("set max_parents= (3 or 4)", "set --max-parents (3 or 4)"),
@@ -330,7 +330,7 @@ def test_learn_shows_warnings_and_goes_on(folder, said):
     code, out, err = said("learn", "numbered.csv")
     assert code == 0
     assert err.startswith("warning: column 'row' looks like an identifier")
-    assert "leave it out with --columns" in err.splitlines()[0]
+    assert "leave it out with --exclude" in err.splitlines()[0]
     assert "warning column 'row'" in out
     frame.loc[3, "a"] = np.nan
     frame.to_csv("numbered.csv", index=False)
@@ -376,7 +376,7 @@ def test_doctor(data, said):
     (data / "copy.csv").write_text("A,B,C\n" + "".join(f"{k}.5,{k}.5,{k * k % 7}.25\n" for k in range(30)))
     code, out, err = said("doctor", "copy.csv")
     assert (code, err) == (1, "")
-    assert "leave one out with --columns" in out
+    assert "leave one out with --exclude" in out
     told = json.loads(said("doctor", "copy.csv", "--json")[1])
     assert told["errors"] >= 1
 

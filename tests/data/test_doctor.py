@@ -93,7 +93,11 @@ DISCRETE = {
         {("warning", "duplicate", "ce")},
     ),
     "identifier": (LEVELS.assign(e=IDS), {}, {("warning", "identifier", "e")}),
-    "useless arity": (LEVELS.assign(e=[k % 250 for k in range(500)]), {}, {("warning", "arity", "e")}),
+    "useless arity": (
+        LEVELS.assign(e=[k % 250 for k in range(500)]),
+        {"kind": "discrete"},
+        {("warning", "arity", "e")},
+    ),
     "few rows a cell": (LEVELS[:20], {"max_parents": 3}, {("warning", "few-rows", "abcd")}),
     "rows enough": (LEVELS[:20], {"max_parents": 2}, set()),
 }
@@ -169,7 +173,7 @@ def test_the_claim_about_arity_is_true(seed, n_samples, arities):
     rng = np.random.default_rng(seed)
     base = rng.random(n_samples)
     table = as_table(np.stack([np.floor((base if rng.random() < 0.7 else rng.random(n_samples)) * a).astype(int)
-                               for a in arities], axis=1))  # fmt: skip
+                               for a in arities], axis=1), kind="discrete")  # fmt: skip
     flagged = [table.names.index(f.columns[0]) for f in examine_table(table).findings if f.code == "arity"]
     score = MultinomialScore(table, 0.5 * math.log(n_samples))
     for j in flagged:
@@ -187,7 +191,7 @@ def test_arity_is_flagged_when_the_bound_says_so():
     """A column is flagged exactly when the price of every edge exceeds the smaller of the two entropies."""
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"a": rng.integers(0, 2, 100), "b": rng.integers(0, 60, 100), "c": rng.integers(0, 8, 100)})
-    flagged = {f.columns[0] for f in examine(frame).findings if f.code == "arity"}
+    flagged = {f.columns[0] for f in examine(frame, kind="discrete").findings if f.code == "arity"}
     for j in frame:
         pays = any(
             math.log(100) / 2 * (frame[i].nunique() - 1) * (frame[j].nunique() - 1)
@@ -215,7 +219,6 @@ def test_everything_at_once():
     assert found >= {
         ("missing", ("hole",)),
         ("infinite", ("endless",)),
-        ("mixed", ("word", "same")),
         ("constant", ("flat",)),
         ("constant", ("same",)),
         ("duplicate", ("b", "copy")),
@@ -226,17 +229,18 @@ def test_everything_at_once():
     assert (diagnosis.n_samples, diagnosis.n_columns) == frame.shape
 
 
-def test_mixed_tables_name_both_remedies():
-    """A mixed table is an error with the ways out, and none once a way is taken."""
-    frame = _clean().assign(word=["x", "y"] * 100)
-    (finding,) = examine(frame).errors
-    assert finding.code == "mixed"
-    assert "discretize=" in finding.remedy
-    assert "columns=" in finding.remedy
+def test_mixed_tables_are_looked_at_whole():
+    """A mixed table is no error; each kind has its findings, and rows must be enough for all levels together."""
+    frame = _clean().assign(word=["x", "y"] * 100, same="s", twin=CLEAN["b"])
+    assert _found(examine(frame)) == {
+        ("error", "duplicate", ("b", "twin")),
+        ("warning", "constant", ("same",)),
+    }
+    assert examine(frame[["a", "b", "word"]]).kinds == {"a": "continuous", "b": "continuous", "word": "discrete"}
     assert examine(frame, discretize="quantile").kind == "discrete"
-    assert not examine(frame, discretize="quantile").errors
-    assert not examine(frame, columns=list("abc")).errors
-    assert examine(frame, columns=["a", "word"], kind="discrete").kind == "discrete"
+    few = _clean(12).assign(word=[f"w{k % 6}" for k in range(12)])
+    assert {f.code for f in examine(few).errors} == set()
+    assert {f.code for f in examine(few[:9]).errors} == {"few-rows"}
 
 
 def test_dropped_rows_are_a_warning():

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dagopt
+from dagopt.data.reading import read_columns
 from dagopt.data.table import ContinuousTable, DiscreteTable, as_table
 from dagopt.errors import InputError
 
@@ -38,7 +40,7 @@ def test_high_arities_stay_apart():
     """Rows are told apart however many configurations are possible."""
     rng = np.random.default_rng(0)
     rows = np.repeat(rng.integers(0, 10**6, (300, 12)), 2, axis=0)
-    table = as_table(rows[rng.permutation(600)])
+    table = as_table(rows[rng.permutation(600)], kind="discrete")
     assert (table.weights == 2).all()
     assert _expanded(table) == Counter(tuple(str(x) for x in row) for row in rows)
 
@@ -113,16 +115,75 @@ def test_kind_continuous_takes_integers_as_numbers():
     np.testing.assert_array_equal(table.values, [[10, 0.5], [30, 1.5], [20, 2.5]])
 
 
-def test_a_mixed_table_is_refused_with_both_remedies():
-    """The message names columns of both kinds and what to do, with kind= only where it would help."""
-    with pytest.raises(InputError) as caught:
-        as_table(MIXED)
-    message = str(caught.value)
-    for part in ("'x', 'y'", "'sex', 'age'", "discretize=", "columns="):
-        assert part in message
-    assert "kind=" not in message
-    with pytest.raises(InputError, match="kind='continuous'"):
-        as_table(MIXED, columns=["x", "age"])
+def test_a_mixed_table_has_both_kinds():
+    """Columns keep their kinds, and a kind can be told for one column."""
+    table = as_table(MIXED)
+    assert table.kind == "mixed"
+    assert [column.kind for column in table.columns] == ["continuous", "discrete", "continuous", "discrete"]
+    told = as_table(MIXED, kind={"age": "continuous"})
+    assert [column.kind for column in told.columns] == ["continuous", "discrete", "continuous", "continuous"]
+    assert as_table(MIXED, exclude=["sex", "age"]).kind == "continuous"
+    assert as_table(MIXED, exclude="sex", kind="continuous").names == ("x", "y", "age")
+
+
+def test_whole_numbers_with_many_values_are_numbers():
+    """More than ten distinct integers are continuous unless told; --discretize cuts what it is asked to cut."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.integers(20, 80, 200), "rank": rng.integers(0, 9, 200)})
+    assert [column.kind for column in as_table(frame).columns] == ["continuous", "discrete"]
+    assert as_table(frame, kind="discrete").kind == "discrete"
+    assert as_table(frame, kind={"age": "discrete"}).arity.tolist() == [frame["age"].nunique(), 9]
+    assert as_table(frame, discretize="quantile").arity.tolist() == [3, 9]
+    assert as_table(frame, discretize={"age": "interval", "rank": "quantile"}, bins=4).arity.tolist() == [4, 4]
+
+
+def test_pyarrow_and_polars_tables_keep_their_names():
+    """Frames of other packages have the columns, names and kinds of the pandas frame."""
+    frame = pd.DataFrame({"x": [0.5, 1.5, 2.5], "word": ["a", "b", "a"], "flag": [True, False, None]})
+    expected = [(c.name, c.kind, c.levels) for c in read_columns(frame)]
+    pyarrow, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    for other in (pyarrow.Table.from_pandas(frame), polars.DataFrame(frame.to_dict("list"))):
+        assert [(c.name, c.kind, c.levels) for c in read_columns(other)] == expected
+
+
+def test_a_covariance_is_data():
+    """Scores, and so the learned class, of a covariance are those of the rows behind it."""
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(200, 4)) @ rng.normal(size=(4, 4))
+    rows = dagopt.learn(pd.DataFrame(values, columns=list("abcd")), "exact")
+    S = np.cov(values, rowvar=False, bias=True)
+    for learned in (
+        dagopt.learn(covariance=S, n_samples=200, names=list("abcd"), method="exact"),
+        dagopt.learn(pd.DataFrame(S, columns=list("abcd")), "exact", n_samples=200),
+    ):
+        assert learned.score == pytest.approx(rows.score, rel=1e-9)
+        assert dagopt.compare(rows.dag, learned.dag).shd == 0
+        table = learned.fit().parameters
+        np.testing.assert_allclose(
+            table["p_value"][1], dagopt.fit(values, learned.adjacency).parameters["p_value"][1], rtol=1e-6
+        )
+    with pytest.raises(InputError, match="has no rows"):
+        dagopt.bootstrap(learned.problem.table, n=3)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"covariance": [[1.0, 2.0], [2.0, 1.0]], "n_samples": 10}, "positive definite.*eigenvalue -1"),
+        ({"covariance": [[1.0, 0.5], [0.2, 1.0]], "n_samples": 10}, "symmetric.*'X0', 'X1' has 0.5 one way and 0.2"),
+        ({"covariance": [[1.0, 0.5], [0.5, 0.0]], "n_samples": 10}, "'X1' has 0"),
+        ({"covariance": [[1.0, np.nan], [np.nan, 1.0]], "n_samples": 10}, "finite"),
+        ({"covariance": np.eye(3), "n_samples": 10, "names": ["a", "b"]}, r"shape \(2, 2\).*got \(3, 3\)"),
+        ({"covariance": np.eye(2)}, "n_samples="),
+        ({"covariance": np.eye(2), "n_samples": 1}, ">= 2"),
+        ({"covariance": np.eye(2), "n_samples": 10, "data": np.eye(5)}, "got both"),
+        ({"names": ["a"]}, "there is none"),
+    ],
+)
+def test_what_is_no_covariance(options, message):
+    """Each defect of a covariance is one clear sentence."""
+    with pytest.raises(InputError, match=message):
+        dagopt.learn(**options)
 
 
 def test_missing_cells_stop_or_are_dropped():
@@ -154,7 +215,7 @@ def test_numbers_that_cannot_be_used(values, message):
     "options, message",
     [
         ({"kind": "gaussian"}, "kind= one of 'auto', 'continuous', 'discrete' but got 'gaussian'"),
-        ({"missing": "impute"}, "missing= one of 'error', 'drop' but got 'impute'"),
+        ({"missing": "impute"}, "missing= one of 'error', 'drop', 'em', 'level' but got 'impute'"),
         ({"discretize": "kmeans"}, "discretize= one of None, 'quantile', 'interval' but got 'kmeans'"),
         ({"kind": "continuous"}, "column 'sex' cannot be continuous: 'f', 'm' is not a number"),
     ],
@@ -174,6 +235,6 @@ def test_a_table_is_its_own_table():
 def test_too_many_levels():
     """A column with more levels than codes is refused as an identifier."""
     frame = pd.DataFrame({"id": np.arange(65_536), "b": np.arange(65_536) % 2})
-    with pytest.raises(InputError, match=r"'id' has 65536 levels.*identifier.*columns="):
-        as_table(frame)
-    assert as_table(frame[:65_535]).arity.tolist() == [65_535, 2]
+    with pytest.raises(InputError, match=r"'id' has 65536 levels.*identifier.*exclude="):
+        as_table(frame, kind="discrete")
+    assert as_table(frame[:65_535], kind="discrete").arity.tolist() == [65_535, 2]

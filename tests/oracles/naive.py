@@ -184,3 +184,47 @@ def every_escape(node, words, mass, n_nodes):
     for i, parents, own in zip(node, words[:, 0].astype(np.int64), mass, strict=True):
         total += own * ((clusters >> i & 1 == 1) & (clusters & parents == 0))
     return total.min(), int(clusters[total.argmin()])
+
+
+# --- mixed ----------------------------------------------------------------------------------------------------
+
+
+def embedded(frame):
+    """Return the embedded columns of each column of a frame: itself, or the indicators of its levels but the last."""
+    parts = []
+    for name in frame:
+        if frame[name].dtype == float:
+            parts.append(frame[[name]].to_numpy())
+        else:
+            levels = sorted(set(frame[name]))[:-1]
+            parts.append(np.column_stack([(frame[name] == level).to_numpy(float) for level in levels]))
+    return parts
+
+
+def degenerate_local(frame, i, J, penalty, edge_penalty=0.0):
+    """Return the penalised log-likelihood of the embedded column i given the embedded columns J, by regressions."""
+    parts = embedded(frame)
+    design = np.column_stack([np.ones(len(frame)), *(parts[j] for j in J)])
+    own = parts[i]
+    left = own - design @ np.linalg.lstsq(design, own, rcond=None)[0]
+    covariance = np.atleast_2d(left.T @ left / len(frame))
+    size, width = own.shape[1], sum(parts[j].shape[1] for j in J)
+    fit = -0.5 * len(frame) * (size * (1 + math.log(2 * math.pi)) + np.linalg.slogdet(covariance)[1])
+    return fit - penalty * size * width - edge_penalty * len(J)
+
+
+def conditional_potential(frame, S, penalty):
+    """Return the conditional Gaussian log-likelihood of columns S, group by group, less its penalty."""
+    numbers = [name for name in S if frame[name].dtype == float]
+    words = [name for name in S if frame[name].dtype != float]
+    groups = [group for _, group in frame.groupby(words, observed=True)] if words else [frame]
+    total = 0.0
+    for group in groups:
+        total += len(group) * math.log(len(group) / len(frame))
+        if numbers:
+            covariance = np.cov(group[numbers].to_numpy(), rowvar=False, bias=True).reshape(len(numbers), -1)
+            constant = len(numbers) * (1 + math.log(2 * math.pi))
+            total -= 0.5 * len(group) * (constant + np.linalg.slogdet(covariance)[1])
+    cells = math.prod(frame[name].nunique() for name in words)
+    size = len(numbers)
+    return total - penalty * (cells * (1 + size * (size + 3) / 2) - 1)

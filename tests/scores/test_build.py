@@ -19,6 +19,7 @@ from dagopt.scores import (
     score,
     score_table,
 )
+from made_tables import mixed_table
 
 
 @pytest.fixture
@@ -70,15 +71,25 @@ def test_named_penalties(name, cost, frame, levels):
 def test_every_listed_name_is_known(frame, levels):
     """Each name in SCORES makes a score for at least one kind of data."""
     for name in SCORES:
-        table = as_table(levels if name == "bdeu" else frame)
+        table = {"bdeu": as_table(levels), "cg": mixed_table(0)}.get(name, as_table(frame))
         assert math.isfinite(make_score(table, name).local(0))
+        assert make_score(table, name.upper()).label == make_score(table, name).label
+
+
+def test_ebic_is_bic_less_log_n_for_each_edge(frame, levels):
+    """The surcharge of 2 γ log n with γ = 1/2, for each kind of data, and none without parents."""
+    for table in (as_table(frame), as_table(levels), mixed_table(0)):
+        bic, ebic = make_score(table, "bic"), make_score(table, "ebic")
+        for parents in ([], [1], [1, 2]):
+            surcharge = len(parents) * math.log(len(table.names))
+            assert bic.local(0, parents) - ebic.local(0, parents) == pytest.approx(surcharge, abs=1e-9)
 
 
 @pytest.mark.parametrize(
     "name, message",
     [
         ("bicc", "unknown score 'bicc'; did you mean 'bic'"),
-        ("zzz", "unknown score 'zzz'; there are: 'bic', 'aic', 'loglik', 'bdeu', 'bge'"),
+        ("zzz", "unknown score 'zzz'; there are: 'bic', 'aic', 'loglik', 'ebic', 'cg', 'bdeu'"),
         (-1, "penalty >= 0 as the score but got -1"),
         (math.nan, "penalty >= 0 as the score but got nan"),
         ("inf", "penalty >= 0 as the score but got inf"),

@@ -21,6 +21,8 @@ SCORES = {
     "multinomial bic": ("discrete", {"score": "bic"}),
     "multinomial bic of bnlearn": ("discrete", {"score": "bic", "convention": "bnlearn"}),
     "multinomial loglik": ("discrete", {"score": "loglik"}),
+    "gaussian ebic": ("continuous", {"score": "ebic"}),
+    "multinomial ebic": ("discrete", {"score": "ebic"}),
     "bdeu": ("discrete", {"score": "bdeu", "equivalent_sample_size": 3.0}),
 }
 

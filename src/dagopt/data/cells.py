@@ -1,4 +1,4 @@
-"""Findings about single cells: missing, infinite or too large numbers, columns of two kinds."""
+"""Findings about single cells: missing, infinite or too large numbers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from dagopt.errors import InputError, quoted
 __all__ = [
     "LARGEST_VALUE",
     "SMALLEST_SPREAD",
+    "empty_columns",
     "missing_cells",
-    "mixed_kinds",
     "troubles",
     "unusable_numbers",
+    "with_missing_level",
     "without_incomplete_rows",
 ]
 
+MISSING_LEVEL = "missing"
 LARGEST_VALUE = 1e150  # squares and their sums must stay finite
 SMALLEST_SPREAD = 1e-150  # squares must stay above zero
 
@@ -52,9 +54,43 @@ def missing_cells(columns: list[Column]) -> list[Finding]:
         f"missing values in column {quoted(holes)} (most in {worst!r}: {holes[worst]}; "
         f"{int(broken.sum())} of {len(broken)} rows)",
         "no score is defined for incomplete rows, so learning stops",
-        "drop those rows with missing='drop', fill them in, or leave the columns out with columns=",
+        "use missing='em' to take them as missing at random and use all cells that there are, missing='level' for "
+        "discrete columns where missing means something, missing='drop' to leave these rows out, or leave the columns "
+        "out with exclude=",
     )
     return [finding]
+
+
+def empty_columns(columns: list[Column]) -> list[Finding]:
+    """Find columns without any value."""
+    return [
+        Finding(
+            "error",
+            "empty",
+            (column.name,),
+            f"column {column.name!r} has no value at all",
+            "nothing can be said about it, so learning stops",
+            f"leave it out with exclude={column.name!r}",
+        )
+        for column in columns
+        if column.missing.all()
+    ]
+
+
+def with_missing_level(column: Column) -> Column:
+    """Return a discrete column with a level of its own for missing cells."""
+    if not column.missing.any():
+        return column
+    if column.kind == "continuous":
+        raise InputError(
+            f"column {column.name!r} is continuous and has no level for missing cells; use missing='em', or cut it "
+            f"with discretize="
+        )
+    name = MISSING_LEVEL
+    while name in column.levels:
+        name += "_"
+    values = np.where(column.missing, len(column.levels), column.values)
+    return replace(column, values=values, levels=(*column.levels, name), numbers=None, whole=False)
 
 
 def without_incomplete_rows(columns: list[Column]) -> tuple[list[Column], list[Finding]]:
@@ -67,14 +103,14 @@ def without_incomplete_rows(columns: list[Column]) -> tuple[list[Column], list[F
         worst = max(columns, key=lambda column: int(column.missing.sum()))
         raise InputError(
             f"every row has a missing value (most in column {worst.name!r}), so missing='drop' would leave no rows; "
-            f"leave the emptiest columns out with columns="
+            f"use missing='em', or leave the emptiest columns out with exclude="
         )
     dropped = replace(
         found[0],
         severity="warning",
         consequence=f"these {int(broken.sum())} rows are left out; if cells are not missing at random, the answer is "
         f"biased",
-        remedy="fill the cells in, or leave the columns out with columns=, if that is too many rows",
+        remedy="fill the cells in, use missing='em', or leave the columns out with exclude=, if that is too many rows",
     )
     return [column.take(~broken) for column in columns], [dropped]
 
@@ -95,7 +131,7 @@ def unusable_numbers(columns: list[Column]) -> list[Finding]:
                     f"column {column.name!r} has {len(infinite)} infinite values, "
                     f"the first in data row {infinite[0] + 1}",
                     "means and variances are infinite, so learning stops",
-                    "replace them by numbers, remove those rows, or leave the column out with columns=",
+                    "replace them by numbers, remove those rows, or leave the column out with exclude=",
                 )
             )
             continue
@@ -122,31 +158,7 @@ def unusable_numbers(columns: list[Column]) -> list[Finding]:
                     f"the values of column {column.name!r} differ by at most {spread:.3g}, whose square cannot be "
                     f"represented",
                     "its variance underflows, so learning stops",
-                    "rescale the column, or leave it out with columns=",
+                    "rescale the column, or leave it out with exclude=",
                 )
             )
     return findings
-
-
-def mixed_kinds(columns: list[Column]) -> list[Finding]:
-    """Find that a table has continuous and discrete columns."""
-    continuous = [column for column in columns if column.kind == "continuous"]
-    discrete = [column for column in columns if column.kind == "discrete"]
-    if not continuous or not discrete:
-        return []
-    remedy = (
-        "use discretize='quantile' (or 'interval') to make all columns discrete, "
-        "or columns= to choose columns of one kind"
-    )
-    if all(column.numbers is not None for column in discrete):
-        remedy += ", or kind='continuous' to read the integers as numbers"
-    finding = Finding(
-        "error",
-        "mixed",
-        tuple(column.name for column in discrete),
-        f"the table mixes continuous columns ({quoted([column.name for column in continuous], 4)}) "
-        f"and discrete columns ({quoted([column.name for column in discrete], 4)})",
-        "no score covers both kinds, so learning stops",
-        remedy,
-    )
-    return [finding]

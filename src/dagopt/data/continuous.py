@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,6 +42,16 @@ class ContinuousTable:
     def n_rows(self) -> int:
         """Number of rows, whole or not."""
         return len(self.values)
+
+    @property
+    def arrays(self) -> list[NDArray[Any]]:
+        """The data, for a digest of them."""
+        return [self.values]
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many numbers stand for each column: one."""
+        return np.ones(len(self.names), dtype=np.int64)
 
     @cached_property
     def missing(self) -> NDArray[np.bool_]:
@@ -79,6 +90,21 @@ class ContinuousTable:
             return np.asarray(np.sqrt(np.mean(self._centred() ** 2, axis=0)), dtype=np.float64)
         return np.sqrt(np.diag(self.moments.covariance))
 
+    def scaled(self, scale: NDArray[np.floating[Any]]) -> Floats:
+        """Return the centred columns over sqrt(N) times these numbers: with the standard deviations, of length 1.
+
+        Where there are no complete rows, other columns with the same products: a square root of the covariance.
+        """
+        if self._has_rows:
+            return np.asarray(self._centred() / (np.asarray(scale) * np.sqrt(self.n_samples)), dtype=np.float64)
+        sizes, directions = np.linalg.eigh(self.correlation)
+        root = np.sqrt(np.maximum(sizes, 0.0))[:, None] * directions.T
+        return np.asarray(root * (self.scale / np.asarray(scale)), dtype=np.float64)
+
+    @property
+    def _has_rows(self) -> bool:
+        return self.is_complete
+
     @cached_property
     def correlation(self) -> Floats:
         """The correlations of the columns, from standardised data, so that units do not matter."""
@@ -86,7 +112,7 @@ class ContinuousTable:
         constant = [self.names[j] for j in np.flatnonzero(spread == 0)]
         if constant:
             raise InputError(
-                f"column {quoted(constant)} is constant and has no correlation; leave it out with columns="
+                f"column {quoted(constant)} is constant and has no correlation; leave it out with exclude="
             )
         if self.is_complete:
             standard = self._centred() / self.scale
@@ -146,6 +172,15 @@ class CovarianceTable(ContinuousTable):
     def values(self) -> Floats:
         """Raise: there are no rows."""
         raise InputError("the data is a covariance matrix and has no rows, which this needs; give the rows instead")
+
+    @property
+    def arrays(self) -> list[NDArray[Any]]:
+        """The data, for a digest of them."""
+        return [self.covariance]
+
+    @property
+    def _has_rows(self) -> bool:
+        return False
 
     @property
     def n_rows(self) -> int:

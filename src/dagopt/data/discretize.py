@@ -16,7 +16,7 @@ def discretized(column: Column, method: str, bins: int) -> Column:
     Parameters
     ----------
     column : Column
-        A complete column.
+        A column; missing cells stay missing.
     method : {"quantile", "interval"}
         ``quantile`` puts about equally many rows into each level, ``interval`` cuts the range into equal parts.
         Equal values always share a level, so a column with many ties may get fewer levels.
@@ -32,16 +32,21 @@ def discretized(column: Column, method: str, bins: int) -> Column:
         return column
     if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 2:
         raise InputError(f"expected a whole number bins >= 2 to discretize but got bins = {bins!r}")
-    values = column.values
+    there = ~column.missing
+    values = column.values[there]
+    if not len(values):
+        raise InputError(f"column {column.name!r} has no value at all to cut; leave it out with exclude=")
     if method == "quantile":
         inner = np.quantile(values, np.arange(1, bins) / bins, method="inverted_cdf")
     else:
         inner = np.linspace(values.min(), values.max(), bins + 1)[1:-1]
     inner = np.unique(inner)
     codes = np.searchsorted(inner, values, side="left")
-    used, codes = np.unique(codes, return_inverse=True)
+    used, own = np.unique(codes, return_inverse=True)
+    codes = np.full(len(there), -1, dtype=np.int64)
+    codes[there] = own
     edges = np.concatenate([[values.min()], inner, [values.max()]])
     levels = tuple(f"{'[' if k == 0 else '('}{edges[k]:.6g}, {edges[k + 1]:.6g}]" for k in used)
     if len(set(levels)) < len(levels):  # edges that agree to six digits
         levels = tuple(f"{'[' if k == 0 else '('}{edges[k]!r}, {edges[k + 1]!r}]" for k in used)
-    return Column(column.name, "discrete", codes.astype(np.int64), levels)
+    return Column(column.name, "discrete", codes, levels, trouble=column.trouble)

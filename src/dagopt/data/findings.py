@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import pandas as pd
@@ -61,12 +61,18 @@ class Diagnosis:
         Size of the table as it was given.
     findings : tuple of Finding
         Errors first.
+    kinds : dict of str to str
+        What each column was taken for.
+    taken : str
+        The same in words.
     """
 
     kind: str
     n_samples: int
     n_columns: int
     findings: tuple[Finding, ...]
+    kinds: dict[str, str] = field(default_factory=dict)
+    taken: str = ""
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -90,6 +96,7 @@ class Diagnosis:
             "kind": self.kind,
             "n_samples": self.n_samples,
             "n_columns": self.n_columns,
+            "kinds": self.kinds,
             "errors": len(self.errors),
             "warnings": len(self.warnings),
             "findings": [asdict(finding) for finding in self.findings],
@@ -101,7 +108,5 @@ class Diagnosis:
 
     def __str__(self) -> str:
         head = f"{self.n_samples} rows, {self.n_columns} {self.kind} columns: "
-        if not self.findings:
-            return head + "nothing to remark"
-        head += f"{len(self.errors)} errors, {len(self.warnings)} warnings"
-        return "\n".join([head, *(str(finding) for finding in self.findings)])
+        head += f"{len(self.errors)} errors, {len(self.warnings)} warnings" if self.findings else "nothing to remark"
+        return "\n".join([head, *([self.taken] if self.taken else []), *(str(finding) for finding in self.findings)])

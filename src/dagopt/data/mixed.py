@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,16 @@ class MixedTable:
     def levels(self) -> tuple[tuple[str, ...], ...]:
         """The levels of each column; none for a continuous one."""
         return tuple(column.levels for column in self.columns)
+
+    @property
+    def arrays(self) -> list[NDArray[Any]]:
+        """The data, for a digest of them."""
+        return [column.values for column in self.columns]
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many numbers stand for each column: one, or its levels that occur but one."""
+        return self.embedding.sizes
 
     @cached_property
     def discrete(self) -> NDArray[np.bool_]:

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from dagopt.options import Options, anything, one_of, option, whole
+from dagopt.options import Check, Options, anything, one_of, option, whole
 
 __all__ = ["DataOptions"]
+
+
+def _named(text: str) -> str | dict[str, str]:
+    """Return one word for all columns, or a mapping written as ``age=continuous,grade=discrete``."""
+    if "=" not in text:
+        return text
+    pairs = [part.rpartition("=") for part in _listed(text)]
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _each_of(*choices: str | None) -> Check:
+    """Return the check for one of a few words, or for a mapping of columns to them."""
+    plain = one_of(*choices)
+
+    def run(name: str, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return plain.run(name, value)
+        return {str(column): plain.run(name, own) for column, own in value.items()}
+
+    return Check(f"{plain.words} or mapping", run, plain.choices)
 
 
 def _listed(text: str) -> list[str]:
@@ -27,25 +48,41 @@ class DataOptions(Options):
         parse=_listed,
         of_source=True,
     )
-    kind: str = option(
-        "auto",
-        "How columns are read: auto goes by type (floats are continuous; integers, booleans, categories and text are "
-        "discrete), continuous reads integers as numbers, discrete takes each distinct number as a level.",
-        one_of("auto", "continuous", "discrete"),
-        metavar="KIND",
-    )
-    discretize: str | None = option(
+    exclude: Sequence[str | int] | None = option(
         None,
-        "Cut continuous columns into levels of equally many rows (quantile) or of equal width (interval).",
-        one_of(None, "quantile", "interval"),
+        "Columns to leave out, by name or position.",
+        anything("sequence of str or int"),
+        metavar="A,B,C",
+        unset="none",
+        parse=_listed,
+        of_source=True,
+    )
+    kind: str | Mapping[str, str] = option(
+        "auto",
+        "How columns are read: auto goes by type (floats, and whole numbers with more than 10 values, are continuous; "
+        "other whole numbers, booleans, categories and text are discrete), continuous reads whole numbers as numbers, "
+        "discrete takes each distinct number as a level. For single columns a mapping, or on the command line "
+        "age=continuous,grade=discrete.",
+        _each_of("auto", "continuous", "discrete"),
+        metavar="KIND",
+        parse=_named,
+    )
+    discretize: str | Mapping[str, str] | None = option(
+        None,
+        "Cut continuous columns into levels of equally many rows (quantile) or of equal width (interval). For single "
+        "columns a mapping, or on the command line age=quantile,grade=interval: these are cut even if they are whole "
+        "numbers with few values.",
+        _each_of(None, "quantile", "interval"),
         metavar="HOW",
         unset="no",
+        parse=_named,
     )
     bins: int = option(3, "The number of levels of a column that is cut.", whole(2), metavar="N")
     missing: str = option(
         "error",
-        "What to do with rows that have missing cells: error stops, drop leaves these rows out.",
-        one_of("error", "drop"),
+        "What to do with missing cells: error stops, drop leaves their rows out, em takes them as missing at random "
+        "and uses all cells that there are, level makes a level of them in discrete columns.",
+        one_of("error", "drop", "em", "level"),
         metavar="HOW",
     )
     na_values: Iterable[str] = option(
@@ -56,5 +93,14 @@ class DataOptions(Options):
         metavar="X,Y",
         unset="none",
         parse=lambda text: tuple(text.split(",")),
+        of_source=True,
+    )
+    n_samples: int | None = option(
+        None,
+        "The data are a covariance matrix, its names in the header, of so many rows.",
+        whole(2),
+        flag="--covariance",
+        metavar="ROWS",
+        unset="no",
         of_source=True,
     )

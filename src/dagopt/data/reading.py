@@ -33,6 +33,7 @@ def read_columns(
     data: object,
     columns: Sequence[str | int] | None = None,
     na_values: Iterable[str] = (),
+    exclude: Sequence[str | int] | None = None,
 ) -> list[Column]:
     """Return the columns of anything that holds a table.
 
@@ -45,6 +46,8 @@ def read_columns(
         The columns to keep, by name or position, in this order.
     na_values : iterable of str
         Further spellings that mean "missing" in text files.
+    exclude : sequence of str or int, optional
+        The columns to leave out, by name or position.
 
     Returns
     -------
@@ -57,8 +60,11 @@ def read_columns(
         raise InputError(
             f"column name {quoted(twice)} occurs more than once; rename the columns so that each is unique"
         )
-    if columns is not None:
-        found = [found[position] for position in _positions(columns, names)]
+    kept = range(len(found)) if columns is None else _positions(columns, names)
+    if exclude is not None:
+        without = set(_positions([exclude] if isinstance(exclude, int) else exclude, names, "exclude"))
+        kept = [position for position in kept if position not in without]
+    found = [found[position] for position in kept]
     if len(found) < 2:
         what = "no column" if not found else f"only one column, {found[0].name!r}"
         raise InputError(f"expected at least two columns but got {what}; is the separator a comma, tab or semicolon?")
@@ -72,6 +78,8 @@ def _all_columns(data: object, na_values: tuple[str, ...]) -> list[Column]:
         return _read_file(Path(data), na_values)
     if isinstance(data, pd.DataFrame):
         return columns_from_frame(data)
+    if type(data).__module__.partition(".")[0] == "pyarrow" and hasattr(data, "to_pandas"):
+        return columns_from_frame(data.to_pandas())
     if type(data).__module__.partition(".")[0] == "polars":
         return columns_from_frame(_from_polars(data))
     if isinstance(data, dict):
@@ -265,12 +273,12 @@ def _position(choice: str | int, names: list[str]) -> int:
     raise unknown_name("column", choice, names)
 
 
-def _positions(columns: Sequence[str | int], names: list[str]) -> list[int]:
+def _positions(columns: Sequence[str | int], names: list[str], option: str = "columns") -> list[int]:
     """Return the positions of the chosen columns, each of which is chosen once."""
     if isinstance(columns, str):
         columns = [name for name in re.split(r"\s*,\s*", columns.strip()) if name]
     positions = [_position(choice, names) for choice in columns]
     twice = [names[position] for position, times in Counter(positions).items() if times > 1]
     if twice:
-        raise InputError(f"columns= lists {quoted(twice)} more than once; list each column once")
+        raise InputError(f"{option}= lists {quoted(twice)} more than once; list each column once")
     return positions

@@ -7,10 +7,10 @@ from dataclasses import replace as with_fields
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.data.table import ContinuousTable, DiscreteTable, Table
+from dagopt.data.table import ContinuousTable, DiscreteTable, MixedTable, Table
 from dagopt.errors import InputError
 
-__all__ = ["resampled"]
+__all__ = ["resampled", "rows_of_table"]
 
 
 def resampled(
@@ -37,16 +37,33 @@ def resampled(
         Of a discrete table, the same distinct rows with new weights, those not drawn left out; the levels of the
         columns stay, drawn or not.
     """
-    if isinstance(table, ContinuousTable):
-        rows = np.sort(rng.choice(table.n_samples, n_rows, replace=replace))
+    if not isinstance(table, DiscreteTable):
+        rows = np.sort(rng.choice(table.n_rows, n_rows, replace=replace))
         distinct = int(np.count_nonzero(np.diff(rows))) + 1
         if distinct < least_distinct:
             raise InputError(
-                f"a resample has {distinct} different rows of {table.n_samples} but {least_distinct - 2} parents are "
+                f"a resample has {distinct} different rows of {table.n_rows} but {least_distinct - 2} parents are "
                 f"allowed, so that some column would be fitted perfectly; set max_parents= or give more rows"
             )
-        return ContinuousTable(table.names, table.values[rows])
+        return rows_of_table(table, rows)
     weights = _weights(table, rng, n_rows, replace)
+    table = with_fields(table, copies=1)
+    kept = np.flatnonzero(weights)
+    return with_fields(table, codes=np.ascontiguousarray(table.codes[:, kept]), weights=weights[kept])
+
+
+def rows_of_table(table: Table, rows: NDArray[np.int64]) -> Table:
+    """Return the table of some rows, by position and perhaps repeated; the levels of the columns stay."""
+    if isinstance(table, ContinuousTable):
+        return ContinuousTable(table.names, np.ascontiguousarray(table.values[rows]))
+    if isinstance(table, MixedTable):
+        return table.take(rows)
+    if table.copies > 1:
+        raise InputError(
+            "missing cells were filled in several ways, so that rows cannot be told apart; give complete data"
+        )
+    distinct = np.repeat(np.arange(len(table.weights)), table.weights)[rows]
+    weights = np.bincount(distinct, minlength=len(table.weights)).astype(np.int64)
     kept = np.flatnonzero(weights)
     return with_fields(table, codes=np.ascontiguousarray(table.codes[:, kept]), weights=weights[kept])
 
@@ -54,5 +71,5 @@ def resampled(
 def _weights(table: DiscreteTable, rng: np.random.Generator, n_rows: int, replace: bool) -> NDArray[np.int64]:
     """Return how often each distinct row is drawn: multinomial, or multivariate hypergeometric without replacement."""
     if replace:
-        return rng.multinomial(n_rows, table.weights / table.n_samples).astype(np.int64)
+        return rng.multinomial(n_rows, table.weights / table.weights.sum()).astype(np.int64)
     return rng.multivariate_hypergeometric(table.weights, n_rows, method="marginals").astype(np.int64)

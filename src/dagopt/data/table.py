@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,79 +11,40 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.data.cells import missing_cells, mixed_kinds, troubles, unusable_numbers, without_incomplete_rows
+from dagopt.data.cells import (
+    empty_columns,
+    missing_cells,
+    troubles,
+    unusable_numbers,
+    with_missing_level,
+    without_incomplete_rows,
+)
 from dagopt.data.columns import Column
+from dagopt.data.continuous import ContinuousTable, CovarianceTable
 from dagopt.data.discretize import discretized
 from dagopt.data.findings import Finding
+from dagopt.data.kinds import with_kinds
+from dagopt.data.mixed import MixedTable
 from dagopt.data.options import DataOptions
 from dagopt.data.reading import read_columns
-from dagopt.errors import InputError, quoted
+from dagopt.errors import InputError, unknown_name
 from dagopt.kernels.counts import counting
 from dagopt.options import with_options
 
-__all__ = ["ContinuousTable", "DiscreteTable", "Table", "as_frame", "as_table", "complete_columns", "read_table"]
+__all__ = [
+    "TABLES",
+    "ContinuousTable",
+    "CovarianceTable",
+    "DiscreteTable",
+    "MixedTable",
+    "Table",
+    "as_frame",
+    "as_table",
+    "complete_columns",
+    "read_table",
+]
 
 MOST_LEVELS = 65_535
-
-
-@dataclass(frozen=True, eq=False)
-class ContinuousTable:
-    """A table of real numbers.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The columns.
-    values : array of shape (N, n)
-        The numbers.
-    """
-
-    names: tuple[str, ...]
-    values: NDArray[np.float64]
-
-    kind = "continuous"
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows N."""
-        return len(self.values)
-
-    @cached_property
-    def mean(self) -> NDArray[np.float64]:
-        """The means of the columns."""
-        return np.asarray(self.values.mean(axis=0), dtype=np.float64)
-
-    def _centred(self) -> NDArray[np.float64]:
-        """Return the values less their means, twice, as the first mean is off by rounding far from zero."""
-        centred = self.values - self.mean
-        return np.asarray(centred - centred.mean(axis=0), dtype=np.float64)
-
-    @cached_property
-    def scale(self) -> NDArray[np.float64]:
-        """The standard deviations of the columns (dividing by N)."""
-        return np.asarray(np.sqrt(np.mean(self._centred() ** 2, axis=0)), dtype=np.float64)
-
-    def scaled(self, scale: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-        """Return the centred columns over sqrt(N) times these numbers: with the standard deviations, of length 1."""
-        return np.asarray(self._centred() / (np.asarray(scale) * np.sqrt(self.n_samples)), dtype=np.float64)
-
-    @cached_property
-    def correlation(self) -> NDArray[np.float64]:
-        """The correlations of the columns, from standardised data, so that units do not matter."""
-        constant = [self.names[j] for j in np.flatnonzero(np.ptp(self.values, axis=0) == 0)]
-        if constant:
-            raise InputError(
-                f"column {quoted(constant)} is constant and has no correlation; leave it out with columns="
-            )
-        standard = self._centred() / self.scale
-        matrix = standard.T @ standard / self.n_samples
-        np.fill_diagonal(matrix, 1.0)
-        return np.asarray((matrix + matrix.T) / 2, dtype=np.float64)
-
-    @cached_property
-    def covariance(self) -> NDArray[np.float64]:
-        """The covariance matrix Σ̂ of appendix A.1 (centred, dividing by N)."""
-        return np.asarray(self.correlation * np.outer(self.scale, self.scale), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,19 +61,39 @@ class DiscreteTable:
         Codes of the levels, one contiguous row of the array a column.
     weights : array
         How often each distinct row occurs.
+    copies : int
+        How many of these stand for one row: more than one where missing cells were filled in several ways.
     """
 
     names: tuple[str, ...]
     levels: tuple[tuple[str, ...], ...]
     codes: NDArray[np.uint16]
     weights: NDArray[np.int64]
+    copies: int = 1
 
     kind = "discrete"
+
+    is_complete = True
+
+    @property
+    def arrays(self) -> list[NDArray[Any]]:
+        """The data, for a digest of them."""
+        return [self.codes, self.weights]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, repetitions included."""
+        return self.n_samples
 
     @cached_property
     def n_samples(self) -> int:
         """Number of rows N, repetitions included."""
-        return int(self.weights.sum())
+        return int(self.weights.sum()) // self.copies
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many numbers stand for each column: its levels but one."""
+        return self.arity - 1
 
     @cached_property
     def arity(self) -> NDArray[np.int64]:
@@ -121,7 +102,12 @@ class DiscreteTable:
 
     @classmethod
     def from_codes(
-        cls, names: tuple[str, ...], levels: tuple[tuple[str, ...], ...], codes: NDArray[np.integer[Any]]
+        cls,
+        names: tuple[str, ...],
+        levels: tuple[tuple[str, ...], ...],
+        codes: NDArray[np.integer[Any]],
+        weights: NDArray[np.int64] | None = None,
+        copies: int = 1,
     ) -> DiscreteTable:
         """Return the table of the given rows, ``codes`` of shape (n, N), with equal rows merged."""
         narrow = np.ascontiguousarray(codes, dtype=np.uint16)
@@ -129,11 +115,12 @@ class DiscreteTable:
         cells = np.empty(narrow.shape[1], dtype=np.int64)
         distinct = counting.distinct_rows(narrow, arity, cells)
         _, first = np.unique(cells, return_index=True)
-        weights = np.bincount(cells, minlength=distinct).astype(np.int64)
-        return cls(names, levels, np.ascontiguousarray(narrow[:, first]), weights)
+        merged = np.bincount(cells, weights, minlength=distinct).astype(np.int64)
+        return cls(names, levels, np.ascontiguousarray(narrow[:, first]), merged, copies)
 
 
-Table = ContinuousTable | DiscreteTable
+Table = ContinuousTable | DiscreteTable | MixedTable
+TABLES = (ContinuousTable, DiscreteTable, MixedTable)
 
 
 @with_options(DataOptions)
@@ -148,23 +135,35 @@ def as_table(data: object, **options: Any) -> Table:
 
     Returns
     -------
-    ContinuousTable or DiscreteTable
+    ContinuousTable, DiscreteTable or MixedTable
+        By the kinds of the columns.
     """
     return read_table(data, DataOptions(**options))[0]
 
 
 def read_table(data: object, options: DataOptions) -> tuple[Table, tuple[Finding, ...]]:
     """Return the table of a source of data, and what was done to make it complete."""
-    if isinstance(data, (ContinuousTable, DiscreteTable)):
+    if isinstance(data, TABLES):
         return data, ()
-    columns, findings = complete_columns(read_columns(data, options.columns, options.na_values), options)
+    columns = read_columns(data, options.columns, options.na_values, options.exclude)
+    if options.n_samples is not None:
+        return covariance_of(columns, options.n_samples), ()
+    columns, findings = complete_columns(columns, options)
     return table_of(columns), findings
 
 
+def covariance_of(columns: Sequence[Column], n_samples: int) -> CovarianceTable:
+    """Return the covariance that columns hold, perhaps behind a first column of names."""
+    if len(columns) == len(columns[0].values) + 1 and columns[0].kind == "discrete":
+        columns = columns[1:]
+    names = [column.name for column in columns]
+    return CovarianceTable(names, np.column_stack([column.as_continuous().values for column in columns]), n_samples)
+
+
 def as_frame(data: object, **options: Any) -> pd.DataFrame:
-    """Return complete columns of one kind as a frame: floats, or the levels as text. Takes ``as_table``'s options."""
+    """Return complete columns as a frame: floats, or the levels as text. Takes ``as_table``'s options."""
     reading = DataOptions(**options)
-    columns, _ = complete_columns(read_columns(data, reading.columns, reading.na_values), reading)
+    columns, _ = complete_columns(read_columns(data, reading.columns, reading.na_values, reading.exclude), reading)
     return pd.DataFrame(
         {
             column.name: column.values
@@ -176,27 +175,39 @@ def as_frame(data: object, **options: Any) -> pd.DataFrame:
 
 
 def complete_columns(columns: list[Column], options: DataOptions) -> tuple[list[Column], tuple[Finding, ...]]:
-    """Return complete columns of one kind and what was done for it, or raise an error that names the remedies."""
+    """Return columns with their kinds, complete unless EM is asked for, and what was done for it."""
     findings: list[Finding] = []
     _stop_at(troubles(columns))
+    columns = of_kind(columns, options)
     if options.missing == "drop":
         columns, findings = without_incomplete_rows(columns)
-    _stop_at(missing_cells(columns))
+    elif options.missing == "level":
+        columns = [with_missing_level(column) for column in columns]
+    if options.missing == "em":
+        _stop_at(empty_columns(columns))
+    else:
+        _stop_at(missing_cells(columns))
     _stop_at(unusable_numbers(columns))
-    columns = of_kind(columns, options)
-    _stop_at(mixed_kinds(columns))
     return columns, tuple(findings)
 
 
 def of_kind(columns: list[Column], options: DataOptions) -> list[Column]:
-    """Return the columns cut into levels, and read as numbers or levels, where the options ask for it."""
-    if options.discretize is not None:
-        columns = [discretized(column, options.discretize, options.bins) for column in columns]
-    if options.kind == "continuous":
-        return [column.as_continuous() for column in columns]
-    if options.kind == "discrete":
-        return [column.as_discrete() for column in columns]
-    return columns
+    """Return the columns read as numbers or levels, and cut into levels, where the options ask for it."""
+    cuts = options.discretize
+    named = {str(name): how for name, how in cuts.items()} if isinstance(cuts, Mapping) else {}
+    unknown = [name for name in named if name not in {column.name for column in columns}]
+    if unknown:
+        raise unknown_name("column", unknown[0], [column.name for column in columns])
+    told = options.kind
+    if cuts is not None and told == "discrete":  # what is continuous is cut, the rest has its levels
+        told = {column.name: "auto" if column.kind == "continuous" else "discrete" for column in columns}
+    found = []
+    for column in with_kinds(columns, told):
+        how = named.get(column.name) if named else cuts
+        if how is not None and column.name in named:
+            column = column.as_continuous()
+        found.append(column if how is None else discretized(column, str(how), options.bins))
+    return found
 
 
 def _stop_at(findings: list[Finding]) -> None:
@@ -206,15 +217,23 @@ def _stop_at(findings: list[Finding]) -> None:
 
 
 def table_of(columns: Sequence[Column]) -> Table:
-    """Return the table of complete columns of one kind."""
+    """Return the table of columns; of discrete ones alone they must be complete."""
     names = tuple(column.name for column in columns)
-    if columns[0].kind == "continuous":
-        return ContinuousTable(names, np.column_stack([column.values for column in columns]))
     for column in columns:
         if len(column.levels) > MOST_LEVELS:
             raise InputError(
                 f"column {column.name!r} has {len(column.levels)} levels, more than {MOST_LEVELS}; it looks like an "
-                f"identifier: leave it out with columns="
+                f"identifier: leave it out with exclude="
             )
+    kinds = {column.kind for column in columns}
+    if kinds == {"continuous"}:
+        return ContinuousTable(names, np.column_stack([column.values for column in columns]))
+    if len(kinds) == 2:
+        return MixedTable(tuple(columns))
+    if any(column.missing.any() for column in columns):
+        raise InputError(
+            "missing='em' for discrete columns needs a network to impute from, which dagopt.learn finds; here use "
+            "missing='level' or 'drop', or the table of a learned result, result.problem.table"
+        )
     codes = np.stack([column.values for column in columns])
     return DiscreteTable.from_codes(names, tuple(column.levels for column in columns), codes)

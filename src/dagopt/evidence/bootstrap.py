@@ -112,7 +112,7 @@ def bootstrap(
         )
     reading = DataOptions.taken_from(options).to_dict()
     problem, diagnosis = pose(data, method, constraints=constraints, max_parents=max_parents, **scoring, **reading)
-    n_rows = _rows_drawn(problem.table.n_samples, fraction, replace)
+    n_rows = _rows_drawn(problem.table.n_rows, fraction, replace)
     if method == "auto":
         method = quick_method(problem, EXACT_BYTES, EXACT_SECONDS)
     check_options(method, options)

@@ -15,16 +15,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from dagopt.data.table import ContinuousTable, DiscreteTable
+from dagopt.data.continuous import CovarianceTable
+from dagopt.data.table import ContinuousTable, DiscreteTable, MixedTable
 from dagopt.methods.answer import scope_of
 from dagopt.problem import Problem
 from dagopt.result import Result
+from dagopt.scores.degenerate_gaussian import DegenerateGaussianScore
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.scores.joint import JointScore
 from dagopt.scores.multinomial import MultinomialScore
 
 __all__ = ["likelihood_bound", "with_likelihood_bound"]
 
+GAUSSIAN = ("gaussian", "gaussian of standardised columns")
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of one step of a factorisation, with room to spare
 MOST_COLUMNS = 1000  # beyond, it would take longer than a short run
 MOST_ROUNDING = 1e-6  # of a logarithm: with columns nearer to dependent than that there is no bound
@@ -71,12 +74,20 @@ def likelihood_bound(problem: Problem) -> float | None:
 def _likelihood(problem: Problem) -> tuple[JointScore, float] | None:
     """Return the likelihood without penalty that the score is at most, and the error of its sums."""
     table = problem.table
-    if isinstance(table, ContinuousTable) and problem.score.bounding_likelihood == "gaussian":
+    if isinstance(table, ContinuousTable) and problem.score.bounding_likelihood in GAUSSIAN:
         spread = np.linalg.eigvalsh(table.correlation)[0]
         error = ROUNDING * problem.n_nodes**2 / max(spread, ROUNDING)
         if error > MOST_ROUNDING:
             return None
+        if problem.score.bounding_likelihood == GAUSSIAN[1]:
+            table = CovarianceTable(table.names, table.correlation, table.n_samples)
         return GaussianScore(table, 0.0), table.n_samples * float(error)
     if isinstance(table, DiscreteTable) and problem.score.bounding_likelihood == "multinomial":
         return MultinomialScore(table, 0.0), ROUNDING * table.n_samples * problem.n_nodes
+    if isinstance(table, MixedTable) and problem.score.bounding_likelihood == "degenerate gaussian":
+        matrix = table.embedding.matrix
+        error = ROUNDING * len(matrix) ** 2 / max(np.linalg.eigvalsh(matrix)[0], ROUNDING)
+        if error > MOST_ROUNDING:
+            return None
+        return DegenerateGaussianScore(table, 0.0), table.n_samples * float(error)
     return None

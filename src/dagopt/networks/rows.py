@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from dagopt.data.columns import Column, columns_from_frame
 from dagopt.data.reading import read_columns
-from dagopt.data.table import ContinuousTable, DiscreteTable, Table
+from dagopt.data.table import ContinuousTable, DiscreteTable, MixedTable, Table
 from dagopt.errors import InputError, quoted
 from dagopt.networks.checks import checked_names
 
@@ -24,11 +25,30 @@ def matched(table: Table, names: Sequence[str], like: Table | None = None) -> Ta
         raise InputError(f"expected a {like.kind} table, as the one learned from, but got a {table.kind} one")
     places = [table.names.index(name) for name in _all_there(names, table.names)]
     if isinstance(table, ContinuousTable):
-        return ContinuousTable(tuple(names), table.values[:, places])
+        return table.select(places)
+    if isinstance(table, MixedTable):
+        return _matched_mixed(table.select(places), like)
     own = tuple(table.levels[i] for i in places)
     levels = like.levels if isinstance(like, DiscreteTable) else own
     codes = [recoded(name, table.codes[i], *pair) for name, i, *pair in zip(names, places, own, levels, strict=True)]
-    return DiscreteTable(tuple(names), levels, np.stack(codes).astype(np.uint16), table.weights)
+    return DiscreteTable(tuple(names), levels, np.stack(codes).astype(np.uint16), table.weights, table.copies)
+
+
+def _matched_mixed(table: MixedTable, like: Table | None) -> MixedTable:
+    """Return the columns with the levels of a known table."""
+    if not isinstance(like, MixedTable):
+        return table
+    found = []
+    for column, known in zip(table.columns, like.columns, strict=True):
+        if column.kind != known.kind:
+            raise InputError(f"expected column {column.name!r} to be {known.kind} but it is {column.kind}; see kind=")
+        if column.kind == "discrete":
+            there = ~column.missing
+            codes = np.full(len(there), -1, dtype=np.int64)
+            codes[there] = recoded(column.name, column.values[there], column.levels, known.levels)
+            column = replace(column, values=codes, levels=known.levels, numbers=known.numbers)
+        found.append(column)
+    return MixedTable(tuple(found))
 
 
 def recoded(name: str, codes: NDArray[np.integer[Any]], own: Sequence[str], levels: Sequence[str]) -> NDArray[np.int64]:
@@ -56,6 +76,8 @@ def read_columns_of(data: object, names: Sequence[str]) -> tuple[dict[str, Colum
     elif isinstance(data, DiscreteTable):
         rows = np.repeat(data.codes, data.weights, axis=1)
         found = [Column(name, "discrete", rows[j], data.levels[j]) for j, name in enumerate(data.names)]
+    elif isinstance(data, MixedTable):
+        found = list(data.columns)
     else:
         found = read_columns(data)
     index = pd.RangeIndex(len(found[0].values))

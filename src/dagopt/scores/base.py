@@ -13,7 +13,8 @@ part                  who uses it
 ``fill_potentials``   the recursions over all subsets
 ``is_score_equivalent``  one table of potentials serves all nodes; Markov equivalence classes have one score
 ``logdets``,          compiled order search, screening, the GPU
-``counts``
+``counts``,
+``blocks``
 ``bulk_joints``       listing of discrete parent sets, where the joint of one set serves all its members
 ``joints``            its likelihood and penalty apart; bounds from the saturated likelihood
 ``likelihood``        the pricing of CG-DCA (Propositions 1 and 2)
@@ -37,6 +38,7 @@ from dagopt.errors import InputError
 
 if TYPE_CHECKING:
     from dagopt.kernels.counts.counting import CountForm
+    from dagopt.kernels.gaussian.blocks import BlockForm
     from dagopt.kernels.gaussian.logdet import LogDetForm
     from dagopt.scores.joint import JointScore
 
@@ -89,7 +91,7 @@ class Score(ABC):
     likelihood : {"gaussian", "multinomial"} or None
         Which maximised log-likelihood ``joint`` is, for a score that is a likelihood less a penalty: see
         ``JointScore``. It names the decomposition that CG-DCA prices with.
-    bounding_likelihood : {"gaussian", "multinomial"} or None
+    bounding_likelihood : str or None
         Which maximised log-likelihood no local score exceeds before its penalty: the likelihood itself, or for a
         marginal likelihood the one that it is an average of.
     seconds_per_local : float
@@ -137,6 +139,11 @@ class Score(ABC):
     @property
     def counts(self) -> CountForm | None:
         """The score as sums over the cells of contingency tables, as compiled kernels take it."""
+        return None
+
+    @property
+    def blocks(self) -> BlockForm | None:
+        """The score as log-determinants of groups of columns of one matrix, as compiled kernels take it."""
         return None
 
     @property

@@ -29,7 +29,8 @@ class BGeScore(LogDetScore):
        + \log \frac{\Gamma_l((N + \alpha_w - n + l) / 2)}{\Gamma_l((\alpha_w - n + l) / 2)}
        + \tfrac{\alpha_w - n + l}{2} l \log t - \tfrac{N + \alpha_w - n + l}{2} \log |R_{SS}|.
 
-    Unlike the penalised likelihoods this score depends on the units of the columns, through T.
+    Unlike the penalised likelihoods this score depends on the units of the columns, through T, so that columns are
+    standardised unless it is said otherwise.
 
     Parameters
     ----------
@@ -39,6 +40,8 @@ class BGeScore(LogDetScore):
         :math:`\alpha_\mu`, how many rows the prior mean counts for.
     degrees : float, optional
         :math:`\alpha_w`, the prior's degrees of freedom; n + 2 unless given.
+    standardize : bool
+        Whether to score the columns divided by their standard deviations (the default), or as they are given.
 
     References
     ----------
@@ -48,7 +51,14 @@ class BGeScore(LogDetScore):
 
     bounding_likelihood = "gaussian"
 
-    def __init__(self, table: ContinuousTable, mean_weight: float = 1.0, degrees: float | None = None) -> None:
+    def __init__(
+        self,
+        table: ContinuousTable,
+        mean_weight: float = 1.0,
+        degrees: float | None = None,
+        *,
+        standardize: bool = True,
+    ) -> None:
         n = len(table.names)
         self.mean_weight = mean_weight
         self.degrees = n + 2.0 if degrees is None else degrees
@@ -56,14 +66,18 @@ class BGeScore(LogDetScore):
             raise InputError(f"expected mean_weight > 0 for BGe but got {mean_weight}")
         if not (self.degrees > n + 1 and math.isfinite(self.degrees)):
             raise InputError(f"expected degrees > n + 1 = {n + 1} for BGe but got {degrees}")
-        self.label = f"BGe (mean weight {mean_weight:g}, {self.degrees:g} degrees of freedom)"
+        if standardize:
+            self.bounding_likelihood = "gaussian of standardised columns"
+        units = "standardised columns" if standardize else "columns as given"
+        self.label = f"BGe (mean weight {mean_weight:g}, {self.degrees:g} degrees of freedom, {units})"
         self._prior = mean_weight * (self.degrees - n - 1) / (mean_weight + 1)
-        matrix = self._prior * np.eye(n) + table.n_samples * table.covariance
+        self._units = table.scale if standardize else np.ones(n)
+        matrix = self._prior * np.eye(n) + table.n_samples * (table.correlation if standardize else table.covariance)
         super().__init__(table.names, table.n_samples, matrix, lambda scale: self._columns(table, scale))
 
     def _columns(self, table: ContinuousTable, scale: Floats) -> Floats:
         """Return scaled columns whose products are R: those of the table below a square root of T."""
-        data = table.scaled(scale / math.sqrt(table.n_samples))
+        data = table.scaled(scale * self._units / math.sqrt(table.n_samples))
         return np.vstack([np.diag(math.sqrt(self._prior) / scale), data])
 
     def _powers(self, sizes: NDArray[np.int_]) -> Floats:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dagopt.data.chance import GAMMA, ebic_edge_cost
 from dagopt.data.doctor import examine_table
 from dagopt.data.options import DataOptions
 from dagopt.data.table import Table, as_table
@@ -19,7 +20,9 @@ from dagopt.options import with_options
 from dagopt.scores.base import Score
 from dagopt.scores.bdeu import BDeuScore
 from dagopt.scores.bge import BGeScore
+from dagopt.scores.conditional_gaussian import ConditionalGaussianScore
 from dagopt.scores.custom import custom_score, is_custom
+from dagopt.scores.degenerate_gaussian import DegenerateGaussianScore
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.scores.multinomial import MultinomialScore
 from dagopt.scores.options import ScoreOptions
@@ -60,11 +63,18 @@ class NamedScore:
     makers: Mapping[str, Maker]
 
 
-def _likelihood(penalty: Callable[[int], float]) -> Mapping[str, Maker]:
-    """Return the makers of the likelihood less so much per parameter, given the number of rows."""
+def _likelihood(penalty: Callable[[int], float], gamma: float = 0.0) -> Mapping[str, Maker]:
+    """Return the makers of the likelihood less so much per parameter, given the rows, and 2 γ log n per edge."""
+
+    def per_edge(table: Table) -> float:
+        return ebic_edge_cost(len(table.names), gamma)
+
     return {
-        "continuous": lambda table, options: GaussianScore(table, penalty(table.n_samples), options.convention),
-        "discrete": lambda table, options: MultinomialScore(table, penalty(table.n_samples)),
+        "continuous": lambda table, options: GaussianScore(
+            table, penalty(table.n_samples) + per_edge(table), options.convention
+        ),
+        "discrete": lambda table, options: MultinomialScore(table, penalty(table.n_samples), per_edge(table)),
+        "mixed": lambda table, options: DegenerateGaussianScore(table, penalty(table.n_samples), per_edge(table)),
     }
 
 
@@ -76,20 +86,30 @@ PENALTIES: Mapping[str, Callable[[int], float]] = {
 
 SCORES: dict[str, NamedScore] = {
     "bic": NamedScore(
-        "log-likelihood - log(N) / 2 x parameters, for either kind of data (the default)",
+        "log-likelihood - log(N) / 2 x parameters, for any kind of data (the default)",
         _likelihood(PENALTIES["bic"]),
     ),
-    "aic": NamedScore("log-likelihood - parameters, for either kind of data", _likelihood(PENALTIES["aic"])),
-    "loglik": NamedScore(
-        "log-likelihood alone (no penalty), for either kind of data", _likelihood(PENALTIES["loglik"])
+    "aic": NamedScore("log-likelihood - parameters, for any kind of data", _likelihood(PENALTIES["aic"])),
+    "loglik": NamedScore("log-likelihood alone (no penalty), for any kind of data", _likelihood(PENALTIES["loglik"])),
+    "ebic": NamedScore(
+        "BIC less log(n) for each edge, n the number of columns: hardly any edge comes by chance",
+        _likelihood(PENALTIES["bic"], GAMMA),
+    ),
+    "cg": NamedScore(
+        "conditional Gaussian: BIC with a Gaussian per configuration of the discrete columns, for mixed data",
+        {"mixed": lambda table, options: ConditionalGaussianScore(table, PENALTIES["bic"](table.n_samples))},
     ),
     "bdeu": NamedScore(
         "Bayesian Dirichlet equivalent uniform, for discrete data",
         {"discrete": lambda table, options: BDeuScore(table, options.equivalent_sample_size)},
     ),
     "bge": NamedScore(
-        "Bayesian Gaussian equivalent, for continuous data",
+        "Bayesian Gaussian equivalent of standardised columns, for continuous data",
         {"continuous": lambda table, options: BGeScore(table, options.equivalent_sample_size)},
+    ),
+    "bge-raw": NamedScore(
+        "the same of the columns as they are given, which depends on their units",
+        {"continuous": lambda table, options: BGeScore(table, options.equivalent_sample_size, standardize=False)},
     ),
 }
 
@@ -111,6 +131,7 @@ def make_score(table: Table, score: ScoreLike = "bic", **options: Any) -> Score:
     scoring = ScoreOptions(score=score, **options)
     if is_custom(score):
         return custom_score(table, score)
+    score = score.lower() if isinstance(score, str) else score
     if isinstance(score, str) and score in SCORES:
         makers = SCORES[score].makers
     else:
@@ -129,6 +150,7 @@ def make_score(table: Table, score: ScoreLike = "bic", **options: Any) -> Score:
 def penalty_value(score: str | float, n_samples: int) -> float:
     """Return Λ, the cost of one parameter, of a penalised likelihood."""
     if isinstance(score, str):
+        score = score.lower()
         if score in PENALTIES:
             return PENALTIES[score](n_samples)
         try:

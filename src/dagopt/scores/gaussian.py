@@ -55,8 +55,11 @@ class LogDetScore(JointScore):
         self._constant = self._constants(sizes)
         self._cost = self._costs(sizes[:-1])
         self._digits = Digits.of(self._matrix, n_samples, float(self._power.max()), lambda: columns(scale))
-        self._kernels: Any = kernels if self._digits.vectors is None else vectors
         self._source = self._matrix if self._digits.vectors is None else self._digits.vectors
+
+    @property
+    def _kernels(self) -> Any:
+        return kernels if self._digits.vectors is None else vectors  # a module cannot be pickled
 
     @property
     def logdets_suffice(self) -> bool:

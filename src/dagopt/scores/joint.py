@@ -35,6 +35,8 @@ class JointScore(Score):
     is_score_equivalent = True
     parameter_cost: float = 0.0
     """Λ, what one parameter costs in a penalised likelihood."""
+    edge_cost: float = 0.0
+    """ε, what an edge costs beside its parameters."""
 
     @property
     def joints(self) -> JointScore:

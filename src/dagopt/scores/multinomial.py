@@ -13,7 +13,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.bits import bit_counts
 from dagopt.data.table import DiscreteTable
+from dagopt.errors import InputError
 from dagopt.kernels.counts import counting as kernels
 from dagopt.kernels.counts import joint_sets
 from dagopt.kernels.counts.counting import CountForm, Counts
@@ -43,7 +45,12 @@ class CountingScore(JointScore):
         self.names = table.names
         self.n_samples = table.n_samples
         self.arity = table.arity
-        counts = np.arange(self.n_samples + 1, dtype=np.float64)
+        if ess and table.copies > 1:
+            raise InputError(
+                "score 'bdeu' needs whole counts but missing cells were filled in several ways; use 'bic', or "
+                "missing='drop'"
+            )
+        counts = np.arange(int(table.weights.sum()) + 1, dtype=np.float64) / table.copies
         counts[1:] *= np.log(counts[1:])
         self._data = Counts(table.codes, table.arity, table.weights, counts if ess == 0 else counts[:1], float(ess))
         n_rows = table.codes.shape[1]
@@ -53,15 +60,15 @@ class CountingScore(JointScore):
     _rate: float
     """What one parameter costs: the penalty of a node is ``_rate`` (a_i - 1) times the product of arities."""
 
-    def _cost(self, node: int | Ints, product: Floats) -> Floats:
-        """Return the penalty of a node whose parents' arities have the given product."""
+    def _cost(self, node: int | Ints, product: Floats, counts: Ints | int) -> Floats:
+        """Return the penalty of a node with so many parents, whose arities have the given product."""
         cost: Floats = self._rate * (self.arity[node] - 1) * np.minimum(product, kernels.LARGEST_PRODUCT)
-        return cost
+        return cost + self.edge_cost * np.asarray(counts)
 
     @property
     def counts(self) -> CountForm:
-        """The data as the kernels take them, and the cost of one parameter."""
-        return CountForm(*self._data, float(self._rate))
+        """The data as the kernels take them, and the costs of one parameter and of one edge."""
+        return CountForm(*self._data, float(self._rate), float(self.edge_cost))
 
     @property
     def rounding(self) -> float:
@@ -84,7 +91,8 @@ class CountingScore(JointScore):
 
     def penalty(self, node: int, parents: Iterable[int]) -> float:
         """Return the penalty, which depends on the arities of the node and of the parents."""
-        return float(self._cost(node, self._products(np.array(sorted(set(parents)), dtype=np.int64))[-1]))
+        chosen = np.array(sorted(set(parents)), dtype=np.int64)
+        return float(self._cost(node, self._products(chosen)[-1], len(chosen)))
 
     def all_joints(self, variables: Sequence[int] | Ints) -> Floats:
         """Return ``joint`` of all subsets; bit b of the index is ``variables[b]``."""
@@ -104,7 +112,7 @@ class CountingScore(JointScore):
         """Return local scores, and bounds on supersets: see ``candidates/listing.py``."""
         without, together, product = np.empty((3, len(nodes)))
         kernels.joints_many(*self._data, nodes, flat, offsets, without, together, product)
-        cost = self._cost(nodes, product)
+        cost = self._cost(nodes, product, np.diff(offsets))
         occurring = np.empty(len(nodes), dtype=np.int64)
         kernels.occurring_many(self._data[0], self.arity, flat, offsets, occurring)
         return together - without - cost, self.superset_bounds(nodes, cost, occurring)
@@ -131,7 +139,7 @@ class CountingScore(JointScore):
     def costs_of_sets(self, node: int, rows: Ints) -> Floats:
         """Return the penalties of a node with parent sets of one size, a row each."""
         with np.errstate(over="ignore"):
-            return self._cost(node, np.prod(self.arity[rows], axis=1, dtype=np.float64))
+            return self._cost(node, np.prod(self.arity[rows], axis=1, dtype=np.float64), rows.shape[1])
 
     @abstractmethod
     def superset_bounds(self, nodes: int | Ints, cost: Floats, occurring: Ints) -> Floats:
@@ -147,32 +155,36 @@ class CountingScore(JointScore):
         else:  # rows do not fit one number each
             kernels.plain_joint_slice(codes, arity, weights, clogc, ess, high, low_bits, out)
         subtract_products(out, arity, float(self._rate), high, low_bits)
+        if self.edge_cost:
+            counts = high.bit_count() + bit_counts(low_bits)
+            out -= 0.5 * self.edge_cost * counts * (counts - 1)
 
     def all_penalties(self, node: int, candidates: Ints) -> Floats:
         """Return ``penalty`` of all subsets of the candidates."""
         product = np.ones(1 << len(candidates))
         for b, j in enumerate(candidates):
             product[1 << b : 2 << b] = product[: 1 << b] * self.arity[j]
-        return self._cost(node, product)
+        return self._cost(node, product, bit_counts(len(candidates)))
 
     def local(self, node: int, parents: Iterable[int] = ()) -> float:
         """Return the local score of ``node`` with the given set of parents."""
         room = np.empty(self._data.codes.shape[1], dtype=np.int64)
-        without, together, product = kernels.joints(*self._data, node, as_set(parents), room)
-        return float(together - without - self._cost(node, product))
+        chosen = as_set(parents)
+        without, together, product = kernels.joints(*self._data, node, chosen, room)
+        return float(together - without - self._cost(node, product, len(chosen)))
 
     def local_packed(self, nodes: Ints, flat: Ints, offsets: Ints) -> Floats:
         """Return the local scores of many nodes with packed parent sets."""
         without, together, product = np.empty((3, len(nodes)))
         kernels.joints_many(*self._data, nodes, flat, offsets, without, together, product)
-        return together - without - self._cost(nodes, product)
+        return together - without - self._cost(nodes, product, np.diff(offsets))
 
     def chain(self, node: int, order: Sequence[int] | Ints) -> Floats:
         """Return the local scores of the empty set, the first of ``order``, the first two, and so on."""
         chosen = np.asarray(order, dtype=np.int64)
         without, together = np.empty(len(order) + 1), np.empty(len(order) + 1)
         kernels.chain(*self._data, node, chosen, without, together)
-        return together - without - self._cost(node, self._products(chosen))
+        return together - without - self._cost(node, self._products(chosen), np.arange(len(chosen) + 1))
 
     def joint_chain(self, order: Sequence[int] | Ints) -> Floats:
         """Return ``joint`` of the empty set, the first of ``order``, the first two, and so on."""
@@ -185,7 +197,7 @@ class CountingScore(JointScore):
         chosen = as_set(parents)
         without, together = np.empty(self.n_nodes), np.empty(self.n_nodes)
         kernels.additions(*self._data, node, chosen, without, together)
-        return together - without - self._cost(node, self._products(chosen)[-1] * self.arity)
+        return together - without - self._cost(node, self._products(chosen)[-1] * self.arity, len(chosen) + 1)
 
 
 class MultinomialScore(CountingScore):
@@ -194,7 +206,7 @@ class MultinomialScore(CountingScore):
     .. math::
 
        score_i(J) = \sum_{x_i, x_J} \#(x_i, x_J) \log \frac{\#(x_i, x_J)}{\#(x_J)}
-       - \Lambda (a_i - 1) \prod_{j \in J} a_j
+       - \Lambda (a_i - 1) \prod_{j \in J} a_j - \epsilon |J|
 
     Parameters
     ----------
@@ -202,6 +214,8 @@ class MultinomialScore(CountingScore):
         The data.
     penalty : float
         Λ ≥ 0, the cost of one parameter: log(N) / 2 is BIC, 1 is AIC.
+    edge_penalty : float
+        ε ≥ 0, what an edge costs beside its parameters; 2 γ log n for EBIC.
 
     Notes
     -----
@@ -211,10 +225,13 @@ class MultinomialScore(CountingScore):
 
     likelihood = bounding_likelihood = "multinomial"
 
-    def __init__(self, table: DiscreteTable, penalty: float) -> None:
+    def __init__(self, table: DiscreteTable, penalty: float, edge_penalty: float = 0.0) -> None:
         self.parameter_cost = penalty
+        self.edge_cost = edge_penalty
         self._rate = penalty
-        self.label = f"multinomial log-likelihood - {penalty:.6g} x parameters"
+        self.label = f"multinomial log-likelihood - {penalty:.6g} x parameters" + (
+            f" - {edge_penalty:.6g} x edges" if edge_penalty else ""
+        )
         super().__init__(table, ess=0.0)
 
     @cached_property

@@ -5,13 +5,18 @@ from __future__ import annotations
 from dagopt.errors import InputError
 from dagopt.scores.base import Score
 from dagopt.scores.joint import JointScore
+from dagopt.submodular.degenerate_gaussian_cost import DegenerateGaussianCost
 from dagopt.submodular.gaussian_cost import GaussianCost
 from dagopt.submodular.multinomial_cost import MultinomialCost
 from dagopt.submodular.reduced_cost import ReducedCost
 
 __all__ = ["COSTS", "decomposed"]
 
-COSTS: dict[str, type[ReducedCost]] = {"gaussian": GaussianCost, "multinomial": MultinomialCost}
+COSTS: dict[str, type[ReducedCost]] = {
+    "gaussian": GaussianCost,
+    "multinomial": MultinomialCost,
+    "degenerate gaussian": DegenerateGaussianCost,
+}
 
 
 def decomposed(score: Score) -> tuple[JointScore, type[ReducedCost]]:

@@ -2,7 +2,7 @@
 
 With ``joint(S)`` = Σ c log c = -N H(S) + const
 
-    g(J) = -joint(J + i) + clusters + λ_i,      f(J) = -joint(J) - Λ (a_i - 1) Π_{j in J} a_j.
+    g(J) = -joint(J + i) + ε|J| + clusters + λ_i,      f(J) = -joint(J) - Λ (a_i - 1) Π_{j in J} a_j.
 """
 
 from __future__ import annotations
@@ -17,6 +17,12 @@ __all__ = ["MultinomialCost"]
 
 class MultinomialCost(ReducedCost):
     """z_i = g - f for a node of a penalised multinomial likelihood."""
+
+    def modular(self, chosen: Ints) -> Floats:
+        """Return what edges cost beside their parameters, after 0, 1, ... of the candidates."""
+        return self.memory.score.edge_cost * np.arange(
+            len(self.base), len(self.base) + len(chosen) + 1, dtype=np.float64
+        )
 
     def supermodular(self, chosen: Ints) -> Floats:
         """Return the penalty, a product over the parents, after 0, 1, ... of the candidates."""

@@ -40,7 +40,7 @@ class Counts(NamedTuple):
 
 
 class CountForm(NamedTuple):
-    """A score made of counts: the fields of ``Counts``, and the cost of one parameter."""
+    """A score made of counts: the fields of ``Counts``, and the costs of one parameter and of one edge."""
 
     codes: NDArray[np.uint16]
     arity: NDArray[np.int64]
@@ -48,6 +48,7 @@ class CountForm(NamedTuple):
     clogc: NDArray[np.float64]
     ess: float
     rate: float
+    edge: float
 
 
 @njit(cache=True, nogil=True)

@@ -1,7 +1,8 @@
 """Local scores of a node with one parent more or one less, for scores made of counts.
 
-``counts`` is a tuple: codes, arity, weights, clogc, ess, rate, information, bits, starts. A score is a difference of
-two joints of ``kernels/counts/counting.py``, less ``rate * (a_i - 1)`` times the product of the arities of the parents.
+``counts`` is a tuple: codes, arity, weights, clogc, ess, rate, edge, information, bits, starts. A score is a difference
+of two joints of ``kernels/counts/counting.py``, less ``rate * (a_i - 1)`` times the product of the arities of the
+parents, less ``edge`` for each parent.
 ``information[j]`` is N times the entropy of column j: no parent tells more than that. ``bits[starts[j] + l]`` has a bit
 for each row of the data, set where column j has level l: a small table is counted by the bits that two levels share, a
 large one row by row.
@@ -34,10 +35,10 @@ def _ones(context, word):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def local_score(counts, v, parents):  # type: ignore[no-untyped-def]
     """Return the score of v with these parents."""
-    codes, arity, weights, clogc, ess, rate, _, _, _ = counts
+    codes, arity, weights, clogc, ess, rate, edge, _, _, _ = counts
     cells = np.empty(codes.shape[1], dtype=np.int64)
     without, together, product = counting.joints(codes, arity, weights, clogc, ess, v, parents, cells)
-    return together - without - _cost(arity, rate, v, product)
+    return together - without - _cost(arity, rate, v, product) - edge * parents.shape[0]
 
 
 @njit(cache=True, nogil=True)
@@ -56,7 +57,7 @@ def additions(counts, v, parents, candidates, enough, values):  # type: ignore[n
 
     A candidate that is a parent, or that does not raise the score by ``enough``, has -inf.
     """
-    codes, arity, weights, clogc, ess, rate, information, bits, starts = counts
+    codes, arity, weights, clogc, ess, rate, edge, information, bits, starts = counts
     rows = codes.shape[1]
     cells = np.zeros(rows, dtype=np.int64)
     span = 1
@@ -68,7 +69,7 @@ def additions(counts, v, parents, candidates, enough, values):  # type: ignore[n
     span = counting.refine(cells, occurring, codes[v], arity[v])
     product = min(product, counting.LARGEST_PRODUCT)
     without, together = counting.two_sums(cells, span, arity[v], weights, clogc, ess, product * arity[v])
-    own = together - without - _cost(arity, rate, v, product)
+    own = together - without - _cost(arity, rate, v, product) - edge * parents.shape[0]
     values[:] = -np.inf
     if ess > 0.0 and -occurring * math.log(arity[v]) <= own + enough:
         return own
@@ -80,7 +81,7 @@ def additions(counts, v, parents, candidates, enough, values):  # type: ignore[n
     for k in range(candidates.shape[0]):
         x = candidates[k]
         larger = min(product * arity[x], counting.LARGEST_PRODUCT)
-        cost = _cost(arity, rate, v, larger)
+        cost = _cost(arity, rate, v, larger) + edge * (parents.shape[0] + 1)
         if ess == 0.0 and min(together - without + information[x], 0.0) - cost <= own + enough:
             continue
         if _has(parents, x):

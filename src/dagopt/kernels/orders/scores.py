@@ -1,6 +1,6 @@
-"""Local scores by the kind of the score: each function goes to ``logdets.py`` or ``counts.py``.
+"""Local scores by the kind of the score: each function goes to ``logdets.py``, ``counts.py`` or ``blocks.py``.
 
-``score`` is the tuple of one of the two. Which one is seen from its types when a kernel is compiled, so that kernels
+``score`` is the tuple of one of the three. Which one is seen from its types when a kernel is compiled, so that kernels
 for Gaussian data hold no code for discrete data.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 from numba import types
 from numba.extending import overload
 
-from dagopt.kernels.orders import counts, logdets
+from dagopt.kernels.orders import blocks, counts, logdets
 
 __all__ = ["additions", "forget", "local_score", "removals"]
 
@@ -38,19 +38,22 @@ def forget(score: Any) -> None:
     """Say that the caller's numbers now mean other sets."""
 
 
-def _is_logdet(score: Any) -> bool:
-    return bool(score[0].dtype == types.float64)  # a matrix, not codes
+def _kind(score: Any) -> Any:
+    """Return the module for a score, by its types: codes, or a matrix whose columns are single or grouped."""
+    if score[0].dtype != types.float64:
+        return counts
+    return blocks if score[2].dtype == types.int64 else logdets
 
 
 @overload(local_score)  # numba wants no annotations from here on
 def _local_score(score, v, parents):  # type: ignore[no-untyped-def]
-    chosen = logdets.local_score if _is_logdet(score) else counts.local_score
+    chosen = _kind(score).local_score
     return lambda score, v, parents: chosen(score, v, parents)
 
 
 @overload(removals)
 def _removals(score, v, parents, values):  # type: ignore[no-untyped-def]
-    chosen = logdets.removals if _is_logdet(score) else counts.removals
+    chosen = _kind(score).removals
     return lambda score, v, parents, values: chosen(score, v, parents, values)
 
 
@@ -60,14 +63,16 @@ def _additions(score, v, parents, candidates, number, before, last, enough, keys
         logdets.bring_to(score, v, candidates, parents, number, before, last)
         return logdets.additions(score, v, candidates, enough, keys)
 
-    def by_counts(score, v, parents, candidates, number, before, last, enough, keys):  # type: ignore[no-untyped-def]
-        return counts.additions(score, v, parents, candidates, enough, keys)
+    anew = _kind(score).additions
 
-    return by_logdet if _is_logdet(score) else by_counts
+    def by_set(score, v, parents, candidates, number, before, last, enough, keys):  # type: ignore[no-untyped-def]
+        return anew(score, v, parents, candidates, enough, keys)
+
+    return by_logdet if _kind(score) is logdets else by_set
 
 
 @overload(forget)
 def _forget(score):  # type: ignore[no-untyped-def]
-    if _is_logdet(score):
+    if _kind(score) is logdets:
         return lambda score: logdets.forget(score)
     return lambda score: None

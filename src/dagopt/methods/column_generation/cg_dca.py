@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from dagopt.bits import mask_of
 from dagopt.candidates.listing import candidate_pool
 from dagopt.candidates.pool import Pool
-from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.master.integer import IntegerSolution, make_integer_solver
@@ -110,9 +109,8 @@ class _Run:
         options, problem = self.options, self.problem
         kind = options.pricing
         if kind == "auto":
-            kind = (
-                "dca" if problem.score.likelihood == "gaussian" or problem.n_nodes > MOST_LISTED_COLUMNS else "listed"
-            )
+            of_matrix = problem.score.likelihood is not None and problem.score.bulk_joints is None
+            kind = "dca" if of_matrix or problem.n_nodes > MOST_LISTED_COLUMNS else "listed"
         if kind == "dca":
             return DcaPricer(problem, options.convex_step, options.epsilon, options.tolerance, self.rng)
         if kind == "exhaustive":
@@ -131,9 +129,8 @@ class _Run:
     def identity(self) -> dict[str, Any]:
         """Return what a checkpoint must agree on: data, score, knowledge and options."""
         digest = hashlib.sha256()
-        table, knowledge = self.problem.table, self.problem.knowledge
-        arrays = [table.values] if isinstance(table, ContinuousTable) else [table.codes, table.weights]
-        for array in (*arrays, knowledge.must, knowledge.may, knowledge.at_most):
+        knowledge = self.problem.knowledge
+        for array in (*self.problem.table.arrays, knowledge.must, knowledge.may, knowledge.at_most):
             digest.update(np.ascontiguousarray(array).tobytes())
         return {
             "columns": list(self.problem.names),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dagopt.data.table import ContinuousTable, Table
+from dagopt.data.table import ContinuousTable, MixedTable, Table
 from dagopt.errors import InputError, unknown_name
 from dagopt.methods.independence.base import IndependenceTest, Separation
 from dagopt.methods.independence.contingency import ChiSquareTest, LikelihoodRatioTest
@@ -59,6 +59,11 @@ def make_test(table: Table, test: str | IndependenceTest = "auto") -> Independen
         if test in _DISCRETE:
             raise InputError(f"test {test!r} needs discrete data but the table is continuous; use 't' or discretize=")
         return _CONTINUOUS["t" if test == "auto" else test](table.correlation, table.n_samples)
+    if isinstance(table, MixedTable):
+        raise InputError(
+            "tests of independence need columns of one kind but the table is mixed; use discretize=, or a method that "
+            "maximises a score, such as 'auto' or 'hc'"
+        )
     if test in _CONTINUOUS:
         raise InputError(f"test {test!r} needs continuous data but the table is discrete; use 'g2'")
     return _DISCRETE["g2" if test == "auto" else test].of(table)

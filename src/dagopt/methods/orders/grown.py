@@ -23,7 +23,7 @@ from dagopt.methods.orders.base import Dag, Ints
 from dagopt.methods.orders.screening import screened
 from dagopt.problem import Problem
 
-__all__ = ["CountOrders", "GrownOrders", "LogDetOrders"]
+__all__ = ["BlockOrders", "CountOrders", "GrownOrders", "LogDetOrders"]
 
 NEVER = -1e300
 SECONDS_A_CALL = 0.1  # about, between two looks at the clock
@@ -214,12 +214,12 @@ class CountOrders(GrownOrders):
         score = problem.score
         if score.counts is None:
             raise InputError(f"expected a score of discrete data but got {score.label}")
-        codes, arity, weights, clogc, ess, rate = score.counts
+        codes, arity, weights, clogc, ess, rate, edge = score.counts
         named = name_order(problem.names)
         codes, arity = np.ascontiguousarray(codes[named]), arity[named]
         alone = score.per_node(np.zeros((problem.n_nodes, problem.n_nodes), dtype=np.int8))[named]
         bits = _bits(codes, arity, weights)
-        self._counts = (codes, arity, weights, clogc, ess, rate, rate * (arity - 1) - alone, *bits)
+        self._counts = (codes, arity, weights, clogc, ess, rate, edge, rate * (arity - 1) - alone, *bits)
         may = screened(problem, candidates)
         seconds = SECONDS_A_CELL * codes.shape[1] * max(int(may.sum(axis=0).max()), 1)
         super().__init__(problem, may, seconds)
@@ -227,6 +227,35 @@ class CountOrders(GrownOrders):
     def _new_score(self) -> tuple[Any, ...]:
         """Return the score; it needs no room of its own."""
         return self._counts
+
+
+class BlockOrders(GrownOrders):
+    """Orders of the columns of a score made of log-determinants of groups of columns: mixed data.
+
+    Parameters
+    ----------
+    problem : Problem
+        A degenerate Gaussian score, and knowledge.
+    candidates : int, optional
+        Keep for each column only so many candidate parents (see ``screening.py``); all unless given.
+    """
+
+    def __init__(self, problem: Problem, candidates: int | None = None) -> None:
+        form = problem.score.blocks
+        if form is None:
+            raise InputError(f"expected a score of mixed data but got {problem.score.label}")
+        named = name_order(problem.names)
+        columns = np.concatenate([np.arange(form.starts[j], form.starts[j + 1]) for j in named]).astype(np.int64)
+        starts = np.concatenate([[0], np.cumsum(np.diff(form.starts)[named])]).astype(np.int64)
+        matrix = np.ascontiguousarray(form.matrix[np.ix_(columns, columns)])
+        self._form = (matrix, form.log_scale[named], starts, form.rates)
+        may = screened(problem, candidates)
+        width = float(np.diff(form.starts).mean())
+        super().__init__(problem, may, SECONDS_A_COLUMN * width**2 * max(int(may.sum(axis=0).max()), 1))
+
+    def _new_score(self) -> tuple[Any, ...]:
+        """Return the score; it needs no room of its own."""
+        return self._form
 
 
 def _bits(codes: NDArray[np.uint16], arity: Ints, weights: Ints) -> tuple[NDArray[np.uint64], Ints]:

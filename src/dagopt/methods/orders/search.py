@@ -24,7 +24,7 @@ from dagopt.kernels.orders.trees import ENOUGH
 from dagopt.methods.names import name_order
 from dagopt.methods.orders.base import Dag, Ints, Orders
 from dagopt.methods.orders.generic import GenericOrders
-from dagopt.methods.orders.grown import CountOrders, GrownOrders, LogDetOrders
+from dagopt.methods.orders.grown import BlockOrders, CountOrders, GrownOrders, LogDetOrders
 from dagopt.methods.orders.listed import ListedOrders
 from dagopt.methods.start import start_dag
 from dagopt.problem import Problem
@@ -32,6 +32,7 @@ from dagopt.workers import thread_count
 
 __all__ = [
     "BareFamily",
+    "BlockOrders",
     "CountOrders",
     "Found",
     "ListedOrders",
@@ -77,6 +78,8 @@ def orders_of(problem: Problem, candidates: int | None = None) -> Orders:
         return LogDetOrders(problem, candidates)
     if problem.score.counts is not None:
         return CountOrders(problem, candidates)
+    if problem.score.blocks is not None:
+        return BlockOrders(problem, candidates)
     return GenericOrders(problem, candidates)
 
 

@@ -165,7 +165,7 @@ def fit_discrete(table: DiscreteTable, parents: Parents, equivalent_sample_size:
     counts, tables, unseen = [], [], []
     for j, own in enumerate(parents):
         shape = table_shape(names, levels, parents, j)
-        counts.append(counted_cells(table.codes, own, j, shape, table.weights))
+        counts.append(counted_cells(table.codes, own, j, shape, table.weights) / table.copies)
         smooth = counts[-1] + equivalent_sample_size / prod(shape)
         totals = smooth.sum(axis=-1, keepdims=True)
         tables.append(np.where(totals > 0, smooth / np.where(totals > 0, totals, 1), 1 / shape[-1]))

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.data.options import DataOptions
-from dagopt.data.table import ContinuousTable, Table, as_table
+from dagopt.data.table import ContinuousTable, DiscreteTable, MixedTable, Table, as_table
 from dagopt.errors import InputError, quoted
 from dagopt.graph.dag import as_graph, require_dag
 from dagopt.networks.checks import Parents
 from dagopt.networks.fitted.base import FittedNetwork
 from dagopt.networks.fitted.discrete import fit_discrete
 from dagopt.networks.fitted.gaussian import fit_gaussian
+from dagopt.networks.fitted.mixed import fit_mixed
 from dagopt.networks.rows import matched
 from dagopt.options import with_options
 
@@ -40,7 +41,7 @@ def fit(data: object, dag: object, *, equivalent_sample_size: float = 0.0, **opt
 
     Returns
     -------
-    FittedGaussian or FittedDiscrete
+    FittedGaussian, FittedDiscrete or FittedMixed
         By the kind of the data.
 
     Examples
@@ -77,7 +78,9 @@ def table_like(data: object, names: tuple[str, ...], table: Table | None, option
         if options:
             raise InputError(f"the option {quoted(options)} is for other data; give them as data=, or leave it out")
         return table
-    kind = "auto" if table is None else table.kind
+    kind: str | dict[str, str] = "auto" if table is None else table.kind
+    if isinstance(table, MixedTable):
+        kind = {column.name: column.kind for column in table.columns}
     return matched(as_table(data, **{"columns": names, "kind": kind, **options}), names, table)
 
 
@@ -85,17 +88,21 @@ def fit_table(table: Table, adjacency: NDArray[np.int8], equivalent_sample_size:
     """Fit the parameters of a DAG over exactly the columns of a table."""
     weight = _checked_weight(equivalent_sample_size)
     parents = _parents(adjacency)
-    if not isinstance(table, ContinuousTable):
+    if isinstance(table, DiscreteTable):
         return fit_discrete(table, parents, weight)
     if weight:
-        raise InputError("equivalent_sample_size= smooths tables of discrete data but the table is continuous; omit it")
-    return fit_gaussian(table, parents)
+        raise InputError(
+            f"equivalent_sample_size= smooths tables of discrete data but the table is {table.kind}; omit it"
+        )
+    return fit_mixed(table, parents) if isinstance(table, MixedTable) else fit_gaussian(table, parents)
 
 
 def n_estimates(table: Table, adjacency: NDArray[np.int8]) -> int:
     """Return how many coefficients, or cells of tables, a fit of this DAG has."""
     if isinstance(table, ContinuousTable):
         return int(adjacency.sum()) + 2 * len(adjacency)
+    if isinstance(table, MixedTable):
+        return int(table.sizes @ (1 + adjacency.T @ table.sizes)) + len(adjacency)
     arity = table.arity.tolist()
     return sum(arity[j] * math.prod(arity[i] for i in own) for j, own in enumerate(_parents(adjacency)))
 

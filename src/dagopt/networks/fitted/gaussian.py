@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from dagopt.data.table import ContinuousTable
+from dagopt.data.continuous import ContinuousTable, CovarianceTable
 from dagopt.errors import InputError, quoted
 from dagopt.networks.checks import Parents
 from dagopt.networks.fitted.base import FittedNetwork
@@ -175,15 +175,10 @@ def _known(values: NDArray[np.float64]) -> list[float | None]:
 
 def fit_gaussian(table: ContinuousTable, parents: Parents) -> FittedGaussian:
     """Return the network whose equations are the least-squares regressions of each column on its parents."""
-    if (constant := np.ptp(table.values, axis=0) == 0).any():
-        first = int(np.argmax(constant))
-        raise InputError(
-            f"expected column {table.names[first]!r} to vary but its only value is {table.values[0, first]:g};"
-            " give other rows, or leave the column out with columns="
-        )
-    standard = (table.values - table.mean) / table.scale
-    standard -= standard.mean(axis=0)  # the first mean is off by rounding far from zero
+    standard = _standard(table)
     notes = []
+    if standard is None:
+        notes.append("estimates come from the covariance: " + _behind(table))
     regressions = []
     weights = np.zeros((len(parents), len(parents)))
     for j, own in enumerate(parents):
@@ -201,6 +196,28 @@ def fit_gaussian(table: ContinuousTable, parents: Parents) -> FittedGaussian:
     return FittedGaussian(network, parents, regressions, table.n_samples, notes)
 
 
+def _standard(table: ContinuousTable) -> NDArray[np.float64] | None:
+    """Return the rows in standard units; None where there are no complete rows but a covariance."""
+    if isinstance(table, CovarianceTable) or not table.is_complete:
+        return None
+    if (constant := np.ptp(table.values, axis=0) == 0).any():
+        first = int(np.argmax(constant))
+        raise InputError(
+            f"expected column {table.names[first]!r} to vary but its only value is {table.values[0, first]:g};"
+            " give other rows, or leave the column out with exclude="
+        )
+    standard = (table.values - table.mean) / table.scale
+    return np.asarray(standard - standard.mean(axis=0))  # the first mean is off by rounding far from zero
+
+
+def _behind(table: ContinuousTable) -> str:
+    if isinstance(table, CovarianceTable):
+        return (
+            f"there are no rows, and means are those given, or 0; standard errors are those of {table.n_samples} rows"
+        )
+    return f"cells are missing, and {table.n_samples} of {table.n_rows} rows count in the standard errors"
+
+
 def _inverse(correlation: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
     """Return the inverse of a matrix of correlations and its rank; where it is singular, the pseudo-inverse."""
     if not len(correlation):
@@ -213,7 +230,7 @@ def _inverse(correlation: NDArray[np.float64]) -> tuple[NDArray[np.float64], int
 
 def _regression(
     table: ContinuousTable,
-    standard: NDArray[np.float64],
+    standard: NDArray[np.float64] | None,
     node: int,
     parents: list[int],
     inverse: NDArray[np.float64],
@@ -221,7 +238,10 @@ def _regression(
 ) -> Regression:
     """Return the regression of a node on its parents, worked out in standard units."""
     slopes = inverse @ table.correlation[parents, node]
-    left = float(np.mean((standard[:, node] - standard[:, parents] @ slopes) ** 2))
+    if standard is None:
+        left = float(1 - slopes @ table.correlation[parents, node])
+    else:
+        left = float(np.mean((standard[:, node] - standard[:, parents] @ slopes) ** 2))
     freedom = table.n_samples - rank - 1
     if left <= NOTHING_LEFT or freedom <= 0:
         raise InputError(

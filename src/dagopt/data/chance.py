@@ -1,0 +1,70 @@
+r"""How many edges a penalty lets in by chance.
+
+Between two independent columns twice the gain in log-likelihood of an edge is about chi-squared with as many degrees
+of freedom as the edge has parameters, f. It pays if it is above twice the penalty, so that without any true edge
+
+.. math:: \sum_{i < j} P(\chi^2_{f_{ij}} > 2 (\Lambda f_{ij} + \epsilon))
+
+pairs are joined by chance; with one parameter per edge, n (n - 1) / 2 times one probability. :math:`\Lambda` is what
+a parameter costs and :math:`\epsilon` what an edge costs besides.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+from dagopt.data.findings import Finding
+
+__all__ = ["GAMMA", "chance_edges", "chance_finding", "ebic_edge_cost"]
+
+GAMMA = 0.5  # of EBIC
+
+
+def ebic_edge_cost(n_columns: int, gamma: float = GAMMA) -> float:
+    """Return 2 γ log n, what EBIC charges an edge beside its parameters (Foygel and Drton 2010)."""
+    return 2 * gamma * math.log(n_columns)
+
+
+def chance_edges(sizes: NDArray[np.int64], parameter_cost: float, edge_cost: float = 0.0) -> float:
+    """Return the expected number of pairs that a penalty joins by chance.
+
+    Parameters
+    ----------
+    sizes : int array of shape (n,)
+        How many numbers stand for each column: 1 for a continuous one, its levels less one for a discrete one. An
+        edge has the product of two as its number of parameters.
+    parameter_cost, edge_cost : float
+        What a parameter costs, and what an edge costs besides.
+    """
+    kinds, counts = np.unique(sizes, return_counts=True)
+    total = 0.0
+    for a, (size, count) in enumerate(zip(kinds, counts, strict=True)):
+        for other, others in zip(kinds[a:], counts[a:], strict=True):
+            pairs = count * (count - 1) / 2 if other == size else count * others
+            freedom = int(size) * int(other)
+            if freedom and pairs:
+                total += float(pairs * chi2.sf(2 * (parameter_cost * freedom + edge_cost), freedom))
+    return total
+
+
+def chance_finding(
+    names: tuple[str, ...], sizes: NDArray[np.int64], parameter_cost: float, edge_cost: float = 0.0
+) -> list[Finding]:
+    """Find that more than one edge is expected by chance."""
+    expected = chance_edges(sizes, parameter_cost, edge_cost)
+    if expected <= 1:
+        return []
+    fewer = chance_edges(sizes, parameter_cost, edge_cost + ebic_edge_cost(len(names)))
+    finding = Finding(
+        "warning",
+        "chance-edges",
+        (),
+        f"about {expected:.0f} edges between {len(names)} columns are expected by chance under this penalty",
+        "that many edges may join columns that have nothing to do with each other",
+        f"use score='ebic', which lets in about {fewer:.2g}",
+    )
+    return [finding]

@@ -1,0 +1,172 @@
+"""Findings about continuous columns: constants, copies, columns that others determine, too few rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
+
+from dagopt.data.cells import LARGEST_VALUE, SMALLEST_SPREAD
+from dagopt.data.continuous import ContinuousTable, CovarianceTable
+from dagopt.data.discrete_checks import identifier
+from dagopt.data.findings import Finding
+from dagopt.data.misreadings import FEWEST_FOR_ID
+from dagopt.data.mixed import MixedTable
+from dagopt.errors import quoted
+
+__all__ = ["continuous_findings", "dependent_columns", "few_rows"]
+
+SAME_CORRELATION = 1 - 1e-12  # beyond it two columns are one up to shift and scale
+EXACT_DEPENDENCE = 1e-11  # fraction of variance that the other columns leave: below, no float64 can tell
+NEAR_DEPENDENCE = 1e-6
+MATTERING_WEIGHT = 1e-3  # standardised coefficient, relative to the largest, that counts as taking part
+FEW_VALUES = 5  # distinct numbers up to which a continuous column looks discrete
+
+
+def continuous_findings(table: ContinuousTable) -> list[Finding]:
+    """Return what is found in continuous columns; of a covariance, that columns nearly determine each other."""
+    if isinstance(table, CovarianceTable):
+        return _dependence(table)
+    if table.n_rows == 0:
+        return []
+    findings: list[Finding] = []
+    fitting = np.flatnonzero(np.nanmax(np.abs(table.values), axis=0) <= LARGEST_VALUE)
+    spread = np.nanmax(table.values[:, fitting], axis=0) - np.nanmin(table.values[:, fitting], axis=0)
+    findings += [
+        Finding(
+            "error",
+            "constant",
+            (table.names[j],),
+            f"column {table.names[j]!r} is constant ({np.nanmax(table.values[:, j]):.6g} in every row)",
+            "its variance is zero and its score is not defined, so learning stops",
+            "leave it out with exclude=",
+        )
+        for j in fitting[spread == 0]
+    ]
+    varying = fitting[spread >= SMALLEST_SPREAD]
+    if len(varying) < len(table.names):
+        table = ContinuousTable(tuple(table.names[j] for j in varying), table.values[:, varying])
+    if len(varying) >= 2:
+        findings += _dependence(table)
+    return findings + _odd_numbers(table)
+
+
+def few_rows(table: ContinuousTable | MixedTable, max_parents: int | None) -> list[Finding]:
+    """Find that there are too few rows for as many parents as are allowed, a discrete one counting by its levels."""
+    most = len(table.names) - 1 if max_parents is None else min(max_parents, len(table.names) - 1)
+    if isinstance(table, MixedTable):
+        needed = int(np.sort(table.sizes)[::-1][: most + 1].sum()) + 1
+    else:
+        needed = most + 2
+    if table.n_samples >= needed:
+        return []
+    if isinstance(table, MixedTable):
+        widest = table.names[int(np.argmax(table.sizes))]
+        finding = Finding(
+            "error",
+            "few-rows",
+            table.names,
+            f"{table.n_samples} rows are too few for {most} parents: with the levels of discrete columns (most in "
+            f"{widest!r}) at least {needed} are needed",
+            "some columns are fitted perfectly by others and the score is unbounded, so learning stops",
+            "set a smaller max_parents=, merge levels, leave the column out with exclude=, or give more rows",
+        )
+        return [finding]
+    finding = Finding(
+        "error",
+        "few-rows",
+        table.names,
+        f"{table.n_samples} rows are too few for {most} parents: at least {needed} are needed",
+        f"{table.n_samples - 1} parents or more fit any column perfectly and the score is unbounded, so learning stops",
+        f"set max_parents={max(table.n_samples - 2, 0)} or less (a tenth of the rows is sensible), or give more rows",
+    )
+    return [finding]
+
+
+def _dependence(table: ContinuousTable) -> list[Finding]:
+    """Find copies, then columns that others determine, by a Cholesky factorisation with pivoting."""
+    correlation = table.correlation
+    findings = []
+    copies: set[int] = set()
+    for a, b in np.argwhere(np.triu(np.abs(correlation) > SAME_CORRELATION, 1)):
+        if int(a) not in copies and int(b) not in copies:
+            copies.add(int(b))
+            rows = None if isinstance(table, CovarianceTable) else table.values
+            same = rows is not None and bool(np.array_equal(rows[:, a], rows[:, b]))
+            findings.append(
+                Finding(
+                    "error",
+                    "duplicate",
+                    (table.names[a], table.names[b]),
+                    f"column {table.names[b]!r} is a copy of {table.names[a]!r}" + ("" if same else " up to units"),
+                    "each predicts the other perfectly and the score is unbounded, so learning stops",
+                    f"leave one out with exclude=, for instance {table.names[b]!r}",
+                )
+            )
+    rest = np.array([j for j in range(len(table.names)) if j not in copies])
+    if len(rest) >= table.n_samples:
+        return findings  # too few rows to tell; said elsewhere
+    names = [table.names[j] for j in rest]
+    for j, left, others in dependent_columns(correlation[np.ix_(rest, rest)]):
+        exact = left < EXACT_DEPENDENCE
+        by = quoted([names[k] for k in others])
+        findings.append(
+            Finding(
+                "error" if exact else "warning",
+                "dependent" if exact else "nearly-dependent",
+                (names[j], *(names[k] for k in others)),
+                f"column {names[j]!r} is {'' if exact else 'nearly '}a linear combination of {by}"
+                + ("" if exact else f" (they leave {left:.1e} of its variance)"),
+                "these columns predict it perfectly and the score is unbounded, so learning stops"
+                if exact
+                else "scores of sets with all of them lose digits, and edges among them may be arbitrary",
+                f"leave one of them out with exclude=, for instance {names[j]!r}",
+            )
+        )
+    return findings
+
+
+def dependent_columns(correlation: NDArray[np.float64]) -> list[tuple[int, float, list[int]]]:
+    """Return (column, fraction of its variance left, columns it depends on) for each dependent column."""
+    factor, pivots, rank, _ = dpstrf(correlation, tol=EXACT_DEPENDENCE, lower=1)
+    order = np.asarray(pivots) - 1
+    factor = np.tril(factor)
+    found = []
+    for k in range(1, len(order)):
+        basis = min(k, int(rank))
+        row = factor[k, :basis]
+        left = float(max(1.0 - row @ row, 0.0)) if k >= rank else float(factor[k, k] ** 2)
+        if left >= NEAR_DEPENDENCE:
+            continue
+        weights = solve_triangular(factor[:basis, :basis], row, lower=True, trans="T")
+        matter = np.flatnonzero(np.abs(weights) > MATTERING_WEIGHT * np.abs(weights).max())
+        found.append((int(order[k]), left, sorted(int(order[m]) for m in matter)))
+    return found
+
+
+def _odd_numbers(table: ContinuousTable) -> list[Finding]:
+    """Find row numbers, and columns with so few values that they look discrete."""
+    findings = []
+    for j, name in enumerate(table.names):
+        values = table.values[:, j]
+        values = values[~np.isnan(values)]
+        steps = np.diff(values)
+        if table.n_samples >= FEWEST_FOR_ID and steps[0] != 0 and np.allclose(steps, steps[0], rtol=1e-9, atol=0):
+            findings.append(identifier(name, "counts up or down evenly, as row numbers do"))
+            continue
+        few = np.unique(values[: 10 * FEWEST_FOR_ID])
+        if len(few) <= FEW_VALUES < table.n_samples / 4:
+            distinct = np.unique(values)
+            if len(distinct) <= FEW_VALUES:
+                findings.append(
+                    Finding(
+                        "warning",
+                        "few-values",
+                        (name,),
+                        f"column {name!r} is continuous by its type but has only {len(distinct)} distinct values",
+                        "it is modelled as Gaussian",
+                        "give it an integer or text type, or use kind='discrete' or discretize=, if it is discrete",
+                    )
+                )
+    return findings

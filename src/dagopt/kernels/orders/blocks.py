@@ -1,0 +1,69 @@
+"""Local scores of a node with one parent more or one less, for scores made of log-determinants of groups of columns.
+
+``form`` is a tuple: matrix, log_scale, starts, rates; see ``BlockForm`` in ``kernels/gaussian/blocks.py``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from dagopt.kernels.gaussian import blocks as gaussian
+
+
+@njit(cache=True, nogil=True)
+def local_score(form, v, parents):  # type: ignore[no-untyped-def]
+    """Return the score of v with these parents."""
+    matrix, log_scale, starts, rates = form
+    _, logres, width = gaussian.logs(matrix, log_scale, starts, v, parents)
+    return _value(rates, starts[v + 1] - starts[v], logres, width, parents.shape[0])
+
+
+@njit(cache=True, nogil=True)
+def removals(form, v, parents, values):  # type: ignore[no-untyped-def]
+    """Fill ``values[k]`` with the score of v with all parents but the k-th."""
+    rest = parents[1:].copy()
+    for k in range(parents.shape[0]):
+        values[k] = local_score(form, v, rest)
+        if k < rest.shape[0]:
+            rest[k] = parents[k]
+
+
+@njit(cache=True, nogil=True)
+def additions(form, v, parents, candidates, enough, values):  # type: ignore[no-untyped-def]
+    """Fill ``values[k]`` with the score of v with ``candidates[k]`` in addition; return it with the parents alone.
+
+    A candidate that is a parent, or that does not raise the score by ``enough``, has -inf.
+    """
+    matrix, log_scale, starts, rates = form
+    new = np.empty(candidates.shape[0], dtype=np.int64)
+    count = 0
+    for k in range(candidates.shape[0]):
+        if not _has(parents, candidates[k]):
+            new[count] = k
+            count += 1
+    tried = candidates[new[:count]]
+    logres = np.empty(count)
+    size = starts[v + 1] - starts[v]
+    own_logres, width = gaussian.additions(matrix, log_scale, starts, v, parents, tried, logres)
+    own = _value(rates, size, own_logres, width, parents.shape[0])
+    values[:] = -np.inf
+    for k in range(count):
+        wider = width + starts[tried[k] + 1] - starts[tried[k]]
+        value = _value(rates, size, logres[k], wider, parents.shape[0] + 1)
+        if value > own + enough:
+            values[new[k]] = value
+    return own
+
+
+@njit(cache=True, nogil=True)
+def _has(parents, x):  # type: ignore[no-untyped-def]
+    for y in parents:  # noqa: SIM110
+        if y == x:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _value(rates, size, logres, width, count):  # type: ignore[no-untyped-def]
+    return -rates[1] * size - rates[0] * logres - rates[2] * size * width - rates[3] * count
