@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dagopt.candidates.jkl import read_jkl
-from dagopt.candidates.listing import MOST_SETS, count_sets, limited
+from dagopt.candidates.listing import limited, listable
 from dagopt.candidates.pool import Pool
 from dagopt.data.chance import chance_edges, chance_finding
 from dagopt.data.continuous import CovarianceTable
@@ -194,8 +194,7 @@ def pose_table(
     knowledge = with_limit(known, max_parents).resolve(table.names)
     usual = METHODS[method].max_parents
     if usual is not None and max_parents is None and known.max_parents is None:
-        all_inside = knowledge.in_superstructure and count_sets(knowledge) <= MOST_SETS
-        knowledge = knowledge if all_inside else limited(knowledge, usual)
+        knowledge = listable(knowledge, usual) if knowledge.in_superstructure else limited(knowledge, usual)
     diagnosis = examine_table(table, knowledge.limit, findings)
     diagnosis.raise_for_errors()
     problem = Problem(table, make_score(table, **scoring.to_dict()), knowledge)

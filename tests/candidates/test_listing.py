@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import dagopt
 from dagopt.bits import from_words
+from dagopt.candidates import listing
 from dagopt.candidates.keys import BitKeys, DigitKeys
-from dagopt.candidates.listing import Candidates, _Growth, candidate_pool, count_sets
+from dagopt.candidates.listing import Candidates, _Growth, candidate_pool, count_sets, limited, listable
 from dagopt.data.table import ContinuousTable, as_table
 from dagopt.deadline import Deadline
 from dagopt.knowledge import Constraints
@@ -181,3 +182,15 @@ def test_sets_as_digits_and_as_bits_do_the_same(sets):
         found.append([{tuple(row) for row in part.tolist()} for part in (back, *less, keys.members(more, 4))])
     assert found[0] == found[1]
     assert found[0][0] == {tuple(row) for row in rows.tolist()}
+
+
+def test_the_limit_inside_a_superstructure(monkeypatch):
+    """All sets while they are few, else the largest size that leaves few enough, and never below what is asked for."""
+    names = [f"x{k}" for k in range(12)]
+    known = Constraints(superstructure=[("x0", name) for name in names[1:]]).resolve(names)
+    assert listable(known, 3) is known
+    sizes = [count_sets(limited(known, size)) for size in range(12)]
+    monkeypatch.setattr(listing, "MOST_UNASKED", sizes[5])
+    assert listable(known, 3).at_most.max() == 5
+    monkeypatch.setattr(listing, "MOST_UNASKED", 1)
+    assert listable(known, 3).at_most.max() == 3

@@ -37,9 +37,10 @@ from dagopt.knowledge import Knowledge
 from dagopt.scores.base import BulkJoints, Floats, Ints, Score
 from dagopt.workers import Stopped, Workers, spans
 
-__all__ = ["MOST_SETS", "Candidates", "candidate_pool", "count_sets", "limited"]
+__all__ = ["MOST_SETS", "Candidates", "candidate_pool", "count_sets", "limited", "listable"]
 
 MOST_SETS = 100_000_000  # that are scored without a smaller max_parents
+MOST_UNASKED = 3_000_000  # inside a superstructure, where no limit is given
 SETS_A_PIECE = 2048
 JOINTS_A_PIECE = 512
 PHASE = "scores of candidate parents"
@@ -60,6 +61,16 @@ def limited(knowledge: Knowledge, most: int) -> Knowledge:
     """Return knowledge with at most so many parents, or as many as are required."""
     limits = np.maximum(knowledge.must.sum(axis=0), most)
     return replace(knowledge, at_most=np.minimum(knowledge.at_most, limits))
+
+
+def listable(knowledge: Knowledge, least: int) -> Knowledge:
+    """Return knowledge with the largest limit that leaves few enough sets to list unasked, at least ``least``."""
+    most = int(np.minimum(knowledge.at_most, knowledge.may.sum(axis=0)).max(initial=0))
+    for size in range(most, least, -1):
+        known = knowledge if size == most else limited(knowledge, size)
+        if count_sets(known) <= MOST_UNASKED:
+            return known
+    return limited(knowledge, least)
 
 
 def candidate_pool(score: Score, knowledge: Knowledge, workers: Workers, slack: float = 0.0) -> Pool:
