@@ -1,0 +1,208 @@
+"""What ``branch-and-cut`` proves: ``python -m benchmarks.bounds``.
+
+    python -m benchmarks.bounds --cell 25,1 --seeds 0-4 --seconds 60     one cell of the simulated instances
+    python -m benchmarks.bounds --all --seconds 600                      all cells, seeds 0-4
+    python -m benchmarks.bounds --cell 25,1 --seeds 0 --without matrices one kind of row left out
+    python -m benchmarks.bounds --tables --seconds 600                   ecoli70, magic-niab and the micodag tables
+    python -m benchmarks.bounds --list                                   undominated sets, seed 0 of each cell
+    python -m benchmarks.bounds --check 2000                             random small problems against the recursion
+    python -m benchmarks.bounds --show                                   the results as a table
+    python -m benchmarks.bounds --figure docs/images/closing_gap.png     the gap of (25, 1, 0) against time
+
+Every run appends one line of JSON to ``--out``, so that cells can run on several machines and be joined. Up to 25
+columns, the optimum of ``exact`` is compared with every bound, unless ``--no-exact`` is given. Instances are those of
+``../shared/tools/paper_instances.py``, 5,000 rows; tables those of ``../shared/bench``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dagopt
+from benchmarks.bounds_check import check
+from dagopt.candidates.undominated import Listing, TooMany
+from dagopt.deadline import Deadline
+from dagopt.learning import pose
+from dagopt.methods.cutting_planes.solve import ROW_KINDS
+from dagopt.methods.likelihood_bound import likelihood_bound
+from dagopt.networks.gaussian_json import read_gaussian_json
+from dagopt.progress import NoProgress
+from dagopt.scores.gaussian import GaussianScore
+from dagopt.workers import Stopped, Workers
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+N_ROWS = 5000
+CELLS = (
+    (25, 0.5), (25, 1), (25, 2), (30, 1), (40, 0.5), (40, 1), (50, 0.5), (50, 1), (60, 0.5), (100, 0.5), (100, 2)
+)  # fmt: skip
+MOST_EXACT = 25
+
+
+def instance(n: int, degree: float, seed: int) -> np.ndarray:
+    """Return a simulated instance of the paper."""
+    sys.path.insert(0, str(SHARED / "tools"))
+    from paper_instances import paper_instance
+
+    return np.asarray(paper_instance(n, N_ROWS, degree, seed)[0])
+
+
+def tables() -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the Gaussian networks, 5,000 rows simulated, and the micodag tables."""
+    for path in sorted((SHARED / "bench" / "gaussian").glob("*.json*")):
+        drawn = read_gaussian_json(path).sample(N_ROWS, random_state=0)
+        yield path.name.split(".")[0], np.asarray(drawn, dtype=np.float64)
+    for path in sorted((SHARED / "bench" / "micodag").glob("*/data_*_n_500_iter_1.csv.gz")):
+        yield path.parent.name, np.loadtxt(path, delimiter=",")
+
+
+def run(name: str, data: np.ndarray, seconds: float, rows: tuple[str, ...], exact: bool) -> dict[str, Any]:
+    """Return the figures of one run."""
+    problem, _ = pose(data)
+    saturated = likelihood_bound(problem)
+    begin = time.process_time()
+    result = dagopt.learn(data, "branch-and-cut", time_limit=seconds, rows=rows, progress=False)
+    facts = result.details
+    found = {
+        "name": name,
+        "n": problem.n_nodes,
+        "limit": seconds,
+        "rows": list(rows),
+        "status": result.status,
+        "score": result.score,
+        "likelihood_gap": None if saturated is None else saturated - result.score,
+        "root_gap": None if "root_bound" not in facts else facts["root_bound"] - result.score,
+        "gap": None if result.bound is None else result.bound - result.score,
+        "per_cent": None if result.gap is None else 100 * result.gap,
+        **{key: facts.get(key) for key in ("n_sets", "n_tree_nodes", "n_open_nodes", "n_cuts", "n_lps")},
+        "seconds": result.seconds,
+        "cpu": time.process_time() - begin,
+        "notes": list(result.notes),
+    }
+    if exact and problem.n_nodes <= MOST_EXACT:
+        best = dagopt.learn(data, "exact", progress=False).score
+        found["optimum"] = best
+        near = 2e-8 * abs(best)
+        bounds = [one for one in (result.bound, facts.get("root_bound"), saturated) if one is not None]
+        found["true"] = bool(min(bounds) >= best - near and result.score <= best + near)
+    return found
+
+
+def show(path: Path) -> str:
+    """Return the results as a table."""
+    heads = (
+        "instance",
+        "limit",
+        "L(V) gap",
+        "root gap",
+        "final gap",
+        "%",
+        "proven",
+        "sets",
+        "nodes",
+        "seconds",
+        "left out",
+    )
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    for line in sorted(
+        path.read_text().splitlines(), key=lambda text: (json.loads(text)["limit"], json.loads(text)["name"])
+    ):
+        one = json.loads(line)
+        gaps = ["-" if one[key] is None else f"{one[key]:,.3f}" for key in ("likelihood_gap", "root_gap", "gap")]
+        share = "-" if one["per_cent"] is None else f"{one['per_cent']:.4f}"
+        proven = "yes" if one["status"] == "optimal" else "no"
+        if one.get("true") is False:
+            proven = "**WRONG**"
+        cells = [one["name"], f"{one['limit']:.0f} s", *gaps, share, proven]
+        cells += [str(one["n_sets"] or "-"), str(one["n_tree_nodes"] or "-"), f"{one['seconds']:.1f}"]
+        cells.append(", ".join(kind for kind in ROW_KINDS if kind not in one["rows"]) or "nothing")
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def list_sets(seconds: float) -> None:
+    """Print how many undominated sets the cells have, and what listing takes on one core."""
+    for n, degree in CELLS:
+        problem, _ = pose(instance(n, degree, 0))
+        assert isinstance(problem.score, GaussianScore)
+        listing = Listing(problem.score, problem.knowledge, 400_000)
+        begin = time.process_time()
+        try:
+            with Workers(Deadline(seconds), NoProgress(), 1) as workers:
+                count: object = sum(len(own) for own in listing.run(workers)[0])
+        except (TooMany, Stopped) as end:
+            count = type(end).__name__
+        print(f"n = {n}, degree {degree}: {count} sets, {time.process_time() - begin:.2f} s")
+
+
+def figure(path: Path, seconds: float) -> None:
+    """Draw score and bound of one instance against time."""
+    import matplotlib.pyplot as plt
+
+    result = dagopt.learn(instance(25, 1, 0), "branch-and-cut", time_limit=seconds, progress=False)
+    trace = result.trace[result.trace["bound"].notna()]
+    gap = np.maximum(trace["bound"] - result.score, 1e-3)
+    _, ax = plt.subplots(figsize=(6, 3.5))
+    ax.step(trace["seconds"], gap, where="post")
+    ax.set_yscale("log")
+    ax.set_xlabel("seconds")
+    ax.set_ylabel("bound - best score")
+    ax.set_title("25 columns, degree 1")
+    plt.tight_layout()
+    plt.savefig(path, dpi=120)
+
+
+def seeds_of(text: str) -> range:
+    """Return the seeds of ``2`` or ``0-4``."""
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def main() -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bounds", description=__doc__)
+    parser.add_argument("--cell", action="append", default=[], help="columns,degree")
+    parser.add_argument("--seeds", default="0-4")
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--without", action="append", default=[], choices=ROW_KINDS)
+    parser.add_argument("--out", type=Path, default=Path("bounds.jsonl"))
+    parser.add_argument("--check", type=int, default=0, help="number of random problems")
+    parser.add_argument("--figure", type=Path)
+    for flag in ("--all", "--quick", "--tables", "--list", "--show", "--no-exact"):
+        parser.add_argument(flag, action="store_true")
+    args = parser.parse_args()
+    rows = tuple(kind for kind in ROW_KINDS if kind not in args.without)
+    cells = [(int(n), float(d)) for n, d in (cell.split(",") for cell in args.cell)]
+    cells += list(CELLS) if args.all else [(25, 0.5)] if args.quick else []
+    todo = [
+        (f"n{n} d{d:g} seed {seed}", lambda n=n, d=d, seed=seed: instance(n, d, seed))
+        for n, d in cells
+        for seed in (range(1) if args.quick else seeds_of(args.seeds))
+    ]
+    if args.tables:
+        todo += [(name, lambda data=data: data) for name, data in tables()]
+    for name, load in todo:
+        found = run(name, load(), args.seconds, rows, not args.no_exact)
+        with args.out.open("a") as file:
+            file.write(json.dumps(found) + "\n")
+        print(json.dumps(found), flush=True)
+    if args.check:
+        wrong = [one for seed in range(args.check) for one in check(seed)]
+        print("\n".join(wrong) or f"{args.check} problems: no bound below the optimum, no optimum cut off")
+    if args.list:
+        list_sets(args.seconds)
+    if args.figure:
+        figure(args.figure, args.seconds)
+    if args.show:
+        print(show(args.out))
+
+
+if __name__ == "__main__":
+    main()
