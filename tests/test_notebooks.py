@@ -18,6 +18,7 @@ QUICK = {  # what the cell with the tag "parameters" says, in small
     "improve_a_dag.ipynb": {"rows": 300},
     "questions.ipynb": {"share_missing": 0.3},
     "signalling.ipynb": {"rows": 200, "resamples": 4},
+    "tables.ipynb": {"rows": 200, "folds": 2},
 }
 
 
