@@ -57,7 +57,7 @@ def _killed(command: list[str], folder: Path, seconds: float, how: int = signal.
 
 def _environment() -> dict[str, str]:
     root = Path(__file__).parent.parent
-    return {**os.environ, "PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}"}
+    return {**os.environ, "PYTHONWARNINGS": "ignore", "PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}"}
 
 
 @cache

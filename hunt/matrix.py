@@ -65,11 +65,14 @@ def main() -> int:
     """Make the environments, compare the answers, run the core of the suite."""
     parser = argparse.ArgumentParser(prog="python -m hunt.matrix", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="compare the answers alone")
+    parser.add_argument("--python", action="append", help="these versions alone, such as 3.12")
     asked = parser.parse_args()
     FOLDER.mkdir(exist_ok=True)
     first, wrong = None, 0
     print("| Python | numpy | answers | suite |\n|---|---|---|---|", flush=True)
     for version, python in sorted(pythons().items()):
+        if asked.python and version not in asked.python:
+            continue
         for numpy in (oldest_numpy(), ""):
             own = made(python, version, numpy)
             if isinstance(own, str):

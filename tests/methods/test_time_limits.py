@@ -33,7 +33,7 @@ def test_kelley_stops_within_a_step():
 
 
 def test_potentials_are_filled_in_small_pieces():
-    """Slices of 2^14 sets at most, whatever the number of columns, so that the clock is looked at between them."""
+    """Slices of 2^12 sets at most, whatever the number of columns, so that the clock is looked at between them."""
     sizes = []
     problem = make_problem("multinomial", 17, 0)
     fill = problem.score.fill_potentials
@@ -41,6 +41,7 @@ def test_potentials_are_filled_in_small_pieces():
     class Watched:
         is_score_equivalent = True
         n_nodes = 17
+        counts = problem.score.counts
 
         def fill_potentials(self, high, low, out, node):
             sizes.append(len(out))
@@ -48,5 +49,5 @@ def test_potentials_are_filled_in_small_pieces():
 
     with Workers(Deadline(), NoProgress(), 1) as workers:
         all_potentials(Watched(), workers)
-    assert max(sizes) <= 1 << 14
-    assert len(sizes) == 8
+    assert max(sizes) <= 1 << 12
+    assert len(sizes) == 32

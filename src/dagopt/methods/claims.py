@@ -40,9 +40,9 @@ def refuse_unbounded(result: Result, problem: Problem) -> None:
     """Raise for a graph in which parents determine a column: its score has no limit, and no comparison a meaning."""
     if not is_acyclic(result.adjacency):
         return
-    for node in range(problem.n_nodes):
+    for node in map(int, np.flatnonzero(result.adjacency.any(axis=0))):
         parents = np.flatnonzero(result.adjacency[:, node])
-        if len(parents) and problem.score.unbounded(node, parents):
+        if problem.score.unbounded(node, parents):
             for j in parents:  # only those that it takes
                 fewer = parents[parents != j]
                 parents = fewer if problem.score.unbounded(node, fewer) else parents
@@ -59,7 +59,7 @@ def without_losses(result: Result, problem: Problem) -> Result:
     if result.status not in ("time_limit", "interrupted") or not is_acyclic(result.adjacency):
         return result
     adjacency = result.adjacency.copy()
-    for node in range(problem.n_nodes):
+    for node in map(int, np.flatnonzero(adjacency.any(axis=0))):
         kept = _best_kept(problem, node, np.flatnonzero(adjacency[:, node]))
         adjacency[:, node] = 0
         adjacency[kept, node] = 1

@@ -29,8 +29,8 @@ __all__ = ["Plan", "Potentials", "SubsetDP", "all_potentials", "plan_subset_dp",
 Floats = NDArray[np.float64]
 
 BYTES = 8
-SLICE_BITS = 14  # of the potentials that are filled at once, so that the clock is looked at often
-MOST_PREFIX_BITS = 16
+SLICE_BITS, COUNTED_SLICE_BITS = 14, 12  # of potentials that are filled at once: some hundredths of a second
+MOST_PREFIX_BITS = 18
 CHUNK_BITS = 10  # of the sink recursion
 CHUNKS_A_PIECE = 1 << 10  # so that a piece of work takes some tens of milliseconds
 STRETCHES_A_PIECE = 1 << 12
@@ -194,7 +194,8 @@ def potential_tables(score: Score) -> int:
 def all_potentials(score: Score, workers: Workers) -> Potentials:
     """Return the potentials of all 2^n sets, in slices of equal high bits."""
     n = score.n_nodes
-    prefix = min(max(n - SLICE_BITS, 0), MOST_PREFIX_BITS)
+    bits = SLICE_BITS if score.counts is None else COUNTED_SLICE_BITS
+    prefix = min(max(n - bits, 0), MOST_PREFIX_BITS)
     low = n - prefix
     slices = np.empty((potential_tables(score), 1 << prefix, 1 << low))
     pieces = [
