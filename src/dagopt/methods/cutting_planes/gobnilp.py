@@ -40,7 +40,7 @@ from dagopt.master.rows.clusters import ClusterRows, pair_rows
 from dagopt.master.rows.local import LocalRows
 from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.climbing.hill_climbing import start_dag
-from dagopt.methods.cutting_planes.branch_and_cut import TOLERANCE, BranchAndCut, Outcome, Rules
+from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut, Outcome, Rules
 from dagopt.methods.exact.best_classes import with_classes
 from dagopt.methods.options import n_best, n_jobs, random_state, solver, start
 from dagopt.options import Options, anything, option, whole
@@ -256,7 +256,7 @@ def _result(problem: Problem, search: _Search, outcome: Outcome, note: str) -> R
         status=outcome.status,
         method="gobnilp",
         score_label=problem.score.label,
-        bound=max(outcome.bound, score) + (TOLERANCE * max(abs(score), 1.0) if proven else 0.0),  # not looked for
+        bound=max(outcome.bound, score) + (Rules.tolerance * max(abs(score), 1.0) if proven else 0.0),  # not looked for
         scope=scope_of(problem.knowledge),
         trace=search.trace(),
         notes=(note,),
