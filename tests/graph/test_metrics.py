@@ -148,7 +148,7 @@ def test_bare_graphs_take_the_names_of_the_other():
             "only the learned graph has 'B' and only the",
         ),
         (Graph.from_edges(list("AB"), []), Graph.from_edges(list("ABC"), []), "only the true graph has 'C'; rename"),
-        (np.zeros((2, 2)), np.zeros((3, 3)), r"for 2 names, got shape \(3, 3\)"),
+        (np.zeros((2, 2)), np.zeros((3, 3)), r"for 2 names but got shape \(3, 3\)"),
         ([("A", "Z")], Graph.from_edges(list("AB"), []), "unknown node in the graph 'Z'"),
     ],
 )

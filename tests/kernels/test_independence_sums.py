@@ -107,7 +107,7 @@ def test_separation_finds_the_first_set_however_often_it_is_resumed(size, budget
     sets, found = np.zeros((len(pairs), size), dtype=np.int64), np.full(len(pairs), np.nan)
     state = np.zeros(3 + size, dtype=np.int64)
     while state[0] < len(pairs):
-        assert kernels.separate_pairs(R, pairs, adjacent, size, 0.1, budget, state, sets, found) <= budget
+        assert kernels.separate_pairs(R, pairs, adjacent, 0.1, budget, state, sets, found) <= budget
     for k, answer in enumerate(expected):
         assert np.isnan(found[k]) == (answer is None)
         if answer is not None:

@@ -9,10 +9,10 @@ from dagopt.bits import mask_of, members
 from dagopt.candidates.listing import candidate_pool
 from dagopt.deadline import Deadline
 from dagopt.master.pool import Family
-from dagopt.pricing.bound import lagrangian_bound
+from dagopt.pricing.bound import priced_bound
 from dagopt.pricing.dca import DcaPricer
 from dagopt.pricing.exhaustive import ExhaustivePricer
-from dagopt.pricing.listed import FAMILIES_A_CALL, ListedPricer
+from dagopt.pricing.listed import FAMILIES_PER_CALL, ListedPricer
 from dagopt.progress import NoProgress
 from dagopt.workers import Workers
 from made_pricing import allowed_sets, made_master, made_problem
@@ -42,7 +42,7 @@ def test_it_finds_the_least_reduced_cost(kind, seed, n, known):
         ]
         assert exact
         assert least == pytest.approx(min(*costs, 0.0), abs=1e-6)
-        assert len(families) <= FAMILIES_A_CALL
+        assert len(families) <= FAMILIES_PER_CALL
         for family in families:
             assert master.reduced_cost(family, lp) < 0
             assert family.score == pytest.approx(problem.score.local(node, members(family.mask)), abs=1e-8)
@@ -55,8 +55,7 @@ def test_the_bound_is_never_below_the_optimum(kind, seed, n, known):
     problem = made_problem(kind, seed, n, known)
     master, lp = made_master(problem, seed)
     bounds = [
-        lagrangian_bound(pricer, master, lp, Deadline())[0]
-        for pricer in (pricer_of(problem), ExhaustivePricer(problem))
+        priced_bound(pricer, master, lp, Deadline())[0] for pricer in (pricer_of(problem), ExhaustivePricer(problem))
     ]
     best = max(totals(problem))
     assert bounds[0] == pytest.approx(bounds[1], abs=1e-5)
@@ -89,4 +88,4 @@ def test_no_bound_from_inexact_prices():
             """Price from the middle of the cube."""
             return super().price(node, master, lp, np.full(3, 0.5), deadline)
 
-    assert lagrangian_bound(Started(problem), master, lp, Deadline()) == (np.inf, [])
+    assert priced_bound(Started(problem), master, lp, Deadline()) == (np.inf, [])

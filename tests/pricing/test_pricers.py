@@ -13,7 +13,7 @@ from dagopt.master.pool import Family
 from dagopt.master.relaxation import RestrictedMaster
 from dagopt.methods.column_generation.loop import first_families
 from dagopt.pricing.dca import DcaPricer
-from dagopt.pricing.exhaustive import FAMILIES_A_CALL, ExhaustivePricer
+from dagopt.pricing.exhaustive import FAMILIES_PER_CALL, ExhaustivePricer
 from made_masters import direct_local, problem_of, subsets, table_of
 from made_pricing import allowed_sets, made_master, made_problem
 
@@ -59,7 +59,7 @@ def test_exhaustive_pricing_finds_the_least(kind, seed, n, known):
         assert exact
         assert least == pytest.approx(min(*every, 0.0), abs=1e-6)
         found = [master.reduced_cost(family, lp) for family in families]
-        negative = sorted(cost for cost in every if cost < -2 * TOLERANCE)[:FAMILIES_A_CALL]
+        negative = sorted(cost for cost in every if cost < -2 * TOLERANCE)[:FAMILIES_PER_CALL]
         np.testing.assert_allclose(found[: len(negative)], negative, atol=1e-6)
         for family in families:
             assert problem.knowledge.allows(node, members(family.mask))

@@ -1,4 +1,4 @@
-"""``result.explain`` and ``result.regrets``: the learned DAG against the best DAGs that are otherwise."""
+"""``result.explain`` and ``result.regrets``: the learned DAG compared with the best DAGs in which an edge differs."""
 
 from __future__ import annotations
 

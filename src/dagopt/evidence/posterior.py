@@ -83,7 +83,7 @@ class EdgePosterior:
         return self._framed(self.probabilities + self.probabilities.T, None, None)
 
     def table(self) -> pd.DataFrame:
-        """Return one row an edge, the most probable first: ``from``, ``to``, ``probability``, ``joined``."""
+        """Return one row per edge, the most probable first: ``from``, ``to``, ``probability``, ``joined``."""
         n = len(self.names)
         pairs = np.argwhere(~np.eye(n, dtype=bool))
         probability = self.probabilities[pairs[:, 0], pairs[:, 1]]
@@ -222,7 +222,7 @@ def edge_posterior(
     """
     deadline = Deadline(time_limit)
     if is_score_file(data):
-        raise InputError(f"edge probabilities need data but {data} holds local scores; give a table")
+        raise InputError(f"expected data for edge probabilities but {data} holds local scores; give a table")
     check_prior(prior)
     table, findings = read_table(data, DataOptions.taken_from(options))
     name = MARGINAL_LIKELIHOODS.get(table.kind, "bic") if score is None else score

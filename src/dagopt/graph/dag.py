@@ -35,7 +35,7 @@ class Graph:
         ``adjacency[i, j] = 1`` means ``i -> j``; ones both ways mean ``i - j``. Stored as a read-only
         int8 copy.
     names : sequence of str
-        One name a node, none empty, all different. Stored as a tuple.
+        One name per node, none empty, all different. Stored as a tuple.
     """
 
     adjacency: NDArray[np.int8]
@@ -46,7 +46,7 @@ class Graph:
         adjacency = checked_adjacency(self.adjacency, names)
         if len(names) != len(adjacency):
             raise InputError(
-                f"expected one name a node, got {len(names)} names for {len(adjacency)} nodes; give as many"
+                f"expected one name per node but got {len(names)} names for {len(adjacency)} nodes; give as many"
                 " names as the adjacency array has rows"
             )
         adjacency.flags.writeable = False
@@ -114,13 +114,13 @@ class Graph:
 def checked_names(names: Iterable[object]) -> tuple[str, ...]:
     """Return names as a tuple of texts, or say which one is empty or given twice."""
     if isinstance(names, str):
-        raise InputError(f"expected a list of names, got the single text {names!r}; put it in a list")
+        raise InputError(f"expected a list of names but got the single text {names!r}; put it in a list")
     texts = tuple(str(name) for name in names)
     if "" in texts:
-        raise InputError(f"expected a name for every node, got an empty one at {texts.index('')}; name it")
+        raise InputError(f"expected a name for every node but got an empty one at {texts.index('')}; name it")
     if len(set(texts)) < len(texts):
         twice = list(dict.fromkeys(name for name in texts if texts.count(name) > 1))
-        raise InputError(f"expected different names, got {quoted(twice)} more than once; rename one of each")
+        raise InputError(f"expected different names but got {quoted(twice)} more than once; rename one of each")
     return texts
 
 
@@ -154,8 +154,8 @@ def as_graph(graph: Any, names: Iterable[str] | None = None) -> Graph:
 
     Notes
     -----
-    ``[[0, 1], [0, 0]]``, lists of 0 and 1 as many as they are long, is an array; ``[(0, 1), (0, 0)]``,
-    with tuples, are pairs.
+    ``[[0, 1], [0, 0]]``, a square list of lists of 0 and 1, is read as an array; ``[(0, 1), (0, 0)]``, a list of
+    tuples, is read as pairs.
     """
     known = None if names is None else checked_names(names)
     if isinstance(graph, str | os.PathLike):
@@ -223,7 +223,7 @@ def _from_frame(frame: pd.DataFrame, names: tuple[str, ...] | None) -> Graph:
     rows = [str(label) for label in frame.index]
     if sorted(rows) != sorted(columns):
         raise InputError(
-            "expected a DataFrame with the same names as rows and columns, got rows"
+            "expected a DataFrame with the same names as rows and columns but got rows"
             f" {quoted(rows, 3)} and columns {quoted(columns, 3)}; set its index to its columns"
         )
     checked_names(columns)
@@ -235,7 +235,7 @@ def _from_array(array: ArrayLike, names: tuple[str, ...] | None) -> Graph:
     adjacency = checked_adjacency(array, names)
     if names is not None and len(names) != len(adjacency):
         raise InputError(
-            f"expected an adjacency array of shape ({len(names)}, {len(names)}) for {len(names)} names, got"
+            f"expected an adjacency array of shape ({len(names)}, {len(names)}) for {len(names)} names but got"
             f" shape {adjacency.shape}; give the nodes in the order of the names, or a graph with names"
         )
     return Graph(adjacency, default_names(len(adjacency)) if names is None else names)
@@ -245,7 +245,7 @@ def _from_pairs(pairs: Any, names: tuple[str, ...] | None, alone: Iterable[objec
     """Return the graph of pairs of labels; ``alone`` are labels of nodes that may have no edge."""
     if not isinstance(pairs, Iterable):
         raise InputError(
-            f"expected a graph, got {type(pairs).__name__}; give a networkx graph, an adjacency array, pairs"
+            f"expected a graph but got {type(pairs).__name__}; give a networkx graph, an adjacency array, pairs"
             " (from, to) or the path of a file"
         )
     edges = [_checked_pair(pair) for pair in (sorted(pairs, key=repr) if isinstance(pairs, set) else pairs)]
@@ -261,7 +261,7 @@ def _checked_pair(pair: object) -> tuple[object, object]:
     if isinstance(pair, Collection) and not isinstance(pair, str) and len(pair) == 2:
         first, second = pair
         return first, second
-    raise InputError(f"expected edges as pairs (from, to), got {pair!r}; give two names or positions an edge")
+    raise InputError(f"expected edges as pairs (from, to) but got {pair!r}; give two names or positions an edge")
 
 
 def _aligned(labels: Sequence[object], adjacency: NDArray[np.int8], names: tuple[str, ...] | None) -> Graph:

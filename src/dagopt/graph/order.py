@@ -40,11 +40,11 @@ def checked_adjacency(adjacency: ArrayLike, names: Sequence[str] | None = None) 
         array = np.asarray(adjacency)
     except ValueError:
         raise InputError(
-            "expected a square adjacency array, got rows of different lengths; give each node one row and one column"
+            "expected a square adjacency array but got rows of different lengths; give each node one row and one column"
         ) from None
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
         raise InputError(
-            f"expected a square adjacency array, got shape {array.shape}; give each node one row and one column"
+            f"expected a square adjacency array but got shape {array.shape}; give each node one row and one column"
         )
     if array.dtype.kind not in "biuf":
         array = _as_numbers(array)
@@ -52,13 +52,15 @@ def checked_adjacency(adjacency: ArrayLike, names: Sequence[str] | None = None) 
     if wrong.any():
         i, j = (int(k) for k in np.argwhere(wrong)[0])
         raise InputError(
-            f"expected an adjacency array of 0 and 1, got {array[i, j]} at [{i}, {j}]; threshold the weights"
+            f"expected an adjacency array of 0 and 1 but got {array[i, j]} at [{i}, {j}]; threshold the weights"
             " first, e.g. (abs(weights) > 0.3).astype(int)"
         )
     loops = np.flatnonzero(np.diagonal(array))
     if loops.size:
         labels = names if names is not None and len(names) == len(array) else default_names(len(array))
-        raise InputError(f"node {labels[loops[0]]!r} has an edge to itself; remove this self loop")
+        raise InputError(
+            f"expected no self loops but node {labels[loops[0]]!r} has an edge to itself; remove this self loop"
+        )
     return array.astype(np.int8)
 
 
@@ -68,7 +70,7 @@ def _as_numbers(array: NDArray[np.generic]) -> NDArray[np.float64]:
         return array.astype(float)
     except (TypeError, ValueError):
         raise InputError(
-            f"expected an adjacency array of 0 and 1, got entries of type {array.dtype}; give numbers or booleans"
+            f"expected an adjacency array of 0 and 1 but got entries of type {array.dtype}; give numbers or booleans"
         ) from None
 
 

@@ -11,10 +11,21 @@ i → j is switched: put in where it is absent, taken out where it is present. T
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 ADD, DELETE, REVERSE = 0, 1, 2
+
+
+class Rules(NamedTuple):
+    """What the knowledge says: required and allowed edges, and ``room[i]``, how many parents i may still get."""
+
+    must: NDArray[np.bool_]
+    may: NDArray[np.bool_]
+    room: NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
@@ -69,8 +80,9 @@ def has_detour(adjacency, reach, tail, head):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def is_legal(adjacency, reach, must, may, room, kind, tail, head):  # type: ignore[no-untyped-def]
-    """Say whether a move leads to a DAG that obeys the knowledge; ``room[i]``: parents i may still get."""
+def is_legal(adjacency, reach, rules, kind, tail, head):  # type: ignore[no-untyped-def]
+    """Say whether a move leads to a DAG that obeys the knowledge."""
+    must, may, room = rules
     if kind == 0:
         if adjacency[tail, head] or not may[tail, head]:
             return False
@@ -91,7 +103,7 @@ def _is_banned(banned, kind, tail, head):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def best_move(gain, adjacency, reach, must, may, room, banned, least, tolerance):  # type: ignore[no-untyped-def]
+def best_move(gain, adjacency, reach, rules, banned, least, tolerance):  # type: ignore[no-untyped-def]
     """Return (kind, tail, head, gain) of the best legal move that gains more than ``least``; kind -1: none.
 
     Gains within ``tolerance`` of each other are equal, and of equal moves the first stands: additions,
@@ -106,7 +118,7 @@ def best_move(gain, adjacency, reach, must, may, room, banned, least, tolerance)
             n_edges += adjacency[i, j]
             if not gain[i, j] > best + tolerance or adjacency[i, j]:  # few pass
                 continue
-            if is_legal(adjacency, reach, must, may, room, 0, i, j) and not _is_banned(banned, 0, i, j):
+            if is_legal(adjacency, reach, rules, 0, i, j) and not _is_banned(banned, 0, i, j):
                 best = gain[i, j]
                 found = (0, i, j)
     edges = np.empty((n_edges, 2), dtype=np.int64)
@@ -120,7 +132,7 @@ def best_move(gain, adjacency, reach, must, may, room, banned, least, tolerance)
         for k in range(n_edges):
             i, j = edges[k]
             value = gain[i, j] if kind == 1 else gain[i, j] + gain[j, i]
-            if not value > best + tolerance or not is_legal(adjacency, reach, must, may, room, kind, i, j):
+            if not value > best + tolerance or not is_legal(adjacency, reach, rules, kind, i, j):
                 continue
             if not _is_banned(banned, kind, i, j):
                 best = value

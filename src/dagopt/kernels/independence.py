@@ -96,10 +96,8 @@ def next_combination(chosen, n):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def separate_pairs(  # type: ignore[no-untyped-def]
-    correlation, pairs, adjacent, size, critical, budget, state, sets, found
-):
-    """Look, for each pair, for a set of ``size`` neighbours given which its correlation is not significant.
+def separate_pairs(correlation, pairs, adjacent, critical, budget, state, sets, found):  # type: ignore[no-untyped-def]
+    """Look, for each pair, for a set of neighbours given which its correlation is not significant.
 
     First among the neighbours of the pair's first node, then of its second, in lexicographic order; the
     first set with an absolute partial correlation of at most ``critical`` is taken.
@@ -109,14 +107,13 @@ def separate_pairs(  # type: ignore[no-untyped-def]
     correlation : array of shape (n, n)
     pairs : int array of shape (m, 2)
     adjacent : bool array of shape (n, n)
-    size : int
     critical : float
     budget : int
         Tests after which the kernel returns, to be called again.
     state : int array of shape (3 + size,)
         Where it stands: pair, side, whether a set is under way, and the places of its members. Zeros at first.
     sets : int array of shape (m, size)
-        The sets found.
+        The sets found; its width is the size of the sets that are looked at.
     found : array of shape (m,)
         The partial correlation given the set found; NaN where there is none, as on entry.
 
@@ -126,6 +123,7 @@ def separate_pairs(  # type: ignore[no-untyped-def]
         How many tests were made; the work is done when ``state[0]`` is m.
     """
     n = correlation.shape[0]
+    size = sets.shape[1]
     factor = np.empty((size + 2, size + 2))
     given = np.empty(size, dtype=np.int64)
     candidates = np.empty(n, dtype=np.int64)

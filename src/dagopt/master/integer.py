@@ -55,11 +55,7 @@ class IntegerSolver(Protocol):
     name: str
 
     def solve(
-        self,
-        pool: FamilyPool,
-        clusters: list[Cluster],
-        incumbent: NDArray[np.int8] | None,
-        deadline: Deadline,
+        self, pool: FamilyPool, clusters: list[Cluster], incumbent: NDArray[np.int8] | None, deadline: Deadline
     ) -> IntegerSolution:
         """Return the best DAG over the pool, given clusters known to cut and a DAG to start from."""
 
@@ -70,11 +66,7 @@ class SubsetRecursion:
     name = "dp"
 
     def solve(
-        self,
-        pool: FamilyPool,
-        clusters: list[Cluster],
-        incumbent: NDArray[np.int8] | None,
-        deadline: Deadline,
+        self, pool: FamilyPool, clusters: list[Cluster], incumbent: NDArray[np.int8] | None, deadline: Deadline
     ) -> IntegerSolution:
         """Return the best DAG over the pool; clusters and incumbent are not needed."""
         try:

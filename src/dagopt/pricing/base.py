@@ -36,16 +36,16 @@ class Pricer(Protocol):
 
     def candidates(self, node: int) -> NDArray[np.int64]:
         """Return the nodes that may but need not be parents; start points are over them."""
+        return self.knowledge.free(node)
 
     def price(
-        self,
-        node: int,
-        master: RestrictedMaster,
-        lp: MasterSolution,
-        start: NDArray[np.float64],
-        deadline: Deadline,
+        self, node: int, master: RestrictedMaster, lp: MasterSolution, start: NDArray[np.float64], deadline: Deadline
     ) -> Priced:
         """Price one node."""
 
     def forget(self) -> None:
-        """Begin again as after construction, so that a resumed run and one that was never stopped go the same way."""
+        """Begin again as after construction, so that a resumed run and one that was never stopped go the same way.
+
+        Nothing is done where prices do not depend on what was priced before.
+        """
+        return

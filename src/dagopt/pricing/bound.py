@@ -1,13 +1,16 @@
-"""A bound on DAG scores from any duals of the restricted master LP and exact prices.
+"""A bound on DAG scores from any duals of the restricted master LP and lower bounds on the reduced costs.
 
-For duals λ_i and λ_C >= 0 no DAG over the priced parent sets scores more than
+For duals λ_i and λ_C >= 0, and numbers r_i that no reduced cost of node i is below, no DAG over the priced parent sets
+scores more than
 
-    Σ_i λ_i + Σ_C λ_C (|C| - 1) - Σ_i min(0, min_J z_i(J; λ)),
+    Σ_i λ_i + Σ_C λ_C (|C| - 1) - Σ_i r_i,
 
 the Lagrangian bound: weak duality, with what the best family of each node could still gain.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -16,18 +19,24 @@ from dagopt.master.pool import Family
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.pricing.base import Pricer
 
-__all__ = ["lagrangian_bound"]
+__all__ = ["lagrangian_bound", "priced_bound"]
 
 
-def lagrangian_bound(
+def lagrangian_bound(master: RestrictedMaster, lp: MasterSolution, least: Iterable[float]) -> float:
+    """Return the bound from the duals of an LP solution and one lower bound on the reduced costs per node."""
+    most = np.array([len(cluster) - 1.0 for cluster in master.clusters])
+    return float(lp.node_duals.sum() + lp.cluster_duals @ most) - sum(least)
+
+
+def priced_bound(
     pricer: Pricer, master: RestrictedMaster, lp: MasterSolution, deadline: Deadline
 ) -> tuple[float, list[Family]]:
-    """Return the bound, and the families with negative reduced cost that came up.
+    """Price all nodes; return the bound, and the families with negative reduced cost that were found.
 
     Parameters
     ----------
     pricer : Pricer
-        One whose prices are exact; infinity is the bound otherwise.
+        Its prices must be exact; otherwise the bound is infinity.
     master : RestrictedMaster
         Where the clusters are.
     lp : MasterSolution
@@ -39,7 +48,5 @@ def lagrangian_bound(
     prices = [pricer.price(node, master, lp, nothing, deadline) for node in range(master.n_nodes)]
     if not all(priced.exact for priced in prices):
         return np.inf, []
-    most = np.array([len(cluster) - 1.0 for cluster in master.clusters])
-    value = float(lp.node_duals.sum() + lp.cluster_duals @ most)
-    gains = sum(min(priced.reduced_cost, 0.0) for priced in prices)
-    return value - gains, [family for priced in prices for family in priced.families]
+    bound = lagrangian_bound(master, lp, (min(priced.reduced_cost, 0.0) for priced in prices))
+    return bound, [family for priced in prices for family in priced.families]

@@ -10,7 +10,7 @@ from dagopt.deadline import Deadline
 from dagopt.errors import unknown_name
 from dagopt.master.pool import Family
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
-from dagopt.pricing.base import Priced
+from dagopt.pricing.base import Priced, Pricer
 from dagopt.problem import Problem
 from dagopt.submodular.dca import CONVEX_STEPS, Visited, dca
 from dagopt.submodular.decomposition import decomposed
@@ -21,7 +21,7 @@ __all__ = ["DcaPricer"]
 TIE_ORDERS = 5  # of the equal coordinates of a start point, before a node counts as priced out
 
 
-class DcaPricer:
+class DcaPricer(Pricer):
     """Prices a node by Algorithm 1; all sets on the way with negative reduced cost are families.
 
     Parameters
@@ -61,10 +61,6 @@ class DcaPricer:
         """Begin again without remembered values, which differ in their last digits by the chains that led to them."""
         self._memories = {}
 
-    def candidates(self, node: int) -> NDArray[np.int64]:
-        """Return the nodes that may but need not be parents."""
-        return self.knowledge.free(node)
-
     def reduced_cost(self, node: int, master: RestrictedMaster, lp: MasterSolution) -> ReducedCost:
         """Return z_i under the duals of an LP solution."""
         with_node = [
@@ -85,12 +81,7 @@ class DcaPricer:
         )
 
     def price(
-        self,
-        node: int,
-        master: RestrictedMaster,
-        lp: MasterSolution,
-        start: NDArray[np.float64],
-        deadline: Deadline,
+        self, node: int, master: RestrictedMaster, lp: MasterSolution, start: NDArray[np.float64], deadline: Deadline
     ) -> Priced:
         """Return the sets of negative reduced cost that DCA came through from a start point."""
         cost = self.reduced_cost(node, master, lp)

@@ -10,22 +10,22 @@ from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.master.pool import Family
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
-from dagopt.pricing.base import Priced
+from dagopt.pricing.base import Priced, Pricer
 from dagopt.problem import Problem
 
 __all__ = ["MOST_CANDIDATES", "ExhaustivePricer"]
 
 MOST_CANDIDATES = 19
-FAMILIES_A_CALL = 20
+FAMILIES_PER_CALL = 20
 
 
-class ExhaustivePricer:
+class ExhaustivePricer(Pricer):
     """Prices a node by looking at every allowed parent set, so that what it finds is the least reduced cost.
 
     Parameters
     ----------
     problem : Problem
-        Score and knowledge; at most ``MOST_CANDIDATES`` free candidates a node.
+        Score and knowledge; at most ``MOST_CANDIDATES`` free candidates per node.
     tolerance : float
         A reduced cost counts as negative below minus this.
     """
@@ -37,25 +37,13 @@ class ExhaustivePricer:
         most = max(len(self.candidates(i)) for i in range(problem.n_nodes))
         if most > MOST_CANDIDATES:
             raise InputError(
-                f"exhaustive pricing looks at 2^{most} parent sets of a node; at most {MOST_CANDIDATES} candidates "
-                f"are possible: use pricing='dca'"
+                f"expected at most {MOST_CANDIDATES} candidate parents per node for exhaustive pricing but got {most}, "
+                f"which is 2^{most} parent sets; use pricing='dca'"
             )
         self._tables: dict[int, NDArray[np.float64]] = {}
 
-    def forget(self) -> None:
-        """Do nothing: the tables are the same however they are asked for."""
-
-    def candidates(self, node: int) -> NDArray[np.int64]:
-        """Return the nodes that may but need not be parents."""
-        return self.knowledge.free(node)
-
     def price(
-        self,
-        node: int,
-        master: RestrictedMaster,
-        lp: MasterSolution,
-        start: NDArray[np.float64],
-        deadline: Deadline,
+        self, node: int, master: RestrictedMaster, lp: MasterSolution, start: NDArray[np.float64], deadline: Deadline
     ) -> Priced:
         """Return the families with the least reduced costs; the start point is not needed."""
         costs = lp.node_duals[node] - self._scores(node)
@@ -64,7 +52,7 @@ class ExhaustivePricer:
         for k, cluster in enumerate(master.clusters):
             if node in cluster and lp.cluster_duals[k] > 0:
                 _add_where_met(costs, candidates, cluster, bool(base & cluster), float(lp.cluster_duals[k]))
-        best = np.argsort(costs, kind="stable")[:FAMILIES_A_CALL]
+        best = np.argsort(costs, kind="stable")[:FAMILIES_PER_CALL]
         families = []
         for index in best[costs[best] < -self._tolerance]:
             parents = sorted(base | {int(j) for b, j in enumerate(candidates) if (int(index) >> b) & 1})

@@ -16,14 +16,14 @@ from dagopt.deadline import Deadline
 from dagopt.knowledge import Knowledge
 from dagopt.master.pool import Family
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
-from dagopt.pricing.base import Priced
+from dagopt.pricing.base import Priced, Pricer
 
 __all__ = ["ListedPricer"]
 
-FAMILIES_A_CALL = 20
+FAMILIES_PER_CALL = 20
 
 
-class ListedPricer:
+class ListedPricer(Pricer):
     """Prices a node by looking at every set of its list, so that what it finds is the least reduced cost.
 
     Parameters
@@ -41,20 +41,8 @@ class ListedPricer:
         self.knowledge = knowledge
         self._tolerance = tolerance
 
-    def forget(self) -> None:
-        """Do nothing: the list is the same however it is asked for."""
-
-    def candidates(self, node: int) -> NDArray[np.int64]:
-        """Return the nodes that may but need not be parents."""
-        return self.knowledge.free(node)
-
     def price(
-        self,
-        node: int,
-        master: RestrictedMaster,
-        lp: MasterSolution,
-        start: NDArray[np.float64],
-        deadline: Deadline,
+        self, node: int, master: RestrictedMaster, lp: MasterSolution, start: NDArray[np.float64], deadline: Deadline
     ) -> Priced:
         """Return the families with the least reduced costs; the start point is not needed."""
         words, scores = self.pool.words[node], self.pool.scores[node]
@@ -64,7 +52,7 @@ class ListedPricer:
             if node in cluster:
                 row = to_words([mask_of(cluster)], self.pool.n_nodes)[0]
                 costs[(words & row).any(axis=1)] += lp.cluster_duals[k]
-        best = np.argsort(costs, kind="stable")[:FAMILIES_A_CALL]
+        best = np.argsort(costs, kind="stable")[:FAMILIES_PER_CALL]
         families = [
             Family(node, from_words(words[k]), float(scores[k])) for k in best[costs[best] < -self._tolerance].tolist()
         ]

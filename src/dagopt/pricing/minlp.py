@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 GAP = 1e-4  # of a reduced cost, up to which SCIP proves it
-FAMILIES_A_CALL = 100
+FAMILIES_PER_CALL = 100
 LEAST_VARIANCE = 1e-6  # share of a column that the others must leave: below it SCIP's numbers are not safe
 
 
@@ -90,7 +90,7 @@ class Regression(NamedTuple):
 class MinlpPricer:
     """Prices a node by an MINLP on SCIP: the least reduced cost, proven up to ``gap``.
 
-    The sets with negative reduced cost that SCIP came by are families, up to ``FAMILIES_A_CALL``, the best first;
+    The sets with negative reduced cost that SCIP came by are families, up to ``FAMILIES_PER_CALL``, the best first;
     scores and reduced costs are computed from the sets, not taken from SCIP.
 
     Parameters
@@ -158,7 +158,7 @@ class MinlpPricer:
             return Proven(Priced([], min(without, 0.0), True), min(offset, 0.0))
         outcome = solve_pricing(program, cutoff, self._gap, self._seconds, deadline)
         self.solved, self.stopped = self.solved + outcome.complete, self.stopped + (not outcome.complete)
-        sets = outcome.sets[:FAMILIES_A_CALL]
+        sets = outcome.sets[:FAMILIES_PER_CALL]
         found = [self._family(node, np.concatenate([base, candidates[list(own)]])) for own in sets]
         costs = [master.reduced_cost(family, lp) for family in found]
         families = [family for family, cost in zip(found, costs, strict=True) if cost < -self._tolerance]

@@ -91,7 +91,7 @@ def draw(
     layout : Layout
         The places.
     names : sequence of str
-        One a node.
+        One per node.
     styles : mapping
         How each edge of the layout's routes is drawn.
     heads : iterable of (int, int)

@@ -1,4 +1,4 @@
-"""The parameters of the DAG as the report shows them: an equation or a table of probabilities a node."""
+"""The parameters of the DAG as the report shows them: one equation or table of probabilities per node."""
 
 from __future__ import annotations
 

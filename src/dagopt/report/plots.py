@@ -117,7 +117,7 @@ def plot_convergence(trace: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """
     if "score" not in trace.columns:
         raise InputError(
-            f"expected a trace with the column 'score', got the columns {quoted(trace.columns)}; give result.trace"
+            f"expected a trace with the column 'score' but got the columns {quoted(trace.columns)}; give result.trace"
         )
     across = trace["seconds"] if "seconds" in trace.columns else pd.Series(np.arange(1, len(trace) + 1), trace.index)
     if ax is None:
@@ -166,7 +166,7 @@ def _line_widths(graph: Graph, strength: Mapping[tuple[str, str], float] | None)
     place = {name: k for k, name in enumerate(graph.names)}
     unknown = [name for pair in strength for name in pair if name not in place]
     if unknown:
-        raise InputError(f"strength= names {quoted(unknown, 3)}, which the graph has not; use the names of its nodes")
+        raise InputError(f"expected nodes of the graph in strength= but got {quoted(unknown, 3)}; use its names")
     largest = max([float(value) for value in strength.values() if np.isfinite(value)], default=0.0)
     widths = {}
     for a, b in (*graph.directed_edges, *graph.undirected_edges):

@@ -68,7 +68,7 @@ class CountingScore(JointScore):
     @property
     def counts(self) -> CountForm:
         """The data as the kernels take them, and the costs of one parameter and of one edge."""
-        return CountForm(*self._data, float(self._rate), float(self.edge_cost))
+        return CountForm(self._data, float(self._rate), float(self.edge_cost))
 
     @property
     def rounding(self) -> float:
@@ -98,7 +98,7 @@ class CountingScore(JointScore):
         """Return ``joint`` of all subsets; bit b of the index is ``variables[b]``."""
         chosen = np.asarray(variables, dtype=np.int64)
         joint = np.empty(1 << len(chosen))
-        kernels.all_joints(*self._data, chosen, joint)
+        kernels.all_joints(self._data, chosen, joint)
         return joint
 
     def _products(self, variables: Ints) -> Floats:
@@ -111,33 +111,33 @@ class CountingScore(JointScore):
     def local_and_bounds(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
         """Return local scores, and bounds on supersets: see ``candidates/listing.py``."""
         without, together, product = np.empty((3, len(nodes)))
-        kernels.joints_many(*self._data, nodes, flat, offsets, without, together, product)
+        kernels.joints_many(self._data, nodes, flat, offsets, without, together, product)
         cost = self._cost(nodes, product, np.diff(offsets))
         occurring = np.empty(len(nodes), dtype=np.int64)
-        kernels.occurring_many(self._data[0], self.arity, flat, offsets, occurring)
+        kernels.occurring_many(self._data.codes, self.arity, flat, offsets, occurring)
         return together - without - cost, self.superset_bounds(nodes, cost, occurring)
 
     @cached_property
     def _rare(self) -> tuple[Ints, NDArray[np.int32], Ints]:
         """The columns from those that split rows most to those with one frequent level, and the rows without it."""
-        rows, offsets = joint_sets.rare_rows(*self._data[:3])
+        rows, offsets = joint_sets.rare_rows(self._data.codes, self._data.arity, self._data.weights)
         return np.argsort(-np.diff(offsets), kind="stable"), rows, offsets
 
     def counting_order(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Return the order in which sets of one size, a row each, are best counted, and the rows for counting."""
+        """Return the order in which sets of one size, one row per set, are best counted, and the rows for counting."""
         order = self._rare[0]
         ranks = np.sort(np.argsort(order)[rows], axis=1)
         chosen = np.lexsort(ranks.T[::-1]) if rows.shape[1] else np.arange(len(rows))
         return chosen, np.ascontiguousarray(order[ranks[chosen]])
 
     def joints_of_sets(self, rows: Ints) -> tuple[Floats, Ints]:
-        """Return ``joint`` of sets of one size, a row each, and how many cells occur in each."""
+        """Return ``joint`` of sets of one size, one row per set, and how many cells occur in each."""
         joint, occurring = np.empty(len(rows)), np.empty(len(rows), dtype=np.int64)
-        joint_sets.joints_of_sets(*self._data, *self._rare[1:], rows, joint, occurring)
+        joint_sets.joints_of_sets(self._data, *self._rare[1:], rows, joint, occurring)
         return joint, occurring
 
     def costs_of_sets(self, node: int, rows: Ints) -> Floats:
-        """Return the penalties of a node with parent sets of one size, a row each."""
+        """Return the penalties of a node with parent sets of one size, one row per set."""
         with np.errstate(over="ignore"):
             return self._cost(node, np.prod(self.arity[rows], axis=1, dtype=np.float64), rows.shape[1])
 
@@ -147,13 +147,13 @@ class CountingScore(JointScore):
 
     def fill_potentials(self, high: int, low_bits: int, out: Floats, node: int = 0) -> None:
         """Fill ``out`` with ``potential`` of the sets whose bits above ``low_bits`` are those of ``high``."""
-        codes, arity, weights, clogc, ess = self._data
+        codes, arity = self._data.codes, self._data.arity
         if float(np.prod(arity, dtype=np.float64)) < 2.0**62:
             places = np.concatenate([[1], np.cumprod(arity)[:-1]])
             keys = places @ codes.astype(np.int64)
-            kernels.joint_slice(keys, arity, weights, clogc, ess, high, low_bits, out)
+            kernels.joint_slice(keys, self._data, high, low_bits, out)
         else:  # rows do not fit one number each
-            kernels.plain_joint_slice(codes, arity, weights, clogc, ess, high, low_bits, out)
+            kernels.plain_joint_slice(self._data, high, low_bits, out)
         subtract_products(out, arity, float(self._rate), high, low_bits)
         if self.edge_cost:
             counts = high.bit_count() + bit_counts(low_bits)
@@ -170,33 +170,33 @@ class CountingScore(JointScore):
         """Return the local score of ``node`` with the given set of parents."""
         room = np.empty(self._data.codes.shape[1], dtype=np.int64)
         chosen = as_set(parents)
-        without, together, product = kernels.joints(*self._data, node, chosen, room)
+        without, together, product = kernels.joints(self._data, node, chosen, room)
         return float(together - without - self._cost(node, product, len(chosen)))
 
     def local_packed(self, nodes: Ints, flat: Ints, offsets: Ints) -> Floats:
         """Return the local scores of many nodes with packed parent sets."""
         without, together, product = np.empty((3, len(nodes)))
-        kernels.joints_many(*self._data, nodes, flat, offsets, without, together, product)
+        kernels.joints_many(self._data, nodes, flat, offsets, without, together, product)
         return together - without - self._cost(nodes, product, np.diff(offsets))
 
     def chain(self, node: int, order: Sequence[int] | Ints) -> Floats:
         """Return the local scores of the empty set, the first of ``order``, the first two, and so on."""
         chosen = np.asarray(order, dtype=np.int64)
         without, together = np.empty(len(order) + 1), np.empty(len(order) + 1)
-        kernels.chain(*self._data, node, chosen, without, together)
+        kernels.chain(self._data, node, chosen, without, together)
         return together - without - self._cost(node, self._products(chosen), np.arange(len(chosen) + 1))
 
     def joint_chain(self, order: Sequence[int] | Ints) -> Floats:
         """Return ``joint`` of the empty set, the first of ``order``, the first two, and so on."""
         joint = np.empty(len(order) + 1)
-        kernels.joint_chain(*self._data, np.asarray(order, dtype=np.int64), joint)
+        kernels.joint_chain(self._data, np.asarray(order, dtype=np.int64), joint)
         return joint
 
     def additions(self, node: int, parents: Iterable[int] = ()) -> Floats:
         """Return the local score after adding each column; NaN for the node and its parents."""
         chosen = as_set(parents)
         without, together = np.empty(self.n_nodes), np.empty(self.n_nodes)
-        kernels.additions(*self._data, node, chosen, without, together)
+        kernels.additions(self._data, node, chosen, without, together)
         return together - without - self._cost(node, self._products(chosen)[-1] * self.arity, len(chosen) + 1)
 
 
@@ -241,7 +241,7 @@ class MultinomialScore(CountingScore):
         rest = np.concatenate([np.delete(everything, i) for i in everything])
         offsets = np.arange(self.n_nodes + 1, dtype=np.int64) * (self.n_nodes - 1)
         without, together, product = np.empty((3, self.n_nodes))
-        kernels.joints_many(*self._data, everything, rest, offsets, without, together, product)
+        kernels.joints_many(self._data, everything, rest, offsets, without, together, product)
         most: Floats = np.minimum(together - without, 0.0)
         return most
 

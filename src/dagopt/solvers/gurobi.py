@@ -13,50 +13,27 @@ from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
 from dagopt.errors import DagoptError, InputError
-from dagopt.master.families import NO_DAG, FamilyArrays
+from dagopt.master.families import FamilyArrays
 from dagopt.master.integer import IntegerSolution
-from dagopt.master.pool import FamilyPool
 from dagopt.master.separation import FractionalSeparator, integer_clusters
+from dagopt.solvers.branch_and_cut import CLUSTERS_A_ROUND, NO_LIMIT, TOLERANCE, BranchAndCut, Cluster, conclude, refuse
 
 __all__ = ["GurobiBranchAndCut"]
 
-Cluster = frozenset[int]
-
-TOLERANCE = 1e-9  # of rows, reduced costs and integers, the smallest that Gurobi takes
 ABSOLUTE_GAP = 1e-7  # of scores, below which a bound counts as reached
-CLUSTERS_A_ROUND = 20
-NO_LIMIT = 1e15  # seconds
 REMEDY = "use integer_solver='scip', which needs no licence"
 
 
-class GurobiBranchAndCut:
+class GurobiBranchAndCut(BranchAndCut):
     """Branch and cut on Gurobi with lazy cluster constraints; needs ``gurobipy`` and a licence for large pools."""
 
     name = "gurobi"
 
-    def solve(
-        self,
-        pool: FamilyPool,
-        clusters: list[Cluster],
-        incumbent: NDArray[np.int8] | None,
-        deadline: Deadline,
+    def run(
+        self, families: FamilyArrays, clusters: list[Cluster], start: NDArray[np.int64] | None, deadline: Deadline
     ) -> IntegerSolution:
-        """Return the best DAG over the pool, given clusters known to cut and a DAG to start from.
-
-        Parents of the incumbent that are no family of the pool are replaced by the best family inside them.
-        """
-        try:
-            import gurobipy
-        except ImportError:
-            raise InputError(
-                "integer_solver='gurobi' needs gurobipy, which is not installed; pip install 'dagopt[gurobi]',"
-                f" or {REMEDY}"
-            ) from None
-        families = FamilyArrays.of(pool).without_dominated()
-        start = families.start(incumbent)
-        if deadline.reason is not None and start is not None:
-            score, ceiling = families.total(start), families.ceiling()
-            return IntegerSolution(families.adjacency(start), score, ceiling, (), deadline.reason)
+        """Solve in an environment of its own."""
+        gurobipy = _gurobipy()
         try:
             with gurobipy.Env(params={"OutputFlag": 0}) as environment, gurobipy.Model(env=environment) as model:
                 return _Master(model, families, clusters, start, deadline).solve()
@@ -64,6 +41,18 @@ class GurobiBranchAndCut:
             if error.errno in _licence_errors(gurobipy.GRB):
                 raise InputError(f"Gurobi refused its licence: {error}; install one that fits, or {REMEDY}") from error
             raise DagoptError(f"Gurobi failed: {error}; {REMEDY}") from error
+
+
+def _gurobipy() -> Any:
+    """Return the module, or say how to install it."""
+    try:
+        import gurobipy
+    except ImportError:
+        raise InputError(
+            "expected gurobipy for integer_solver='gurobi' but it is not installed; pip install 'dagopt[gurobi]',"
+            f" or {REMEDY}"
+        ) from None
+    return gurobipy
 
 
 def _licence_errors(grb: Any) -> tuple[int, ...]:
@@ -126,19 +115,12 @@ class _Master:
         outcome = self._outcome(model.Status)
         found = families.taken(np.asarray(self._x.X)) if model.SolCount else None
         best = families.better(self._best, found)
-        adjacency = None if best is None else families.adjacency(best)
-        score = bound = families.total(best)
-        if outcome != "optimal":
-            ceiling = families.ceiling()
-            bound = max(min(ceiling, ceiling + float(model.ObjBound)), score)
-        return IntegerSolution(adjacency, score, bound, tuple(self._found), outcome)
+        return conclude(families, best, outcome, float(model.ObjBound), tuple(self._found))
 
     def _outcome(self, status: int) -> Literal["optimal", "time_limit", "interrupted"]:
         """Return what a status of Gurobi means."""
         from gurobipy import GRB
 
-        if status in (GRB.INFEASIBLE, GRB.INF_OR_UNBD):
-            raise InputError(NO_DAG)
         if status == GRB.INTERRUPTED:
             return self._deadline.reason or "interrupted"
         outcomes: dict[int, Literal["optimal", "time_limit"]] = {
@@ -146,7 +128,7 @@ class _Master:
             GRB.TIME_LIMIT: "time_limit",
         }
         if status not in outcomes:
-            raise DagoptError(f"expected Gurobi to end with an optimum or at a limit but its status is {status}")
+            raise refuse("Gurobi", status, infeasible=status in (GRB.INFEASIBLE, GRB.INF_OR_UNBD))
         return outcomes[status]
 
     def _callback(self, model: Any, where: int) -> None:

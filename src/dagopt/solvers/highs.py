@@ -39,9 +39,9 @@ class LinearSolution:
     point : array
         The values of the columns.
     multipliers : array
-        One a row; see the module for the sign.
+        One per row; see the module for the sign.
     reduced_costs : array
-        One a column: cost - Σ λ_r a_r of a maximisation, the negative of that of a minimisation.
+        One per column: cost - Σ λ_r a_r of a maximisation, the negative of that of a minimisation.
     """
 
     value: float

@@ -24,21 +24,15 @@ from pyscipopt.scip import PY_SCIP_RESULT as SCIP_RESULT
 from pyscipopt.scip import PY_SCIP_STAGE as SCIP_STAGE
 
 from dagopt.deadline import Deadline
-from dagopt.errors import DagoptError, InputError
 from dagopt.kernels.cuts import separation as kernels
-from dagopt.master.families import NO_DAG, FamilyArrays
+from dagopt.master.families import FamilyArrays
 from dagopt.master.integer import IntegerSolution
-from dagopt.master.pool import FamilyPool
 from dagopt.master.separation import FractionalSeparator, integer_clusters
+from dagopt.solvers.branch_and_cut import CLUSTERS_A_ROUND, NO_LIMIT, TOLERANCE, BranchAndCut, Cluster, conclude, refuse
 
 __all__ = ["ScipBranchAndCut", "separation_ip"]
 
-Cluster = frozenset[int]
 Answer = dict[str, Any]
-
-TOLERANCE = 1e-9  # of rows and reduced costs: an error of 1e-5 in the LP's bound at worst, a row, for costs of 1e4
-CLUSTERS_A_ROUND = 20  # 50 were not faster where tried
-NO_LIMIT = 1e15  # seconds; SCIP takes no infinity
 
 STATUS: dict[str, Literal["optimal", "time_limit", "interrupted"]] = {
     "optimal": "optimal",
@@ -47,27 +41,15 @@ STATUS: dict[str, Literal["optimal", "time_limit", "interrupted"]] = {
 }
 
 
-class ScipBranchAndCut:
-    """Branch and cut on SCIP with lazy cluster constraints: any number of nodes, one thread, no chance."""
+class ScipBranchAndCut(BranchAndCut):
+    """Branch and cut on SCIP with lazy cluster constraints: any number of nodes, one thread, deterministic."""
 
     name = "scip"
 
-    def solve(
-        self,
-        pool: FamilyPool,
-        clusters: list[Cluster],
-        incumbent: NDArray[np.int8] | None,
-        deadline: Deadline,
+    def run(
+        self, families: FamilyArrays, clusters: list[Cluster], start: NDArray[np.int64] | None, deadline: Deadline
     ) -> IntegerSolution:
-        """Return the best DAG over the pool, given clusters known to cut and a DAG to start from.
-
-        Parents of the incumbent that are no family of the pool are replaced by the best family inside them.
-        """
-        families = FamilyArrays.of(pool).without_dominated()
-        start = families.start(incumbent)
-        ceiling = families.ceiling()
-        if deadline.reason is not None and start is not None:
-            return IntegerSolution(families.adjacency(start), families.total(start), ceiling, (), deadline.reason)
+        """Solve in a model that is freed afterwards."""
         model = Model()
         try:
             return _Master(model, families, clusters, start, deadline).solve()
@@ -130,22 +112,15 @@ class _Master:
             if plugin.error is not None:
                 raise plugin.error
         status = model.getStatus()
-        if status == "infeasible":
-            raise InputError(NO_DAG)
         if status not in STATUS:
-            raise DagoptError(f"expected SCIP to end with an optimum or at a limit but it says {status!r}")
+            raise refuse("SCIP", status, infeasible=status == "infeasible")
         outcome = self._deadline.reason or STATUS[status] if STATUS[status] == "interrupted" else STATUS[status]
         found = [self._heuristic.best]
         if model.getNSols():
             solution = model.getBestSol()
             found.append(families.taken(np.array([model.getSolVal(solution, x) for x in self._x])))
         best = families.better(*found)
-        adjacency = None if best is None else families.adjacency(best)
-        score = bound = families.total(best)
-        if outcome != "optimal":
-            ceiling = families.ceiling()
-            bound = max(min(ceiling, ceiling + model.getDualbound()), score)
-        return IntegerSolution(adjacency, score, bound, tuple(self._handler.found), outcome)
+        return conclude(families, best, outcome, model.getDualbound(), tuple(self._handler.found))
 
 
 def _guarded(nothing: Any, failed: Any) -> Callable[[Callable[..., Answer | None]], Callable[..., Answer]]:

@@ -30,7 +30,8 @@ from pyscipopt.scip import PY_SCIP_PARAMSETTING as SCIP_PARAMSETTING
 from pyscipopt.scip import PY_SCIP_RESULT as SCIP_RESULT
 
 from dagopt.deadline import Deadline
-from dagopt.solvers.scip import NO_LIMIT, Answer, _free, _guarded, _Poll, _set_parameters
+from dagopt.solvers.branch_and_cut import NO_LIMIT
+from dagopt.solvers.scip import Answer, _free, _guarded, _Poll, _set_parameters
 
 __all__ = ["SAFETY", "PricingOutcome", "PricingProgram", "solve_pricing"]
 

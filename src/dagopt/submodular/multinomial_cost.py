@@ -28,7 +28,7 @@ class MultinomialCost(ReducedCost):
         """Return the penalty, a product over the parents, after 0, 1, ... of the candidates."""
         score = self.memory.score
         assert score.counts is not None
-        arity = score.counts.arity
+        arity = score.counts.counts.arity
         first = float(np.prod(arity[self.base], dtype=np.float64))
         product = first * np.concatenate([[1.0], np.cumprod(arity[chosen], dtype=np.float64)])
         return np.asarray(score.parameter_cost * (arity[self.node] - 1) * product, dtype=np.float64)

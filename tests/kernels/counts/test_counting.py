@@ -27,7 +27,7 @@ class Case:
             tuple(int(x) for x in row) for row, w in zip(self.codes.T, self.weights, strict=True) for _ in range(w)
         ]
         clogc = np.array([0.0] + [c * math.log(c) for c in range(1, len(self.rows) + 1)])
-        self.data = (self.codes, self.arity, self.weights, clogc, ess)
+        self.data = kernels.Counts(self.codes, self.arity, self.weights, clogc, ess)
 
     @property
     def n(self):
@@ -78,7 +78,7 @@ def test_joints_are_sums_over_counters(case):
     """The joints of every set and of the set with the node are those of counters over the rows."""
     room = np.empty(case.codes.shape[1], dtype=np.int64)
     for i, J in _pairs(case):
-        without, together, product = kernels.joints(*case.data, i, _ints(J), room)
+        without, together, product = kernels.joints(case.data, i, _ints(J), room)
         assert without == pytest.approx(case.joint(J), rel=1e-9, abs=1e-9)
         assert together == pytest.approx(case.joint([*J, i]), rel=1e-9, abs=1e-9)
         assert product == math.prod(int(case.arity[j]) for j in J)
@@ -90,9 +90,9 @@ def test_joints_many_is_joints_of_each(case):
     flat = _ints([j for _, J in pairs for j in J])
     offsets = _ints(np.cumsum([0, *(len(J) for _, J in pairs)]))
     out = np.empty((3, len(pairs)))
-    kernels.joints_many(*case.data, _ints([i for i, _ in pairs]), flat, offsets, *out)
+    kernels.joints_many(case.data, _ints([i for i, _ in pairs]), flat, offsets, *out)
     room = np.empty(case.codes.shape[1], dtype=np.int64)
-    expected = [kernels.joints(*case.data, i, _ints(J), room) for i, J in pairs]
+    expected = [kernels.joints(case.data, i, _ints(J), room) for i, J in pairs]
     np.testing.assert_array_equal(out.T, expected)
 
 
@@ -102,8 +102,8 @@ def test_chains_are_joints_of_prefixes(case):
     for _ in range(6):
         node, *order = (int(j) for j in rng.permutation(case.n))
         without, together, joint = np.empty((3, case.n))
-        kernels.chain(*case.data, node, _ints(order), without, together)
-        kernels.joint_chain(*case.data, _ints(order), joint)
+        kernels.chain(case.data, node, _ints(order), without, together)
+        kernels.joint_chain(case.data, _ints(order), joint)
         for k in range(case.n):
             assert without[k] == pytest.approx(case.joint(order[:k]), rel=1e-9, abs=1e-9)
             assert joint[k] == pytest.approx(case.joint(order[:k]), rel=1e-9, abs=1e-9)
@@ -114,7 +114,7 @@ def test_additions_are_joints_of_larger_sets(case):
     """Each column outside is added by counting; the node and its parents are NaN."""
     for i, J in _pairs(case):
         without, together = np.empty((2, case.n))
-        kernels.additions(*case.data, i, _ints(J), without, together)
+        kernels.additions(case.data, i, _ints(J), without, together)
         for j in range(case.n):
             if j == i or j in J:
                 assert np.isnan(without[j])
@@ -128,7 +128,7 @@ def test_all_joints_cover_all_masks(case):
     """The tree of refinements has the joint of every subset at its mask, in the order of the variables given."""
     variables = [int(v) for v in np.random.default_rng(6).permutation(case.n)]
     out = np.empty(1 << case.n)
-    kernels.all_joints(*case.data, _ints(variables), out)
+    kernels.all_joints(case.data, _ints(variables), out)
     for mask in range(1 << case.n):
         assert out[mask] == pytest.approx(case.joint(naive.members(mask, variables)), rel=1e-9, abs=1e-9)
 
@@ -136,13 +136,13 @@ def test_all_joints_cover_all_masks(case):
 def test_slices_cover_the_sets_with_given_high_bits(case):
     """Both ways to fill a slice, by merging rows and by refining cells, have the joint of every set in it."""
     expected = [case.joint(naive.members(mask, range(case.n))) for mask in range(1 << case.n)]
-    codes, arity, *rest = case.data
+    codes, arity = case.data.codes, case.data.arity
     keys = np.concatenate([[1], np.cumprod(arity)[:-1]]) @ codes.astype(np.int64)
     for low_bits in range(case.n + 1):
         for high in range(1 << (case.n - low_bits)):
             merged, refined = np.empty((2, 1 << low_bits))
-            kernels.joint_slice(keys, arity, *rest, high, low_bits, merged)
-            kernels.plain_joint_slice(codes, arity, *rest, high, low_bits, refined)
+            kernels.joint_slice(keys, case.data, high, low_bits, merged)
+            kernels.plain_joint_slice(case.data, high, low_bits, refined)
             part = expected[high << low_bits : (high + 1) << low_bits]
             np.testing.assert_allclose(merged, part, rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose(refined, part, rtol=1e-9, atol=1e-9)
@@ -200,7 +200,7 @@ def test_so_many_parents_that_the_product_overflows():
     """With more cells than floats can count, each new configuration still costs log(arity) under BDeu."""
     n = 1100
     codes = np.random.default_rng(7).integers(0, 2, (n, 5)).astype(np.uint16)
-    data = (codes, np.full(n, 2), np.ones(5, dtype=np.int64), np.zeros(1), 1.0)
+    data = kernels.Counts(codes, np.full(n, 2), np.ones(5, dtype=np.int64), np.zeros(1), 1.0)
     room = np.empty(5, dtype=np.int64)
-    without, together, _ = kernels.joints(*data, 0, np.arange(1, n), room)
+    without, together, _ = kernels.joints(data, 0, np.arange(1, n), room)
     assert together - without == pytest.approx(-5 * math.log(2))

@@ -49,7 +49,7 @@ def filled(table, n, node, low_bits, block, known=None):
     out = np.full(1 << bits, np.nan)
     arguments = all_knowledge(n) if known is None else (False, *known)
     chunks = 1 << max(bits - kernels.LOW_BITS, 0)
-    kernels.fill(table, node, low_bits, block, *arguments, out, 0, chunks)
+    kernels.fill(table, node, low_bits, block, kernels.Allowed(*arguments), out, 0, chunks)
     if bits > kernels.LOW_BITS:
         more = bits - kernels.LOW_BITS
         kernels.close_high(out, kernels.LOW_BITS, more, 0, (out.size >> more) // kernels.ROW)

@@ -60,14 +60,12 @@ def test_what_is_undone_leaves_no_trace(made, seed):
     rng = np.random.default_rng(seed)
     orders.settle(state, rng.permutation(9), Deadline())
     order, dag, score = orders.order(state), orders.dag(state), orders.score(state)
-    marks, stamps = state.arrays[5], state.arrays[6]
+    marks, stamps = state.arrays.marks, state.arrays.stamps
     taken, missed = marks == stamps, marks == -stamps
     orders._allow(state, 10**6)
     draws = rng.random((30, kicks.DRAWS))
     never = -1e18
-    assert kicks.kick(
-        orders._given, state.score, state.trees, state.arrays, state.room, draws, orders._depth, never
-    ) == len(draws)
+    assert kicks.kick(state.growth, state.arrays, state.room, draws, orders._depth, never) == len(draws)
     assert (orders.order(state) == order).all()
     assert (orders.dag(state) == dag).all()
     assert orders.score(state) == score

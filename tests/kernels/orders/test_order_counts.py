@@ -37,7 +37,7 @@ def test_additions_are_local_scores(score, rows, arity, words, monkeypatch):
     n = 6
     made, counts = scored(score, rows, n, arity)
     additions = kernels.additions.py_func
-    monkeypatch.setattr(kernels, "WORDS_A_ROW", words)
+    monkeypatch.setattr(kernels, "WORDS_PER_ROW", words)
     for v, parents in [(0, []), (1, [0]), (2, [1, 3]), (5, [0, 2, 4]), (3, [0, 1, 2, 4])]:
         chosen = np.array(parents, dtype=np.int64)
         candidates = np.array([x for x in range(n) if x != v], dtype=np.int64)

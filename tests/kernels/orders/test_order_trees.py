@@ -42,10 +42,9 @@ class Walks:
 
     def __init__(self, orders, budget=10**9):
         self.n = orders.n_nodes
-        self.given = orders._given
-        self.state = orders.start(np.arange(self.n), Deadline(1e-9))
-        self.trees = self.state.trees
-        self.trees[5][kernels.BUDGET] = budget
+        self.growth = orders.start(np.arange(self.n), Deadline(1e-9)).growth
+        self.trees = self.growth.trees
+        self.trees.used[kernels.BUDGET] = budget
         self.marks = np.zeros((self.n, 1), dtype=np.int32)
         self.stamp = 0
 
@@ -54,14 +53,14 @@ class Walks:
         rank = np.full(self.n, NOWHERE)
         rank[list(allowed)] = 0
         self.stamp += 1
-        k = kernels.walk(self.given, self.state.score, self.trees, v, rank, 1, self.marks, 0, self.stamp)
+        k = kernels.walk(self.growth, v, rank, 1, self.marks, 0, self.stamp)
         if k < 0:
             return None
         out = np.zeros(self.n, dtype=np.int64)
         found = set(out[: kernels.members(self.trees, k, out)].tolist())
         marks = self.marks[:, 0]
         taken, wanted = (set(np.flatnonzero(marks == sign * self.stamp).tolist()) for sign in (1, -1))
-        return found, float(self.trees[2][k]), taken, wanted
+        return found, float(self.trees.values[k]), taken, wanted
 
 
 def by_hand(problem, v, allowed):
@@ -132,9 +131,9 @@ def test_forgotten_trees_grow_again_alike(kind, monkeypatch):
     n = 7
     _, roomy = made(kind, 1, n, rows=300)
     monkeypatch.setattr(grown_orders, "LEAST_SETS", 12)
-    monkeypatch.setattr(grown_orders, "SETS_A_COLUMN", 1)
+    monkeypatch.setattr(grown_orders, "SETS_PER_COLUMN", 1)
     monkeypatch.setattr(grown_orders, "LEAST_ENTRIES", 60)
-    monkeypatch.setattr(grown_orders, "ENTRIES_A_PAIR", 1)
+    monkeypatch.setattr(grown_orders, "ENTRIES_PER_PAIR", 1)
     tight, wide = Walks(made(kind, 1, n, rows=300)[1]), Walks(roomy)
     monkeypatch.undo()
     rng = np.random.default_rng(0)
@@ -142,7 +141,7 @@ def test_forgotten_trees_grow_again_alike(kind, monkeypatch):
         v = int(rng.integers(n))
         allowed = {u for u in range(n) if u != v and rng.random() < 0.7}
         assert tight.end(v, allowed) == wide.end(v, allowed)
-    assert tight.trees[5][kernels.FORGOTTEN] > 5
+    assert tight.trees.used[kernels.FORGOTTEN] > 5
 
 
 def test_a_spent_budget_stops_a_walk_that_needs_a_list():
@@ -152,7 +151,7 @@ def test_a_spent_budget_stops_a_walk_that_needs_a_list():
     assert walks.end(0, {1, 2, 3}) is None
     steps = 0
     while (end := walks.end(0, {1, 2, 3})) is None:
-        walks.trees[5][kernels.BUDGET] = 1
+        walks.trees.used[kernels.BUDGET] = 1
         steps += 1
     assert steps > 1
     assert walks.end(0, {1, 2, 3}) == end

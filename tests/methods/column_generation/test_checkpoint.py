@@ -75,7 +75,7 @@ def test_another_run_is_refused_by_name(tmp_path, key):
     """The error names what differs, and both values."""
     saved = made_checkpoint()
     save_checkpoint(saved, tmp_path / "run.json")
-    with pytest.raises(InputError, match=f"belongs to another run: {key} was .* and is now 'else'"):
+    with pytest.raises(InputError, match=f"belongs to another: {key} was .* and is now 'else'"):
         load_checkpoint(tmp_path / "run.json", {**saved.problem, key: "else"}, 3)
 
 
@@ -97,7 +97,7 @@ def test_other_data_and_options_are_refused(tmp_path):
         (data, {"random_state": 3}, "random_state"),
         (data, {"constraints": Constraints(max_parents=2)}, "data"),
     ):
-        with pytest.raises(InputError, match=f"belongs to another run: {named} was"):
+        with pytest.raises(InputError, match=f"belongs to another: {named} was"):
             run(table, resume=True, **options)
     assert run(data, resume=True, max_passes=9).details["passes"] > 1
 

@@ -32,6 +32,7 @@ def test_optima_of_the_paper_instances(paper_instances, n):
         assert result.score == pytest.approx(record["score_optimal"], abs=0.01)
 
 
+@pytest.mark.slow
 def test_optimum_of_a_paper_instance_with_25_columns(paper_instances):
     """One proven optimum of the largest size is met to 0.01."""
     if available_bytes() < 1.5 * plan_subset_dp(25, 1 << 60).n_bytes:

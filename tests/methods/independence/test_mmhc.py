@@ -13,6 +13,7 @@ from test_stable_pc import true_dags
 from dagopt.errors import InputError
 from dagopt.graph.metrics import compare
 from dagopt.knowledge import Constraints
+from dagopt.methods.independence.base import Search
 from dagopt.methods.independence.mmhc import solve_mmhc
 from dagopt.methods.independence.mmpc import _Target, learn_candidates
 from dagopt.methods.independence.tests import make_test
@@ -34,7 +35,7 @@ from oracle import Oracle
 
 def candidates(test, **options):
     none = np.zeros((test.n_nodes, test.n_nodes), dtype=bool)
-    return learn_candidates(test, 0.05, none, ~none, **quiet(), **options)
+    return learn_candidates(Search(test, 0.05, **quiet(), **options), none, ~none)
 
 
 @settings(max_examples=40, deadline=None)

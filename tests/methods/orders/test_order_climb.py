@@ -60,7 +60,7 @@ def feasible_order(problem, rng):
 
 def check_state(problem, orders, state):
     """Check that order, ranks, parents and scores of a state agree with each other, the score and the knowledge."""
-    order, rank, scores = state.arrays[0], state.arrays[1], state.arrays[4]
+    order, rank, scores = state.arrays.order, state.arrays.rank, state.arrays.scores
     assert sorted(order) == list(range(problem.n_nodes))
     assert (rank[order] == np.arange(problem.n_nodes)).all()
     dag = orders.dag(state)
@@ -261,12 +261,12 @@ def test_the_memory_of_a_search_does_not_change_its_answer(made_table, monkeypat
     problem = problem_of(made_table(6, 12, rows=200))
     first, _ = searched(problem, kicks=3)
     monkeypatch.setattr(grown_orders, "LEAST_SETS", 100)
-    monkeypatch.setattr(grown_orders, "SETS_A_COLUMN", 1)
+    monkeypatch.setattr(grown_orders, "SETS_PER_COLUMN", 1)
     monkeypatch.setattr(grown_orders, "LEAST_ENTRIES", 300)
-    monkeypatch.setattr(grown_orders, "ENTRIES_A_PAIR", 2)
+    monkeypatch.setattr(grown_orders, "ENTRIES_PER_PAIR", 2)
     assert (searched(problem, kicks=3)[0] == first).all()
     monkeypatch.undo()
-    monkeypatch.setattr(grown_orders, "SECONDS_A_CALL", 0.0)
+    monkeypatch.setattr(grown_orders, "SECONDS_PER_CALL", 0.0)
     assert (searched(problem, kicks=3)[0] == first).all()
 
 

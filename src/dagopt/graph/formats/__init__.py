@@ -45,8 +45,8 @@ def _parse_bif(text: str) -> Graph:
 def _refuse_bif(graph: Graph) -> str:
     """Raise the error for a graph that is to be written as BIF."""
     raise InputError(
-        f"a BIF file needs probability tables, got a graph of {graph.n_nodes} nodes without any; fit them with"
-        " dagopt convert graph.csv out.bif --data data.csv, or write another format such as .dot"
+        f"expected probability tables for a BIF file but got a graph of {graph.n_nodes} nodes without any; fit them"
+        " with dagopt convert graph.csv out.bif --data data.csv, or write another format such as .dot"
     )
 
 
@@ -113,7 +113,7 @@ def write_graph(graph: Any, path: str | os.PathLike[str], *, format: str | None 
     own = getattr(graph, "graph", None)
     named = own if isinstance(own, Graph) else as_graph(graph)
     if named.n_nodes == 0:
-        raise InputError(f"expected a graph with nodes to write to {str(path)!r}, got none; give its names")
+        raise InputError(f"expected a graph with nodes to write to {str(path)!r} but got none; give its names")
     try:
         figures = edge_figures(graph, named)
         text = chosen.render_figures(named, figures) if figures and chosen.render_figures else chosen.render(named)
@@ -134,5 +134,5 @@ def _format_of(path: str | os.PathLike[str], format: str | None) -> Format:
     if fitting:
         return suffixes[max(fitting, key=len)]
     raise InputError(
-        f"expected a graph file ending in {', '.join(suffixes)}, got {str(path)!r}; rename it or give format="
+        f"expected a graph file ending in {', '.join(suffixes)} but got {str(path)!r}; rename it or give format="
     )

@@ -32,7 +32,7 @@ def parse_model_string(text: str) -> Graph:
         term = _TERM.match(text, at)
         if term is None:
             raise InputError(
-                f"expected a bnlearn model string such as [A][B|A:C], got {text[at : at + 20]!r} at {at}; write"
+                f"expected a bnlearn model string such as [A][B|A:C] but got {text[at : at + 20]!r} at {at}; write"
                 " each node as [name] or [name|parent:parent]"
             )
         parents.append((term[1].strip(), [name.strip() for name in (term[2] or "").split(":") if name.strip()]))

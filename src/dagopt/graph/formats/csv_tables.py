@@ -24,19 +24,19 @@ def parse_csv(text: str) -> Graph:
 
 
 def parse_edges(text: str) -> Graph:
-    """Read an edge list: a header ``from,to``, then one row an edge.
+    """Read an edge list: a header ``from,to``, then one row per edge.
 
     Rows both ways make an edge undirected; a row with nothing under ``to`` is a node that may have no
     edge. Nodes come in the order in which they appear.
     """
     rows = _rows(text)
     if not _is_edge_header(rows):
-        raise InputError(f"expected the header from,to, got {quoted(rows[0], 3)}; put from,to in the first row")
+        raise InputError(f"expected the header from,to but got {quoted(rows[0], 3)}; put from,to in the first row")
     nodes: dict[str, None] = {}
     edges = []
     for number, row in enumerate(rows[1:], start=2):
         if len(row) > 2 or not row[0]:
-            raise InputError(f"expected from,to in row {number}, got {quoted(row)}; give each edge two names")
+            raise InputError(f"expected from,to in row {number} but got {quoted(row)}; give each edge two names")
         nodes.update(dict.fromkeys(name for name in row if name))
         if len(row) == 2 and row[1]:
             edges.append((row[0], row[1]))
@@ -58,7 +58,7 @@ def parse_adjacency(text: str) -> Graph:
         header = header[1:]
     if not rows or len(header) != len(rows):
         raise InputError(
-            f"expected an edge list under from,to or a square table of 0 and 1 under the names, got"
+            f"expected an edge list under from,to or a square table of 0 and 1 under the names but got"
             f" {len(header)} columns and {len(rows)} rows under {quoted(header, 3)}; check the header"
         )
     names = checked_names(header)
@@ -66,7 +66,7 @@ def parse_adjacency(text: str) -> Graph:
     for number, row in enumerate(rows, start=2):
         if len(row) != len(names) + labelled:
             raise InputError(
-                f"expected {len(names) + labelled} fields in row {number}, got {len(row)}; give each node one column"
+                f"expected {len(names) + labelled} fields in row {number} but got {len(row)}; give each node one column"
             )
     order = _row_order([row[0] for row in rows], names) if labelled else range(len(names))
     return Graph(np.array([_numbers(rows[k][labelled:], k + 2) for k in order]), names)
@@ -76,7 +76,7 @@ def _row_order(labels: list[str], names: tuple[str, ...]) -> list[int]:
     """Return where in ``labels`` each name stands."""
     if sorted(labels) != sorted(names):
         raise InputError(
-            f"expected the same names in the first column as in the header, got {quoted(labels, 3)} under"
+            f"expected the same names in the first column as in the header but got {quoted(labels, 3)} under"
             f" {quoted(names, 3)}; name rows and columns alike"
         )
     place = {label: k for k, label in enumerate(labels)}
@@ -89,7 +89,7 @@ def _numbers(fields: list[str], number: int) -> list[float]:
         return [float(field) for field in fields]
     except ValueError:
         raise InputError(
-            f"expected 0 or 1 in row {number}, got {quoted(fields, 3)}; put from,to above an edge list"
+            f"expected 0 or 1 in row {number} but got {quoted(fields, 3)}; put from,to above an edge list"
         ) from None
 
 

@@ -29,7 +29,7 @@ def parse_graphml(text: str) -> Graph:
         raise InputError(f"expected GraphML, but {error}; check the file") from None
     graph = root.find("{*}graph")
     if graph is None:
-        raise InputError(f"expected GraphML with a <graph>, got <{_tag(root)}>; check the file")
+        raise InputError(f"expected GraphML with a <graph> but got <{_tag(root)}>; check the file")
     keys = {key.get("id") for key in root.findall(".//{*}key") if key.get("attr.name") == "name"}
     nodes = graph.findall(".//{*}node")
     names = {_required(node, "id"): _name(node, keys) for node in nodes}

@@ -22,12 +22,12 @@ def parse_json(text: str) -> Graph:
     except json.JSONDecodeError as error:
         raise InputError(f"expected JSON, but {error.msg.lower()} at line {error.lineno}; check the file") from None
     except ValueError:  # a number with more digits than Python converts
-        raise InputError("expected JSON with nodes and edges, got a number of thousands of digits; check it") from None
+        raise InputError("expected JSON with nodes and edges but got a number of thousands of digits; check") from None
     except RecursionError:
-        raise InputError("expected JSON with nodes and edges, got too deep a nesting; check the file") from None
+        raise InputError("expected JSON with nodes and edges but got too deep a nesting; check the file") from None
     edges = content.get("edges", content.get("links")) if isinstance(content, dict) else None
     if not isinstance(edges, list) or not isinstance(content.get("nodes"), list):
-        raise InputError('expected JSON with the lists "nodes" and "edges" (or "links"), got others; add both lists')
+        raise InputError('expected JSON with the lists "nodes" and "edges" (or "links") but got others; add both lists')
     names = checked_names(_label(node, "id", "name") for node in content["nodes"])
     pairs = []
     for edge in edges:
@@ -43,9 +43,9 @@ def _label(item: Any, *keys: str) -> str | int:
     if isinstance(item, dict):
         item = next((item[key] for key in keys if key in item), None)
     elif "id" not in keys:
-        raise InputError(f"expected an edge with {' or '.join(map(repr, keys))}, got {item!r}; write an object")
+        raise InputError(f"expected an edge with {' or '.join(map(repr, keys))} but got {item!r}; write an object")
     if isinstance(item, bool) or not isinstance(item, str | int | float):
-        raise InputError(f"expected a node under {' or '.join(map(repr, keys))}, got {item!r}; give its name")
+        raise InputError(f"expected a node under {' or '.join(map(repr, keys))} but got {item!r}; give its name")
     return str(item) if isinstance(item, float) else item
 
 

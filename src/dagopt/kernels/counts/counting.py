@@ -1,8 +1,8 @@
 """Counts of the configurations of sets of discrete variables, over distinct rows with weights.
 
-A set of variables splits the rows into cells, one a configuration. Adding a variable refines the cells:
+A set of variables splits the rows into cells, one per configuration. Adding a variable refines the cells:
 ``cell * arity + code``. The labels are renumbered only when the range of possible labels would outgrow the
-rows, so a set costs one pass over the distinct rows a variable, whatever the product of the arities.
+rows, so a set costs one pass over the distinct rows per variable, whatever the product of the arities.
 
 From the counts every score needs one sum over the cells, ``joint``:
 
@@ -40,15 +40,30 @@ class Counts(NamedTuple):
 
 
 class CountForm(NamedTuple):
-    """A score made of counts: the fields of ``Counts``, and the costs of one parameter and of one edge."""
+    """A score made of counts, and the costs of one parameter and of one edge."""
 
-    codes: NDArray[np.uint16]
-    arity: NDArray[np.int64]
-    weights: NDArray[np.int64]
-    clogc: NDArray[np.float64]
-    ess: float
+    counts: Counts
     rate: float
     edge: float
+
+
+class Levels(NamedTuple):
+    """The rows on the way down from the highest variable: level b once the variables b and above are decided.
+
+    Attributes
+    ----------
+    labels, lows, mass : arrays of shape (levels, rows)
+        The cell of each row by the variables that are kept, what is left of it as a number, and its weight.
+    rows, spans, products : arrays
+        The number of rows, the range of their labels, and the product of the arities of the variables that are kept.
+    """
+
+    labels: NDArray[np.int64]
+    lows: NDArray[np.int64]
+    mass: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    spans: NDArray[np.int64]
+    products: NDArray[np.float64]
 
 
 @njit(cache=True, nogil=True)
@@ -153,8 +168,9 @@ def two_sums(cells, span, arity, weights, clogc, ess, product):  # type: ignore[
 
 
 @njit(cache=True, nogil=True)
-def joint_chain(codes, arity, weights, clogc, ess, order, out):  # type: ignore[no-untyped-def]
+def joint_chain(counts, order, out):  # type: ignore[no-untyped-def]
     """Fill ``out[k]`` with the joint of the first ``k`` variables of ``order``, k = 0 .. len(order)."""
+    codes, arity, weights, clogc, ess = counts
     cells = np.zeros(codes.shape[1], dtype=np.int64)
     span = 1
     product = 1.0
@@ -178,8 +194,9 @@ def _cells(codes, arity, parents, cells):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def joints(codes, arity, weights, clogc, ess, node, parents, cells):  # type: ignore[no-untyped-def]
+def joints(counts, node, parents, cells):  # type: ignore[no-untyped-def]
     """Return the joints of ``J`` and ``J + i`` and the arities' product; ``cells`` is room for the labels."""
+    codes, arity, weights, clogc, ess = counts
     span, product = _cells(codes, arity, parents, cells)
     span = refine(cells, span, codes[node], arity[node])
     without, together = two_sums(cells, span, arity[node], weights, clogc, ess, product * arity[node])
@@ -187,14 +204,12 @@ def joints(codes, arity, weights, clogc, ess, node, parents, cells):  # type: ig
 
 
 @njit(cache=True, nogil=True)
-def joints_many(  # type: ignore[no-untyped-def]
-    codes, arity, weights, clogc, ess, nodes, flat, offsets, without, together, product
-):
+def joints_many(counts, nodes, flat, offsets, without, together, product):  # type: ignore[no-untyped-def]
     """Fill the joints of many sets; set ``k`` is ``flat[offsets[k]:offsets[k + 1]]``."""
-    cells = np.empty(codes.shape[1], dtype=np.int64)
+    cells = np.empty(counts.codes.shape[1], dtype=np.int64)
     for k in range(nodes.shape[0]):
         parents = flat[offsets[k] : offsets[k + 1]]
-        without[k], together[k], product[k] = joints(codes, arity, weights, clogc, ess, nodes[k], parents, cells)
+        without[k], together[k], product[k] = joints(counts, nodes[k], parents, cells)
 
 
 @njit(cache=True, nogil=True)
@@ -207,8 +222,9 @@ def occurring_many(codes, arity, flat, offsets, out):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def chain(codes, arity, weights, clogc, ess, node, order, without, together):  # type: ignore[no-untyped-def]
+def chain(counts, node, order, without, together):  # type: ignore[no-untyped-def]
     """Fill entry ``k`` with the joints of the first ``k`` variables of ``order``, without and with ``i``."""
+    codes, arity, weights, clogc, ess = counts
     cells = np.zeros(codes.shape[1], dtype=np.int64)
     split = np.empty(codes.shape[1], dtype=np.int64)
     span = 1
@@ -224,8 +240,9 @@ def chain(codes, arity, weights, clogc, ess, node, order, without, together):  #
 
 
 @njit(cache=True, nogil=True)
-def additions(codes, arity, weights, clogc, ess, node, parents, without, together):  # type: ignore[no-untyped-def]
+def additions(counts, node, parents, without, together):  # type: ignore[no-untyped-def]
     """Fill entry ``j`` with the joints of ``J + j`` for every variable outside ``J + i``, else NaN."""
+    codes, arity, weights, clogc, ess = counts
     n = codes.shape[0]
     base = np.empty(codes.shape[1], dtype=np.int64)
     split = np.empty(codes.shape[1], dtype=np.int64)
@@ -247,12 +264,13 @@ def additions(codes, arity, weights, clogc, ess, node, parents, without, togethe
 
 
 @njit(cache=True, nogil=True)
-def _joint_tree(codes, arity, weights, clogc, ess, variables, base, first_span, first_product, out):  # type: ignore[no-untyped-def]
+def _joint_tree(counts, variables, base, first_span, first_product, out):  # type: ignore[no-untyped-def]
     """Fill ``out[mask]`` with the joint of the cells ``base`` split by the variables in the bits of ``mask``.
 
     Counting ``mask`` upwards walks a tree of refinements from the highest bit down, so that each set is
     one refinement of a set that is at hand.
     """
+    codes, arity, weights, clogc, ess = counts
     m = variables.shape[0]
     cells = np.zeros((m + 1, codes.shape[1]), dtype=np.int64)
     cells[m] = base
@@ -276,19 +294,20 @@ def _joint_tree(codes, arity, weights, clogc, ess, variables, base, first_span, 
 
 
 @njit(cache=True, nogil=True)
-def all_joints(codes, arity, weights, clogc, ess, variables, out):  # type: ignore[no-untyped-def]
+def all_joints(counts, variables, out):  # type: ignore[no-untyped-def]
     """Fill ``out[mask]`` with the joint of the variables in the bits of ``mask``, for all 2^m masks."""
-    cells = np.zeros(codes.shape[1], dtype=np.int64)
-    _joint_tree(codes, arity, weights, clogc, ess, variables, cells, np.int64(1), 1.0, out)
+    cells = np.zeros(counts.codes.shape[1], dtype=np.int64)
+    _joint_tree(counts, variables, cells, np.int64(1), 1.0, out)
 
 
 @njit(cache=True, nogil=True)
-def plain_joint_slice(codes, arity, weights, clogc, ess, high, low_bits, out):  # type: ignore[no-untyped-def]
+def plain_joint_slice(counts, high, low_bits, out):  # type: ignore[no-untyped-def]
     """Do what ``joint_slice`` does, for rows that are too wide to be one number each."""
+    codes, arity = counts.codes, counts.arity
     cells = np.zeros(codes.shape[1], dtype=np.int64)
     chosen = np.array([b for b in range(low_bits, arity.shape[0]) if (high >> (b - low_bits)) & 1], dtype=np.int64)
     span, product = _cells(codes, arity, chosen, cells)
-    _joint_tree(codes, arity, weights, clogc, ess, np.arange(low_bits), cells, np.int64(span), product, out)
+    _joint_tree(counts, np.arange(low_bits), cells, np.int64(span), product, out)
 
 
 @njit(cache=True, nogil=True)
@@ -329,24 +348,29 @@ def _merge(labels, lows, weights, rows, width):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def joint_slice(keys, arity, weights, clogc, ess, high, low_bits, out):  # type: ignore[no-untyped-def]
+def joint_slice(keys, counts, high, low_bits, out):  # type: ignore[no-untyped-def]
     """Fill ``out`` with the joints of the 2^low_bits sets whose bits above are those of ``high``.
 
     ``keys`` are the rows as numbers in mixed radix, variable 0 the lowest digit. From the highest variable
     down each is kept (it splits the labels) or dropped (rows that now agree are merged), so the work at a set
     follows the number of rows that its variables and those still undecided can tell apart.
     """
+    _, arity, weights, clogc, ess = counts
     n = arity.shape[0]
     widths = np.ones(n + 1, dtype=np.int64)  # widths[b]: range of the low part of variables below b
     for b in range(n):
         widths[b + 1] = widths[b] * arity[b]
     m = low_bits
-    rows = np.zeros(m + 1, dtype=np.int64)
-    spans = np.ones(m + 1, dtype=np.int64)
-    products = np.ones(m + 1)
-    labels = np.zeros((m + 1, keys.shape[0]), dtype=np.int64)
-    lows = np.zeros((m + 1, keys.shape[0]), dtype=np.int64)
-    mass = np.zeros((m + 1, keys.shape[0]), dtype=np.int64)
+    shape = (m + 1, keys.shape[0])
+    levels = Levels(
+        np.zeros(shape, dtype=np.int64),
+        np.zeros(shape, dtype=np.int64),
+        np.zeros(shape, dtype=np.int64),
+        np.zeros(m + 1, dtype=np.int64),
+        np.ones(m + 1, dtype=np.int64),
+        np.ones(m + 1),
+    )
+    labels, lows, mass, rows, spans, products = levels
     lows[m] = keys
     mass[m] = weights
     count = keys.shape[0]
@@ -361,21 +385,22 @@ def joint_slice(keys, arity, weights, clogc, ess, high, low_bits, out):  # type:
     rows[m] = count
     # level b holds the rows once the variables b and above are decided; dropping all is the way down at first
     for b in range(m - 1, -1, -1):
-        _drop(labels, lows, mass, rows, spans, products, widths, b)
+        _drop(levels, widths, b)
     out[0] = cell_sum(labels[0, : rows[0]], spans[0], mass[0, : rows[0]], clogc, ess, products[0])
     for mask in range(1, 1 << m):
         b = 0
         while not (mask >> b) & 1:
             b += 1
-        _keep(labels, lows, mass, rows, spans, products, widths, arity, b)
+        _keep(levels, widths, arity, b)
         for level in range(b - 1, -1, -1):
-            _drop(labels, lows, mass, rows, spans, products, widths, level)
+            _drop(levels, widths, level)
         out[mask] = cell_sum(labels[0, : rows[0]], spans[0], mass[0, : rows[0]], clogc, ess, products[0])
 
 
 @njit(cache=True, nogil=True)
-def _drop(labels, lows, mass, rows, spans, products, widths, b):  # type: ignore[no-untyped-def]
+def _drop(levels, widths, b):  # type: ignore[no-untyped-def]
     """Make level ``b`` of level ``b + 1`` by leaving variable ``b`` out, and merge what agrees."""
+    labels, lows, mass, rows, spans, products = levels
     count = rows[b + 1]
     for r in range(count):
         labels[b, r] = labels[b + 1, r]
@@ -387,8 +412,9 @@ def _drop(labels, lows, mass, rows, spans, products, widths, b):  # type: ignore
 
 
 @njit(cache=True, nogil=True)
-def _keep(labels, lows, mass, rows, spans, products, widths, arity, b):  # type: ignore[no-untyped-def]
+def _keep(levels, widths, arity, b):  # type: ignore[no-untyped-def]
     """Make level ``b`` of level ``b + 1`` by splitting the labels by variable ``b``."""
+    labels, lows, mass, rows, spans, products = levels
     count = rows[b + 1]
     span = spans[b + 1]
     for r in range(count):

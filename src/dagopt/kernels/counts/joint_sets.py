@@ -35,54 +35,55 @@ def rare_rows(codes, arity, weights):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _sum_split(cells, code, arity, rare, weights, whole, span, clogc, ess, prior, counts):  # type: ignore[no-untyped-def]
+def _sum_split(counts, last, cells, rare, whole, prior, finer):  # type: ignore[no-untyped-def]
     """Return the joint of cells split by one more variable, and how many of the finer cells occur.
 
-    ``whole`` are the weights of the cells before; ``counts`` is room for those of the finer ones.
+    ``whole`` are the weights of the cells before; ``finer`` is room for those of the finer ones.
     """
-    counts[: span * arity] = 0
+    code, arity, weights, span = counts.codes[last], counts.arity[last], counts.weights, whole.shape[0]
+    finer[: span * arity] = 0
     for r in rare:
-        counts[cells[r] * arity + code[r]] += weights[r]
+        finer[cells[r] * arity + code[r]] += weights[r]
     total = 0.0
     found = 0
     for c in range(span):
         rest = whole[c]
         for x in range(c * arity, (c + 1) * arity):
-            if counts[x] > 0:
-                rest -= counts[x]
-                total += term(counts[x], clogc, ess, prior)
+            if finer[x] > 0:
+                rest -= finer[x]
+                total += term(finer[x], counts.clogc, counts.ess, prior)
                 found += 1
         if rest > 0:
-            total += term(rest, clogc, ess, prior)
+            total += term(rest, counts.clogc, counts.ess, prior)
             found += 1
     return total, found
 
 
 @njit(cache=True, nogil=True)
-def _sum_sparse(cells, span, code, arity, weights, clogc, ess, prior):  # type: ignore[no-untyped-def]
+def _sum_sparse(counts, last, cells, span, prior):  # type: ignore[no-untyped-def]
     """Return the same where there could be many more cells than rows."""
+    code, arity, weights = counts.codes[last], counts.arity[last], counts.weights
     split = np.empty(cells.shape[0], dtype=np.int64)
     for r in range(cells.shape[0]):
         split[r] = np.int64(cells[r]) * arity + code[r]
     found = renumber(split, span * arity)
-    counts = np.zeros(found, dtype=np.int64)
+    finer = np.zeros(found, dtype=np.int64)
     for r in range(cells.shape[0]):
-        counts[split[r]] += weights[r]
+        finer[split[r]] += weights[r]
     total = 0.0
     for c in range(found):
-        total += term(counts[c], clogc, ess, prior)
+        total += term(finer[c], counts.clogc, counts.ess, prior)
     return total, found
 
 
 @njit(cache=True, nogil=True)
-def joints_of_sets(  # type: ignore[no-untyped-def]
-    codes, arity, weights, clogc, ess, listed, offsets, sets, joint, occurring
-):
+def joints_of_sets(counts, listed, offsets, sets, joint, occurring):  # type: ignore[no-untyped-def]
     """Fill ``joint[k]`` and the number of configurations that occur, for every set, whose members are ``sets[k]``.
 
     Variables split the rows in the order in which they stand; sets that follow each other should share their first
     ones, and the last should have the fewest rows in ``listed``.
     """
+    codes, arity, weights, clogc, ess = counts
     rows = codes.shape[1]
     size = sets.shape[1]
     cells = np.zeros((size + 1, rows), dtype=np.int32)  # cells[d]: split by the first d variables
@@ -90,7 +91,7 @@ def joints_of_sets(  # type: ignore[no-untyped-def]
     wholes = np.zeros((size + 1, max(rows, DENSE_CELLS)), dtype=np.int64)
     for r in range(rows):
         wholes[0, 0] += weights[r]
-    counts = np.zeros(4 * rows + DENSE_CELLS, dtype=np.int64)
+    finer = np.zeros(4 * rows + DENSE_CELLS, dtype=np.int64)
     path = np.full(size + 1, -1, dtype=np.int64)
     depth = 0  # how far the path is split
     for k in range(sets.shape[0]):
@@ -121,12 +122,9 @@ def joints_of_sets(  # type: ignore[no-untyped-def]
                 whole[target[r]] += weights[r]
         depth = size - 1
         last = members[depth]
-        if spans[depth] * arity[last] <= counts.shape[0]:
-            joint[k], occurring[k] = _sum_split(
-                cells[depth], codes[last], arity[last], listed[offsets[last] : offsets[last + 1]],
-                weights, wholes[depth], spans[depth], clogc, ess, prior, counts,
-            )  # fmt: skip
+        if spans[depth] * arity[last] <= finer.shape[0]:
+            rare = listed[offsets[last] : offsets[last + 1]]
+            whole = wholes[depth, : spans[depth]]
+            joint[k], occurring[k] = _sum_split(counts, last, cells[depth], rare, whole, prior, finer)
         else:
-            joint[k], occurring[k] = _sum_sparse(
-                cells[depth], spans[depth], codes[last], arity[last], weights, clogc, ess, prior
-            )
+            joint[k], occurring[k] = _sum_sparse(counts, last, cells[depth], spans[depth], prior)

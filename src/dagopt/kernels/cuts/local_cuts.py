@@ -257,7 +257,7 @@ def local_cuts(words, mass, offsets, subsets, least, tables):  # type: ignore[no
 
 @njit(cache=True, nogil=True)
 def grow_subsets(arcs, noise, seeds, size, subsets):  # type: ignore[no-untyped-def]
-    """Grow a subset from the two ends of each seed; fill a row each in the order of growth.
+    """Grow a subset from the two ends of each seed; fill one row per seed in the order of growth.
 
     ``arcs[i, j]`` is the mass of families of i with parent j. The node that comes next has most mass to and from the
     subset, arcs both ways counted once more; ``noise[q]`` are factors for each node. Returns how many rows are full.

@@ -60,7 +60,7 @@ def escape(node, words, mass, cluster):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _weigh(node, words, mass, inside, open_, weight):  # type: ignore[no-untyped-def]
-    """Return the escape that is certain and the one still undecided; ``weight`` gets the latter's part a node."""
+    """Return the escape that is certain and the one still undecided; ``weight`` gets the latter's part of each node."""
     certain = 0.0
     undecided = 0.0
     weight[:] = 0.0

@@ -12,10 +12,40 @@ with ``parents[S, r]`` on top of the class of rank ``ranks[S, r]`` over the rest
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from dagopt.kernels.lattice.subsets import _ones, _with_gap, _without
+
+
+class Classes(NamedTuple):
+    """The best classes of DAGs over each set, from the best down: entry ``[S, rank]``.
+
+    Attributes
+    ----------
+    values : array
+        The score, minus infinity where there is no such class.
+    codes : int array
+        Two numbers that tell classes apart.
+    sinks, parents, ranks : int arrays
+        A sink of a member, its parents, and the rank of the class that is left without it.
+    """
+
+    values: NDArray[np.float64]
+    codes: NDArray[np.int64]
+    sinks: NDArray[np.int8]
+    parents: NDArray[np.int32]
+    ranks: NDArray[np.int32]
+
+
+class RandomCodes(NamedTuple):
+    """Random numbers whose exclusive or is the code of a class: one pair per edge and one per v-structure."""
+
+    edges: NDArray[np.int64]
+    colliders: NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
@@ -67,8 +97,10 @@ def best_sets(table, node, must, may, at_most, masks, values):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True)
-def _code(rest, rank, node, chosen, codes, sinks, parents, ranks, edges, colliders):  # type: ignore[no-untyped-def]
+def _code(classes, random, rest, rank, node, chosen):  # type: ignore[no-untyped-def]
     """Return the code of the class that a sink with the chosen parents makes of a class over ``rest``."""
+    _, codes, sinks, parents, ranks = classes
+    edges, colliders = random
     one, two = codes[rest, rank, 0], codes[rest, rank, 1]
     left = chosen
     while left:  # all edges, and v-structures of all pairs of parents
@@ -148,15 +180,14 @@ def _drop_top(keys, pairs, count):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def extend(  # type: ignore[no-untyped-def]
-    chosen, table, best, values, codes, sinks, parents, ranks, edges, colliders
-):
+def extend(chosen, table, best, classes, random):  # type: ignore[no-untyped-def]
     """Find the best classes of the chosen sets; all their subsets must be done.
 
     For one sink i the pairs (class of S - i, parents) give different classes, so of the pairs with ranks (a, b),
     counted from 1, those with a b > k have k others before them and are never needed. The rest is taken from
     the best down, over all sinks, and a class that came before is passed over.
     """
+    values, codes, sinks, parents, ranks = classes
     n = best.shape[0]
     most_sets = best.shape[2]
     k = values.shape[1]
@@ -195,7 +226,7 @@ def extend(  # type: ignore[no-untyped-def]
                 next_value = values[rest, a + 1] + (table[mask + (1 << i)] - table[mask])
                 _rise(keys, pairs, next_value, i, a + 1, 0, waiting)
                 waiting += 1
-            one, two = _code(rest, a, i, mask, codes, sinks, parents, ranks, edges, colliders)
+            one, two = _code(classes, random, rest, a, i, mask)
             if _seen(codes[whole], count, one, two, slots, whole):
                 continue
             values[whole, count] = value

@@ -6,8 +6,8 @@ outside S add when those of S come before them:
     rest[V] = 0,    rest[S] = max over i outside S of best_i[S] + rest[S + i].
 
 So ``local(i, J) + max over S ⊇ J without i of opt[S] + rest[S + i]`` is the best score of a DAG in which i has exactly
-the parents J. The maximum over supersets is one over subsets of complements: in that table, an entry is the complement
-of its place. Tables of a node leave its own bit out.
+the parents J. The maximum over supersets is one over subsets of complements: in that table, the place of an
+entry is the complement of its set. Tables of a node leave its own bit out.
 
 In a DAG that does not join i and x one of the two comes first. With x before i the best score is the maximum over J
 without x of ``local(i, J)`` and the same maximum over the S ⊇ J + x; the other order has its figure at the other node.
@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 
 from dagopt.kernels.lattice.pools import _table
-from dagopt.kernels.lattice.subsets import _close_bits, _larger, _ones, _with_gap, _without
+from dagopt.kernels.lattice.subsets import _close_bits, _larger, _with_gap, _without, is_allowed
 
 
 @njit(cache=True, nogil=True)
@@ -163,7 +163,7 @@ def _raise_apart(found, chunk_bits, chunk, scores, above):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def with_and_without(table, node, must, may, at_most, above, chunk_bits, first, last, found):  # type: ignore[no-untyped-def]
+def with_and_without(table, node, allowed, above, chunk_bits, first, last, found):  # type: ignore[no-untyped-def]
     """Raise ``found[0, x]`` and ``found[1, x]`` to the best scores with and without each parent.
 
     Over the sets J of the chunks ``first`` to ``last``; ``above`` is the closed table of ``around``. Places leave the
@@ -173,13 +173,12 @@ def with_and_without(table, node, must, may, at_most, above, chunk_bits, first, 
     final = above.shape[0] - 1
     scores = np.empty(length)
     values = np.empty(length)
-    no_limit = at_most >= found.shape[1]
     for chunk in range(first, last):
         for k in range(length):
             x = chunk * length + k
             mask = _with_gap(x, node)
             scores[k] = -np.inf
-            if (mask & must) == must and (mask & ~may) == 0 and (no_limit or _ones(mask) <= at_most):
+            if allowed.free or is_allowed(allowed, mask):
                 scores[k] = table[mask + (1 << node)] - table[mask]
             values[k] = scores[k] + above[final - x]
         _raise_apart(found[2], chunk_bits, chunk, scores, above)

@@ -14,33 +14,59 @@ there, an entry is the complement of its place.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from dagopt.kernels.counts.wide_numbers import _log, _split, sum_low
-from dagopt.kernels.lattice.subsets import _ones, _with_gap, _without
+from dagopt.kernels.lattice.subsets import Allowed, _ones, _with_gap, _without, is_allowed
 
 FAR = -745.0  # the exponential of anything less is zero
 
 
+class Weights(NamedTuple):
+    """What the weights of the parent sets of a node are made of.
+
+    Attributes
+    ----------
+    table : array
+        The potential of every set.
+    node : int
+        The node i.
+    empty : float
+        The local score without parents, from which scores are measured.
+    prior : array
+        The logarithm of the prior weight of a parent set, by its size.
+    allowed : Allowed
+        Which parent sets are allowed.
+    """
+
+    table: NDArray[np.float64]
+    node: int
+    empty: float
+    prior: NDArray[np.float64]
+    allowed: Allowed
+
+
 @njit(cache=True, nogil=True)
-def _log_weight(table, node, mask, empty, prior, must, may, at_most):  # type: ignore[no-untyped-def]
+def _log_weight(weights, mask):  # type: ignore[no-untyped-def]
     """Return the logarithm of ``weight_i(J)``."""
-    size = _ones(mask)
-    if (mask & must) != must or (mask & ~may) != 0 or size > at_most:
+    if not is_allowed(weights.allowed, mask):
         return -np.inf
-    return table[mask + (1 << node)] - table[mask] - empty + prior[size]
+    table = weights.table
+    return table[mask + (1 << weights.node)] - table[mask] - weights.empty + weights.prior[_ones(mask)]
 
 
 @njit(cache=True, nogil=True)
-def weigh(table, node, empty, prior, must, may, at_most, parts, levels, chunk_bits, first, last):  # type: ignore[no-untyped-def]
+def weigh(weights, parts, levels, chunk_bits, first, last):  # type: ignore[no-untyped-def]
     """Fill the chunks ``first`` to ``last`` of a node's table with its weights, summed within each chunk."""
     length = 1 << chunk_bits
     for chunk in range(first, last):
         own = slice(chunk * length, (chunk + 1) * length)
         for x in range(chunk * length, (chunk + 1) * length):
-            value = _log_weight(table, node, _with_gap(x, node), empty, prior, must, may, at_most)
+            value = _log_weight(weights, _with_gap(x, weights.node))
             parts[x], levels[x] = _split(value)
         sum_low(parts[own], levels[own])
 
@@ -112,9 +138,7 @@ def around(before, after, node, parts, levels, chunk_bits, first, last):  # type
 
 
 @njit(cache=True, nogil=True)
-def parent_shares(  # type: ignore[no-untyped-def]
-    table, node, empty, prior, must, may, at_most, parts, levels, total, chunk_bits, first, last, out
-):
+def parent_shares(weights, parts, levels, total, chunk_bits, first, last, out):  # type: ignore[no-untyped-def]
     """Add to ``out[x]`` the probability of each parent: the sum over the sets J of chunks that have it.
 
     ``parts`` and ``levels`` are the closed table of ``around``, so that J has the probability
@@ -126,7 +150,7 @@ def parent_shares(  # type: ignore[no-untyped-def]
     for chunk in range(first, last):
         for k in range(length):
             x = chunk * length + k
-            value = _log_weight(table, node, _with_gap(x, node), empty, prior, must, may, at_most)
+            value = _log_weight(weights, _with_gap(x, weights.node))
             value += _log(parts[final - x], levels[final - x]) - total
             shares[k] = math.exp(value) if value > FAR else 0.0
         half = length >> 1

@@ -16,12 +16,23 @@ All loops run in a fixed order, so results do not depend on how blocks are sprea
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 LOW_BITS = 12  # 2^12 numbers are 32 KB: closed while they are in the first-level cache
 SHORT_RUN = 16
 ROW = 64  # numbers of one row that are closed over high bits at a time
+
+
+class Allowed(NamedTuple):
+    """Which parent sets J of a node are allowed: ``must ⊆ J ⊆ may`` and ``|J| <= at_most``; all where ``free``."""
+
+    free: bool
+    must: int
+    may: int
+    at_most: int
 
 
 @njit(cache=True, nogil=True)
@@ -91,17 +102,22 @@ def _fill_free(table, node, high, start, out, begin, length, fresh):  # type: ig
 
 
 @njit(cache=True, nogil=True)
-def _forbid(node, high, start, out, begin, length, must, may, at_most, low_node, fresh, table):  # type: ignore[no-untyped-def]
-    """Raise ``out`` by the allowed sets alone: must ⊆ J ⊆ may and at most so many."""
+def is_allowed(allowed, mask):  # type: ignore[no-untyped-def]
+    """Say whether a parent set is allowed."""
+    must, may = allowed.must, allowed.may
+    return (mask & must) == must and (mask & ~may) == 0 and _ones(mask) <= allowed.at_most
+
+
+@njit(cache=True, nogil=True)
+def _raise_allowed(table, node, low_node, allowed, high, start, run, fresh):  # type: ignore[no-untyped-def]
+    """Raise a run of a node's table by the allowed sets alone."""
     bit = 1 << node
-    for k in range(length):
+    for k in range(run.shape[0]):
         place = start + k
         mask = high + (_with_gap(place, node) if low_node else place)
-        value = -np.inf
-        if (mask & must) == must and (mask & ~may) == 0 and _ones(mask) <= at_most:
-            value = table[mask + bit] - table[mask]
-        if fresh or value > out[begin + k]:
-            out[begin + k] = value
+        value = table[mask + bit] - table[mask] if is_allowed(allowed, mask) else -np.inf
+        if fresh or value > run[k]:
+            run[k] = value
 
 
 @njit(cache=True, nogil=True)
@@ -140,7 +156,7 @@ def _close_bits(out, begin, bits):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def fill(table, node, low_bits, block, free, must, may, at_most, out, first, last):  # type: ignore[no-untyped-def]
+def fill(table, node, low_bits, block, allowed, out, first, last):  # type: ignore[no-untyped-def]
     """Fill the chunks ``first`` to ``last`` of a node's table in a block, closed within each chunk.
 
     Chunks have ``2^min(LOW_BITS, bits of the table)`` entries. ``block`` holds the high bits, in place.
@@ -154,8 +170,8 @@ def fill(table, node, low_bits, block, free, must, may, at_most, out, first, las
         high = block
         fresh = True
         while True:  # all subsets of the block, from itself down to the empty one
-            if not free:
-                _forbid(node, high, begin, out, begin, length, must, may, at_most, low_node, fresh, table)
+            if not allowed.free:
+                _raise_allowed(table, node, low_node, allowed, high, begin, out[begin : begin + length], fresh)
             elif low_node:
                 _fill_free(table, node, high, begin, out, begin, length, fresh)
             else:

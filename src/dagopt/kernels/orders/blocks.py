@@ -1,6 +1,6 @@
 """Local scores of a node with one parent more or one less, for scores made of log-determinants of groups of columns.
 
-``form`` is a tuple: matrix, log_scale, starts, rates; see ``BlockForm`` in ``kernels/gaussian/blocks.py``.
+``form`` is a ``BlockForm`` of ``kernels/gaussian/blocks.py``.
 """
 
 from __future__ import annotations

@@ -1,25 +1,36 @@
 """Local scores of a node with one parent more or one less, for scores made of counts.
 
-``counts`` is a tuple: codes, arity, weights, clogc, ess, rate, edge, information, bits, starts. A score is a difference
-of two joints of ``kernels/counts/counting.py``, less ``rate * (a_i - 1)`` times the product of the arities of the
-parents, less ``edge`` for each parent.
-``information[j]`` is N times the entropy of column j: no parent tells more than that. ``bits[starts[j] + l]`` has a bit
-for each row of the data, set where column j has level l: a small table is counted by the bits that two levels share, a
-large one row by row.
+A score is a difference of two joints of ``kernels/counts/counting.py``, less ``rate * (a_i - 1)`` times the product of
+the arities of the parents, less ``edge`` for each parent. ``information[j]`` is N times the entropy of column j: no
+parent tells more than that. ``bits[starts[j] + l]`` has one bit per row of the data, set where column j has level l: a
+small table is counted by the bits that two levels share, a large one row by row.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from dagopt.kernels.counts import counting
 
 FEW_CELLS = 1 << 10  # of a contingency table that is kept whole even for fewer rows
-WORDS_A_ROW = 3  # counted by bits in the time that one row takes
+WORDS_PER_ROW = 3  # counted by bits in the time that one row takes
+
+
+class CountScore(NamedTuple):
+    """A score made of counts; the head of this module explains ``information``, ``bits`` and ``starts``."""
+
+    counts: counting.Counts
+    rate: float
+    edge: float
+    information: NDArray[np.float64]
+    bits: NDArray[np.uint64]
+    starts: NDArray[np.int64]
 
 
 @intrinsic
@@ -33,31 +44,32 @@ def _ones(context, word):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def local_score(counts, v, parents):  # type: ignore[no-untyped-def]
+def local_score(score, v, parents):  # type: ignore[no-untyped-def]
     """Return the score of v with these parents."""
-    codes, arity, weights, clogc, ess, rate, edge, _, _, _ = counts
-    cells = np.empty(codes.shape[1], dtype=np.int64)
-    without, together, product = counting.joints(codes, arity, weights, clogc, ess, v, parents, cells)
-    return together - without - _cost(arity, rate, v, product) - edge * parents.shape[0]
+    counts = score.counts
+    cells = np.empty(counts.codes.shape[1], dtype=np.int64)
+    without, together, product = counting.joints(counts, v, parents, cells)
+    return together - without - _cost(counts.arity, score.rate, v, product) - score.edge * parents.shape[0]
 
 
 @njit(cache=True, nogil=True)
-def removals(counts, v, parents, values):  # type: ignore[no-untyped-def]
+def removals(score, v, parents, values):  # type: ignore[no-untyped-def]
     """Fill ``values[k]`` with the score of v with all parents but the k-th."""
     rest = parents[1:].copy()
     for k in range(parents.shape[0]):
-        values[k] = local_score(counts, v, rest)
+        values[k] = local_score(score, v, rest)
         if k < rest.shape[0]:
             rest[k] = parents[k]
 
 
 @njit(cache=True, nogil=True)
-def additions(counts, v, parents, candidates, enough, values):  # type: ignore[no-untyped-def]
+def additions(score, v, parents, candidates, enough, values):  # type: ignore[no-untyped-def]
     """Fill ``values[k]`` with the score of v with ``candidates[k]`` in addition; return it with the parents alone.
 
     A candidate that is a parent, or that does not raise the score by ``enough``, has -inf.
     """
-    codes, arity, weights, clogc, ess, rate, edge, information, bits, starts = counts
+    codes, arity, weights, clogc, ess = score.counts
+    rate, edge, information, bits, starts = score.rate, score.edge, score.information, score.bits, score.starts
     rows = codes.shape[1]
     cells = np.zeros(rows, dtype=np.int64)
     span = 1
@@ -74,7 +86,7 @@ def additions(counts, v, parents, candidates, enough, values):  # type: ignore[n
     if ess > 0.0 and -occurring * math.log(arity[v]) <= own + enough:
         return own
     words = bits.shape[1]
-    by_bits = 0 < span * words <= WORDS_A_ROW * rows
+    by_bits = 0 < span * words <= WORDS_PER_ROW * rows
     masks = _masks(bits, starts, arity, parents, v) if by_bits else np.empty((0, 0), dtype=np.uint64)
     totals = np.array([_shared(mask, mask) for mask in masks])
     split = np.empty(rows, dtype=np.int64)
@@ -86,7 +98,7 @@ def additions(counts, v, parents, candidates, enough, values):  # type: ignore[n
             continue
         if _has(parents, x):
             continue
-        if by_bits and masks.shape[0] * (arity[x] - 1) * words <= WORDS_A_ROW * rows:
+        if by_bits and masks.shape[0] * (arity[x] - 1) * words <= WORDS_PER_ROW * rows:
             table = _table_by_bits(masks, totals, bits[starts[x] : starts[x] + arity[x]])
             coarse, fine = _sums(table, arity[v], clogc, ess, larger)
         elif span * arity[x] <= max(2 * rows, FEW_CELLS):

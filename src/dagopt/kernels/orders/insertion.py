@@ -5,7 +5,7 @@ parents found among those before. With v taken out, let a_k be the score of the 
 behind it, b_k when v is before it, and c_p the score of v behind p others; then v at place p scores
 ``Σ_{k<p} a_k + Σ_{k>=p} b_k + c_p``, all places by two prefix sums, here of differences to the present place.
 
-Parents are found by walks in growth trees (``order_trees.py``, which explains ``given``, ``score`` and ``trees``), and
+Parents are found by walks in growth trees (``trees.py``, which explains ``Growth``), and
 parents that a variable has are kept while they are before it and nothing better is found. ``state``: order, rank, for
 each variable its parents, sizes and scores, and the marks of its last walk: ``marks[x, u]`` is ``stamps[u]`` if it
 took x, ``-stamps[u]`` if it would have, anything else if x makes no difference to u.
@@ -15,8 +15,11 @@ Numbers that are passed on are np.int64: for a literal 0 numba would compile ano
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from dagopt.kernels.orders.scores import local_score
 from dagopt.kernels.orders.trees import BUDGET, ENOUGH, members, walk
@@ -25,8 +28,45 @@ NOWHERE = 1 << 40  # the rank of a variable that is taken out
 NO_LIMIT = 1 << 60  # on the lists that are made
 
 
+class State(NamedTuple):
+    """A search under way; the head of this module says what each array holds."""
+
+    order: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    parents: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    marks: NDArray[np.int32]
+    stamps: NDArray[np.int64]
+
+
+class Places(NamedTuple):
+    """What moving one variable v to each of its places would give.
+
+    Attributes
+    ----------
+    others : int array
+        All variables but v, in their order.
+    change : array
+        How the score of the k-th other changes when v comes before it or goes behind it.
+    here : array
+        c_p, less the present score of v.
+    source : int array
+        The place at which the parents of c_p were found; -1 for the present parents.
+    own, marks : arrays
+        The parents of v at the place that was looked at last, and the marks of the walk that found them.
+    """
+
+    others: NDArray[np.int64]
+    change: NDArray[np.float64]
+    here: NDArray[np.float64]
+    source: NDArray[np.int64]
+    own: NDArray[np.int64]
+    marks: NDArray[np.int32]
+
+
 @njit(cache=True, nogil=True)
-def score_order(given, score, trees, state, first):  # type: ignore[no-untyped-def]
+def score_order(growth, state, first):  # type: ignore[no-untyped-def]
     """Find the parents of the variables from place ``first`` on; return the place at which the budget was spent."""
     order, rank, parents, sizes, scores, marks, stamps = state
     for p in range(order.shape[0]):
@@ -34,31 +74,31 @@ def score_order(given, score, trees, state, first):  # type: ignore[no-untyped-d
     for p in range(first, order.shape[0]):
         v = order[p]
         stamps[v] += 1
-        k = walk(given, score, trees, v, rank, p, marks, v, stamps[v])
+        k = walk(growth, v, rank, p, marks, v, stamps[v])
         if k < 0:
             return p
-        sizes[v] = members(trees, k, parents[v])
-        scores[v] = trees[2][k]
+        sizes[v] = members(growth.trees, k, parents[v])
+        scores[v] = growth.trees.values[k]
     return order.shape[0]
 
 
 @njit(cache=True, nogil=True)
-def give_required(given, score, state, first):  # type: ignore[no-untyped-def]
+def give_required(growth, state, first):  # type: ignore[no-untyped-def]
     """Give the variables from place ``first`` on their required parents alone."""
     order, _, parents, sizes, scores, _, _ = state
     for p in range(first, order.shape[0]):
         v = order[p]
-        required = np.flatnonzero(given[2][v])
+        required = np.flatnonzero(growth.given.must[v])
         sizes[v] = required.shape[0]
         parents[v, : sizes[v]] = required
-        scores[v] = local_score(score, v, required)
+        scores[v] = local_score(growth.score, v, required)
 
 
 @njit(cache=True, nogil=True)
-def use_parents(score, state, v, chosen):  # type: ignore[no-untyped-def]
+def use_parents(growth, state, v, chosen):  # type: ignore[no-untyped-def]
     """Give v these parents, all before it, if they score better than those it has."""
     _, _, parents, sizes, scores, _, _ = state
-    value = local_score(score, v, chosen)
+    value = local_score(growth.score, v, chosen)
     if value > scores[v] + ENOUGH:
         sizes[v] = chosen.shape[0]
         scores[v] = value
@@ -66,20 +106,23 @@ def use_parents(score, state, v, chosen):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def insert_best(given, score, trees, state, variables):  # type: ignore[no-untyped-def]
-    """Put each variable in turn at its best place; return how many were tried, and how many of the last stayed.
+def insert_best(growth, state, variables):  # type: ignore[no-untyped-def]
+    """Put each variable in turn at its best place; return how many were tried, and how many in a row at the end stayed.
 
     Fewer than all are tried when the budget of the trees is spent. No variable's score falls unless it loses a parent.
     """
-    must = given[2]
+    must = growth.given.must
     order, rank, parents, _, _, _, _ = state
     n = order.shape[0]
-    others = np.empty(n, dtype=np.int64)
-    change = np.zeros(n)  # of the k-th other's score, when v comes before it or goes behind it
-    here = np.empty(n)  # c_p
-    source = np.empty(n, dtype=np.int64)  # the place at which the parents behind c_p were found; -1: the present ones
-    own = np.empty(parents.shape[1], dtype=np.int64)
-    own_marks = np.zeros((n, 1), dtype=np.int32)
+    places = Places(
+        np.empty(n, dtype=np.int64),
+        np.zeros(n),
+        np.empty(n),
+        np.empty(n, dtype=np.int64),
+        np.empty(parents.shape[1], dtype=np.int64),
+        np.zeros((n, 1), dtype=np.int32),
+    )
+    others = places.others
     idle = 0
     for tried in range(variables.shape[0]):
         v = variables[tried]
@@ -94,17 +137,14 @@ def insert_best(given, score, trees, state, variables):  # type: ignore[no-untyp
                 lowest = np.int64(p + 1)
             if must[u, v] and p < highest:
                 highest = np.int64(p)
-        whole = _other_scores(given, score, trees, state, v, old, lowest, highest, others, change)
-        whole = whole and _own_scores(
-            given, score, trees, state, v, old, lowest, highest, others, here, source, own, own_marks
-        )
-        if not whole:
+        whole = _other_scores(growth, state, places, v, old, lowest, highest)
+        if not (whole and _own_scores(growth, state, places, v, old, lowest, highest)):
             for p in range(n):
                 rank[order[p]] = p
             return tried, idle
-        place = _best_place(old, lowest, highest, change, here)
+        place = _best_place(places, old, lowest, highest)
         if place != old:
-            _put(given, score, trees, state, v, old, place, others, source[place])
+            _put(growth, state, places, v, old, place)
         for p in range(min(place, old), n):
             rank[order[p]] = p
         idle = idle + 1 if place == old else 0
@@ -112,16 +152,17 @@ def insert_best(given, score, trees, state, variables):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
-def _other_scores(given, score, trees, state, v, old, lowest, highest, others, change):  # type: ignore[no-untyped-def]
+def _other_scores(growth, state, places, v, old, lowest, highest):  # type: ignore[no-untyped-def]
     """Fill ``change`` for the others that v can pass; return False where the budget was spent."""
+    others, change = places.others, places.change
     _, rank, parents, sizes, scores, marks, stamps = state
-    values = trees[2]
+    values = growth.trees.values
     rank[v] = -1
     for p in range(lowest, old):
         u = others[p]
         change[p] = 0.0
         if marks[v, u] == -stamps[u]:
-            k = walk(given, score, trees, u, rank, p, marks, np.int64(0), np.int64(0))
+            k = walk(growth, u, rank, p, marks, np.int64(0), np.int64(0))
             if k < 0:
                 return False
             change[p] = max(values[k] - scores[u], 0.0)
@@ -131,7 +172,7 @@ def _other_scores(given, score, trees, state, v, old, lowest, highest, others, c
         change[p] = 0.0
         held = _has(parents[u], sizes[u], v)
         if held or marks[v, u] == stamps[u]:
-            k = walk(given, score, trees, u, rank, p, marks, np.int64(0), np.int64(0))
+            k = walk(growth, u, rank, p, marks, np.int64(0), np.int64(0))
             if k < 0:
                 return False
             change[p] = values[k] - scores[u]
@@ -141,10 +182,11 @@ def _other_scores(given, score, trees, state, v, old, lowest, highest, others, c
 
 
 @njit(cache=True, nogil=True)
-def _own_scores(given, score, trees, state, v, old, lowest, highest, others, here, source, own, own_marks):  # type: ignore[no-untyped-def]
+def _own_scores(growth, state, places, v, old, lowest, highest):  # type: ignore[no-untyped-def]
     """Fill ``here`` with what v gains at every place by its own parents, and ``source``."""
+    others, _, here, source, own, own_marks = places
     _, rank, parents, sizes, scores, marks, stamps = state
-    values = trees[2]
+    values = growth.trees.values
     rank[v] = NOWHERE
     here[old] = 0.0
     source[old] = -1
@@ -164,12 +206,12 @@ def _own_scores(given, score, trees, state, v, old, lowest, highest, others, her
             held = step < 0 and _has(own, size, x)
             if mark or held:
                 stamp += 1
-                k = walk(given, score, trees, v, rank, p, own_marks, np.int64(0), stamp)
+                k = walk(growth, v, rank, p, own_marks, np.int64(0), stamp)
                 if k < 0:
                     return False
                 walked = True
                 if held or values[k] > best:
-                    size = members(trees, k, own)
+                    size = members(growth.trees, k, own)
                     best = values[k]
                     here[p] = best - scores[v]
                     source[p] = p
@@ -178,8 +220,9 @@ def _own_scores(given, score, trees, state, v, old, lowest, highest, others, her
 
 
 @njit(cache=True, nogil=True)
-def _best_place(old, lowest, highest, change, here):  # type: ignore[no-untyped-def]
+def _best_place(places, old, lowest, highest):  # type: ignore[no-untyped-def]
     """Return the place that gains most, the nearest of equal ones, or the old one."""
+    change, here = places.change, places.here
     place = old
     top = ENOUGH
     total = 0.0
@@ -198,36 +241,37 @@ def _best_place(old, lowest, highest, change, here):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True)
-def _put(given, score, trees, state, v, old, place, others, source):  # type: ignore[no-untyped-def]
+def _put(growth, state, places, v, old, place):  # type: ignore[no-untyped-def]
     """Move v, and bring its parents and those of all that it passes up to date."""
     order, rank, parents, sizes, _, marks, stamps = state
-    left = trees[5][BUDGET]
-    trees[5][BUDGET] = NO_LIMIT
+    others, source = places.others, places.source[place]
+    left = growth.trees.used[BUDGET]
+    growth.trees.used[BUDGET] = NO_LIMIT
     if source >= 0:
-        _renew(given, score, trees, state, v, source, source >= 0)
+        _renew(growth, state, v, source, source >= 0)
     if source != place:
-        _renew(given, score, trees, state, v, place, source == place)
+        _renew(growth, state, v, place, source == place)
     for p in range(min(place, old), max(place, old)):
         u = others[p]
         rank[v] = -1 if p >= place else NOWHERE
         held = _has(parents[u], sizes[u], v)  # only where v goes behind u
         if held or marks[v, u] == (-stamps[u] if p >= place else stamps[u]):
-            _renew(given, score, trees, state, u, p, held)
-    trees[5][BUDGET] = left
+            _renew(growth, state, u, p, held)
+    growth.trees.used[BUDGET] = left
     for p in range(order.shape[0] - 1):
         order[p if p < place else p + 1] = others[p]
     order[place] = v
 
 
 @njit(cache=True, nogil=True)
-def _renew(given, score, trees, state, u, limit, must_change):  # type: ignore[no-untyped-def]
+def _renew(growth, state, u, limit, must_change):  # type: ignore[no-untyped-def]
     """Walk for u, and take the parents found if they are better, or if they must change."""
     _, rank, parents, sizes, scores, marks, stamps = state
     stamps[u] += 1
-    k = walk(given, score, trees, u, rank, limit, marks, u, stamps[u])
-    if must_change or trees[2][k] > scores[u]:
-        sizes[u] = members(trees, k, parents[u])
-        scores[u] = trees[2][k]
+    k = walk(growth, u, rank, limit, marks, u, stamps[u])
+    if must_change or growth.trees.values[k] > scores[u]:
+        sizes[u] = members(growth.trees, k, parents[u])
+        scores[u] = growth.trees.values[k]
 
 
 @njit(cache=True, nogil=True)

@@ -95,18 +95,18 @@ def queue_all(room, variables):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def settle(given, score, trees, state, room, depth):  # type: ignore[no-untyped-def]
+def settle(growth, state, room, depth):  # type: ignore[no-untyped-def]
     """Empty the queue; return False where the budget of the trees was spent first."""
     order, rank, _, _, _, _, _ = state
     n = order.shape[0]
     counts = room.counts
     while counts[LENGTH] > 0:
-        if trees[5][BUDGET] <= 0:
+        if growth.trees.used[BUDGET] <= 0:
             return False
         v = room.queue[counts[HEAD]]
         old = rank[v]
         _take_out(state, room, old)
-        place, source = _best_near(given, score, trees, state, room, v, old, depth)
+        place, source = _best_near(growth, state, room, v, old, depth)
         if place == SPENT:
             rank[v] = old
             for p in range(n):
@@ -116,14 +116,14 @@ def settle(given, score, trees, state, room, depth):  # type: ignore[no-untyped-
         counts[LENGTH] -= 1
         room.waiting[v] = False
         if place != old:
-            _place(given, score, trees, state, room, v, old, place, source)
+            _place(growth, state, room, v, old, place, source)
         for p in range(min(place, old), n):
             rank[order[p]] = p
     return True
 
 
 @njit(cache=True, nogil=True)
-def kick(given, score, trees, state, room, draws, depth, equal):  # type: ignore[no-untyped-def]
+def kick(growth, state, room, draws, depth, equal):  # type: ignore[no-untyped-def]
     """Make one kick for each row of ``draws``, numbers in [0, 1); return how many were made.
 
     Fewer than all are made where the budget of the trees is spent; the next call goes on with the kick under way. An
@@ -131,26 +131,26 @@ def kick(given, score, trees, state, room, draws, depth, equal):  # type: ignore
     """
     for done in range(draws.shape[0]):
         if not room.counts[UNDER_WAY]:
-            _begin_kick(given, score, trees, state, room, draws[done])
-        if not settle(given, score, trees, state, room, depth):
+            _begin_kick(growth, state, room, draws[done])
+        if not settle(growth, state, room, depth):
             return done
-        _end_kick(given, score, trees, state, room, equal)
+        _end_kick(growth, state, room, equal)
     return draws.shape[0]
 
 
 @njit(cache=True, nogil=True)
-def end(given, score, trees, state, room, equal):  # type: ignore[no-untyped-def]
+def end(growth, state, room, equal):  # type: ignore[no-untyped-def]
     """Empty the queue without a search, and keep or undo the kick under way."""
     room.counts[LENGTH] = 0
     room.waiting[:] = False
     if room.counts[UNDER_WAY]:
-        _end_kick(given, score, trees, state, room, equal)
+        _end_kick(growth, state, room, equal)
 
 
 @njit(cache=True, nogil=True)
-def _begin_kick(given, score, trees, state, room, draw):  # type: ignore[no-untyped-def]
+def _begin_kick(growth, state, room, draw):  # type: ignore[no-untyped-def]
     """Move a variable and some of its neighbours."""
-    order = state[0]
+    order, rank = state.order, state.rank
     n = order.shape[0]
     room.order[:] = order
     room.counts[JOURNAL] = 0
@@ -160,19 +160,19 @@ def _begin_kick(given, score, trees, state, room, draw):  # type: ignore[no-unty
     near = room.near[:size].copy()
     for m in range(1 + int(draw[1] * min(size + 1, MOST_MOVED))):
         v = first if m == 0 or size == 0 else near[int(draw[2 + 3 * m] * size)]
-        place = _target(given, state, room, v, draw[3 + 3 * m], draw[4 + 3 * m])
-        old = state[1][v]
+        place = _target(growth.given, state, room, v, draw[3 + 3 * m], draw[4 + 3 * m])
+        old = rank[v]
         _queue(room, v)
         if place == old:
             continue
         _take_out(state, room, old)
-        _place(given, score, trees, state, room, v, old, place, place)
+        _place(growth, state, room, v, old, place, place)
         for p in range(n):
-            state[1][order[p]] = p
+            rank[order[p]] = p
 
 
 @njit(cache=True, nogil=True)
-def _end_kick(given, score, trees, state, room, equal):  # type: ignore[no-untyped-def]
+def _end_kick(growth, state, room, equal):  # type: ignore[no-untyped-def]
     """Keep the order if it is not worse, else restore the one before."""
     order, rank, parents, sizes, scores, marks, stamps = state
     count = room.counts[JOURNAL]
@@ -183,16 +183,16 @@ def _end_kick(given, score, trees, state, room, equal):  # type: ignore[no-untyp
         order[:] = room.order
         for p in range(order.shape[0]):
             rank[order[p]] = p
-        left = trees[5][BUDGET]
-        trees[5][BUDGET] = NO_LIMIT
+        left = growth.trees.used[BUDGET]
+        growth.trees.used[BUDGET] = NO_LIMIT
         for k in range(count):
             u = room.changed[k]
             stamps[u] += 1
-            walk(given, score, trees, u, rank, rank[u], marks, u, stamps[u])
+            walk(growth, u, rank, rank[u], marks, u, stamps[u])
             sizes[u] = room.sizes[k]
             parents[u, : sizes[u]] = room.parents[k, : sizes[u]]
             scores[u] = room.scores[k]
-        trees[5][BUDGET] = left
+        growth.trees.used[BUDGET] = left
     for k in range(count):
         room.entry[room.changed[k]] = 0
     room.counts[JOURNAL] = 0
@@ -226,7 +226,7 @@ def _neighbours(state, v, near):  # type: ignore[no-untyped-def]
 def _target(given, state, room, v, a, b):  # type: ignore[no-untyped-def]
     """Return a place for v: before or behind one of its neighbours, or as near to it as required parents allow."""
     order, rank, _, _, _, _, _ = state
-    must = given[2]
+    must = given.must
     n = order.shape[0]
     size = _neighbours(state, v, room.near)
     old = rank[v]
@@ -256,13 +256,13 @@ def _take_out(state, room, old):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _best_near(given, score, trees, state, room, v, old, depth):  # type: ignore[no-untyped-def]
+def _best_near(growth, state, room, v, old, depth):  # type: ignore[no-untyped-def]
     """Return the best place of v, and the place at which its parents there were found; SPENT without a budget."""
     top = ENOUGH
     place = old
     source = np.int64(-1)
     for step in (-1, 1):
-        gain, there, found = _best_along(given, score, trees, state, room, v, old, step, depth)
+        gain, there, found = _best_along(growth, state, room, v, old, step, depth)
         if there == SPENT:
             return np.int64(SPENT), source
         if gain > top + ENOUGH:
@@ -271,12 +271,12 @@ def _best_near(given, score, trees, state, room, v, old, depth):  # type: ignore
 
 
 @njit(cache=True, nogil=True)
-def _best_along(given, score, trees, state, room, v, old, step, depth):  # type: ignore[no-untyped-def]
+def _best_along(growth, state, room, v, old, step, depth):  # type: ignore[no-untyped-def]
     """Return what v gains at its best place in one direction, the place, and where its parents there were found."""
     _, rank, parents, sizes, scores, marks, stamps = state
-    must = given[2]
+    must = growth.given.must
     required = room.counts[REQUIRED] != 0
-    values = trees[2]
+    values = growth.trees.values
     n = room.others.shape[0]
     size = sizes[v]
     best = scores[v]
@@ -291,7 +291,7 @@ def _best_along(given, score, trees, state, room, v, old, step, depth):  # type:
         x = room.others[p if step < 0 else p - 1]  # whom v passes
         if required and (must[v, x] if step < 0 else must[x, v]):
             break
-        gain = _passed(given, score, trees, state, v, x, p, step)
+        gain = _passed(growth, state, v, x, p, step)
         if gain == -np.inf:
             return 0.0, np.int64(SPENT), source
         from_others += gain
@@ -300,11 +300,11 @@ def _best_along(given, score, trees, state, room, v, old, step, depth):  # type:
         held = step < 0 and _has(room.own, size, x)
         if marked or held:
             stamp += 1
-            k = walk(given, score, trees, v, rank, p, room.marks, np.int64(0), stamp)
+            k = walk(growth, v, rank, p, room.marks, np.int64(0), stamp)
             if k < 0:
                 return 0.0, np.int64(SPENT), source
             if held or values[k] > best:
-                size = members(trees, k, room.own)
+                size = members(growth.trees, k, room.own)
                 best = values[k]
                 from_parents = best - scores[v]
                 found = np.int64(p)
@@ -318,45 +318,45 @@ def _best_along(given, score, trees, state, room, v, old, step, depth):  # type:
 
 
 @njit(cache=True, nogil=True)
-def _passed(given, score, trees, state, v, x, p, step):  # type: ignore[no-untyped-def]
+def _passed(growth, state, v, x, p, step):  # type: ignore[no-untyped-def]
     """Return what x gains when v, on its way to place p, passes it; minus infinity where the budget was spent."""
     _, rank, parents, sizes, scores, marks, stamps = state
     held = step > 0 and _has(parents[x], sizes[x], v)
     if not held and marks[v, x] != step * stamps[x]:
         return 0.0
     rank[v] = -1 if step < 0 else NOWHERE
-    k = walk(given, score, trees, x, rank, p if step < 0 else p - 1, marks, np.int64(0), np.int64(0))
+    k = walk(growth, x, rank, p if step < 0 else p - 1, marks, np.int64(0), np.int64(0))
     if k < 0:
         return -np.inf
-    gain = trees[2][k] - scores[x]
+    gain = growth.trees.values[k] - scores[x]
     return gain if held else max(gain, 0.0)
 
 
 @njit(cache=True, nogil=True)
-def _place(given, score, trees, state, room, v, old, place, source):  # type: ignore[no-untyped-def]
+def _place(growth, state, room, v, old, place, source):  # type: ignore[no-untyped-def]
     """Move v, and bring its parents and those of all that it passes up to date."""
     order, rank, parents, sizes, _, marks, stamps = state
-    left = trees[5][BUDGET]
-    trees[5][BUDGET] = NO_LIMIT
+    left = growth.trees.used[BUDGET]
+    growth.trees.used[BUDGET] = NO_LIMIT
     rank[v] = NOWHERE
     if source >= 0:
-        _change(given, score, trees, state, room, v, source, True)
+        _change(growth, state, room, v, source, True)
     if source != place:
-        _change(given, score, trees, state, room, v, place, False)
+        _change(growth, state, room, v, place, False)
     for p in range(min(place, old), max(place, old)):
         u = room.others[p]
         rank[v] = -1 if p >= place else NOWHERE
         held = _has(parents[u], sizes[u], v)  # only where v goes behind u
         if held or marks[v, u] == (-stamps[u] if p >= place else stamps[u]):
-            _change(given, score, trees, state, room, u, p, held)
-    trees[5][BUDGET] = left
+            _change(growth, state, room, u, p, held)
+    growth.trees.used[BUDGET] = left
     for p in range(order.shape[0] - 1):
         order[p if p < place else p + 1] = room.others[p]
     order[place] = v
 
 
 @njit(cache=True, nogil=True)
-def _change(given, score, trees, state, room, u, limit, must_change):  # type: ignore[no-untyped-def]
+def _change(growth, state, room, u, limit, must_change):  # type: ignore[no-untyped-def]
     """Walk for u; take the parents found if they are better, or if they must change, and queue who is concerned."""
     _, rank, parents, sizes, scores, marks, stamps = state
     if room.counts[UNDER_WAY] and not room.entry[u]:
@@ -368,14 +368,14 @@ def _change(given, score, trees, state, room, u, limit, must_change):  # type: i
         room.counts[JOURNAL] += 1
         room.entry[u] = k + 1
     stamps[u] += 1
-    k = walk(given, score, trees, u, rank, limit, marks, u, stamps[u])
-    if not must_change and trees[2][k] <= scores[u]:
+    k = walk(growth, u, rank, limit, marks, u, stamps[u])
+    if not must_change and growth.trees.values[k] <= scores[u]:
         return
     _queue(room, u)
     for j in range(sizes[u]):
         _queue(room, parents[u, j])
-    sizes[u] = members(trees, k, parents[u])
-    scores[u] = trees[2][k]
+    sizes[u] = members(growth.trees, k, parents[u])
+    scores[u] = growth.trees.values[k]
     for j in range(sizes[u]):
         _queue(room, parents[u, j])
 

@@ -1,26 +1,75 @@
 """Growing a parent set one by one for scores made of log-determinants, all candidates at once.
 
-``work`` holds a Cholesky factor of the present parents: w, the rows that it gives all candidates; left and cross, the
-variance of each candidate and its covariance with v that the parents leave; factor (its diagonal inverted) and of_v,
-the rows of the parents and of v; path, the parents in the order in which they came; head, which says of which set (the
-caller's number, -1 for none) and how many they are; and sums: the residual variance of v and the log-determinant of the
-parents.
-
-``logdet`` is a tuple: matrix, log_scale, form, work. A set of s parents scores
+A set of s parents scores
 ``form[0, s] - form[1, s] * logres - form[2, s] * logdet`` (see ``kernels/gaussian/logdet.py``).
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from dagopt.kernels.gaussian import logdet as gaussian
 from dagopt.kernels.gaussian.logdet import PIVOT_FLOOR
 
-SET, SIZE = 0, 1
+SET, SIZE = 0, 1  # of ``head``
+RESIDUAL, LOGDET = 0, 1  # of ``sums``
+
+
+class Work(NamedTuple):
+    """The Cholesky factor of the parent set that is being grown, and what it leaves of v and of the candidates.
+
+    Attributes
+    ----------
+    rows : array
+        The rows of the factor that belong to the candidates, one row per parent.
+    left, cross : arrays
+        The variance of each candidate, and its covariance with v, given the parents.
+    factor, of_v : arrays
+        The rows of the parents (the diagonal inverted) and the row of v.
+    path : int array
+        The parents in the order in which they were added.
+    head : int array
+        SET: the caller's number of this set, -1 for none; SIZE: the number of parents.
+    sums : array
+        RESIDUAL: the variance of v given the parents; LOGDET: the log-determinant of the parents.
+    """
+
+    rows: NDArray[np.float64]
+    left: NDArray[np.float64]
+    cross: NDArray[np.float64]
+    factor: NDArray[np.float64]
+    of_v: NDArray[np.float64]
+    path: NDArray[np.int64]
+    head: NDArray[np.int64]
+    sums: NDArray[np.float64]
+
+
+class LogDets(NamedTuple):
+    """A score made of log-determinants, and room to work; ``form`` is explained at the head of this module."""
+
+    matrix: NDArray[np.float64]
+    log_scale: NDArray[np.float64]
+    form: NDArray[np.float64]
+    work: Work
+
+
+def make_work(most_parents: int, most_candidates: int) -> Work:
+    """Return room for sets of so many parents and lists of so many candidates."""
+    return Work(
+        rows=np.empty((most_parents, most_candidates)),
+        left=np.empty(most_candidates),
+        cross=np.empty(most_candidates),
+        factor=np.empty((most_parents, most_parents)),
+        of_v=np.empty(most_parents),
+        path=np.empty(most_parents, dtype=np.int64),
+        head=np.full(2, -1, dtype=np.int64),
+        sums=np.empty(2),
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -45,26 +94,26 @@ def removals(logdet, v, parents, values):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def forget(logdet):  # type: ignore[no-untyped-def]
     """Say that ``work`` is of no set: the caller's numbers have changed."""
-    logdet[3][6][SET] = -1
+    logdet.work.head[SET] = -1
 
 
 @njit(cache=True, nogil=True)
-def bring_to(logdet, v, candidates, parents, number, before, last):  # type: ignore[no-untyped-def]
-    """Bring ``work`` to the set of this number; if it is at the set ``before``, by the one parent ``last`` more."""
-    matrix, _, _, work = logdet
-    _, left, cross, _, _, _, head, sums = work
-    if before >= 0 and head[SET] == before:
-        _push(logdet, v, candidates, last)
+def bring_to(logdet, v, candidates, grown):  # type: ignore[no-untyped-def]
+    """Make ``work`` that of the set ``grown``: by its last parent alone if ``work`` is that of the set before."""
+    matrix, work = logdet.matrix, logdet.work
+    left, cross, head, sums = work.left, work.cross, work.head, work.sums
+    if grown.before >= 0 and head[SET] == grown.before:
+        _push(logdet, v, candidates, grown.last)
     else:
         for k in range(candidates.shape[0]):
             left[k] = 1.0
             cross[k] = matrix[v, candidates[k]]
         head[SIZE] = 0
-        sums[0] = 1.0
-        sums[1] = 0.0
-        for y in parents:
+        sums[RESIDUAL] = 1.0
+        sums[LOGDET] = 0.0
+        for y in grown.parents:
             _push(logdet, v, candidates, y)
-    head[SET] = number
+    head[SET] = grown.number
 
 
 @njit(cache=True, nogil=True)
@@ -103,8 +152,8 @@ def _push(logdet, v, candidates, y):  # type: ignore[no-untyped-def]
             left[k] = -1.0
     path[a] = y
     head[SIZE] = a + 1
-    sums[0] -= step * step
-    sums[1] += math.log(max(pivot, PIVOT_FLOOR)) + log_scale[y]
+    sums[RESIDUAL] -= step * step
+    sums[LOGDET] += math.log(max(pivot, PIVOT_FLOOR)) + log_scale[y]
 
 
 @njit(cache=True, nogil=True)
@@ -115,10 +164,10 @@ def additions(logdet, v, candidates, enough, keys):  # type: ignore[no-untyped-d
     the residual alone, the key is what the candidate takes from it, which saves the logarithms.
     """
     _, log_scale, form, work = logdet
-    _, left, cross, _, _, _, head, sums = work
-    size = head[SIZE]
-    residual = sums[0]
-    own = _value(form, size, sums[1], math.log(max(residual, PIVOT_FLOOR)) + log_scale[v])
+    left, cross, sums = work.left, work.cross, work.sums
+    size = work.head[SIZE]
+    residual = sums[RESIDUAL]
+    own = _value(form, size, sums[LOGDET], math.log(max(residual, PIVOT_FLOOR)) + log_scale[v])
     for k in range(candidates.shape[0]):
         keys[k] = -np.inf
     if residual <= PIVOT_FLOOR:
@@ -134,7 +183,7 @@ def additions(logdet, v, candidates, enough, keys):  # type: ignore[no-untyped-d
         if plain:
             keys[k] = told
             continue
-        more = sums[1] + math.log(left[k]) + log_scale[candidates[k]]
+        more = sums[LOGDET] + math.log(left[k]) + log_scale[candidates[k]]
         after = math.log(max(residual - told, PIVOT_FLOOR)) + log_scale[v]
         value = _value(form, size + 1, more, after)
         if value > own + enough:

@@ -1,19 +1,40 @@
 """Local scores by the kind of the score: each function goes to ``logdets.py``, ``counts.py`` or ``blocks.py``.
 
-``score`` is the tuple of one of the three. Which one is seen from its types when a kernel is compiled, so that kernels
-for Gaussian data hold no code for discrete data.
+``score`` is ``LogDets``, ``CountScore`` or ``BlockForm``. Which one is decided when a kernel is compiled, so that the
+kernels for Gaussian data hold no code for discrete data.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from numba import types
+import numpy as np
 from numba.extending import overload
+from numpy.typing import NDArray
 
+from dagopt.kernels.gaussian.blocks import BlockForm
 from dagopt.kernels.orders import blocks, counts, logdets
 
-__all__ = ["additions", "forget", "local_score", "removals"]
+__all__ = ["Grown", "additions", "forget", "local_score", "removals"]
+
+
+class Grown(NamedTuple):
+    """A parent set that is to be grown.
+
+    Attributes
+    ----------
+    parents : int array
+        Its members, in the order in which they were added.
+    number : int64
+        The caller's number of this set.
+    before, last : int64
+        The number of the set without its last member, and that member; -1 where there is none.
+    """
+
+    parents: NDArray[np.int64]
+    number: np.int64
+    before: np.int64
+    last: np.int64
 
 
 def local_score(score: Any, v: Any, parents: Any) -> Any:
@@ -24,13 +45,11 @@ def removals(score: Any, v: Any, parents: Any, values: Any) -> None:
     """Fill ``values[k]`` with the score of v with all parents but the k-th."""
 
 
-def additions(
-    score: Any, v: Any, parents: Any, candidates: Any, number: Any, before: Any, last: Any, enough: Any, keys: Any
-) -> Any:
-    """Fill ``keys`` with numbers that sort the candidates as their scores with the parents; return that without any.
+def additions(score: Any, v: Any, grown: Any, candidates: Any, enough: Any, keys: Any) -> Any:
+    """Return the score of v with the parents of ``grown``; fill ``keys`` with numbers that sort the candidates.
 
-    A candidate that is a parent, or that does not raise the score by ``enough``, has -inf. ``number`` is the caller's
-    for this set of parents; ``before`` is that of the set without the parent ``last``, or -1.
+    They sort like the scores with one candidate more. A candidate that is a parent, or that does not raise the score by
+    ``enough``, has -inf.
     """
 
 
@@ -38,11 +57,12 @@ def forget(score: Any) -> None:
     """Say that the caller's numbers now mean other sets."""
 
 
+MODULES = {logdets.LogDets: logdets, counts.CountScore: counts, BlockForm: blocks}
+
+
 def _kind(score: Any) -> Any:
-    """Return the module for a score, by its types: codes, or a matrix whose columns are single or grouped."""
-    if score[0].dtype != types.float64:
-        return counts
-    return blocks if score[2].dtype == types.int64 else logdets
+    """Return the module for a score, by its NamedTuple."""
+    return MODULES[score.instance_class]
 
 
 @overload(local_score)  # numba wants no annotations from here on
@@ -58,15 +78,15 @@ def _removals(score, v, parents, values):  # type: ignore[no-untyped-def]
 
 
 @overload(additions)
-def _additions(score, v, parents, candidates, number, before, last, enough, keys):  # type: ignore[no-untyped-def]
-    def by_logdet(score, v, parents, candidates, number, before, last, enough, keys):  # type: ignore[no-untyped-def]
-        logdets.bring_to(score, v, candidates, parents, number, before, last)
+def _additions(score, v, grown, candidates, enough, keys):  # type: ignore[no-untyped-def]
+    def by_logdet(score, v, grown, candidates, enough, keys):  # type: ignore[no-untyped-def]
+        logdets.bring_to(score, v, candidates, grown)
         return logdets.additions(score, v, candidates, enough, keys)
 
     anew = _kind(score).additions
 
-    def by_set(score, v, parents, candidates, number, before, last, enough, keys):  # type: ignore[no-untyped-def]
-        return anew(score, v, parents, candidates, enough, keys)
+    def by_set(score, v, grown, candidates, enough, keys):  # type: ignore[no-untyped-def]
+        return anew(score, v, grown.parents, candidates, enough, keys)
 
     return by_logdet if _kind(score) is logdets else by_set
 

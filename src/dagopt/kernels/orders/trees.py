@@ -12,21 +12,24 @@ A walk leaves marks: which columns it took, and which it would have taken had th
 the one taken in a list, and all of the last list). As long as no such column becomes allowed, and none that was taken
 is lost, the walk ends where it did.
 
-``trees`` is a tuple: roots (the tree of each node, or -1), a row of ``nodes`` for each set (columns below), its
+``Trees``: roots (the tree of each node, or -1), a row of ``nodes`` for each set (columns below), its
 ``values`` (the local score), ``lists`` and ``children`` (the additions, and the set each leads to), and ``used``: sets
 and list entries in use, lists that may still be made, and how often all was forgotten because there was no room.
 Columns of ``nodes``: the last addition VAR (-1: the set begins a tree), the set before UP, the list FIRST and COUNT
 (-1: not made), the smaller set JUMP, the number of parents SIZE, and where a tree begins its members BASE and BASE_SIZE
 in ``lists``.
 
-``given`` is what is allowed: own, counts, must, most, where ``own[v, :counts[v]]`` are the candidates of v,
+``Given`` is what is allowed: own, counts, must, most, where ``own[v, :counts[v]]`` are the candidates of v,
 ``must[v, u]`` says that u is a required parent of v, and ``most[v]`` is the largest number of parents.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from dagopt.kernels.orders import scores
 
@@ -39,23 +42,51 @@ SETS, ENTRIES, BUDGET, FORGOTTEN = range(4)
 UNKNOWN, NONE = -2, -1
 
 
+class Trees(NamedTuple):
+    """The growth trees of all nodes; the head of this module says what each array holds."""
+
+    roots: NDArray[np.int64]
+    nodes: NDArray[np.int64]
+    values: NDArray[np.float64]
+    lists: NDArray[np.int32]
+    children: NDArray[np.int32]
+    used: NDArray[np.int64]
+
+
+class Given(NamedTuple):
+    """What is allowed: ``own[v, :counts[v]]`` are the candidates of v, ``must[v, u]``: u is a required parent of v."""
+
+    own: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    must: NDArray[np.bool_]
+    most: NDArray[np.int64]
+
+
+class Growth(NamedTuple):
+    """What growing and shrinking needs: what is allowed, the score (``LogDets`` or ``CountScore``), and the trees."""
+
+    given: Given
+    score: Any
+    trees: Trees
+
+
 @njit(cache=True, nogil=True)
-def walk(given, score, trees, v, rank, limit, marks, column, stamp):  # type: ignore[no-untyped-def]
+def walk(growth, v, rank, limit, marks, column, stamp):  # type: ignore[no-untyped-def]
     """Return the set that growing and shrinking ends with among candidates of rank below ``limit``.
 
     ``marks[x, column]`` becomes ``stamp`` for every x that was taken and ``-stamp`` for those that would have been;
     a stamp of 0 leaves no marks. Returns -1 when a list had to be made and ``used[BUDGET]`` is spent; the lists that
     were made are kept, so that the next walk comes further.
     """
-    roots, nodes, _, lists, children, used = trees
+    roots, nodes, _, lists, children, used = growth.trees
     k = roots[v]
     while True:
         if k < 0 or nodes[k, COUNT] < 0:
             if used[BUDGET] <= 0:
                 return -1
-            if _makes_room(trees, score) or k < 0:
-                k = _plant(given, trees, v)
-            _list_additions(given, score, trees, v, k)
+            if _makes_room(growth) or k < 0:
+                k = _plant(growth, v)
+            _list_additions(growth, v, k)
         taken = -1
         for e in range(nodes[k, FIRST], nodes[k, FIRST] + nodes[k, COUNT]):
             x = lists[e]
@@ -69,7 +100,7 @@ def walk(given, score, trees, v, rank, limit, marks, column, stamp):  # type: ig
                 marks[lists[taken], column] = stamp
             if children[taken] < 0:
                 if used[SETS] == nodes.shape[0]:
-                    _forget(trees, score)
+                    _forget(growth)
                     k = -1
                     continue
                 children[taken] = _add_set(nodes, used, np.int64(lists[taken]), k, nodes[k, SIZE] + 1)
@@ -78,30 +109,30 @@ def walk(given, score, trees, v, rank, limit, marks, column, stamp):  # type: ig
         if nodes[k, JUMP] == UNKNOWN:
             if used[BUDGET] <= 0:
                 return -1
-            if _makes_room(trees, score):
+            if _makes_room(growth):
                 k = -1
                 continue
-            nodes[k, JUMP] = _shrunk(given, score, trees, v, k)
+            nodes[k, JUMP] = _shrunk(growth, v, k)
         if nodes[k, JUMP] == NONE:
             return k
         k = nodes[k, JUMP]
 
 
 @njit(cache=True, nogil=True)
-def _makes_room(trees, score):  # type: ignore[no-untyped-def]
+def _makes_room(growth):  # type: ignore[no-untyped-def]
     """Spend one of the budget; forget all if there is no room for one more list, and say so."""
-    roots, nodes, _, lists, _, used = trees
+    roots, nodes, _, lists, _, used = growth.trees
     used[BUDGET] -= 1
     if used[SETS] + 2 <= nodes.shape[0] and used[ENTRIES] + 2 * roots.shape[0] <= lists.shape[0]:
         return False
-    _forget(trees, score)
+    _forget(growth)
     return True
 
 
 @njit(cache=True, nogil=True)
 def members(trees, k, out):  # type: ignore[no-untyped-def]
     """Fill ``out`` with the parents of a set in increasing order; return how many there are."""
-    nodes, lists = trees[1], trees[3]
+    nodes, lists = trees.nodes, trees.lists
     size = 0
     while nodes[k, VAR] >= 0:
         out[size] = nodes[k, VAR]
@@ -123,7 +154,7 @@ def members(trees, k, out):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _in_turn(trees, k, out):  # type: ignore[no-untyped-def]
     """Fill ``out`` with the parents of a set as they came, so that its value is the same whatever was met before."""
-    nodes, lists = trees[1], trees[3]
+    nodes, lists = trees.nodes, trees.lists
     size = nodes[k, SIZE]
     while nodes[k, VAR] >= 0:
         size -= 1
@@ -162,37 +193,38 @@ def _begin(trees, parents, up):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _plant(given, trees, v):  # type: ignore[no-untyped-def]
+def _plant(growth, v):  # type: ignore[no-untyped-def]
     """Begin the tree of v at its required parents."""
-    roots = trees[0]
+    roots = growth.trees.roots
     if roots[v] < 0:
-        roots[v] = _begin(trees, np.flatnonzero(given[2][v]), np.int64(-1))
+        roots[v] = _begin(growth.trees, np.flatnonzero(growth.given.must[v]), np.int64(-1))
     return roots[v]
 
 
 @njit(cache=True, nogil=True)
-def _forget(trees, score):  # type: ignore[no-untyped-def]
-    roots, _, _, _, _, used = trees
+def _forget(growth):  # type: ignore[no-untyped-def]
+    roots, used = growth.trees.roots, growth.trees.used
     roots[:] = -1
     used[SETS] = 0
     used[ENTRIES] = 0
     used[FORGOTTEN] += 1
-    scores.forget(score)
+    scores.forget(growth.score)
 
 
 @njit(cache=True, nogil=True)
-def _list_additions(given, score, trees, v, k):  # type: ignore[no-untyped-def]
+def _list_additions(growth, v, k):  # type: ignore[no-untyped-def]
     """Score a set, and list the additions that help from the best down, equal ones in the order of the candidates."""
-    own, sizes, _, most = given
-    _, nodes, values, lists, children, used = trees
+    own, sizes, _, most = growth.given
+    _, nodes, values, lists, children, used = growth.trees
     m = sizes[v]
     candidates = own[v, :m]
     keys = np.empty(m)
     parents = np.empty(nodes[k, SIZE], dtype=np.int64)
-    _in_turn(trees, k, parents)
+    _in_turn(growth.trees, k, parents)
     last = nodes[k, VAR]
     before = nodes[k, UP] if last >= 0 else np.int64(-1)
-    values[k] = scores.additions(score, v, parents, candidates, k, before, last, ENOUGH, keys)
+    grown = scores.Grown(parents, k, before, last)
+    values[k] = scores.additions(growth.score, v, grown, candidates, ENOUGH, keys)
     first = used[ENTRIES]
     found = 0
     if nodes[k, SIZE] < most[v]:
@@ -261,14 +293,14 @@ def _shrinkings(nodes, k):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _shrunk(given, score, trees, v, k):  # type: ignore[no-untyped-def]
+def _shrunk(growth, v, k):  # type: ignore[no-untyped-def]
     """Make the best removal while one helps; return the smaller set, or NONE if none helps.
 
     A set that came by many shrinkings already is left as it is: where columns are nearly dependent, what growing gains
     and what shrinking gains can differ by rounding, and without an end the walk would go in a circle.
     """
-    must = given[2]
-    nodes, values = trees[1], trees[2]
+    must, trees = growth.given.must, growth.trees
+    nodes, values = trees.nodes, trees.values
     if _shrinkings(nodes, k) >= MOST_SHRINKINGS:
         return NONE
     size = nodes[k, SIZE]
@@ -277,7 +309,7 @@ def _shrunk(given, score, trees, v, k):  # type: ignore[no-untyped-def]
     best = values[k]
     without = np.empty(size)
     while size > 0:
-        scores.removals(score, v, parents[:size], without)
+        scores.removals(growth.score, v, parents[:size], without)
         place = -1
         for b in range(size):
             if not must[v, parents[b]] and without[b] > best + ENOUGH:

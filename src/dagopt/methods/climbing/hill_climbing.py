@@ -73,7 +73,7 @@ class SearchLog:
         self.progress.update(self.phase, share, score=score, moves=len(self.rows))
 
     def frame(self) -> pd.DataFrame:
-        """Return the moves, a row each."""
+        """Return the moves, one row per move."""
         return pd.DataFrame(self.rows, columns=["round", "move", "from", "to", "gain", "score"])
 
 
@@ -94,7 +94,7 @@ def solve_hc(problem: Problem, options: HillClimbingOptions, deadline: Deadline,
     Returns
     -------
     Result
-        With ``trace``, a row a move, and ``details``: ``moves``, ``restarts`` (made), ``best_round``.
+        With ``trace``, one row per move, and ``details``: ``moves``, ``restarts`` (made), ``best_round``.
 
     Notes
     -----

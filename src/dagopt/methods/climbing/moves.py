@@ -119,16 +119,9 @@ class MovingDag:
 
     def best_move(self, least: float = 0.0, banned: NDArray[np.int64] = NO_MOVES) -> Move | None:
         """Return the legal move that gains most, if it gains more than ``least``."""
+        rules = kernels.Rules(self._must, self._may, self._room)
         kind, tail, head, gain = kernels.best_move(
-            self.gain,
-            self.adjacency,
-            self._reach,
-            self._must,
-            self._may,
-            self._room,
-            banned,
-            least,
-            self.tolerance,
+            self.gain, self.adjacency, self._reach, rules, banned, least, self.tolerance
         )
         return None if kind < 0 else Move(kind, tail, head, gain)
 
@@ -144,8 +137,8 @@ class MovingDag:
 
     def is_legal(self, kind: int, tail: int, head: int) -> bool:
         """Say whether a move leads to a DAG within the knowledge."""
-        legal = kernels.is_legal(self.adjacency, self._reach, self._must, self._may, self._room, kind, tail, head)
-        return bool(legal)
+        rules = kernels.Rules(self._must, self._may, self._room)
+        return bool(kernels.is_legal(self.adjacency, self._reach, rules, kind, tail, head))
 
     def apply(self, move: Move) -> None:
         """Make a legal move and renew the gains of the nodes whose parents it changes."""

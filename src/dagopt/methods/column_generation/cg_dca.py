@@ -14,29 +14,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dagopt.bits import mask_of
 from dagopt.candidates.listing import candidate_pool
 from dagopt.candidates.pool import Pool
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.master.integer import IntegerSolution, make_integer_solver
+from dagopt.master.integer import IntegerSolution
 from dagopt.master.pool import Family
-from dagopt.master.relaxation import MasterSolution, RestrictedMaster
-from dagopt.master.rounding import greedy_dag
-from dagopt.master.separation import FractionalSeparator
-from dagopt.methods.answer import scope_of, worth
+from dagopt.master.relaxation import MasterSolution
+from dagopt.methods.answer import scope_of
 from dagopt.methods.climbing.hill_climbing import start_dag
 from dagopt.methods.column_generation.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from dagopt.methods.column_generation.loop import ColumnGeneration, first_families
 from dagopt.methods.column_generation.options import CgDcaOptions, PaperOptions
-from dagopt.methods.column_generation.trace import Trace
+from dagopt.methods.column_generation.run import Dag, Run
 from dagopt.methods.options import solver
 from dagopt.methods.orders.search import BareFamily, families
 from dagopt.methods.orders.solve import listable, order_incumbent
 from dagopt.pricing.base import Priced
-from dagopt.pricing.bound import lagrangian_bound
+from dagopt.pricing.bound import priced_bound
 from dagopt.pricing.dca import DcaPricer
 from dagopt.pricing.exhaustive import ExhaustivePricer
 from dagopt.pricing.listed import ListedPricer
@@ -48,12 +44,9 @@ from dagopt.workers import Stopped, Workers
 
 __all__ = ["solve_cg_dca", "solve_cg_dca_paper"]
 
-Dag = NDArray[np.int8]
-
-MOST_BOUND_CANDIDATES = 15  # free candidates a node up to which all parent sets are priced at the end
+MOST_BOUND_CANDIDATES = 15  # free candidates per node up to which all parent sets are priced at the end
 MOST_LISTED_COLUMNS = 200  # of discrete data: beyond, even the pairs of parents are too many to list unasked
 MOST_PRICED_NODES = 100  # beyond, one round of pricing takes longer than the order search that it is to help
-ROUNDING = 1e-10  # of a score, as a share of it
 BEFORE = {"restarts": 10, "kicks": 10}  # effort of the order search that comes first
 AGAIN = {"restarts": 1, "kicks": 3}  # and of those after an integer phase
 
@@ -83,25 +76,17 @@ def solve_cg_dca_paper(problem: Problem, options: CgDcaOptions, deadline: Deadli
     return _Run(problem, options, deadline, progress).result("cg-dca-paper")
 
 
-class _Run:
-    """One run: the parts of the loop, and what is told about it."""
+class _Run(Run):
+    """A run with DCA or listed pricing, an order search before and between, checkpoints, and a proof at the end."""
+
+    limits = "a limit on passes or families"
 
     def __init__(self, problem: Problem, options: CgDcaOptions, deadline: Deadline, progress: Progress) -> None:
-        self.problem = problem
+        super().__init__(problem, options, deadline, progress)
         self.options = options
-        self.deadline = deadline
-        self.progress = progress
         self.checkpoint = options.checkpoint
-        self.master = RestrictedMaster(problem.n_nodes)
-        self.trace = Trace(deadline, progress)
         self.rng = np.random.default_rng(options.random_state)
-        self.incumbent: Dag | None = None
-        self.separator = FractionalSeparator()
         self.start_point = make_start_point(options.init, options.switch_at)
-        self.integer_solver = make_integer_solver(options.integer_solver, problem.n_nodes)
-        self.notes = [f"integer master: {self.integer_solver.name}"]
-        self.first = first_families(problem.score.local, problem.knowledge.must)  # line 2
-        self.master.add_families(self.first)
         self.pricer = self.make_pricer()
 
     def make_pricer(self) -> DcaPricer | ListedPricer | ExhaustivePricer:
@@ -162,10 +147,6 @@ class _Run:
                 priced = self.pricer.price(node, self.master, lp, parents, self.deadline)
             return priced
 
-    def separate(self, lp: MasterSolution) -> list[frozenset[int]]:
-        with self.trace.timed("separation"):
-            return self.separator.separate(self.master.pool, lp.values, self.deadline)
-
     def solve_ip(self, last: Dag | None) -> IntegerSolution:
         best = self.incumbent if self.options.start_integer else last
         with self.trace.timed("integer"):
@@ -220,11 +201,8 @@ class _Run:
             self.trace.add("order" if self.options.order_start else "start", np.nan, len(self.master.pool), 0)
 
     def stop(self) -> bool:
-        return (
-            self.deadline.reason is not None
-            or (self.options.max_passes is not None and self.trace.passes > self.options.max_passes)
-            or (self.options.max_families is not None and len(self.master.pool) >= self.options.max_families)
-        )
+        most = self.options.max_families
+        return super().stop() or (most is not None and len(self.master.pool) >= most)
 
     def after_pass(self, dag: Dag | None) -> None:
         if self.checkpoint is not None and self.deadline.reason is None:
@@ -233,22 +211,6 @@ class _Run:
             save_checkpoint(state, self.checkpoint)
             self.master.rebuild()  # as a resumed run will, so that both go the same way
             self.pricer.forget()
-
-    # --- what the loop tells ---
-
-    def families(self, lp: MasterSolution, reduced_costs: NDArray[np.float64]) -> None:
-        self.trace.add("families", lp.value, len(self.master.pool), len(self.master.clusters), reduced_costs)
-
-    def rows(self, lp: MasterSolution) -> None:
-        self.trace.add("rows", lp.value, len(self.master.pool), len(self.master.clusters))
-
-    def integers(self, solution: IntegerSolution, dag: Dag | None) -> None:
-        if dag is not None:
-            score = self.problem.score.total(dag)
-            if score >= self.trace.best:
-                self.trace.best, self.incumbent = score, dag
-        self.trace.add("integer", np.nan, len(self.master.pool), len(self.master.clusters))
-        self.trace.passes += 1
 
     # --- the outcome ---
 
@@ -261,49 +223,19 @@ class _Run:
             self.restore(load_checkpoint(self.checkpoint, self.identity(), self.problem.n_nodes))
         else:
             self.begin()
-        loop = ColumnGeneration(
-            self.master,
-            self.price,
-            self.separate,
-            self.solve_ip,
-            self.stop,
-            self,
-            self.options.tolerance,
-            self.after_pass,
-        )
-        searched_alone = self.options.order_start and self.problem.n_nodes > MOST_PRICED_NODES
-        if searched_alone:
-            converged = self.deadline.reason is None
-            self.notes = [f"more than {MOST_PRICED_NODES} columns: order search alone, without column generation"]
-        else:
-            _, converged = loop.run(self.incumbent)
-        dag = greedy_dag(self.master.pool) if self.incumbent is None else self.incumbent
-        score = self.problem.score.total(dag)
-        pricer = self.exact_pricer() if converged and not searched_alone else None
-        bound = None if pricer is None else self.bound(pricer)
-        slack = self.options.tolerance * self.problem.n_nodes + ROUNDING * abs(score)
-        proven = bound is not None and bound - score <= slack
-        if not converged and self.deadline.reason is None:
-            self.notes.append("stopped by a limit on passes or families")
-        return Result(
-            names=self.problem.names,
-            adjacency=dag,
-            score=score,
-            status=self.deadline.reason or ("optimal" if proven else "converged"),
-            method=method,
-            score_label=self.problem.score.label,
-            bound=None if bound is None else max(bound, score),
-            scope=None if pricer is None else scope_of(pricer.knowledge),
-            trace=self.trace.frame(),
-            notes=tuple(self.notes),
-            details={
-                **worth(self.problem, dag),
-                "passes": self.trace.passes - 1,
-                "families": len(self.master.pool),
-                "rows": len(self.master.clusters),
-                **{f"{part}_seconds": seconds for part, seconds in self.trace.parts.items()},
-            },
-        )
+        if not self.searched_alone:
+            return self.outcome(method, self.loop())
+        self.notes = [f"more than {MOST_PRICED_NODES} columns: order search alone, without column generation"]
+        return self.outcome(method, self.deadline.reason is None)
+
+    @property
+    def searched_alone(self) -> bool:
+        """Whether there are too many columns for pricing."""
+        return self.options.order_start and self.problem.n_nodes > MOST_PRICED_NODES
+
+    def proof(self, converged: bool) -> tuple[float, str | None]:
+        pricer = self.exact_pricer() if converged and not self.searched_alone else None
+        return (np.inf, None) if pricer is None else (self.bound(pricer), scope_of(pricer.knowledge))
 
     def exact_pricer(self) -> ExhaustivePricer | ListedPricer | None:
         """Return a pricer that looks at all parent sets, or at all up to a size; None where they are too many."""
@@ -321,7 +253,7 @@ class _Run:
         best = np.inf
         while True:
             lp = self.master.solve()
-            value, found = lagrangian_bound(pricer, self.master, lp, self.deadline)
+            value, found = priced_bound(pricer, self.master, lp, self.deadline)
             best = min(best, value)
             if self.deadline.reason is not None or not isinstance(pricer, ListedPricer):
                 return best

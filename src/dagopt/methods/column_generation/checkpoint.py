@@ -80,7 +80,9 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path) -> None:
 def load_checkpoint(path: str | Path, problem: dict[str, Any], n_nodes: int) -> Checkpoint:
     """Read a checkpoint of the same problem, or raise an error that names what differs."""
     text = read_text(path)
-    damaged = InputError(f"{path} is no checkpoint of a run, or a damaged one; start anew without resume=")
+    damaged = InputError(
+        f"expected the checkpoint of a run but {path} is none, or a damaged one; start anew without resume="
+    )
     try:
         content = json.loads(text)
         saved = dict(content["problem"]) if content["dagopt_checkpoint"] == 1 else None
@@ -91,7 +93,8 @@ def load_checkpoint(path: str | Path, problem: dict[str, Any], n_nodes: int) -> 
     for key, value in problem.items():
         if saved.get(key) != value:
             raise InputError(
-                f"{path} belongs to another run: {key} was {saved.get(key)!r} and is now {value!r}; "
+                f"expected a checkpoint of this run but {path} belongs to another: "
+                f"{key} was {saved.get(key)!r} and is now {value!r}; "
                 f"give the same data and options, or start anew without resume="
             )
     try:

@@ -59,8 +59,8 @@ class ColumnGeneration:
     tolerance : float
         A reduced cost counts as negative below minus this: "until rc >= 0" of the paper never ends in floating point.
     after_pass : callable, optional
-        Called at the end of every pass but the one that ends the loop, as for checkpoints: from the last one the
-        end is reached again.
+        Called at the end of every pass except the last, for checkpoints: a run resumed from the last checkpoint
+        reaches the end again.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What happened in a run of column generation: one row an event, and the seconds of each part."""
+"""What happened in a run of column generation: one row per event, and the seconds of each part."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ __all__ = ["BestClasses", "estimate_best_classes", "solve_best_classes", "with_c
 MOST_NODES = 30  # a set is the bits of a 32-bit integer
 CLASSES = (1, 1, 2, 11, 185, 8782, 1_067_825, 312_510_571)  # of 0, 1, 2, ... nodes: no list needs to be longer
 TIE = 1e-9  # relative difference up to which two scores are the same
-CLASSES_A_PIECE = 1 << 13  # so that a piece of work takes some tens of milliseconds
+CLASSES_PER_PIECE = 1 << 13  # so that a piece of work takes some tens of milliseconds
 SECONDS_PER_CLASS = 7e-7  # of the k 2^n classes, on one core, measured; only for the estimate
 SECONDS_PER_MERGE = 5e-9  # of the k n (n - 1) 2^(n - 2) merged parent sets
 
@@ -138,21 +138,23 @@ class BestClasses:
         self._table = all_potentials(self._score, self._workers).of(0)
         self._list_parent_sets()
         self._recursion()
-        found = int(np.isfinite(self._values[-1]).sum())
+        found = int(np.isfinite(self._classes.values[-1]).sum())
         return [self._read_off(rank) for rank in range(found)]
 
     def _allocate(self) -> None:
         n, k = self.n, self.k
         self._best = np.empty((n, 1 << (n - 1), self._sets), dtype=np.int32)
-        self._values = np.empty((1 << n, k))
-        self._codes = np.empty((1 << n, k, 2), dtype=np.int64)
-        self._sinks = np.empty((1 << n, k), dtype=np.int8)
-        self._parents = np.empty((1 << n, k), dtype=np.int32)
-        self._ranks = np.empty((1 << n, k), dtype=np.int32)
-        self._values[0] = -np.inf
-        self._values[0, 0] = 0.0
-        self._codes[0] = 0
-        self._edge_codes, self._collider_codes = _random_codes(n)
+        self._classes = kernels.Classes(
+            values=np.empty((1 << n, k)),
+            codes=np.empty((1 << n, k, 2), dtype=np.int64),
+            sinks=np.empty((1 << n, k), dtype=np.int8),
+            parents=np.empty((1 << n, k), dtype=np.int32),
+            ranks=np.empty((1 << n, k), dtype=np.int32),
+        )
+        self._classes.values[0] = -np.inf
+        self._classes.values[0, 0] = 0.0
+        self._classes.codes[0] = 0
+        self._random = kernels.RandomCodes(*_random_codes(n))
 
     def _list_parent_sets(self) -> None:
         pieces = [partial(self._list_for, node) for node in range(self.n)]
@@ -164,20 +166,19 @@ class BestClasses:
         kernels.best_sets(self._table, node, must, may, int(self._knowledge.at_most[node]), self._best[node], room)
 
     def _recursion(self) -> None:
-        sets_a_piece = max(CLASSES_A_PIECE // self.k, 1)
+        sets_a_piece = max(CLASSES_PER_PIECE // self.k, 1)
         each_layer(self._workers, "best classes", self.n, self._extend, smallest=1, sets_a_piece=sets_a_piece)
 
     def _extend(self, chosen: NDArray[np.int64]) -> None:
-        kept = (self._values, self._codes, self._sinks, self._parents, self._ranks)
-        kernels.extend(chosen, self._table, self._best, *kept, self._edge_codes, self._collider_codes)
+        kernels.extend(chosen, self._table, self._best, self._classes, self._random)
 
     def _read_off(self, rank: int) -> NDArray[np.int8]:
         """Follow the sinks of a class of the full set down."""
 
         def sink_of(left: int) -> tuple[int, int]:
             nonlocal rank
-            sink, parents = int(self._sinks[left, rank]), int(self._parents[left, rank])
-            rank = int(self._ranks[left, rank])
+            sink, parents = int(self._classes.sinks[left, rank]), int(self._classes.parents[left, rank])
+            rank = int(self._classes.ranks[left, rank])
             return sink, parents
 
         return follow_sinks(self.n, sink_of)

@@ -26,24 +26,12 @@ __all__ = ["TableEnds", "best_around", "pool_ends"]
 
 Floats = NDArray[np.float64]
 
-CHUNKS_A_PIECE = 64  # so that a piece of work takes some milliseconds
-ENTRIES_A_PIECE = 1 << 20
+CHUNKS_PER_PIECE = 64  # so that a piece of work takes some milliseconds
+ENTRIES_PER_PIECE = 1 << 20
 
 
 class TableEnds(SubsetDP):
-    """The recursion over all parent sets in both directions.
-
-    Parameters
-    ----------
-    score : Score
-        What is maximised.
-    knowledge : Knowledge
-        Which parent sets are allowed.
-    plan : Plan
-        How to cut the tables.
-    workers : Workers
-        The threads, the clock and the progress bar; the answer is the same for any number of threads.
-    """
+    """The recursion over all parent sets in both directions; the parameters are those of ``SubsetDP``."""
 
     def __init__(self, score: Score, knowledge: Knowledge, plan: Plan, workers: Workers) -> None:
         super().__init__(score, knowledge, plan, workers)
@@ -85,7 +73,7 @@ class TableEnds(SubsetDP):
         bit = 1 << (self.low + b)
         pieces = [
             partial(kernels.pull, table, block, bit, self.rest, first, last)
-            for first, last in spans(1 << self.low, ENTRIES_A_PIECE)
+            for first, last in spans(1 << self.low, ENTRIES_PER_PIECE)
         ]
         self._workers.each("best orders back: later blocks" + where, pieces, len(pieces))
 
@@ -108,7 +96,7 @@ def best_around(opt: Floats, rest: Floats, node: int, workers: Workers, share: t
     chunk_bits = min(LOW_BITS, bits)
     fill: list[Callable[[], None]] = [
         partial(kernels.around, opt, rest, node, table, chunk_bits, first, last)
-        for first, last in spans(1 << (bits - chunk_bits), CHUNKS_A_PIECE)
+        for first, last in spans(1 << (bits - chunk_bits), CHUNKS_PER_PIECE)
     ]
     steps = [fill, _closing(table, 0), _closing(table, 1)]
     for k, pieces in enumerate(steps):

@@ -20,6 +20,7 @@ from scipy.special import logsumexp
 from dagopt.errors import InputError
 from dagopt.kernels.counts import wide_numbers as wide
 from dagopt.kernels.lattice import order_sums as kernels
+from dagopt.kernels.lattice.subsets import Allowed
 from dagopt.knowledge import Knowledge
 from dagopt.methods.exact.layers import each_layer
 from dagopt.methods.exact.solve import Estimate
@@ -36,8 +37,8 @@ PRIORS = {
     "uniform": "every parent set of a node has the same weight",
 }
 MOST_NODES = 30  # beyond it tables have more than 100 GB
-CHUNKS_A_PIECE = 64  # so that a piece of work takes some milliseconds
-STRETCHES_A_PIECE = 1 << 8
+CHUNKS_PER_PIECE = 64  # so that a piece of work takes some milliseconds
+STRETCHES_PER_PIECE = 1 << 8
 CHUNK_BITS = 8  # of the sums over orders
 SECONDS_PER_ENTRY = 2e-7  # of the n 2^(n-1) entries, on one core, measured; only for the estimate
 
@@ -106,15 +107,15 @@ class OrderSums:
         self._sum_before()
         return float(self._before[-1])
 
-    def _known(self, node: int) -> tuple[object, ...]:
+    def _weights(self, node: int) -> kernels.Weights:
         """Return what the kernels are told about the parent sets of a node."""
-        most = self._knowledge.at_most[node]
-        return self._potentials.of(node), node, self._empty[node], self._prior, self._must[node], self._may[node], most
+        allowed = Allowed(False, self._must[node], self._may[node], self._knowledge.at_most[node])
+        return kernels.Weights(self._potentials.of(node), node, self._empty[node], self._prior, allowed)
 
     def _sum_choices(self, phase: str) -> None:
         """Fill ``choice``: for every node and set, the sum over the parent sets inside it."""
         for node in range(self.n):
-            self._sum_subsets(partial(kernels.weigh, *self._known(node)), phase, node)
+            self._sum_subsets(partial(kernels.weigh, self._weights(node)), phase, node)
             pieces = [
                 partial(kernels.logarithms, self._parts, self._levels, self._choice[node], first, last)
                 for first, last in spans(self._parts.size, 1 << 17)
@@ -125,7 +126,7 @@ class OrderSums:
         """Fill the wide table chunk by chunk and sum it over subsets of the bits above the chunks."""
         room = (self._parts, self._levels)
         pieces: list[Callable[[], object]] = [
-            partial(fill, *room, self._chunk_bits, first, last) for first, last in spans(self._chunks, CHUNKS_A_PIECE)
+            partial(fill, *room, self._chunk_bits, first, last) for first, last in spans(self._chunks, CHUNKS_PER_PIECE)
         ]
         self._workers.each(phase, pieces, len(pieces), _share(node, self.n, 0))
         bits = self._chunks.bit_length() - 1
@@ -133,7 +134,7 @@ class OrderSums:
             stretches = (self._parts.size >> count) // wide.ROW if count else 0
             pieces = [
                 partial(wide.sum_high, *room, self._chunk_bits + start, count, first, last)
-                for first, last in spans(stretches, STRETCHES_A_PIECE)
+                for first, last in spans(stretches, STRETCHES_PER_PIECE)
             ]
             self._workers.each(phase, pieces, len(pieces), _share(node, self.n, step))
 
@@ -151,11 +152,11 @@ class OrderSums:
         phase = "probabilities of edges"
         total = float(self._before[-1])
         edges = np.zeros((self.n, self.n))
-        places = spans(self._chunks, CHUNKS_A_PIECE)
+        places = spans(self._chunks, CHUNKS_PER_PIECE)
         for node in range(self.n):
             self._sum_subsets(partial(kernels.around, self._before, self._after, node), phase, node)
             shares = np.zeros((len(places), self.n - 1))
-            known = (*self._known(node), self._parts, self._levels, total, self._chunk_bits)
+            known = (self._weights(node), self._parts, self._levels, total, self._chunk_bits)
             work: Callable[..., None] = partial(kernels.parent_shares, *known)
             pieces = [partial(work, first, last, own) for (first, last), own in zip(places, shares, strict=True)]
             self._workers.each(phase, pieces, len(pieces), _share(node, self.n, 3))

@@ -20,10 +20,10 @@ from dagopt.candidates.listing import candidate_pool
 from dagopt.deadline import Deadline, StopReason
 from dagopt.errors import InputError
 from dagopt.kernels.lattice import edge_regret as kernels
-from dagopt.kernels.lattice.subsets import LOW_BITS
+from dagopt.kernels.lattice.subsets import LOW_BITS, Allowed
 from dagopt.knowledge import Knowledge
 from dagopt.memory import readable
-from dagopt.methods.exact.edge_ends import CHUNKS_A_PIECE, Floats, TableEnds, best_around, pool_ends
+from dagopt.methods.exact.edge_ends import CHUNKS_PER_PIECE, Floats, TableEnds, best_around, pool_ends
 from dagopt.methods.exact.solve import Estimate, estimate_exact, memory_in_bytes
 from dagopt.methods.exact.subset_dp import BYTES, Potentials, plan_subset_dp, potential_tables
 from dagopt.problem import Problem
@@ -182,14 +182,12 @@ def _compare_all(potentials: Potentials, knowledge: Knowledge, workers: Workers,
     """Return the best scores with and without each other node as parent, and only after it, over all allowed sets."""
     n = knowledge.n_nodes
     must, may = (masks[node] for masks in knowledge.masks)
+    allowed = Allowed(knowledge.is_free, must, may, knowledge.at_most[node])
     chunk_bits = min(LOW_BITS, n - 1)
-    places = spans(1 << (n - 1 - chunk_bits), CHUNKS_A_PIECE)
+    places = spans(1 << (n - 1 - chunk_bits), CHUNKS_PER_PIECE)
     found = np.full((len(places), 3, n - 1), -np.inf)
     pieces = [
-        partial(
-            kernels.with_and_without,
-            *(potentials.of(node), node, must, may, knowledge.at_most[node], above, chunk_bits, first, last, own),
-        )
+        partial(kernels.with_and_without, potentials.of(node), node, allowed, above, chunk_bits, first, last, own)
         for (first, last), own in zip(places, found, strict=True)
     ]
     workers.each("edges: parent sets", pieces, len(pieces))

@@ -38,14 +38,14 @@ __all__ = [
 ]
 
 Device = Literal["auto", "cpu", "gpu"]
-Answer = tuple[NDArray[np.int8], float]  # a DAG, and how far off the scores may be that it was chosen by
+Answer = tuple[NDArray[np.int8], float]  # a DAG, and the largest error of the scores by which it was chosen
 
 SHARE_OF_FREE_MEMORY = 0.85
-MOST_POOL_SETS = 3_000_000  # sets to score up to which candidates are listed rather than tabled
+MOST_POOL_SETS = 3_000_000  # with at most so many sets to score, candidates are listed instead of tabled
 BYTES_PER_SET = 60
 
-BEYOND_ALL = 10**15  # bytes, from which on nobody wants to know how many
-MOST_ESTIMATED = 60  # columns; more are estimated as so many
+BEYOND_ALL = 10**15  # bytes; larger figures are not shown in full
+MOST_ESTIMATED = 60  # columns; with more, the estimate is that of this many
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ BYTES = 8
 SLICE_BITS, COUNTED_SLICE_BITS = 14, 12  # of potentials that are filled at once: some hundredths of a second
 MOST_PREFIX_BITS = 18
 CHUNK_BITS = 10  # of the sink recursion
-CHUNKS_A_PIECE = 1 << 10  # so that a piece of work takes some tens of milliseconds
-STRETCHES_A_PIECE = 1 << 12
+CHUNKS_PER_PIECE = 1 << 10  # so that a piece of work takes some tens of milliseconds
+STRETCHES_PER_PIECE = 1 << 12
 SECONDS_PER_ENTRY = 6.5e-9  # of the n 2^(n-1) entries, on one core, measured; only for the estimate
 
 
@@ -136,11 +136,11 @@ class SubsetDP:
         """Fill and close the tables of the nodes: chunk by chunk, then over the remaining bits."""
         pieces: list[Callable[[], None]] = []
         for node, table in tables:
-            known = (self._free, self._must[node], self._may[node], self._most[node])
+            allowed = kernels.Allowed(self._free, self._must[node], self._may[node], self._most[node])
             chunks = 1 << max(_bits(table) - kernels.LOW_BITS, 0)
             pieces += [
-                partial(kernels.fill, self.potentials.of(node), node, self.low, block, *known, table, first, last)
-                for first, last in spans(chunks, CHUNKS_A_PIECE)
+                partial(kernels.fill, self.potentials.of(node), node, self.low, block, allowed, table, first, last)
+                for first, last in spans(chunks, CHUNKS_PER_PIECE)
             ]
         self._workers.each("best parents: scores" + where, pieces, len(pieces))
         for step in (0, 1):
@@ -216,7 +216,7 @@ def _closing(table: Floats, step: int) -> list[Callable[[], None]]:
     stretches = (table.size >> count) // kernels.ROW
     return [
         partial(kernels.close_high, table, kernels.LOW_BITS + start, count, first, last)
-        for first, last in spans(stretches, STRETCHES_A_PIECE)
+        for first, last in spans(stretches, STRETCHES_PER_PIECE)
     ]
 
 

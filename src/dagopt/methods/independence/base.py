@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Floats", "IndependenceTest", "Ints", "Separation"]
+from dagopt.deadline import Deadline
+from dagopt.progress import Progress
+
+__all__ = ["Floats", "IndependenceTest", "Ints", "Search", "Separation"]
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.int64]
@@ -130,3 +133,31 @@ def _batches(sets: Iterator[Sequence[int]]) -> Iterator[Ints]:
     while batch := list(islice(sets, count)):
         yield np.array(batch, dtype=np.int64).reshape(len(batch), -1)
         count = min(2 * count, MOST_AT_ONCE)
+
+
+@dataclass(frozen=True)
+class Search:
+    """A test and how a search uses it.
+
+    Attributes
+    ----------
+    test : IndependenceTest
+        The test.
+    alpha : float
+        A p-value above it means independent.
+    deadline : Deadline
+        When to stop; what is separated by then is kept.
+    progress : Progress
+        Where to tell how far the search is.
+    max_given : int, optional
+        The largest size of a conditioning set.
+    n_jobs : int
+        Threads; the answer does not depend on it.
+    """
+
+    test: IndependenceTest
+    alpha: float
+    deadline: Deadline
+    progress: Progress
+    max_given: int | None = None
+    n_jobs: int = 1

@@ -72,7 +72,7 @@ class CorrelationTest(IndependenceTest):
         limit = self.critical(size, alpha)
         made = 0
         while state[0] < len(pairs) and not stop():
-            made += kernels.separate_pairs(self.correlation, pairs, adjacent, size, limit, BUDGET, state, sets, found)
+            made += kernels.separate_pairs(self.correlation, pairs, adjacent, limit, BUDGET, state, sets, found)
         return Separation(self.log_p_of(found, size), sets, made, complete=bool(state[0] == len(pairs)))
 
 

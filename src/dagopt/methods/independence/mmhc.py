@@ -19,6 +19,7 @@ import numpy as np
 from dagopt.deadline import Deadline
 from dagopt.methods.climbing.hill_climbing import with_restarts
 from dagopt.methods.climbing.tabu import walk
+from dagopt.methods.independence.base import Search
 from dagopt.methods.independence.mmpc import learn_candidates
 from dagopt.methods.independence.tests import TestOptions, make_test
 from dagopt.methods.names import name_order
@@ -59,21 +60,17 @@ def solve_mmhc(problem: Problem, options: MmhcOptions, deadline: Deadline, progr
     Returns
     -------
     Result
-        With ``trace``, a row a move, and ``details`` as in ``solve_hc`` and ``tests``, ``candidate_pairs``,
+        With ``trace``, one row per move, and ``details`` as in ``solve_hc`` and ``tests``, ``candidate_pairs``,
         ``one_sided_pairs`` (dropped by the symmetry correction).
     """
     knowledge = problem.knowledge
     order = name_order(problem.names)
     grid = np.ix_(order, order)
+    test, jobs = make_test(problem.table, options.test).take(order), thread_count(options.n_jobs)
     candidates = learn_candidates(
-        make_test(problem.table, options.test).take(order),
-        options.alpha,
+        Search(test, options.alpha, deadline, progress, options.max_given, jobs),
         (knowledge.must | knowledge.must.T)[grid],
         (knowledge.may | knowledge.may.T)[grid],
-        max_given=options.max_given,
-        n_jobs=thread_count(options.n_jobs),
-        deadline=deadline,
-        progress=progress,
     )
     rank = np.argsort(order)
     may = knowledge.may & candidates.joined[np.ix_(rank, rank)]

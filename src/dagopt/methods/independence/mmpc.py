@@ -25,9 +25,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.deadline import Deadline
-from dagopt.methods.independence.base import IndependenceTest, Ints
-from dagopt.progress import Progress
+from dagopt.methods.independence.base import IndependenceTest, Ints, Search
 from dagopt.workers import ordered_map
 
 __all__ = ["Candidates", "learn_candidates"]
@@ -55,51 +53,32 @@ class Candidates:
     complete: bool
 
 
-def learn_candidates(
-    test: IndependenceTest,
-    alpha: float,
-    required: NDArray[np.bool_],
-    allowed: NDArray[np.bool_],
-    *,
-    max_given: int | None = None,
-    n_jobs: int = 1,
-    deadline: Deadline,
-    progress: Progress,
-) -> Candidates:
+def learn_candidates(search: Search, required: NDArray[np.bool_], allowed: NDArray[np.bool_]) -> Candidates:
     """Return the candidates of all variables, with the symmetry correction.
 
     Parameters
     ----------
-    test : IndependenceTest
-        The test.
-    alpha : float
-        A p-value above it means independent.
+    search : Search
+        The test and how it is used.
     required, allowed : symmetric bool arrays of shape (n, n)
         Pairs that are candidates in any case, and pairs that may be.
-    max_given : int, optional
-        The largest size of a conditioning set.
-    n_jobs : int
-        Threads; the answer does not depend on it.
-    deadline : Deadline
-        When to stop.
-    progress : Progress
-        Where to tell how far the search is.
     """
-    n = test.n_nodes
+    n = search.test.n_nodes
+    limit = n if search.max_given is None else search.max_given
     found = np.zeros((n, n), dtype=bool)
     tests = 0
     complete = True
 
-    def search(target: int) -> _Target:
-        grown = _Target(test, target, math.log(alpha), n if max_given is None else max_given, lambda: deadline.reason)
+    def grow(target: int) -> _Target:
+        grown = _Target(search.test, target, math.log(search.alpha), limit, lambda: search.deadline.reason)
         grown.run(required[target], allowed[target])
         return grown
 
-    for target, grown in enumerate(ordered_map(search, range(n), n_jobs)):
+    for target, grown in enumerate(ordered_map(grow, range(n), search.n_jobs)):
         found[target, grown.chosen] = True
         tests += grown.n_tests
         complete &= not grown.stopped
-        progress.update("candidate parents and children", (target + 1) / n, tests=tests)
+        search.progress.update("candidate parents and children", (target + 1) / n, tests=tests)
     joined = (found & found.T) | required
     one_sided = int(np.triu(found ^ found.T).sum())
     return Candidates(joined, tests, one_sided, complete)

@@ -19,9 +19,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.deadline import Deadline, StopReason
-from dagopt.methods.independence.base import IndependenceTest, Ints, Separation
-from dagopt.progress import Progress
+from dagopt.deadline import StopReason
+from dagopt.methods.independence.base import Ints, Search, Separation
 from dagopt.workers import ordered_map
 
 __all__ = ["Skeleton", "learn_skeleton"]
@@ -43,7 +42,7 @@ class Skeleton:
     log_p : dict
         For each separated pair the logarithm of the p-value given that set.
     levels : list of tuple
-        Size of the sets, pairs looked at, tests, pairs separated, seconds; a row a level.
+        Size of the sets, pairs looked at, tests, pairs separated, seconds; one row per level.
     reason : str or None
         Why the search was stopped before its end.
     """
@@ -60,7 +59,7 @@ class Skeleton:
         return sum(level[2] for level in self.levels)
 
     def frame(self) -> pd.DataFrame:
-        """Return the levels, a row each."""
+        """Return the levels, one row per level."""
         return pd.DataFrame(self.levels, columns=["level", "pairs", "tests", "separated", "seconds"])
 
     def record(self, pairs: Ints, result: Separation) -> int:
@@ -74,67 +73,37 @@ class Skeleton:
         return len(found)
 
 
-def learn_skeleton(
-    test: IndependenceTest,
-    alpha: float,
-    required: NDArray[np.bool_],
-    allowed: NDArray[np.bool_],
-    *,
-    max_given: int | None = None,
-    n_jobs: int = 1,
-    deadline: Deadline,
-    progress: Progress,
-) -> Skeleton:
+def learn_skeleton(search: Search, required: NDArray[np.bool_], allowed: NDArray[np.bool_]) -> Skeleton:
     """Separate pairs by sets of 0, 1, 2, ... neighbours.
 
     Parameters
     ----------
-    test : IndependenceTest
-        The test.
-    alpha : float
-        A p-value above it means independent.
+    search : Search
+        The test and how it is used.
     required, allowed : symmetric bool arrays of shape (n, n)
         Pairs that are joined in any case, and pairs that may be joined. Pairs that may not are tested all the
         same, since their separating sets help to find directions.
-    max_given : int, optional
-        The largest size of a separating set.
-    n_jobs : int
-        Threads; the answer does not depend on it.
-    deadline : Deadline
-        When to stop; what is separated by then is kept.
-    progress : Progress
-        Where to tell how far the search is.
 
     Returns
     -------
     Skeleton
     """
-    n = test.n_nodes
+    n = search.test.n_nodes
     skeleton = Skeleton(allowed | required)
     open_pairs = np.argwhere(np.triu(~required, k=1)).astype(np.int64)
-    largest = n - 2 if max_given is None else min(max_given, n - 2)
+    largest = n - 2 if search.max_given is None else min(search.max_given, n - 2)
     for size in range(largest + 1):
         cost = _set_counts(open_pairs, skeleton.adjacent, size)
         pairs = np.ascontiguousarray(open_pairs[cost > 0])
         if len(pairs) == 0 or skeleton.reason:
             break
-        _run_level(skeleton, test, pairs, cost[cost > 0], size, alpha, n_jobs, deadline, progress)
+        _run_level(search, skeleton, pairs, cost[cost > 0], size)
         left = [(i, j) not in skeleton.separators for i, j in open_pairs.tolist()]
         open_pairs = open_pairs[np.array(left, dtype=bool)]
     return skeleton
 
 
-def _run_level(
-    skeleton: Skeleton,
-    test: IndependenceTest,
-    pairs: Ints,
-    cost: NDArray[np.float64],
-    size: int,
-    alpha: float,
-    n_jobs: int,
-    deadline: Deadline,
-    progress: Progress,
-) -> None:
+def _run_level(search: Search, skeleton: Skeleton, pairs: Ints, cost: NDArray[np.float64], size: int) -> None:
     """Test all pairs of one level, in parts of about equal work, against the neighbours at its start."""
     begin = time.perf_counter()
     adjacent = skeleton.adjacent.copy()
@@ -143,18 +112,18 @@ def _run_level(
     parts = [part for part in np.split(pairs, cuts) if len(part)]
 
     def separate(part: Ints) -> Separation:
-        return test.separate(part, adjacent, size, alpha, lambda: deadline.reason)
+        return search.test.separate(part, adjacent, size, search.alpha, lambda: search.deadline.reason)
 
     tests = separated = done = 0
-    jobs = n_jobs if work[-1] >= FEWEST_IN_THREADS else 1
+    jobs = search.n_jobs if work[-1] >= FEWEST_IN_THREADS else 1
     for part, result in zip(parts, ordered_map(separate, parts, jobs), strict=True):
         separated += skeleton.record(part, result)
         tests += result.n_tests
         done += len(part)
         if not result.complete:
-            skeleton.reason = deadline.reason
+            skeleton.reason = search.deadline.reason
         edges = int(np.triu(skeleton.adjacent).sum())
-        progress.update(f"sets of {size} neighbours", done / len(pairs), edges=edges, tests=tests)
+        search.progress.update(f"sets of {size} neighbours", done / len(pairs), edges=edges, tests=tests)
     skeleton.levels.append((size, len(pairs), tests, separated, time.perf_counter() - begin))
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline, StopReason
 from dagopt.graph.cpdag import extend_pdag
+from dagopt.methods.independence.base import Search
 from dagopt.methods.independence.orientation import apply_v_structures, direct_by_knowledge, propagate, v_structures_of
 from dagopt.methods.independence.skeleton import Skeleton, learn_skeleton
 from dagopt.methods.independence.tests import TestOptions, make_test
@@ -52,7 +53,7 @@ def solve_pc(problem: Problem, options: StablePcOptions, deadline: Deadline, pro
     -------
     Result
         A PDAG, undirected edges in both directions. ``score`` is that of a DAG that extends it, None where
-        there is none, which ``notes`` then says. ``trace`` has a row a level; ``details`` has ``tests``,
+        there is none, which ``notes`` then says. ``trace`` has one row per level; ``details`` has ``tests``,
         ``v_structures``, ``left_out`` (v-structures that contradict others) and ``separating_sets`` by names.
 
     Notes
@@ -64,16 +65,9 @@ def solve_pc(problem: Problem, options: StablePcOptions, deadline: Deadline, pro
     grid = np.ix_(order, order)
     must, may = problem.knowledge.must[grid], problem.knowledge.may[grid]
     at_most = problem.knowledge.at_most[order]
-    skeleton = learn_skeleton(
-        make_test(problem.table, options.test).take(order),
-        options.alpha,
-        must | must.T,
-        may | may.T,
-        max_given=options.max_given,
-        n_jobs=thread_count(options.n_jobs),
-        deadline=deadline,
-        progress=progress,
-    )
+    test, jobs = make_test(problem.table, options.test).take(order), thread_count(options.n_jobs)
+    search = Search(test, options.alpha, deadline, progress, options.max_given, jobs)
+    skeleton = learn_skeleton(search, must | must.T, may | may.T)
     marks = direct_by_knowledge(skeleton, must, may)
     watch = _Watch(deadline, skeleton.reason)
     progress.update("directions", None, edges=int(np.triu(skeleton.adjacent).sum()), tests=skeleton.n_tests)

@@ -15,9 +15,13 @@ from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.kernels.counts.counting import Counts
+from dagopt.kernels.gaussian.blocks import BlockForm
 from dagopt.kernels.orders import insertion as kernels
 from dagopt.kernels.orders import kicks
-from dagopt.kernels.orders.trees import BUDGET, COLUMNS
+from dagopt.kernels.orders.counts import CountScore
+from dagopt.kernels.orders.logdets import LogDets, make_work
+from dagopt.kernels.orders.trees import BUDGET, COLUMNS, Given, Growth, Trees
 from dagopt.methods.names import name_order
 from dagopt.methods.orders.base import Dag, Ints
 from dagopt.methods.orders.screening import screened
@@ -26,24 +30,23 @@ from dagopt.problem import Problem
 __all__ = ["BlockOrders", "CountOrders", "GrownOrders", "LogDetOrders"]
 
 NEVER = -1e300
-SECONDS_A_CALL = 0.1  # about, between two looks at the clock
-SECONDS_A_CELL = 2e-9  # of a contingency table, by row
+SECONDS_PER_CALL = 0.1  # about, between two looks at the clock
+SECONDS_PER_CELL = 2e-9  # of a contingency table, by row
 MOST_REPEATS = 3  # of a distinct row, on average, for rows to be counted by bits
-SECONDS_A_COLUMN = 5e-8  # of an addition to a covariance matrix
-KICKS_A_CALL = 50
+SECONDS_PER_COLUMN = 5e-8  # of an addition to a covariance matrix
+KICKS_PER_CALL = 50
 EQUAL = 1e-8  # orders of equivalent DAGs differ by rounding
 DEPTH = 7.0  # of a valley in which a variable turns back, in penalties of a parameter
-LEAST_SETS, SETS_A_COLUMN = 1 << 20, 1 << 9  # remembered, 72 bytes each
-LEAST_ENTRIES, ENTRIES_A_PAIR = 1 << 25, 8  # of lists remembered, 8 bytes each
+LEAST_SETS, SETS_PER_COLUMN = 1 << 20, 1 << 9  # remembered, 72 bytes each
+LEAST_ENTRIES, ENTRIES_PER_PAIR = 1 << 25, 8  # of lists remembered, 8 bytes each
 
 
 @dataclass
 class GrownState:
-    """A search under way: its growth trees, the score with its room to work, and the ``state`` of the insertions."""
+    """A search under way: the growth of parent sets, the present order with its parents, and room for kicks."""
 
-    trees: tuple[NDArray[Any], ...]
-    score: tuple[Any, ...]
-    arrays: tuple[NDArray[Any], ...]
+    growth: Growth
+    arrays: kernels.State
     room: kicks.Room
     patience: int = 1
 
@@ -73,9 +76,9 @@ class GrownOrders(ABC):
             own[v, : sizes[v]] = np.flatnonzero(self._may[:, v])
         most = np.minimum(problem.knowledge.at_most, max(n - 1, 0)).astype(np.int64)[self._columns]
         must = np.ascontiguousarray(problem.knowledge.must[grid].T)
-        self._given = (own, sizes, must, most)
+        self._given = Given(own, sizes, must, most)
         self._room = int(min(sizes.max(), most.max())) + 1
-        self._lists_a_call = max(int(SECONDS_A_CALL / seconds), 1)
+        self._lists_a_call = max(int(SECONDS_PER_CALL / seconds), 1)
         self._depth = DEPTH * 0.5 * np.log(max(problem.score.n_samples, 2))
 
     def start(self, order: Ints, deadline: Deadline, dag: Dag | None = None, after: Any = None) -> GrownState:
@@ -83,30 +86,29 @@ class GrownOrders(ABC):
         n = self.n_nodes
         if after is None:
             state = GrownState(
-                _empty_trees(n),
-                self._new_score(),
-                (
+                Growth(self._given, self._new_score(), _empty_trees(n)),
+                kernels.State(
                     np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64),
                     np.empty((n, self._room), dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n),
                     np.zeros((n, n), dtype=np.int32), np.zeros(n, dtype=np.int64),
                 ),
-                kicks.make_room(n, self._room, bool(self._given[2].any())),
+                kicks.make_room(n, self._room, bool(self._given.must.any())),
             )  # fmt: skip
         else:
             state = after
-        state.arrays[0][:] = self._numbers[order]
+        state.arrays.order[:] = self._numbers[order]
         done, patience = 0, 1
         while done < n and deadline.reason is None:
             self._allow(state, patience)
-            before, done = done, kernels.score_order(self._given, state.score, state.trees, state.arrays, done)
+            before, done = done, kernels.score_order(state.growth, state.arrays, done)
             patience = 1 if done > before else 2 * patience
-        kernels.give_required(self._given, state.score, state.arrays, done)
+        kernels.give_required(state.growth, state.arrays, done)
         if dag is not None:
             named = dag[np.ix_(self._columns, self._columns)]
             for v in range(n):
                 parents = np.flatnonzero(named[:, v])
                 if self._may[parents, v].all():
-                    kernels.use_parents(state.score, state.arrays, v, parents)
+                    kernels.use_parents(state.growth, state.arrays, v, parents)
         return state
 
     def settle(self, state: Any, variables: Ints, deadline: Deadline) -> None:
@@ -115,53 +117,53 @@ class GrownOrders(ABC):
         settled = False
         while not settled and deadline.reason is None:
             self._allow(state, state.patience)
-            settled = kicks.settle(self._given, state.score, state.trees, state.arrays, state.room, self._depth)
+            settled = kicks.settle(state.growth, state.arrays, state.room, self._depth)
             state.patience = 1 if settled else 2 * state.patience
-        kicks.end(self._given, state.score, state.trees, state.arrays, state.room, EQUAL)
+        kicks.end(state.growth, state.arrays, state.room, EQUAL)
 
     def kick(self, state: Any, n_kicks: int, rng: np.random.Generator, deadline: Deadline) -> None:
         """Disturb the order ``n_kicks`` times at one place, search there again, and keep what is not worse."""
-        given, room = self._given, state.room
+        room = state.room
         draws = rng.random((n_kicks, kicks.DRAWS))
         done = 0
         while done < n_kicks and deadline.reason is None:
             self._allow(state, state.patience)
-            some = draws[done : done + KICKS_A_CALL]
-            made = kicks.kick(given, state.score, state.trees, state.arrays, room, some, self._depth, EQUAL)
+            some = draws[done : done + KICKS_PER_CALL]
+            made = kicks.kick(state.growth, state.arrays, room, some, self._depth, EQUAL)
             state.patience = 1 if made else 2 * state.patience
             done += made
-        kicks.end(given, state.score, state.trees, state.arrays, room, EQUAL)
+        kicks.end(state.growth, state.arrays, room, EQUAL)
 
     def improve(self, state: Any, variables: Ints) -> tuple[int, int]:
         """Put each of these variables at its best place; return how many were tried, and how many at the end stayed."""
         self._allow(state, state.patience)
-        tried, idle = kernels.insert_best(self._given, state.score, state.trees, state.arrays, self._numbers[variables])
+        tried, idle = kernels.insert_best(state.growth, state.arrays, self._numbers[variables])
         state.patience = 1 if tried else 2 * state.patience
         return int(tried), int(idle)
 
     def score(self, state: Any) -> float:
         """Return the score of the present order."""
-        return float(state.arrays[4].sum())
+        return float(state.arrays.scores.sum())
 
     def order(self, state: Any) -> Ints:
         """Return the present order."""
-        return np.asarray(self._columns[state.arrays[0]])
+        return np.asarray(self._columns[state.arrays.order])
 
     def dag(self, state: Any) -> Dag:
         """Return the present DAG."""
-        _, _, parents, sizes, _, _, _ = state.arrays
+        parents, sizes = state.arrays.parents, state.arrays.sizes
         adjacency = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int8)
         for v in range(self.n_nodes):
             adjacency[self._columns[parents[v, : sizes[v]]], self._columns[v]] = 1
         return adjacency
 
     @abstractmethod
-    def _new_score(self) -> tuple[Any, ...]:
+    def _new_score(self) -> LogDets | CountScore | BlockForm:
         """Return the score as the kernels take it, with room to work of its own."""
 
     def _allow(self, state: GrownState, patience: int) -> None:
         """Set how many lists the next call may make."""
-        state.trees[5][BUDGET] = patience * self._lists_a_call
+        state.growth.trees.used[BUDGET] = patience * self._lists_a_call
 
 
 class LogDetOrders(GrownOrders):
@@ -186,17 +188,14 @@ class LogDetOrders(GrownOrders):
         form = np.concatenate([form, form[:, -1:]], axis=1)
         form[0, -1] = NEVER  # there is no set of n parents
         named = name_order(problem.names)
-        self._form = np.ascontiguousarray(matrix[np.ix_(named, named)]), log_scale[named], np.ascontiguousarray(form)
-        super().__init__(problem, screened(problem, candidates), SECONDS_A_COLUMN * n)
+        self._matrix = np.ascontiguousarray(matrix[np.ix_(named, named)])
+        self._log_scale = np.asarray(log_scale[named], dtype=np.float64)
+        self._form = np.ascontiguousarray(form)
+        super().__init__(problem, screened(problem, candidates), SECONDS_PER_COLUMN * n)
 
-    def _new_score(self) -> tuple[Any, ...]:
-        """Return the score, and the room in which parent sets are grown; see ``kernels/orders/logdets.py``."""
-        room, width = self._room, self._given[0].shape[1]
-        work = (
-            np.empty((room, width)), np.empty(width), np.empty(width), np.empty((room, room)), np.empty(room),
-            np.empty(room, dtype=np.int64), np.full(2, -1, dtype=np.int64), np.empty(2),
-        )  # fmt: skip
-        return (*self._form, work)
+    def _new_score(self) -> LogDets:
+        """Return the score, and the room in which parent sets are grown."""
+        return LogDets(self._matrix, self._log_scale, self._form, make_work(self._room, self._given.own.shape[1]))
 
 
 class CountOrders(GrownOrders):
@@ -214,17 +213,18 @@ class CountOrders(GrownOrders):
         score = problem.score
         if score.counts is None:
             raise InputError(f"expected a score of discrete data but got {score.label}")
-        codes, arity, weights, clogc, ess, rate, edge = score.counts
+        (codes, arity, weights, clogc, ess), rate, edge = score.counts
         named = name_order(problem.names)
         codes, arity = np.ascontiguousarray(codes[named]), arity[named]
         alone = score.per_node(np.zeros((problem.n_nodes, problem.n_nodes), dtype=np.int8))[named]
         bits = _bits(codes, arity, weights)
-        self._counts = (codes, arity, weights, clogc, ess, rate, edge, rate * (arity - 1) - alone, *bits)
+        counts = Counts(codes, arity, weights, clogc, ess)
+        self._counts = CountScore(counts, rate, edge, rate * (arity - 1) - alone, *bits)
         may = screened(problem, candidates)
-        seconds = SECONDS_A_CELL * codes.shape[1] * max(int(may.sum(axis=0).max()), 1)
+        seconds = SECONDS_PER_CELL * codes.shape[1] * max(int(may.sum(axis=0).max()), 1)
         super().__init__(problem, may, seconds)
 
-    def _new_score(self) -> tuple[Any, ...]:
+    def _new_score(self) -> CountScore:
         """Return the score; it needs no room of its own."""
         return self._counts
 
@@ -248,12 +248,12 @@ class BlockOrders(GrownOrders):
         columns = np.concatenate([np.arange(form.starts[j], form.starts[j + 1]) for j in named]).astype(np.int64)
         starts = np.concatenate([[0], np.cumsum(np.diff(form.starts)[named])]).astype(np.int64)
         matrix = np.ascontiguousarray(form.matrix[np.ix_(columns, columns)])
-        self._form = (matrix, form.log_scale[named], starts, form.rates)
+        self._form = BlockForm(matrix, form.log_scale[named], starts, form.rates)
         may = screened(problem, candidates)
         width = float(np.diff(form.starts).mean())
-        super().__init__(problem, may, SECONDS_A_COLUMN * width**2 * max(int(may.sum(axis=0).max()), 1))
+        super().__init__(problem, may, SECONDS_PER_COLUMN * width**2 * max(int(may.sum(axis=0).max()), 1))
 
-    def _new_score(self) -> tuple[Any, ...]:
+    def _new_score(self) -> BlockForm:
         """Return the score; it needs no room of its own."""
         return self._form
 
@@ -273,11 +273,11 @@ def _bits(codes: NDArray[np.uint16], arity: Ints, weights: Ints) -> tuple[NDArra
     return bits, starts
 
 
-def _empty_trees(n: int) -> tuple[NDArray[Any], ...]:
+def _empty_trees(n: int) -> Trees:
     """Return growth trees with nothing in them; memory is taken as they grow, up to what is allocated here."""
-    sets = max(LEAST_SETS, SETS_A_COLUMN * n)
-    entries = max(LEAST_ENTRIES, ENTRIES_A_PAIR * n * n)
-    return (
+    sets = max(LEAST_SETS, SETS_PER_COLUMN * n)
+    entries = max(LEAST_ENTRIES, ENTRIES_PER_PAIR * n * n)
+    return Trees(
         np.full(n, -1, dtype=np.int64), np.empty((sets, COLUMNS), dtype=np.int64), np.empty(sets),
         np.empty(entries, dtype=np.int32), np.empty(entries, dtype=np.int32), np.zeros(4, dtype=np.int64),
     )  # fmt: skip

@@ -45,7 +45,7 @@ __all__ = [
 
 BareFamily = tuple[int, tuple[int, ...]]  # a node and its parents, in increasing order
 
-PLACES_A_CALL = 20000  # places tried between two looks at the clock, about
+PLACES_PER_CALL = 20000  # places tried between two looks at the clock, about
 EQUAL = 1e-6  # orders of equivalent DAGs differ by rounding
 FEW_PASSED = 5  # parent sets of each column that are kept of those met on the way to local optima
 
@@ -283,7 +283,7 @@ def _climb(
     each other in a circle.
     """
     n = orders.n_nodes
-    at_once = max(min(PLACES_A_CALL // n, n), 1)
+    at_once = max(min(PLACES_PER_CALL // n, n), 1)
     sequence = by_name[rng.permutation(n)]
     at = idle = since = 0
     before = -np.inf

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dagopt.kernels.lattice import edge_regret as kernels
 from dagopt.kernels.lattice import pools
-from dagopt.kernels.lattice.subsets import _without
+from dagopt.kernels.lattice.subsets import Allowed, _without
 
 
 def taken_out(mask, node):
@@ -102,7 +102,7 @@ def test_best_scores_with_and_without_each_parent(data, n, chunk_bits, seed):
     closed = np.empty(1 << (n - 1))
     kernels.around(opt, rest, node, closed, n - 1, 0, 1)
     found = np.full((3, n - 1), -np.inf)
-    kernels.with_and_without(table, node, must, may, at_most, closed, chunk_bits, 0, chunks, found)
+    kernels.with_and_without(table, node, Allowed(False, must, may, at_most), closed, chunk_bits, 0, chunks, found)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     listed = np.full((3, n - 1), -np.inf)
     masks = np.array(allowed, dtype=np.int64)

@@ -1,0 +1,170 @@
+"""One run of column generation: what CG-DCA and CG-MINLP have in common around the loop of Algorithm 2."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.deadline import Deadline
+from dagopt.master.integer import IntegerSolution, make_integer_solver
+from dagopt.master.relaxation import MasterSolution, RestrictedMaster
+from dagopt.master.rounding import greedy_dag
+from dagopt.master.separation import FractionalSeparator
+from dagopt.methods.answer import worth
+from dagopt.methods.column_generation.loop import ColumnGeneration, first_families
+from dagopt.methods.column_generation.trace import Trace
+from dagopt.pricing.base import Priced
+from dagopt.problem import Problem
+from dagopt.progress import Progress
+from dagopt.result import Result
+
+__all__ = ["Dag", "LoopOptions", "Run"]
+
+Dag = NDArray[np.int8]
+
+ROUNDING = 1e-10  # of a score, as a share of it
+
+
+class LoopOptions(Protocol):
+    """The options that every run has."""
+
+    @property
+    def integer_solver(self) -> str:
+        """How the restricted master IP is solved."""
+
+    @property
+    def tolerance(self) -> float:
+        """A reduced cost counts as negative below minus this."""
+
+    @property
+    def max_passes(self) -> int | None:
+        """Limit on passes, beside the time."""
+
+
+class Run(ABC):
+    """One run: the parts of the loop, its observer, and its result.
+
+    Parameters
+    ----------
+    problem : Problem
+        Table, score and knowledge.
+    settings : LoopOptions
+        The options of the method.
+    deadline : Deadline
+        The clock of the whole run.
+    progress : Progress
+        Told at every step.
+    """
+
+    limits = "the limit on passes"  # what can end the loop beside the clock, in words
+
+    def __init__(self, problem: Problem, settings: LoopOptions, deadline: Deadline, progress: Progress) -> None:
+        self.problem = problem
+        self.deadline = deadline
+        self.progress = progress
+        self.tolerance = settings.tolerance
+        self.max_passes = settings.max_passes
+        self.master = RestrictedMaster(problem.n_nodes)
+        self.trace = Trace(deadline, progress)
+        self.separator = FractionalSeparator()
+        self.integer_solver = make_integer_solver(settings.integer_solver, problem.n_nodes)
+        self.incumbent: Dag | None = None
+        self.notes = [f"integer master: {self.integer_solver.name}"]
+        self.first = first_families(problem.score.local, problem.knowledge.must)  # line 2
+        self.master.add_families(self.first)
+
+    # --- the parts of the loop ---
+
+    @abstractmethod
+    def price(self, node: int, lp: MasterSolution) -> Priced:
+        """Return families of a node with negative reduced cost."""
+
+    def separate(self, lp: MasterSolution) -> list[frozenset[int]]:
+        """Return violated clusters."""
+        with self.trace.timed("separation"):
+            return self.separator.separate(self.master.pool, lp.values, self.deadline)
+
+    def solve_ip(self, last: Dag | None) -> IntegerSolution:
+        """Return the best DAG over the families, starting from the last one."""
+        with self.trace.timed("integer"):
+            return self.integer_solver.solve(self.master.pool, self.master.clusters, last, self.deadline)
+
+    def stop(self) -> bool:
+        """Say whether the clock or a limit ends the loop."""
+        passed = self.max_passes is not None and self.trace.passes > self.max_passes
+        return self.deadline.reason is not None or passed
+
+    def after_pass(self, dag: Dag | None) -> None:  # noqa: B027
+        """Do nothing between two passes."""
+
+    # --- what the loop tells ---
+
+    def families(self, lp: MasterSolution, reduced_costs: NDArray[np.float64]) -> None:
+        """Trace a round of pricing."""
+        self.trace.add("families", lp.value, len(self.master.pool), len(self.master.clusters), reduced_costs)
+
+    def rows(self, lp: MasterSolution) -> None:
+        """Trace a round of separation."""
+        self.trace.add("rows", lp.value, len(self.master.pool), len(self.master.clusters))
+
+    def integers(self, solution: IntegerSolution, dag: Dag | None) -> None:
+        """Trace an integer phase, and keep its DAG if it is the best."""
+        if dag is not None:
+            score = self.problem.score.total(dag)
+            if score >= self.trace.best:
+                self.trace.best, self.incumbent = score, dag
+        self.trace.add("integer", np.nan, len(self.master.pool), len(self.master.clusters))
+        self.trace.passes += 1
+
+    # --- the outcome ---
+
+    def loop(self) -> bool:
+        """Run Algorithm 2 from the incumbent; return whether it converged."""
+        parts = (self.master, self.price, self.separate, self.solve_ip, self.stop)
+        _, converged = ColumnGeneration(*parts, self, self.tolerance, self.after_pass).run(self.incumbent)
+        return converged
+
+    @abstractmethod
+    def proof(self, converged: bool) -> tuple[float, str | None]:
+        """Return a bound on the scores of the DAGs in a scope, and the scope; infinity and None where there is none."""
+
+    def slack(self) -> float:
+        """Return by how much a bound may exceed the score of a DAG that is optimal."""
+        return self.tolerance * self.problem.n_nodes
+
+    def details(self) -> dict[str, object]:
+        """Return what else there is to say about the run."""
+        return {}
+
+    def outcome(self, method: str, converged: bool) -> Result:
+        """Return the best DAG with what was proven about it."""
+        problem = self.problem
+        dag = greedy_dag(self.master.pool) if self.incumbent is None else self.incumbent
+        score = problem.score.total(dag)
+        bound, scope = self.proof(converged)
+        proven = bound - score <= self.slack() + ROUNDING * abs(score)
+        if not converged and self.deadline.reason is None:
+            self.notes.append(f"stopped by {self.limits}")
+        return Result(
+            names=problem.names,
+            adjacency=dag,
+            score=score,
+            status=self.deadline.reason or ("optimal" if proven else "converged"),
+            method=method,
+            score_label=problem.score.label,
+            bound=None if scope is None else max(bound, score),
+            scope=scope,
+            trace=self.trace.frame(),
+            notes=tuple(self.notes),
+            details={
+                **worth(problem, dag),
+                "passes": self.trace.passes - 1,
+                "families": len(self.master.pool),
+                "rows": len(self.master.clusters),
+                **self.details(),
+                **{f"{part}_seconds": seconds for part, seconds in self.trace.parts.items()},
+            },
+        )

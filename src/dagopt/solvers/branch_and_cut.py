@@ -1,0 +1,73 @@
+"""What the integer masters on SCIP and Gurobi have in common: how a solve begins, and what it concludes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.deadline import Deadline
+from dagopt.errors import DagoptError, InputError
+from dagopt.master.families import NO_DAG, FamilyArrays
+from dagopt.master.integer import IntegerSolution
+from dagopt.master.pool import FamilyPool
+
+__all__ = ["CLUSTERS_A_ROUND", "NO_LIMIT", "TOLERANCE", "BranchAndCut", "Cluster", "conclude", "refuse"]
+
+Cluster = frozenset[int]
+Chosen = NDArray[np.int64]
+
+TOLERANCE = 1e-9  # of rows, reduced costs and integers: an error of 1e-5 in the LP's bound per row, for costs of 1e4
+CLUSTERS_A_ROUND = 20  # 50 were not faster where tried
+NO_LIMIT = 1e15  # seconds; the solvers take no infinity
+
+
+class BranchAndCut(ABC):
+    """Branch and cut with lazy cluster constraints: any number of nodes, one thread, deterministic."""
+
+    name: str
+
+    def solve(
+        self, pool: FamilyPool, clusters: list[Cluster], incumbent: NDArray[np.int8] | None, deadline: Deadline
+    ) -> IntegerSolution:
+        """Return the best DAG over the pool, given clusters known to cut and a DAG to start from.
+
+        Parents of the incumbent that are no family of the pool are replaced by the best family inside them.
+        """
+        families = FamilyArrays.of(pool).without_dominated()
+        start = families.start(incumbent)
+        if deadline.reason is not None and start is not None:
+            score, ceiling = families.total(start), families.ceiling()
+            return IntegerSolution(families.adjacency(start), score, ceiling, (), deadline.reason)
+        return self.run(families, clusters, start, deadline)
+
+    @abstractmethod
+    def run(
+        self, families: FamilyArrays, clusters: list[Cluster], start: Chosen | None, deadline: Deadline
+    ) -> IntegerSolution:
+        """Solve from the families of a DAG, or from none."""
+
+
+def conclude(
+    families: FamilyArrays,
+    best: Chosen | None,
+    status: Literal["optimal", "time_limit", "interrupted"],
+    dual_bound: float,
+    clusters: tuple[Cluster, ...],
+) -> IntegerSolution:
+    """Return the solution; ``dual_bound`` is the solver's, measured from the sum of the best scores of all nodes."""
+    adjacency = None if best is None else families.adjacency(best)
+    score = bound = families.total(best)
+    if status != "optimal":
+        ceiling = families.ceiling()
+        bound = max(min(ceiling, ceiling + dual_bound), score)
+    return IntegerSolution(adjacency, score, bound, clusters, status)
+
+
+def refuse(solver: str, status: object, infeasible: bool) -> Exception:
+    """Return the error for a status that is neither an optimum nor a limit."""
+    if infeasible:
+        return InputError(NO_DAG)
+    return DagoptError(f"expected {solver} to end with an optimum or at a limit but its status is {status!r}")
