@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 import dagopt
+from dagopt.methods import registry
 from hunt.tables import NAMES, Instance
 from hunt.truth import Known, Local, all_dags, best_score, class_of, edge_probabilities, is_dag, parents_of, score_of
 
-METHODS = ("exact", "gobnilp", "cg-dca", "cg-dca-paper", "cg-minlp", "order", "hc", "tabu", "mmhc", "pc", "auto")
+METHODS = tuple(registry.METHODS)
 RELATIVE = 1e-9  # of a score, up to which two numbers are the same
 SECONDS = 60  # after which a run is endless
 NOT_DEPENDENT = 1e-9  # fraction of a column's variance: a table that leaves as much must not be refused

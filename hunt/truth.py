@@ -111,10 +111,11 @@ def gaussian(values: np.ndarray, penalty: Real, convention: str) -> tuple[Callab
 
 
 def bge(values: np.ndarray, weight: Real) -> tuple[Callable[[int, int], Real], np.ndarray]:
-    """Return BGe of a family (prior mean the sample mean, T = t I), and the factor of the centred data with T."""
+    """Return BGe of families of standardised columns (prior mean their own, T = t I), and the factor of data with T."""
     rows, n = values.shape
     exact = values.astype(Real)
     centred = exact - exact.sum(axis=0) / rows
+    centred = centred / np.sqrt((centred * centred).sum(axis=0) / rows)  # standardised
     t = weight / (weight + 1)  # degrees = n + 2
     factor = triangle(np.vstack([np.sqrt(t) * np.eye(n, dtype=Real), centred]))
     pi = 4 * np.arctan(Real(1))
