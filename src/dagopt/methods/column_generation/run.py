@@ -111,11 +111,11 @@ class Run(ABC):
         self.trace.add("rows", lp.value, len(self.master.pool), len(self.master.clusters))
 
     def integers(self, solution: IntegerSolution, dag: Dag | None) -> None:
-        """Trace an integer phase, and keep its DAG if it is the best."""
+        """Trace an integer phase, and keep its DAG if it is the best; of equal ones, up to rounding, the last."""
         if dag is not None:
             score = self.problem.score.total(dag)
-            if score >= self.trace.best:
-                self.trace.best, self.incumbent = score, dag
+            if score >= self.trace.best - ROUNDING * abs(score):
+                self.trace.best, self.incumbent = max(score, self.trace.best), dag
         self.trace.add("integer", np.nan, len(self.master.pool), len(self.master.clusters))
         self.trace.passes += 1
 
