@@ -1,18 +1,22 @@
-"""The rule of ``auto``: exact while it fits, then listed parent sets, else CG-DCA, within a minute by default."""
+"""The rule of ``auto``: exact while it fits, then listed parent sets, all or undominated, else CG-DCA; a minute."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import dagopt
+from dagopt.candidates.undominated import Estimate, Listing, TooMany
+from dagopt.deadline import Deadline
+from dagopt.errors import InputError
 from dagopt.graph.order import is_acyclic
 from dagopt.knowledge import Constraints
 from dagopt.methods import auto
 from dagopt.methods.exact.solve import estimate_exact
 from dagopt.problem import Problem
+from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score
+from dagopt.workers import Workers
 
 
 def problem_of(n_nodes, score="bic", discrete=False):
@@ -23,25 +27,31 @@ def problem_of(n_nodes, score="bic", discrete=False):
     return Problem(table, make_score(table, score), Constraints().resolve(table.names))
 
 
+def choice_of(problem, seconds=None, cores=1, memory=4 << 30):
+    """Return what is chosen with so much time, on so many cores."""
+    workers = Workers(Deadline(seconds), NoProgress(), cores)
+    return auto.choose(problem, estimate_exact(problem, memory, cores), workers)
+
+
 @pytest.mark.parametrize(
     ("n_nodes", "score", "discrete", "seconds", "expected"),
     [
-        (12, "bic", False, math.inf, "exact"),
-        (12, "bic", True, math.inf, "exact"),
+        (12, "bic", False, None, "exact"),
+        (12, "bic", True, None, "exact"),
         (12, "bic", False, 1e-6, "cg-dca"),
-        (40, "bic", False, math.inf, "cg-dca"),
-        (40, "bic", True, math.inf, "gobnilp"),
-        (40, "bdeu", True, math.inf, "gobnilp"),
+        (40, "bic", False, None, "cg-dca"),
+        (40, "bic", True, None, "gobnilp"),
+        (40, "bdeu", True, None, "gobnilp"),
         (40, "bic", True, 1e-6, "cg-dca"),
-        (1500, "bic", True, math.inf, "cg-dca"),
-        (40, "bge", False, math.inf, "order"),
-        (200, "bic", False, math.inf, "cg-dca"),
+        (1500, "bic", True, None, "cg-dca"),
+        (40, "bge", False, None, "order"),
+        (200, "bic", False, None, "cg-dca"),
     ],
 )
 def test_the_choice(n_nodes, score, discrete, seconds, expected):
     """Exact while the estimate fits memory and time, then lists of discrete data, else what DCA can do, or orders."""
     problem = problem_of(n_nodes, score, discrete)
-    choice = auto.choose(problem, estimate_exact(problem, 4 << 30, 1), seconds, 1)
+    choice = choice_of(problem, seconds)
     assert choice.method == expected
     assert ("would take" in choice.why) == (choice.method != "exact")
     assert ("which can be listed" in choice.why) == (choice.method == "gobnilp")
@@ -55,18 +65,81 @@ def test_the_size_of_listed_sets(n_nodes, rows, limit, size):
     values = np.random.default_rng(0).integers(2, size=(rows, n_nodes)).astype(str)
     table = dagopt.as_table(values)
     problem = Problem(table, make_score(table), Constraints(max_parents=limit).resolve(table.names))
-    choice = auto.choose(problem, estimate_exact(problem, 4 << 30, 2), math.inf, 2)
+    choice = choice_of(problem, cores=2)
     assert choice.method == "gobnilp"
     assert (choice.knowledge.at_most == size).all()
     assert f"parent sets of size <= {size}" in choice.why
 
 
-@pytest.mark.parametrize(("limit", "expected"), [(None, "cg-dca"), (2, "gobnilp"), (4, "cg-dca")])
+@pytest.mark.parametrize(("limit", "expected"), [(None, "cg-dca"), (2, "gobnilp"), (4, "branch-and-cut")])
 def test_continuous_data_with_a_limit_is_listed_while_sets_are_few(limit, expected):
-    """40 columns have 30,000 sets of up to two parents, and four million of up to four."""
+    """40 columns have 30,000 sets of up to two parents, and four million of up to four, few of them undominated."""
     problem = problem_of(40)
     problem = replace(problem, knowledge=Constraints(max_parents=limit).resolve(problem.names))
-    assert auto.choose(problem, estimate_exact(problem, 4 << 30, 1), math.inf, 1).method == expected
+    assert choice_of(problem).method == expected
+
+
+def few_or_many(monkeypatch, n_sets, seconds=0.1):
+    """Let the estimate of the listing be this."""
+    monkeypatch.setattr(Listing, "estimate", lambda self, workers: Estimate(n_sets, seconds))
+
+
+@pytest.mark.parametrize(
+    ("n_nodes", "n_sets", "seconds", "score", "expected"),
+    [
+        (40, 5000, 1.0, "bic", "branch-and-cut"),
+        (40, 5000, 1.0, "aic", "branch-and-cut"),
+        (40, auto.MOST_UNDOMINATED + 1, 1.0, "bic", "cg-dca"),
+        (40, 5000, auto.PATIENCE, "bic", "cg-dca"),
+        (auto.MOST_COLUMNS + 1, 5000, 1.0, "bic", "cg-dca"),
+        (40, 5000, 1.0, "bge", "order"),
+    ],
+)
+def test_branch_and_cut_where_the_estimate_allows(monkeypatch, n_nodes, n_sets, seconds, score, expected):
+    """Gaussian likelihoods, not too many columns, and an estimate of few sets in little time; the reason says it."""
+    few_or_many(monkeypatch, n_sets, seconds)
+    choice = choice_of(problem_of(n_nodes, score))
+    assert choice.method == expected
+    assert ("about 5,000 parent sets can be part of a best DAG" in choice.why) == (expected == "branch-and-cut")
+    assert ("too many parent sets to list" in choice.why) == (expected == "cg-dca" and n_nodes <= auto.MOST_COLUMNS)
+
+
+@pytest.mark.parametrize("error", [TooMany, InputError])
+def test_no_branch_and_cut_where_the_estimate_ends_early(monkeypatch, error):
+    """Too many sets in the first steps, or columns that are nearly dependent."""
+
+    def fail(self, workers):
+        raise error
+
+    monkeypatch.setattr(Listing, "estimate", fail)
+    assert choice_of(problem_of(40)).method == "cg-dca"
+
+
+def test_branch_and_cut_proves_what_exact_cannot_hold():
+    """The same optimum as exact, over all DAGs."""
+    data, _ = dagopt.simulate(9, 300, 1.0, 3)
+    best = dagopt.learn(data, "exact", progress=False)
+    result = dagopt.learn(data, progress=False, memory_limit="1KB")
+    assert (result.method, result.status, result.scope) == ("branch-and-cut", "optimal", "all DAGs")
+    assert result.notes[0].startswith("auto chose branch-and-cut: the proven optimum would take")
+    assert result.score == pytest.approx(best.score, abs=1e-6)
+
+
+def test_a_listing_that_turns_out_too_large_leaves_the_order_search(monkeypatch):
+    """The DAG is no worse than that of order, and the likelihood bounds it."""
+
+    def fail(self, workers):
+        raise TooMany
+
+    few_or_many(monkeypatch, 10)
+    monkeypatch.setattr(Listing, "run", fail)
+    data, _ = dagopt.simulate(9, 300, 1.0, 3)
+    result = dagopt.learn(data, progress=False, memory_limit="1KB")
+    order = dagopt.learn(data, "order", progress=False)
+    assert (result.method, result.status, result.scope) == ("branch-and-cut", "converged", "all DAGs")
+    assert result.score >= order.score - 1e-9
+    assert result.bound == pytest.approx(order.bound)
+    assert any("order search alone" in note for note in result.notes)
 
 
 def test_many_discrete_columns_are_proven():
@@ -76,7 +149,7 @@ def test_many_discrete_columns_are_proven():
     values[:, 2] = values[:, 0] ^ (values[:, 3] & values[:, 4])
     result = dagopt.learn(values.astype(str), kind="discrete", progress=False, max_parents=1)
     assert (result.method, result.status) == ("gobnilp", "optimal")
-    assert result.bound == result.score
+    assert 0 <= result.gap <= 1e-8  # rounding and the tolerance of the proof are in the bound
     assert result.scope == "parent sets of size <= 1"
     assert result.notes[0].startswith("auto chose gobnilp: the proven optimum would take")
 

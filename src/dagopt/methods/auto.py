@@ -7,11 +7,16 @@ The rule, in this order; the time is ``PATIENCE`` seconds, or the time limit if 
    limited or a superstructure given, else those of up to 3 or 2 parents; scoring them must not take longer than the
    time, by an estimate that leaves out what bounds spare. On continuous data bounds spare less, so there must be a
    limit or a superstructure, and at most ``MOST_CONTINUOUS_SETS`` sets;
-3. cg-dca;
-4. order search alone, where neither DCA nor a list of discrete parent sets serves the score: BGe, and scores of your
+3. branch-and-cut, for Gaussian likelihoods of up to ``MOST_COLUMNS`` columns, where all undominated parent sets can be
+   listed: an estimate from the first steps of the listing says that they are at most ``MOST_UNDOMINATED``, and that
+   ``SAFETY`` times the listing fits the time. The estimate itself may take ``ESTIMATE_SHARE`` of the time. It begins
+   with the order search, so its DAG is never worse than that of ``order``; where the sets turn out to be too many
+   after all, the DAG of the order search is the answer, with the bound of the likelihood;
+4. cg-dca;
+5. order search alone, where neither DCA nor a list of discrete parent sets serves the score: BGe, and scores of your
    own.
 
-The search methods 2 to 4 end after the time limit or else ``PATIENCE`` seconds.
+The search methods 2 to 5 end after the time limit or else ``PATIENCE`` seconds.
 """
 
 from __future__ import annotations
@@ -23,11 +28,14 @@ from typing import Any
 
 from dagopt.candidates.listing import MOST_SETS, count_sets, limited
 from dagopt.candidates.pool import Pool
+from dagopt.candidates.undominated import Listing, TooMany
 from dagopt.deadline import Deadline
+from dagopt.errors import InputError
 from dagopt.knowledge import Knowledge
 from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.column_generation.cg_dca import solve_cg_dca
 from dagopt.methods.cutting_planes.gobnilp import solve_gobnilp, solve_pool_by_cuts
+from dagopt.methods.cutting_planes.solve import solve_branch_and_cut
 from dagopt.methods.exact.gpu import gpu_run
 from dagopt.methods.exact.solve import (
     Estimate,
@@ -45,13 +53,17 @@ from dagopt.methods.start import start_dag
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
-from dagopt.workers import Workers
+from dagopt.scores.gaussian import GaussianScore
+from dagopt.workers import Stopped, Workers
 
 __all__ = ["PATIENCE", "AutoOptions", "Choice", "choose", "solve_auto", "solve_auto_pool"]
 
 PATIENCE = 60.0
 LISTED_SIZES = (3, 2)  # of parent sets, where nothing limits them
 MOST_CONTINUOUS_SETS = 300_000
+MOST_UNDOMINATED = 200_000  # by estimate: half of what branch-and-cut lists, as estimates are rough
+MOST_COLUMNS = 80  # beyond, the estimate itself takes long
+ESTIMATE_SHARE = 0.1
 MOST_RECURSION_NODES = 18  # of a given pool: the recursion takes milliseconds
 SAFETY = 3.0  # estimates of time are rough
 
@@ -70,7 +82,7 @@ def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progr
     exact = {name: getattr(options, name) for name in ExactOptions.defaults()}
     workers = Workers(deadline, progress, options.n_jobs)
     estimate = estimate_exact(problem, memory_in_bytes(options.memory_limit), workers.count)
-    chosen = choose(problem, estimate, deadline.remaining(), workers.count)
+    chosen = choose(problem, estimate, workers)
     if options.n_best == 1 and options.device != "cpu" and gpu_run(problem, options.device, workers) is not None:
         chosen = Choice("exact", "a GPU has room for it", problem.knowledge)
     elif options.n_best > 1 and chosen.method != "gobnilp":
@@ -92,7 +104,12 @@ def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progr
     return replace(result, notes=(f"auto chose {chosen.method}: {chosen.why}", *result.notes))
 
 
-SEARCHES: dict[str, Callable[..., Result]] = {"gobnilp": solve_gobnilp, "cg-dca": solve_cg_dca, "order": solve_order}
+SEARCHES: dict[str, Callable[..., Result]] = {
+    "gobnilp": solve_gobnilp,
+    "branch-and-cut": solve_branch_and_cut,
+    "cg-dca": solve_cg_dca,
+    "order": solve_order,
+}
 
 
 @dataclass(frozen=True)
@@ -104,17 +121,23 @@ class Choice:
     knowledge: Knowledge
 
 
-def choose(problem: Problem, estimate: Estimate, seconds: float, cores: int) -> Choice:
-    """Return the method for a problem, given what exact would take, the time there is and the cores."""
-    patience = min(PATIENCE, seconds)
+def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
+    """Return the method for a problem, given what exact would take, and the threads with the time they have."""
+    patience = min(PATIENCE, workers.deadline.remaining())
     if estimate.fits and SAFETY * estimate.seconds <= patience:
         return Choice("exact", f"the proven optimum takes {estimate}", problem.knowledge)
     lack = f"the proven optimum would take {estimate}, more than {'the time' if estimate.fits else 'the memory'} allows"
-    listed = _listed(problem, patience, cores)
+    listed = _listed(problem, patience, workers.count)
     if listed is not None:
         return Choice("gobnilp", f"{lack}, but not that over {scope_of(listed)}, which can be listed", listed)
     if problem.score.likelihood is None and problem.score.bulk_joints is None:
         return Choice("order", lack, problem.knowledge)
+    n_sets = _undominated(problem, patience, workers)
+    if n_sets is not None and n_sets <= MOST_UNDOMINATED:
+        why = f"{lack}, but only about {n_sets:,} parent sets can be part of a best DAG"
+        return Choice("branch-and-cut", why, problem.knowledge)
+    if n_sets is not None:
+        lack += ", and too many parent sets to list can be part of a best DAG"
     return Choice("cg-dca", lack, problem.knowledge)
 
 
@@ -131,6 +154,23 @@ def _listed(problem: Problem, patience: float, cores: int) -> Knowledge | None:
         if sets <= MOST_SETS and listing_seconds(problem, sets, cores) <= patience:
             return way
     return None
+
+
+def _undominated(problem: Problem, patience: float, workers: Workers) -> int | None:
+    """Return about how many parent sets are undominated, one more than allowed if too many; None if not estimated."""
+    score = problem.score
+    if not isinstance(score, GaussianScore) or problem.n_nodes > MOST_COLUMNS or patience <= 0:
+        return None
+    clock = workers.deadline.within(ESTIMATE_SHARE * patience)
+    try:
+        with Workers(clock, workers.progress, workers.count) as some:
+            estimate = Listing(score, problem.knowledge, MOST_UNDOMINATED).estimate(some)
+    except InputError:  # columns that are nearly dependent
+        return None
+    except (Stopped, TooMany):
+        return MOST_UNDOMINATED + 1
+    fits = estimate.n_sets <= MOST_UNDOMINATED and SAFETY * estimate.seconds <= patience
+    return round(estimate.n_sets) if fits else MOST_UNDOMINATED + 1
 
 
 def _within(start: object, problem: Problem, knowledge: Knowledge) -> object:

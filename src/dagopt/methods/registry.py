@@ -50,7 +50,9 @@ class Method:
 
 METHODS = {
     "auto": Method(
-        "auto", "solve_auto", "exact while it fits, else gobnilp where parent sets can be listed, else cg-dca"
+        "auto",
+        "solve_auto",
+        "exact while it fits, else gobnilp or branch-and-cut where parent sets can be listed, else cg-dca",
     ),
     "exact": Method(
         "exact.solve", "solve_exact", "the proven best DAG, by dynamic programming over subsets", "ExactDP"
