@@ -104,7 +104,7 @@ def test_branch_and_cut_where_the_estimate_allows(monkeypatch, n_nodes, n_sets, 
     assert ("too many parent sets to list" in choice.why) == (expected == "cg-dca" and n_nodes <= auto.MOST_COLUMNS)
 
 
-@pytest.mark.parametrize("error", [TooMany, InputError])
+@pytest.mark.parametrize("error", [TooMany(11, 25.0), InputError("dependent")])
 def test_no_branch_and_cut_where_the_estimate_ends_early(monkeypatch, error):
     """Too many sets in the first steps, or columns that are nearly dependent."""
 
@@ -125,21 +125,23 @@ def test_branch_and_cut_proves_what_exact_cannot_hold():
     assert result.score == pytest.approx(best.score, abs=1e-6)
 
 
-def test_a_listing_that_turns_out_too_large_leaves_the_order_search(monkeypatch):
-    """The DAG is no worse than that of order, and the likelihood bounds it."""
+def test_a_listing_that_turns_out_too_large_is_left_to_cg_dca(monkeypatch):
+    """The DAG is no worse than that of order, and its bound no weaker than that of the likelihood."""
 
     def fail(self, workers):
-        raise TooMany
+        raise TooMany(11, 25.0)
 
     few_or_many(monkeypatch, 10)
     monkeypatch.setattr(Listing, "run", fail)
     data, _ = dagopt.simulate(9, 300, 1.0, 3)
     result = dagopt.learn(data, progress=False, memory_limit="1KB")
     order = dagopt.learn(data, "order", progress=False)
-    assert (result.method, result.status, result.scope) == ("branch-and-cut", "converged", "all DAGs")
+    assert (result.method, result.status, result.scope) == ("cg-dca", "converged", "all DAGs")
     assert result.score >= order.score - 1e-9
-    assert result.bound == pytest.approx(order.bound)
-    assert any("order search alone" in note for note in result.notes)
+    assert result.score <= result.bound <= order.bound + 1e-6
+    assert result.notes[0].startswith("auto chose branch-and-cut")
+    assert "order search alone" in result.notes[1]
+    assert result.notes[2] == "cg-dca went on from there"
 
 
 def test_many_discrete_columns_are_proven():

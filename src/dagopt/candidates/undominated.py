@@ -31,11 +31,25 @@ FIRST_STEPS = 2_000  # of each node, from which the rest is estimated
 SETS_A_PIECE = 20_000
 SECONDS_A_STEP = 4e-6  # of one thread
 LEAST_MARGIN = 1e-6
+LEAST_SHARE = 1e-12  # of a search, where it has hardly begun
 PHASE = "undominated parent sets"
 
 
 class TooMany(Exception):
-    """More sets than may be listed."""
+    """More sets than may be listed.
+
+    Attributes
+    ----------
+    n_found : int
+        Sets found before the listing was given up.
+    n_likely : float
+        About how many there are in all.
+    """
+
+    def __init__(self, n_found: int, n_likely: float) -> None:
+        super().__init__(f"{n_found:,} parent sets found, about {n_likely:,.0f} in all")
+        self.n_found = n_found
+        self.n_likely = n_likely
 
 
 @dataclass(frozen=True)
@@ -101,10 +115,12 @@ class Listing:
         self._searches = [self._search(i, useful[:, i]) for i in range(n)]
         workers.each(PHASE, [partial(search.run, FIRST_STEPS) for search in self._searches], n, (0.1, 0.2))
         self._check()
-        shares = [max(search.share, 1e-12) for search in self._searches]
-        n_sets = sum(search.n_sets / share for search, share in zip(self._searches, shares, strict=True))
-        steps = sum(search.n_steps / share for search, share in zip(self._searches, shares, strict=True))
-        return Estimate(n_sets, steps * SECONDS_A_STEP / workers.count)
+        steps = sum(search.n_steps / max(search.share, LEAST_SHARE) for search in self._searches)
+        return Estimate(self._likely_sets(), steps * SECONDS_A_STEP / workers.count)
+
+    def _likely_sets(self) -> float:
+        """Return about how many sets there are, by those found and the share of each search that is done."""
+        return sum(search.n_sets / max(search.share, LEAST_SHARE) for search in self._searches)
 
     def _search(self, node: int, useful: Bools) -> _Search:
         must = np.flatnonzero(self._knowledge.must[:, node])
@@ -127,8 +143,9 @@ class Listing:
         return self._sets()
 
     def _check(self) -> None:
-        if sum(search.n_sets for search in self._searches) > self._most_sets:
-            raise TooMany
+        n_found = sum(search.n_sets for search in self._searches)
+        if n_found > self._most_sets:
+            raise TooMany(n_found, self._likely_sets())
 
     def _sets(self) -> tuple[list[NDArray[np.uint64]], list[Floats]]:
         words: list[NDArray[np.uint64]] = []

@@ -10,8 +10,8 @@ The rule, in this order; the time is ``PATIENCE`` seconds, or the time limit if 
 3. branch-and-cut, for Gaussian likelihoods of up to ``MOST_COLUMNS`` columns, where all undominated parent sets can be
    listed: an estimate from the first steps of the listing says that they are at most ``MOST_UNDOMINATED``, and that
    ``SAFETY`` times the listing fits the time. The estimate itself may take ``ESTIMATE_SHARE`` of the time. It begins
-   with the order search, so its DAG is never worse than that of ``order``; where the sets turn out to be too many
-   after all, the DAG of the order search is the answer, with the bound of the likelihood;
+   with the order search, so its DAG is never worse than that of ``order``. Where the sets turn out to be too many
+   after all, cg-dca goes on from the DAG of the order search in the time that is left;
 4. cg-dca;
 5. order search alone, where neither DCA nor a list of discrete parent sets serves the score: BGe, and scores of your
    own.
@@ -61,7 +61,7 @@ __all__ = ["PATIENCE", "AutoOptions", "Choice", "choose", "solve_auto", "solve_a
 PATIENCE = 60.0
 LISTED_SIZES = (3, 2)  # of parent sets, where nothing limits them
 MOST_CONTINUOUS_SETS = 300_000
-MOST_UNDOMINATED = 200_000  # by estimate: half of what branch-and-cut lists, as estimates are rough
+MOST_UNDOMINATED = 100_000  # by estimate; a quarter of what branch-and-cut lists, as there can be three times as many
 MOST_COLUMNS = 80  # beyond, the estimate itself takes long
 ESTIMATE_SHARE = 0.1
 MOST_RECURSION_NODES = 18  # of a given pool: the recursion takes milliseconds
@@ -98,6 +98,11 @@ def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progr
         shared["start"] = _within(options.start, problem, chosen.knowledge)
         posed = replace(problem, knowledge=chosen.knowledge)
         result = SEARCHES[chosen.method](posed, deadline=clock, progress=progress, **shared)
+        if chosen.method == "branch-and-cut" and result.status == "converged":  # too many sets after all
+            progress.note(f"{result.notes[-1]}; method cg-dca goes on")
+            shared["start"] = result.adjacency
+            after = solve_cg_dca(posed, deadline=clock, progress=progress, **shared)
+            result = replace(after, notes=(*result.notes, "cg-dca went on from there", *after.notes))
         if result.status == "time_limit" and clock is not deadline:
             result = replace(result, notes=(*result.notes, f"ended after {PATIENCE:.0f} s; time_limit= gives more"))
         result = _at_least(result, problem, options.start)

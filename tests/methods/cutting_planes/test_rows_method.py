@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import dagopt
 from benchmarks.bounds_check import check
+from dagopt.candidates.undominated import TooMany
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.knowledge import Constraints
-from dagopt.methods.cutting_planes.solve import ROW_KINDS, solve_branch_and_cut
+from dagopt.methods.cutting_planes.solve import ROW_KINDS, _too_many, solve_branch_and_cut
 from dagopt.methods.exact.solve import solve_exact
 from made_problems import assert_valid, gaussian_table, problem_of, quiet
 
@@ -62,11 +65,33 @@ def test_a_time_limit_gives_a_dag_and_a_bound():
 
 
 def test_too_many_sets_are_left_to_order_search():
-    """With a small limit the answer is that of order search, and says so."""
+    """With a small limit the answer is that of order search; the note says so, and which limit is enough."""
     problem = problem_of(gaussian_table(1, 8))
     result = solve_branch_and_cut(problem, max_sets=3, **quiet())
-    assert "order search alone" in result.notes[0]
+    assert "more than max_sets=3: order search alone" in result.notes[0]
     assert_valid(problem, result)
+    enough = int(re.search(r"max_sets=(\d+) would list them", result.notes[0])[1])
+    assert solve_branch_and_cut(problem, max_sets=enough, **quiet()).status == "optimal"
+
+
+@pytest.mark.parametrize(
+    ("likely", "said"),
+    [
+        (7.0, "about 7: max_sets=11 would"),
+        (410_000.0, "about 410,000: max_sets=620000 would"),
+        (1e12, "max_parents= makes them fewer"),
+    ],
+)
+def test_the_note_on_too_many_sets(likely, said):
+    """Half as much again, rounded up to two digits; no limit is named where it would not help."""
+    assert said in _too_many(TooMany(5, likely), 4)
+
+
+def test_the_tolerance_of_the_proof_is_in_the_bound():
+    """What is better by a share of less than 1e-8 was not looked for."""
+    result = solve_branch_and_cut(problem_of(gaussian_table(1, 6)), **quiet())
+    assert result.status == "optimal"
+    assert result.bound - result.score == pytest.approx(1e-8 * abs(result.score), rel=1e-3)
 
 
 def test_a_start_is_never_lost():

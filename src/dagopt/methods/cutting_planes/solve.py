@@ -58,6 +58,8 @@ ROW_KINDS = ("entropies", "matrices", "last-node", "symmetry", "local")
 ROWS_A_ROUND = 20
 LOCAL_SIZE = 8
 MOST_SCORED = 20_000_000  # sets of scores other than Gaussian likelihoods
+MOST_SUGGESTED = 2_000_000  # sets for which a larger max_sets= is worth trying
+ROOM = 1.5  # estimates of their number are rough
 RULES = Rules(
     tolerance=1e-8, rounds_back=(12, 3), share=(0.05, 0.1), most_rounds=6, idle_rounds=12, pairs=6
 )  # fmt: skip
@@ -132,14 +134,23 @@ def solve_branch_and_cut(
             after = run.find_after(families, workers)
     except Stopped:
         return run.result(dag, None, ("stopped before all parent sets were listed",))
-    except TooMany:
-        note = f"more than {options.max_sets:,} undominated parent sets: order search alone (max_sets=)"
-        return run.result(dag, None, (note,))
+    except TooMany as found:
+        return run.result(dag, None, (_too_many(found, options.max_sets),))
     note = f"{len(families.node):,} parent sets can be part of a best DAG"
     progress.note(note)
     outcome = run.cut(families, after, dag)
     assert outcome.chosen is not None
     return run.result(families.adjacency(outcome.chosen), outcome, (note,))
+
+
+def _too_many(found: TooMany, max_sets: int) -> str:
+    """Return the note on a listing that was given up: how many sets there are, and what to do."""
+    what = f"{found.n_found:,} undominated parent sets were found, more than max_sets={max_sets:,}: order search alone"
+    digit = 10 ** max(len(str(int(found.n_likely))) - 2, 0)
+    enough = digit * (int(ROOM * found.n_likely) // digit + 1)
+    if enough > MOST_SUGGESTED:
+        return f"{what}; there are likely too many for this method, but max_parents= makes them fewer"
+    return f"{what}; there are likely about {found.n_likely:,.0f}: max_sets={enough} would list them"
 
 
 class _Run:
@@ -174,7 +185,7 @@ class _Run:
                 )
             pool = candidate_pool(score, knowledge, workers)
         if pool.n_sets > self._options.max_sets:
-            raise TooMany
+            raise TooMany(pool.n_sets, pool.n_sets)
         self._n_sets = pool.n_sets
         return pool
 
@@ -242,9 +253,11 @@ class _Run:
         status: Status = self._deadline.reason or "converged"
         if outcome is not None:
             status = outcome.status
-            bound = score if status == "optimal" else max(outcome.bound, score)
+            bound = max(outcome.bound, score)
             scope = scope_of(self._problem.knowledge)
             self._trace.append((self._deadline.elapsed(), "branch and cut", score, bound))
+            if status == "optimal":  # what is better by less was not looked for
+                bound += RULES.tolerance * max(abs(score), 1.0)
             details |= {
                 "n_sets": self._n_sets,
                 "n_tree_nodes": outcome.n_nodes,
