@@ -140,18 +140,23 @@ def run_checks(count: int) -> None:
 
 
 def list_sets(seconds: float) -> None:
-    """Print how many undominated sets the cells have, and what listing takes on one core."""
+    """Print how many undominated sets the cells have, the estimate of that, and what listing takes on one core."""
     for n, degree in CELLS:
         problem, _ = pose(instance(n, degree, 0))
         assert isinstance(problem.score, GaussianScore)
         listing = Listing(problem.score, problem.knowledge, 400_000)
         begin = time.process_time()
+        likely = "none"
         try:
             with Workers(Deadline(seconds), NoProgress(), 1) as workers:
+                likely = f"{listing.estimate(workers).n_sets:,.0f}"
                 count: object = sum(len(own) for own in listing.run(workers)[0])
         except (TooMany, Stopped) as end:
             count = type(end).__name__
-        print(f"n = {n}, degree {degree}: {count} sets, {time.process_time() - begin:.2f} s")
+        print(
+            f"n = {n}, degree {degree}: {count} sets, estimate {likely}, {time.process_time() - begin:.2f} s",
+            flush=True,
+        )
 
 
 def figure(path: Path, seconds: float) -> None:

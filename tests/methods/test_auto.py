@@ -90,7 +90,7 @@ def few_or_many(monkeypatch, n_sets, seconds=0.1):
         (40, 5000, 1.0, "bic", "branch-and-cut"),
         (40, 5000, 1.0, "aic", "branch-and-cut"),
         (40, auto.MOST_UNDOMINATED + 1, 1.0, "bic", "cg-dca"),
-        (40, 5000, auto.PATIENCE, "bic", "cg-dca"),
+        (40, 5000, 1.01 * auto.PATIENCE / auto.LISTING_SAFETY, "bic", "cg-dca"),
         (auto.MOST_COLUMNS + 1, 5000, 1.0, "bic", "cg-dca"),
         (40, 5000, 1.0, "bge", "order"),
     ],

@@ -9,9 +9,9 @@ The rule, in this order; the time is ``PATIENCE`` seconds, or the time limit if 
    limit or a superstructure, and at most ``MOST_CONTINUOUS_SETS`` sets;
 3. branch-and-cut, for Gaussian likelihoods of up to ``MOST_COLUMNS`` columns, where all undominated parent sets can be
    listed: an estimate from the first steps of the listing says that they are at most ``MOST_UNDOMINATED``, and that
-   ``SAFETY`` times the listing fits the time. The estimate itself may take ``ESTIMATE_SHARE`` of the time. It begins
-   with the order search, so its DAG is never worse than that of ``order``. Where the sets turn out to be too many
-   after all, cg-dca goes on from the DAG of the order search in the time that is left;
+   ``LISTING_SAFETY`` times the listing fits the time. The estimate itself may take ``ESTIMATE_SHARE`` of the time.
+   The method begins with the order search, so its DAG is never worse than that of ``order``. Where the sets turn out
+   to be too many after all, cg-dca goes on from the DAG of the order search in the time that is left;
 4. cg-dca;
 5. order search alone, where neither DCA nor a list of discrete parent sets serves the score: BGe, and scores of your
    own.
@@ -61,11 +61,12 @@ __all__ = ["PATIENCE", "AutoOptions", "Choice", "choose", "solve_auto", "solve_a
 PATIENCE = 60.0
 LISTED_SIZES = (3, 2)  # of parent sets, where nothing limits them
 MOST_CONTINUOUS_SETS = 300_000
-MOST_UNDOMINATED = 100_000  # by estimate; a quarter of what branch-and-cut lists, as there can be three times as many
+MOST_UNDOMINATED = 100_000  # by estimate; a quarter of what branch-and-cut lists, as estimates are often too low
 MOST_COLUMNS = 80  # beyond, the estimate itself takes long
 ESTIMATE_SHARE = 0.1
 MOST_RECURSION_NODES = 18  # of a given pool: the recursion takes milliseconds
 SAFETY = 3.0  # estimates of time are rough
+LISTING_SAFETY = 10.0  # that of a listing more so
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ def _undominated(problem: Problem, patience: float, workers: Workers) -> int | N
         return None
     except (Stopped, TooMany):
         return MOST_UNDOMINATED + 1
-    fits = estimate.n_sets <= MOST_UNDOMINATED and SAFETY * estimate.seconds <= patience
+    fits = estimate.n_sets <= MOST_UNDOMINATED and LISTING_SAFETY * estimate.seconds <= patience
     return round(estimate.n_sets) if fits else MOST_UNDOMINATED + 1
 
 
