@@ -24,8 +24,8 @@ def naive_partial(R, x, y, given):
     return -K[0, 1] / np.sqrt(K[0, 0] * K[1, 1])
 
 
-def naive_separate(R, pairs, adjacent, size, critical):
-    """Return for each pair its first separating set and the correlation given it, or None."""
+def naive_separate(R, pairs, adjacent, size, critical, best):
+    """Return for each pair its first or best separating set and the correlation given it, or None."""
     found = []
     for x, y in pairs:
         sides = [(x, y), (y, x)]
@@ -35,7 +35,10 @@ def naive_separate(R, pairs, adjacent, size, critical):
             for s in itertools.combinations([j for j in np.flatnonzero(adjacent[end]) if j != other], size)
         )
         values = ((s, naive_partial(R, x, y, s)) for s in sets)
-        found.append(next(((s, r) for s, r in values if abs(r) <= critical), None))
+        separating = [(s, r) for s, r in values if abs(r) <= critical]
+        if best:
+            separating.sort(key=lambda pair: abs(pair[1]))
+        found.append(separating[0] if separating else None)
     return found
 
 
@@ -96,18 +99,19 @@ def test_combinations_come_in_lexicographic_order():
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3])
 @pytest.mark.parametrize("budget", [1, 7, 10**6])
-def test_separation_finds_the_first_set_however_often_it_is_resumed(size, budget):
+@pytest.mark.parametrize("best", [False, True])
+def test_separation_finds_the_same_set_however_often_it_is_resumed(size, budget, best):
     """The kernel finds what a plain loop finds, in one call or in many."""
     rng = np.random.default_rng(size)
     R = correlation_of(rng, 7, rows=40)
     upper = np.triu(rng.random((7, 7)) < 0.7, k=1)
     adjacent = upper | upper.T
     pairs = np.argwhere(np.triu(np.ones((7, 7), dtype=bool), k=1)).astype(np.int64)
-    expected = naive_separate(R, pairs.tolist(), adjacent, size, 0.1)
+    expected = naive_separate(R, pairs.tolist(), adjacent, size, 0.1, best)
     sets, found = np.zeros((len(pairs), size), dtype=np.int64), np.full(len(pairs), np.nan)
     state = np.zeros(3 + size, dtype=np.int64)
     while state[0] < len(pairs):
-        assert kernels.separate_pairs(R, pairs, adjacent, 0.1, budget, state, sets, found) <= budget
+        assert kernels.separate_pairs(R, pairs, adjacent, kernels.Aim(0.1, best, budget), state, sets, found) <= budget
     for k, answer in enumerate(expected):
         assert np.isnan(found[k]) == (answer is None)
         if answer is not None:

@@ -15,6 +15,7 @@ each cell is a table of x against y, with counts c, margins c_x, c_y and total c
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -95,21 +96,37 @@ def next_combination(chosen, n):  # type: ignore[no-untyped-def]
     return a
 
 
+class Aim(NamedTuple):
+    """What ``separate_pairs`` looks for.
+
+    Attributes
+    ----------
+    critical : float
+        The largest absolute partial correlation that is not significant.
+    best : bool
+        Whether the set with the smallest one is taken, and not the first.
+    budget : int
+        Tests after which the kernel returns, to be called again.
+    """
+
+    critical: float
+    best: bool
+    budget: int
+
+
 @njit(cache=True, nogil=True)
-def separate_pairs(correlation, pairs, adjacent, critical, budget, state, sets, found):  # type: ignore[no-untyped-def]
+def separate_pairs(correlation, pairs, adjacent, aim, state, sets, found):  # type: ignore[no-untyped-def]
     """Look, for each pair, for a set of neighbours given which its correlation is not significant.
 
-    First among the neighbours of the pair's first node, then of its second, in lexicographic order; the
-    first set with an absolute partial correlation of at most ``critical`` is taken.
+    First among the neighbours of the pair's first node, then of its second, in lexicographic order; of the sets
+    with an absolute partial correlation of at most ``aim.critical`` the first is taken, or the best.
 
     Parameters
     ----------
     correlation : array of shape (n, n)
     pairs : int array of shape (m, 2)
     adjacent : bool array of shape (n, n)
-    critical : float
-    budget : int
-        Tests after which the kernel returns, to be called again.
+    aim : Aim
     state : int array of shape (3 + size,)
         Where it stands: pair, side, whether a set is under way, and the places of its members. Zeros at first.
     sets : int array of shape (m, size)
@@ -143,7 +160,7 @@ def separate_pairs(correlation, pairs, adjacent, critical, budget, state, sets, 
                 chosen[a] = a
         changed = 0 if count >= size else -1
         while changed >= 0:
-            if made >= budget:
+            if made >= aim.budget:
                 state[2] = 1
                 return made
             for a in range(changed, size):
@@ -151,13 +168,14 @@ def separate_pairs(correlation, pairs, adjacent, critical, budget, state, sets, 
                 _grow(correlation, factor, given, a, a, given[a])
             value = _residual_correlation(correlation, factor, given, x, y)
             made += 1
-            if abs(value) <= critical:
+            if abs(value) <= aim.critical and not abs(value) >= abs(found[k]):
                 sets[k] = given
                 found[k] = value
-                break
+                if not aim.best:
+                    break
             changed = next_combination(chosen, count)
         state[2] = 0
-        if math.isnan(found[k]) and state[1] == 0 and size > 0:
+        if (aim.best or math.isnan(found[k])) and state[1] == 0 and size > 0:
             state[1] = 1
         else:
             state[0] += 1

@@ -1,4 +1,4 @@
-"""An order of the columns that depends on their names alone."""
+"""The order in which a method works through the columns: by their names, or as they stand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["name_order"]
+__all__ = ["name_order", "working_order"]
 
 _NUMBER = re.compile(r"(\d+)")
 
@@ -36,3 +36,8 @@ def name_order(names: Sequence[str]) -> NDArray[np.int64]:
         return runs, names[position]
 
     return np.array(sorted(range(len(names)), key=key), dtype=np.int64)
+
+
+def working_order(names: Sequence[str], ties: str) -> NDArray[np.int64]:
+    """Return the positions of the columns in the order that settles ties: ``"names"`` or ``"columns"``."""
+    return name_order(names) if ties == "names" else np.arange(len(names))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dagopt.progress import Progress
     from dagopt.result import Result
 
-__all__ = ["FLAGGED", "Solver", "device", "memory_limit", "n_best", "n_jobs", "random_state", "solver", "start"]
+__all__ = ["FLAGGED", "Solver", "device", "memory_limit", "n_best", "n_jobs", "random_state", "solver", "start", "ties"]
 
 Taken = TypeVar("Taken", bound=Options)
 Posed = TypeVar("Posed", contravariant=True)
@@ -44,6 +44,15 @@ def device() -> Any:
     """Return the option of methods that run on a CPU or on a GPU."""
     text = "Where to compute: auto takes a GPU if there is one and the problem is large enough to gain from it."
     return option("auto", text, one_of("auto", "cpu", "gpu"), metavar="NAME")
+
+
+def ties() -> Any:
+    """Return the option of methods that choose between equally good steps."""
+    text = (
+        "What settles ties: the names, so that the order of the columns does not matter, or the order of the columns, "
+        "as in R's bnlearn."
+    )
+    return option("names", text, one_of("names", "columns"))
 
 
 def memory_limit() -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,7 @@ from dagopt.errors import InputError
 from dagopt.knowledge import Constraints
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.climbing.moves import MovingDag
+from dagopt.methods.climbing.tabu import solve_tabu
 from dagopt.methods.names import name_order
 from dagopt.problem import Problem
 from dagopt.scores.build import make_score
@@ -68,6 +71,16 @@ def test_the_order_of_the_columns_does_not_matter(problem, random):
     there = solve_hc(permuted(problem, order), **quiet(), **options)
     assert np.array_equal(there.adjacency, here.adjacency[np.ix_(order, order)])
     assert there.score == pytest.approx(here.score, rel=1e-12)
+
+
+@pytest.mark.parametrize("solve", [solve_hc, solve_tabu])
+@pytest.mark.parametrize("seed", range(5))
+def test_ties_by_columns_do_not_depend_on_the_names(solve, seed):
+    """Columns named in their own order give the DAG that any other names give when columns settle ties."""
+    table = discrete_table(seed, 8)
+    plain = solve(problem_of(table), **quiet())
+    renamed = replace(table, names=tuple(reversed(table.names)))
+    assert np.array_equal(solve(problem_of(renamed), **quiet(), ties="columns").adjacency, plain.adjacency)
 
 
 def test_a_local_optimum_is_left_as_it_is():

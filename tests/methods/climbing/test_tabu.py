@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from dagopt.data.table import as_table
 from dagopt.errors import InputError
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.climbing.moves import ADD, DELETE, REVERSE, Move
@@ -40,6 +41,16 @@ def test_without_worse_moves_tabu_is_hill_climbing():
     """Where no worse move is allowed, the walk ends where the climb does."""
     problem = problem_of(gaussian_table(9, 7))
     assert np.array_equal(solve_tabu(problem, **quiet(), max_worse=0).adjacency, solve_hc(problem, **quiet()).adjacency)
+
+
+def test_hailfinder_ends_where_bnlearn_ends(shared):
+    """With ties settled by the columns hc and tabu find the scores that R bnlearn finds on HAILFINDER."""
+    path = shared / "bench" / "tables" / "hailfinder.csv.gz"
+    if not path.exists():
+        pytest.skip("needs HAILFINDER")
+    problem = problem_of(as_table(path, kind="discrete"))
+    assert solve_hc(problem, **quiet(), ties="columns").score == pytest.approx(-990474.75, abs=0.01)
+    assert solve_tabu(problem, **quiet(), ties="columns").score == pytest.approx(-990396.27, abs=0.01)
 
 
 def test_the_list_names_the_moves_that_lead_back():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,9 +12,11 @@ from hypothesis import strategies as st
 from dagopt.bits import Marks
 from dagopt.errors import InputError
 from dagopt.graph.cpdag import cpdag, extend_pdag, meek_closure, random_member
+from dagopt.graph.metrics import compare
 from dagopt.knowledge import Constraints
 from dagopt.methods.independence.orientation import propagate
 from dagopt.methods.independence.stable_pc import solve_pc
+from dagopt.methods.independence.tests import make_test
 from dagopt.workers import ordered_map, thread_count
 from made_problems import (
     constraints_of,
@@ -123,6 +127,35 @@ def test_the_order_of_the_columns_does_not_matter(problem, random):
     assert there.details["separating_sets"] == here.details["separating_sets"]
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("make", [gaussian_table, discrete_table])
+def test_the_best_separator_has_the_largest_p_value(make, seed):
+    """No set of as many neighbours at the end of the level before has a larger p-value than the best separator."""
+    problem = problem_of(make(seed, 6, rows=200))
+    test = make_test(problem.table)
+    result = solve_pc(problem, **quiet(), alpha=0.2, max_given=1, separator="best")
+    marginal = solve_pc(problem, **quiet(), alpha=0.2, max_given=0).adjacency
+    joined = marginal | marginal.T
+    for (x, y), chosen in result.details["separating_sets"].items():
+        i, j = (problem.names.index(name) for name in (x, y))
+        near = [k for k in range(6) if k not in (i, j) and (joined[k, i] or joined[k, j])]
+        if len(chosen) == 1:
+            (by,) = (problem.names.index(name) for name in chosen)
+            assert test.p_value(i, j, [by]) == pytest.approx(max(test.p_value(i, j, [k]) for k in near))
+
+
+@pytest.mark.parametrize("name", ["lucas", "alarm"])
+def test_discrete_sets_are_no_farther_from_the_truth_than_bnlearn(shared, shared_set, name):
+    """By default the SHD is at most that of R bnlearn; by its rules, the first set in column order, the same."""
+    table, true = shared_set(name)
+    runs = json.loads((shared / "anchors" / "datasets.json").read_text())["runs"]
+    (bar,) = (run["shd"] for run in runs if run["alg"] == "pc" and run["name"].startswith(name))
+    problem = problem_of(table)
+    assert compare(solve_pc(problem, **quiet()).graph, true).shd <= bar
+    as_there = solve_pc(problem, **quiet(), separator="first", ties="columns")
+    assert compare(as_there.graph, true).shd == bar
+
+
 @pytest.mark.parametrize("table", [gaussian_table(5, 14, 200, 0.4), discrete_table(5, 10, 200)])
 def test_the_number_of_threads_does_not_matter(table, monkeypatch):
     """One thread and three give the same graph, sets and number of tests."""
@@ -174,7 +207,7 @@ def test_a_stopped_run_returns_a_valid_graph(looks, table):
     assert result.status == "time_limit"
 
 
-@pytest.mark.parametrize("option", [{"alpha": 2}, {"max_given": -1}, {"n_jobs": 0}, {"test": "x"}])
+@pytest.mark.parametrize("option", [{"alpha": 2}, {"max_given": -1}, {"n_jobs": 0}, {"test": "x"}, {"separator": "x"}])
 def test_bad_options_are_named(option):
     """An option that cannot be used is named in one line."""
     with pytest.raises(InputError, match=next(iter(option))) as caught:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -72,9 +73,9 @@ def test_bulk_calls_agree_with_single_ones(name):
     assert IndependenceTest.log_p_values_with(test, 0, partners, np.array([2, 3])) == pytest.approx(np.log(single))
     adjacent = ~np.eye(6, dtype=bool)
     pairs = np.argwhere(np.triu(adjacent)).astype(np.int64)
-    for size in range(3):
-        fast = test.separate(pairs, adjacent, size, 0.3, lambda: False)
-        slow = IndependenceTest.separate(test, pairs, adjacent, size, 0.3, lambda: False)
+    for size, best in product(range(3), (False, True)):
+        fast = test.separate(pairs, adjacent, size, 0.3, lambda: False, best)
+        slow = IndependenceTest.separate(test, pairs, adjacent, size, 0.3, lambda: False, best)
         assert np.array_equal(fast.sets, slow.sets)
         assert fast.log_p == pytest.approx(slow.log_p, nan_ok=True)
         assert fast.complete

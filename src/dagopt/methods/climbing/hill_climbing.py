@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline, StopReason
 from dagopt.methods.climbing.moves import KINDS, Move, MovingDag
-from dagopt.methods.options import random_state, solver, start
+from dagopt.methods.options import random_state, solver, start, ties
 from dagopt.methods.start import start_dag
 from dagopt.options import Options, option, whole
 from dagopt.problem import Problem
@@ -85,6 +85,7 @@ class HillClimbingOptions(Options):
     restarts: int = option(0, "Further climbs, each from the best DAG so far after some random moves.", whole(0))
     perturb: int = option(1, "Random legal moves before each restart.", whole(1))
     random_state: int = random_state()
+    ties: str = ties()
 
 
 @solver(HillClimbingOptions)
@@ -100,7 +101,8 @@ def solve_hc(problem: Problem, options: HillClimbingOptions, deadline: Deadline,
     -----
     Each step takes the move with the largest gain. Gains within 1e-12 of the score are taken as equal; of equal
     moves an addition goes before a deletion before a reversal, and then the names of tail and head
-    decide, in alphabetical order with X2 before X10, so that the order of the columns does not matter.
+    decide, in alphabetical order with X2 before X10, so that the order of the columns does not matter. With
+    ``ties="columns"`` the places of the columns decide instead.
     """
     return with_restarts(problem, climb, "hc", deadline, progress, **restarting(options))
 
@@ -131,11 +133,12 @@ def with_restarts(
     restarts: int = 0,
     perturb: int = 1,
     random_state: int = 0,
+    ties: str = "names",
     may: NDArray[np.bool_] | None = None,
     **options: Any,
 ) -> Result:
     """Run ``search(dag, deadline, log, **options)`` from the start, then from perturbed best DAGs."""
-    dag = MovingDag(problem, may)
+    dag = MovingDag(problem, may, ties)
     log = SearchLog(_PHASES[method], [problem.names[j] for j in dag.order], progress, n_rounds=restarts + 1)
     best = dag.in_names(start_dag(problem, start))
     best_score, best_round = -np.inf, 0
@@ -177,4 +180,4 @@ def _shake(dag: MovingDag, perturb: int, rng: np.random.Generator, log: SearchLo
 
 def restarting(options: Any) -> dict[str, Any]:
     """Return those of a method's options that ``with_restarts`` takes."""
-    return {name: getattr(options, name) for name in ("start", "restarts", "perturb", "random_state")}
+    return {name: getattr(options, name) for name in ("start", "restarts", "perturb", "random_state", "ties")}

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
 from dagopt.kernels import climbing as kernels
-from dagopt.methods.names import name_order
+from dagopt.methods.names import working_order
 from dagopt.problem import Problem
 
 __all__ = ["ADD", "DELETE", "KINDS", "REVERSE", "Move", "MovingDag"]
@@ -45,7 +45,7 @@ class MovingDag:
     """A DAG under search, always acyclic and always within the knowledge.
 
     Nodes are numbered by the names of the columns (``name_order``), so that a rule "the first of equal
-    moves" does not depend on the order of the columns.
+    moves" does not depend on the order of the columns, unless ``ties`` is ``"columns"``.
 
     Parameters
     ----------
@@ -53,6 +53,8 @@ class MovingDag:
         Score and knowledge.
     may : bool array of shape (n, n), optional
         Allowed edges, in column order, instead of those of the knowledge.
+    ties : {"names", "columns"}
+        How nodes are numbered; what is called name order below is column order for the latter.
 
     Attributes
     ----------
@@ -64,10 +66,10 @@ class MovingDag:
         What switching each edge gains, see ``kernels.hill_climbing``; an edge that is not allowed has -inf.
     """
 
-    def __init__(self, problem: Problem, may: NDArray[np.bool_] | None = None) -> None:
+    def __init__(self, problem: Problem, may: NDArray[np.bool_] | None = None, ties: str = "names") -> None:
         n = problem.n_nodes
         knowledge = problem.knowledge
-        self.order = name_order(problem.names)
+        self.order = working_order(problem.names, ties)
         grid = np.ix_(self.order, self.order)
         self._score = problem.score
         rounding = problem.score.rounding

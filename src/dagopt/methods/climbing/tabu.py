@@ -25,7 +25,7 @@ class TabuOptions(HillClimbingOptions):
     """Options of tabu search."""
 
     tabu: int = option(10, "How many of the DAGs last visited are remembered.", whole(1))
-    max_worse: int = option(10, "Moves in a row without a new best DAG after which the search ends.", whole(0))
+    max_worse: int = option(20, "Moves in a row without a new best DAG after which the search ends.", whole(0))
 
 
 @solver(TabuOptions)

@@ -79,12 +79,18 @@ class IndependenceTest(ABC):
         return np.array([self.log_p_values(x, int(y), given.reshape(1, -1))[0] for y in others], dtype=float)
 
     def separate(
-        self, pairs: Ints, adjacent: NDArray[np.bool_], size: int, alpha: float, stop: Callable[[], object]
+        self,
+        pairs: Ints,
+        adjacent: NDArray[np.bool_],
+        size: int,
+        alpha: float,
+        stop: Callable[[], object],
+        best: bool = False,
     ) -> Separation:
         """Look, for each pair, for a set of ``size`` neighbours of either end with a p-value above ``alpha``.
 
         The neighbours of the pair's first node come first, then those of its second, sets in lexicographic
-        order; the first set that separates is taken.
+        order; the first set that separates is taken, or the one with the largest p-value.
 
         Parameters
         ----------
@@ -98,6 +104,8 @@ class IndependenceTest(ABC):
             A p-value above it means independent.
         stop : callable
             Asked between small steps; a true answer ends the search.
+        best : bool
+            Whether to take the set with the largest p-value, the first of equal ones.
 
         Returns
         -------
@@ -112,10 +120,11 @@ class IndependenceTest(ABC):
                     return Separation(log_p, sets, made, complete=False)
                 values = self.log_p_values(x, y, chosen)
                 made += len(values)
-                above = np.flatnonzero(values > math.log(alpha))
-                if len(above):
-                    log_p[k], sets[k] = values[above[0]], chosen[above[0]]
-                    break
+                at = int(np.argmax(values if best else values > math.log(alpha)))
+                if values[at] > math.log(alpha) and not values[at] <= log_p[k]:
+                    log_p[k], sets[k] = values[at], chosen[at]
+                    if not best:
+                        break
         return Separation(log_p, sets, made, complete=True)
 
 
@@ -153,6 +162,8 @@ class Search:
         The largest size of a conditioning set.
     n_jobs : int
         Threads; the answer does not depend on it.
+    best : bool
+        Whether the separating set with the largest p-value counts, and not the first.
     """
 
     test: IndependenceTest
@@ -161,3 +172,4 @@ class Search:
     progress: Progress
     max_given: int | None = None
     n_jobs: int = 1
+    best: bool = False

@@ -63,16 +63,22 @@ class CorrelationTest(IndependenceTest):
         return self.log_p_of(out, len(given))
 
     def separate(
-        self, pairs: Ints, adjacent: NDArray[np.bool_], size: int, alpha: float, stop: Callable[[], object]
+        self,
+        pairs: Ints,
+        adjacent: NDArray[np.bool_],
+        size: int,
+        alpha: float,
+        stop: Callable[[], object],
+        best: bool = False,
     ) -> Separation:
         """Do what ``IndependenceTest.separate`` does, in one kernel that compares with a critical value."""
         found = np.full(len(pairs), np.nan)
         sets = np.zeros((len(pairs), size), dtype=np.int64)
         state = np.zeros(3 + size, dtype=np.int64)
-        limit = self.critical(size, alpha)
+        aim = kernels.Aim(self.critical(size, alpha), best, BUDGET)
         made = 0
         while state[0] < len(pairs) and not stop():
-            made += kernels.separate_pairs(self.correlation, pairs, adjacent, limit, BUDGET, state, sets, found)
+            made += kernels.separate_pairs(self.correlation, pairs, adjacent, aim, state, sets, found)
         return Separation(self.log_p_of(found, size), sets, made, complete=bool(state[0] == len(pairs)))
 
 

@@ -112,7 +112,7 @@ def _run_level(search: Search, skeleton: Skeleton, pairs: Ints, cost: NDArray[np
     parts = [part for part in np.split(pairs, cuts) if len(part)]
 
     def separate(part: Ints) -> Separation:
-        return search.test.separate(part, adjacent, size, search.alpha, lambda: search.deadline.reason)
+        return search.test.separate(part, adjacent, size, search.alpha, lambda: search.deadline.reason, search.best)
 
     tests = separated = done = 0
     jobs = search.n_jobs if work[-1] >= FEWEST_IN_THREADS else 1

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.data.table import DiscreteTable
 from dagopt.deadline import Deadline, StopReason
 from dagopt.graph.cpdag import extend_pdag
 from dagopt.methods.independence.base import Search
 from dagopt.methods.independence.orientation import apply_v_structures, direct_by_knowledge, propagate, v_structures_of
 from dagopt.methods.independence.skeleton import Skeleton, learn_skeleton
 from dagopt.methods.independence.tests import TestOptions, make_test
-from dagopt.methods.names import name_order
-from dagopt.methods.options import solver
-from dagopt.options import option, whole
+from dagopt.methods.names import working_order
+from dagopt.methods.options import solver, ties
+from dagopt.options import one_of, option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
@@ -41,6 +42,14 @@ class StablePcOptions(TestOptions):
     max_given: int | None = option(
         None, "The largest size of a separating set; no limit unless given.", whole(0, remedy="3 is a usual limit")
     )
+    separator: str = option(
+        "auto",
+        "The separating set of a pair that counts, of those of the smallest size: the one with the largest p-value "
+        "(best) or the first that is met (first); auto is best for discrete data and first, as in R's bnlearn, for "
+        "continuous data.",
+        one_of("auto", "best", "first"),
+    )
+    ties: str = ties()
 
 
 @solver(StablePcOptions)
@@ -58,15 +67,22 @@ def solve_pc(problem: Problem, options: StablePcOptions, deadline: Deadline, pro
 
     Notes
     -----
-    Sets are tried, and ties broken, in the order of the names, so that the order of the columns does not matter. How
+    Sets are tried, and ties broken, in the order of the names, so that the order of the columns does not matter. The
+    first set that separates a pair depends on that order, the best one (as in PC-Max [1]_) does not. How
     contradictions between directions are settled is told in ``dagopt.methods.independence.orientation``.
+
+    References
+    ----------
+    .. [1] J. Ramsey, "Improving accuracy and scalability of the PC algorithm by maximizing p-value", 2016,
+       arXiv 1610.00378.
     """
-    order = name_order(problem.names)
+    order = working_order(problem.names, options.ties)
     grid = np.ix_(order, order)
     must, may = problem.knowledge.must[grid], problem.knowledge.may[grid]
     at_most = problem.knowledge.at_most[order]
     test, jobs = make_test(problem.table, options.test).take(order), thread_count(options.n_jobs)
-    search = Search(test, options.alpha, deadline, progress, options.max_given, jobs)
+    best = options.separator == "best" or (options.separator == "auto" and isinstance(problem.table, DiscreteTable))
+    search = Search(test, options.alpha, deadline, progress, options.max_given, jobs, best)
     skeleton = learn_skeleton(search, must | must.T, may | may.T)
     marks = direct_by_knowledge(skeleton, must, may)
     watch = _Watch(deadline, skeleton.reason)
