@@ -205,7 +205,7 @@ CASES = {
     "tables of numbers": ("convert graph.dot out.bif --data good.csv", "good.csv", "cut them"),
     "tables elsewhere": ("convert graph.dot out.dot --data levels.csv", "out.dot", "name it *.bif"),
     "essential graph of a cycle": ("convert cyclic.dot out.dot --essential", "A -> B -> C -> A", "remove or reverse"),
-    "unknown target format": ("convert graph.dot out.dot --to odd", "format 'odd'", "there are: 'edges'"),
+    "unknown target format": ("convert graph.dot out.dot --to odd", "format 'odd'", "there are: 'dot'"),
     # the rest of the command line
     "one node": ("simulate --nodes 1 --out data.csv", "--nodes", ">= 2"),
     "no row": ("simulate --samples 0 --out data.csv", "--samples", ">= 1"),

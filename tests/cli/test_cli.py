@@ -141,7 +141,7 @@ def test_a_fault_of_the_program_is_not_hidden(monkeypatch):
 @pytest.mark.parametrize(
     ("message", "shown"),
     [
-        ("leave it out with columns=", "leave it out with --exclude"),
+        ("leave it out with exclude=", "leave it out with --exclude"),
         ("use discretize='quantile' (or 'interval')", "use --discretize quantile (or 'interval')"),
         ("set max_parents=3 or less", "set --max-parents 3 or less"),
         ("set max_parents= (3 or 4)", "set --max-parents (3 or 4)"),

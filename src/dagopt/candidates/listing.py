@@ -66,7 +66,7 @@ def limited(knowledge: Knowledge, most: int) -> Knowledge:
 def listable(knowledge: Knowledge, least: int) -> Knowledge:
     """Return knowledge with the largest limit that leaves few enough sets to list unasked, at least ``least``."""
     most = int(np.minimum(knowledge.at_most, knowledge.may.sum(axis=0)).max(initial=0))
-    for size in range(most, least, -1):
+    for size in range(most, min(least, most - 1), -1):
         known = knowledge if size == most else limited(knowledge, size)
         if count_sets(known) <= MOST_UNASKED:
             return known

@@ -49,7 +49,7 @@ def refuse_unbounded(result: Result, problem: Problem) -> None:
             name, others = problem.names[node], [problem.names[int(j)] for j in parents]
             raise InputError(
                 f"column {name!r} is a linear combination of {quoted(others)}, to rounding: with these as parents it "
-                f"is predicted perfectly and the score is unbounded; leave one of them out with columns=, for instance "
+                f"is predicted perfectly and the score is unbounded; leave one of them out with exclude=, for instance "
                 f"{name!r}, or give more rows"
             )
 

@@ -26,6 +26,7 @@ class GivenPotentials:
     potential: np.ndarray
     is_score_equivalent = True
     seconds_per_potential = 0.0
+    counts = None
 
     @property
     def n_nodes(self):
