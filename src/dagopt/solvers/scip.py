@@ -205,7 +205,7 @@ class _Acyclic(Conshdlr):
 
     @_guarded(nothing=SCIP_RESULT.DIDNOTFIND, failed=SCIP_RESULT.DIDNOTFIND)
     def consprop(self, constraints: list[Any], n_useful: int, n_marked: int, timing: int) -> Answer | None:
-        """Exclude families that would make a node an ancestor of its certain ancestors."""
+        """Exclude families that would close a cycle with edges that are certain."""
         alive = np.array([x.getUbLocal() for x in self.x]) > 0.5
         drop = np.zeros(len(alive), dtype=np.bool_)
         if not kernels.impossible(self.families.words, self.families.offsets, alive, drop):
