@@ -7,8 +7,8 @@ take the place of their correlations: what others leave of column i is then a ve
 roundings of 1, and its logarithm by that over the length ρ_i that all others leave of it, 1 / ρ_i² being on the
 diagonal of M^-1.
 
-The units below have room to spare: in random tables the largest error met was 0.58 of a quarter of these allowances
-(``python -m hunt``).
+The units below were chosen, not derived: in random tables the largest error met was 0.58 of a quarter of these
+allowances.
 """
 
 from __future__ import annotations
