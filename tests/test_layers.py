@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "dagopt"
 # a place apart from its package: LPs are below the master, integer solvers above it.
 LAYERS = [
     ["errors", "bits", "methods"],
-    ["files", "memory", "deadline", "notebook", "options", "provenance"],
+    ["files", "memory", "deadline", "options", "records.provenance"],
     ["kernels"],
     ["data"],
     ["networks"],
@@ -24,7 +24,7 @@ LAYERS = [
     ["effects", "knowledge", "networks.fitted", "scores"],
     ["problem", "progress", "evidence.explanation"],
     ["result", "workers"],
-    ["interventions", "saving"],
+    ["records.saving"],
     ["candidates"],
     ["solvers.highs"],
     ["submodular"],
@@ -37,7 +37,7 @@ LAYERS = [
     ["methods.column_generation", "methods.cutting_planes"],
     ["methods.auto"],
     ["methods.registry"],
-    ["recording", "structural_em"],
+    ["methods.structural_em", "records"],
     ["learning"],
     ["estimators", "evidence"],
     ["report"],
@@ -52,7 +52,7 @@ HEIGHT = {part: height for height, row in enumerate(LAYERS) for part in row}
 LAZY_FRONTS = {
     ("result", "report"),
     ("result", "evidence"),
-    ("result", "saving"),
+    ("result", "records.saving"),
     ("evidence", "report"),
     ("master", "solvers"),
 }

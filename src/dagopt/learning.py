@@ -23,21 +23,21 @@ from dagopt.data.options import DataOptions
 from dagopt.data.table import DiscreteTable, Table, read_table
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, quoted
-from dagopt.interventions import interventional_score
 from dagopt.knowledge import Constraints
 from dagopt.methods.claims import refuse_unbounded, with_rounding, without_losses
 from dagopt.methods.likelihood_bound import with_likelihood_bound
 from dagopt.methods.registry import FROM_SCORES, METHODS, method_name
 from dagopt.methods.start import start_dag, with_start
+from dagopt.methods.structural_em import structural_em
 from dagopt.networks.checks import checked_names
 from dagopt.options import with_options
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
-from dagopt.recording import recorded
+from dagopt.records.recording import recorded
 from dagopt.result import Result
 from dagopt.scores.build import make_score
+from dagopt.scores.interventions import interventional_score
 from dagopt.scores.options import ScoreOptions
-from dagopt.structural_em import structural_em
 
 __all__ = ["check_options", "is_score_file", "learn", "pose", "pose_table", "solve", "solve_scores", "with_limit"]
 

@@ -13,8 +13,6 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dagopt.notebook import in_notebook
-
 if TYPE_CHECKING:
     from dagopt.kernels.compiling import CompilationWatch
 
@@ -213,7 +211,7 @@ def make_progress(progress: bool | Progress | None) -> Progress:
     """
     terminal = sys.stderr.isatty()
     if progress is None:
-        progress = terminal or in_notebook()
+        progress = terminal or _in_notebook()
     if progress is False:
         return NoProgress()
     if progress is True:
@@ -225,3 +223,10 @@ def make_progress(progress: bool | Progress | None) -> Progress:
 
 def _shown(value: object) -> str:
     return f"{value:,.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _in_notebook() -> bool:
+    """Say whether the code runs in a Jupyter notebook, which shows lines of progress but is no terminal."""
+    shell = sys.modules.get("IPython")
+    found = None if shell is None else shell.get_ipython()
+    return type(found).__name__ == "ZMQInteractiveShell"

@@ -19,7 +19,7 @@ from dagopt.graph.cpdag import cpdag, extend_pdag
 from dagopt.graph.dag import Graph
 from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic
-from dagopt.provenance import Provenance
+from dagopt.records.provenance import Provenance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -430,7 +430,7 @@ class Result:
 
     def save(self, path: str | Path) -> None:
         """Write the result as JSON, whole or not at all; ``Result.load`` gives it back, without data and trace."""
-        from dagopt.saving import save_result
+        from dagopt.records.saving import save_result
 
         save_result(self, path)
 
@@ -440,7 +440,7 @@ class Result:
 
         The data and the trace are not in the file: ``fit`` needs ``data=``, and effects are asked of ``dagopt.effect``.
         """
-        from dagopt.saving import load_result
+        from dagopt.records.saving import load_result
 
         return load_result(path)
 

@@ -200,7 +200,7 @@ def _formats(asked: Sequence[str]) -> tuple[list[str], str | None]:
 
 def _as_written(result: Result, data: str, written: str) -> Result:
     """Return the result with the file and the command line as what it comes from."""
-    from dagopt.provenance import describe_data, hash_of
+    from dagopt.records.provenance import describe_data, hash_of
 
     if result.provenance is None:
         return result

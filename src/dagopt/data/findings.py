@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from dagopt.data.html_table import html_of
 from dagopt.errors import InputError
-from dagopt.notebook import html_of
 
 __all__ = ["Diagnosis", "Finding"]
 

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dagopt.data.html_table import html_of
 from dagopt.data.writing import write_frame
 from dagopt.errors import InputError, checked_number
 from dagopt.graph.acyclic_union import acyclic_union
 from dagopt.graph.dag import Graph
 from dagopt.knowledge import Knowledge
-from dagopt.notebook import html_of
 from dagopt.result import Result, Status
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dagopt.data.html_table import html_of
 from dagopt.data.options import DataOptions
 from dagopt.data.table import Table
 from dagopt.data.writing import write_frame
@@ -23,7 +24,6 @@ from dagopt.knowledge import Constraints
 from dagopt.learning import check_options, pose
 from dagopt.methods.climbing.hill_climbing import solve_hc, start_dag
 from dagopt.methods.registry import METHODS, method_name
-from dagopt.notebook import html_of
 from dagopt.options import with_options
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, make_progress

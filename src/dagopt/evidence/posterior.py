@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dagopt.data.findings import Finding
+from dagopt.data.html_table import html_of
 from dagopt.data.options import DataOptions
 from dagopt.data.table import read_table
 from dagopt.deadline import Deadline
@@ -21,7 +22,6 @@ from dagopt.learning import is_score_file, pose_table
 from dagopt.memory import readable
 from dagopt.methods.exact.edge_posterior import MOST_NODES, PRIORS, OrderSums, check_prior, estimate_order_sums
 from dagopt.methods.exact.solve import memory_in_bytes
-from dagopt.notebook import html_of
 from dagopt.options import with_options
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress

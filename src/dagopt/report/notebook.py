@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from dagopt.notebook import html_of
+from dagopt.data.html_table import html_of
 
 if TYPE_CHECKING:
     from dagopt.result import Result

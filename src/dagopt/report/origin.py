@@ -6,7 +6,7 @@ from datetime import datetime
 from html import escape
 from pathlib import Path
 
-from dagopt.provenance import Provenance
+from dagopt.records.provenance import Provenance
 from dagopt.report.view import View
 from dagopt.result import Result
 

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dagopt.data.html_table import html_of
 from dagopt.data.writing import write_frame
 from dagopt.errors import InputError
 from dagopt.files import write_text
@@ -25,7 +26,6 @@ from dagopt.networks.gaussian import GaussianNetwork
 from dagopt.networks.inference.engine import Engine, Model
 from dagopt.networks.mixed import MixedNetwork
 from dagopt.networks.questions import Questions
-from dagopt.notebook import html_of
 
 __all__ = ["FittedNetwork"]
 

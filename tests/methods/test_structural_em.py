@@ -8,7 +8,7 @@ import dagopt
 from dagopt.data.columns import columns_from_frame
 from dagopt.data.incomplete import IncompleteLevels
 from dagopt.errors import InputError
-from dagopt.structural_em import imputed
+from dagopt.methods.structural_em import imputed
 
 
 def _holes(frame, share, seed):

@@ -1,10 +1,4 @@
-"""Bundled networks by name, and data drawn from them.
-
->>> from dagopt import datasets
->>> data, dag = datasets.load("asia", n_samples=100)
->>> data.shape, dag.number_of_edges()
-((100, 8), 8)
-"""
+"""The bundled networks: the files, what is read from them, and data drawn from them."""
 
 from __future__ import annotations
 
@@ -103,7 +97,7 @@ def _known(name: str) -> str:
 
 
 def _text(name: str) -> str:
-    return (files("dagopt") / "networks" / "files" / _FILES[name]).read_text(encoding="utf-8")
+    return (files("dagopt") / "datasets" / "files" / _FILES[name]).read_text(encoding="utf-8")
 
 
 @cache

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from html import escape
 
 import pandas as pd
 
-__all__ = ["html_of", "in_notebook"]
+__all__ = ["html_of"]
 
 MOST_ROWS = 20
 
@@ -30,10 +29,3 @@ def html_of(text: str, frame: pd.DataFrame | None = None, drawing: str = "") -> 
         if len(frame) > MOST_ROWS:
             parts.append(f"<p>{len(frame) - MOST_ROWS} more rows</p>")
     return f"<div>{''.join(parts)}{drawing}</div>"
-
-
-def in_notebook() -> bool:
-    """Say whether the code runs in a Jupyter notebook, which shows lines of progress but is no terminal."""
-    shell = sys.modules.get("IPython")
-    found = None if shell is None else shell.get_ipython()
-    return type(found).__name__ == "ZMQInteractiveShell"

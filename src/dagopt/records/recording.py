@@ -14,7 +14,7 @@ from dagopt import __version__
 from dagopt.kernels.compiling import CompilationClock
 from dagopt.methods.registry import METHODS
 from dagopt.problem import Problem
-from dagopt.provenance import Provenance, describe_data, hash_of
+from dagopt.records.provenance import Provenance, describe_data, hash_of
 from dagopt.result import Result
 from dagopt.scores.build import SCORES
 

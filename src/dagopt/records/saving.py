@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dagopt.data.findings import Finding
 from dagopt.errors import InputError
 from dagopt.files import read_text, write_text
-from dagopt.provenance import Provenance
+from dagopt.records.provenance import Provenance
 from dagopt.result import Result
 
 __all__ = ["load_result", "save_result"]

@@ -12,7 +12,7 @@ import pytest
 import dagopt
 from dagopt import cli
 from dagopt.kernels.compiling import CompilationClock
-from dagopt.provenance import describe_data, hash_of
+from dagopt.records.provenance import describe_data, hash_of
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""What is kept of a result: where it comes from, and the file it is saved in."""
