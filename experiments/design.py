@@ -57,7 +57,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Panel:
-    """One part of a table: a figure, its mean or its range, on some cells (all if none are named)."""
+    """One part of a table: a figure, its mean, range or spread, on some cells (all if none are named)."""
 
     figure: str
     statistic: str = "mean"
@@ -66,7 +66,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Quick:
-    """Runs of ``--quick``: some cells, a few seeds, methods by name."""
+    """Runs of ``--quick``: some cells, a few seeds, columns by label."""
 
     cells: tuple[str, ...]
     methods: tuple[str, ...]
@@ -126,7 +126,12 @@ class Design:
             for turn in range(one.seeds)
             for method in one.methods
         }
-        return [run for run in self.runs() if (run.instance, run.seed or 0, run.method) in wanted]
+        return [
+            run
+            for entry in self.entries
+            for run in self.runs_of([entry])
+            if (run.instance, run.seed or 0, entry.label) in wanted
+        ]
 
     def with_limit(self, limit: float | None) -> Design:
         """Return the design with no limit longer than this."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import quantiles
 from typing import NamedTuple
 
 from experiments.design import Design, Entry, Panel
@@ -47,12 +48,7 @@ def make_table(design: Design, results: Results) -> PaperTable:
         return headline_table(design, results)
     source = published()[design.published] if design.published else Published("", {})
     columns = _columns(design, results)
-    grids = [
-        _range_grid(design, panel, columns, source, results)
-        if panel.statistic == "range"
-        else _mean_grid(design, panel, columns, source, results)
-        for panel in design.panels
-    ]
+    grids = [_GRIDS[panel.statistic](design, panel, columns, source, results) for panel in design.panels]
     notes = _notes(design, columns, results)
     return PaperTable(design.name, design.place, design.title, tuple(grids), tuple(notes))
 
@@ -73,6 +69,8 @@ def _mean_grid(design: Design, panel: Panel, columns: Sequence[Column], source: 
     """Return the part with means: for each method the paper's, ours and their ratio, or ours alone."""
     figure = FIGURES[panel.figure]
     cells = _cells(design, panel)
+    if not figure.published:
+        columns = [column._replace(paper=None) for column in columns]
     columns = [
         column
         for column in columns
@@ -119,6 +117,30 @@ def _range_grid(design: Design, panel: Panel, columns: Sequence[Column], source:
     for column in known:
         headings += _headings(column)[:2]
     return Grid(f"{figure.title}: least, largest", _first(cells), headings, rows)
+
+
+def _spread_grid(design: Design, panel: Panel, columns: Sequence[Column], source: Published, results: Results) -> Grid:
+    """Return all of a method's runs in five numbers, for the cells where its mean is worse than the paper's."""
+    figure = FIGURES[panel.figure]
+    cells = _cells(design, panel)
+    rows = []
+    for column in columns:
+        for cell in cells:
+            values = results.values(column.entries, cell, panel.figure)
+            paper = None if column.paper is None else source.get(cell.name, panel.figure, column.paper)
+            if paper is None or len(values) < 2 or not figure.is_worse(mean(values), paper):
+                continue
+            as_good = sum(not figure.is_worse(value, paper) for value in values)
+            numbers = [min(values), *quantiles(values, n=4, method="inclusive"), max(values), mean(values)]
+            boxes = [Box(column.label), Box(str(len(values)), len(values)), Box(str(paper), paper.value)]
+            boxes += [Box(figure.text(number), number) for number in numbers]
+            rows.append(Row(cell.label, [*boxes, Box(f"{as_good} of {len(values)}", as_good)]))
+    names = ["method", "runs", "paper's mean", "least", "first quartile", "median", "third quartile", "largest"]
+    headings = [Heading("", name) for name in (*names, "mean", "runs as good as the paper's mean")]
+    return Grid(f"{figure.title}: how the runs spread where our mean is worse", _first(cells), headings, rows)
+
+
+_GRIDS = {"mean": _mean_grid, "range": _range_grid, "spread": _spread_grid}
 
 
 def _pairs(figure: str, columns: Sequence[Column], cell: Cell, source: Published, results: Results) -> list[Pair]:

@@ -68,8 +68,12 @@ def test_a_row_has_the_papers_figure_ours_and_the_ratio(records):
     times = values(table, 1)
     assert times[LABEL]["CG-DCA ratio"] == pytest.approx(32 / 25.76)
     assert times["mean of the cells run"]["CG-DCA paper"] == 25.76
-    spread = values(table, 2)[LABEL]
-    assert (spread["CG-DCA paper"], spread["CG-DCA cg-dca-paper"]) == ("0.00, 0.24", "0.000, 0.100")
+    assert values(table, 2)[LABEL] == {"runs": 2, "cg-dca-paper": 0.0, "exact": 100.0}
+    spread = values(table, 3)[LABEL]
+    assert (spread["least"], spread["median"], spread["largest"]) == pytest.approx((0.0, 0.05, 0.1))
+    assert spread["runs as good as the paper's mean"] == 1
+    ends = values(table, 4)[LABEL]
+    assert (ends["CG-DCA paper"], ends["CG-DCA cg-dca-paper"]) == ("0.00, 0.24", "0.000, 0.100")
 
 
 def test_a_figure_that_is_worse_is_marked(records):
