@@ -24,7 +24,7 @@ from dagopt.knowledge import Constraints
 from dagopt.memory import readable
 from dagopt.methods.exact.edge_posterior import estimate_order_sums
 from dagopt.methods.exact.edge_regret import edge_regrets, estimate_edge_regrets
-from dagopt.methods.exact.solve import memory_in_bytes
+from dagopt.methods.exact.plan import memory_in_bytes
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.scores import make_score

@@ -24,7 +24,7 @@ LAYERS = [
     ["effects", "knowledge", "networks.fitted", "scores"],
     ["problem", "progress", "evidence.explanation"],
     ["result", "workers"],
-    ["records.saving"],
+    ["records.saving", "records.summary"],
     ["candidates"],
     ["solvers.highs"],
     ["submodular"],
@@ -53,6 +53,7 @@ LAZY_FRONTS = {
     ("result", "report"),
     ("result", "evidence"),
     ("result", "records.saving"),
+    ("result", "records.summary"),
     ("evidence", "report"),
     ("master", "solvers"),
 }

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -33,15 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["Result", "Status"]
 
 Status = Literal["optimal", "converged", "time_limit", "interrupted"]
-
-NEGLIGIBLE = 1e-3  # of a score: less is not spoken of
-
-_PLAIN_STATUS = {
-    "optimal": "proven optimal",
-    "converged": "the method came to its end",
-    "time_limit": "stopped by the time limit",
-    "interrupted": "stopped by the user",
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,11 +137,9 @@ class Result:
     @property
     def proof(self) -> str:
         """How good the answer is proven to be, in words; the per cent are rounded up."""
-        if self.gap is None:
-            return "nothing is proven about better DAGs"
-        if self.status == "optimal":
-            return "proven optimal"
-        return f"proven within {_per_cent(self.gap)} of the best"
+        from dagopt.records.summary import proof_of
+
+        return proof_of(self)
 
     def fit(self, data: object = None, *, equivalent_sample_size: float = 0.0, **options: Any) -> FittedNetwork:
         """Fit the parameters of the DAG; of a learned class, those of one of its members.
@@ -308,73 +296,15 @@ class Result:
 
     def summary(self) -> str:
         """Return a few lines for people: what was found, what is proven, why it ended."""
-        undirected = int(np.triu(self.cpdag_adjacency & self.cpdag_adjacency.T).sum())
-        edges = self.graph.n_edges
-        known = is_acyclic(self.adjacency) and (cpdag(self.adjacency) != self.cpdag_adjacency).any()
-        lines = [
-            f"{len(self.names)} columns, {self.n_samples} rows; {edges} edges, {edges - undirected} of them directed in"
-            f" every equivalent DAG{' that the knowledge allows' if known else ''}",
-        ]
-        if self.score is not None:
-            lines.append(f"score   {self.score:.4f}  ({self.score_label})")
-        if "start_score" in self.details:
-            lines.append(f"start   {self.details['start_score']:.4f}  {_improvement(self.details)}")
-        if self.bound is None:
-            lines.append(f"bound   none: {self.proof}")
-        elif self.status == "optimal":
-            lines.append(f"bound   {self.bound:.4f}  proven optimal{self._rounding} over {self.scope}")
-        else:
-            lines.append(f"bound   {self.bound:.4f}  {self.proof} (over {self.scope})")
-        lines.append(f"status  {self.status}: {_PLAIN_STATUS[self.status]}, {self.method}, {self._time}")
+        from dagopt.records.summary import summary_of
 
-        expected = self.details.get("chance_edges")
-        if expected is not None:
-            lines.append(f"chance  {expected:.2g} edges are expected by chance under this penalty")
-        lines.append(f"status  {self.status}: {_PLAIN_STATUS[self.status]}, {self.method}, {self.seconds:.2f} s")
-        lines += [f"note    {note}" for note in self.notes]
-        lines += [f"warning {finding.message}" for finding in self.findings]
-        return "\n".join(lines)
-
-    @property
-    def _rounding(self) -> str:
-        """What rounding leaves open of an optimum, in words; nothing where that is nothing to speak of."""
-        left = 0.0 if self.bound is None or self.score is None else self.bound - self.score
-        return f" to within {left:.2g}, what rounding leaves open," if left > NEGLIGIBLE else ""
-
-    @property
-    def _time(self) -> str:
-        """The seconds of the run in words; those of the compilation, which happens once on a machine, apart."""
-        told = self.provenance
-        if told is None or told.compile_seconds < 0.05:
-            return f"{self.seconds:.2f} s"
-        return f"{told.seconds:.2f} s, and {told.compile_seconds:.1f} s to compile kernels, once on a machine"
+        return summary_of(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        return {
-            "method": self.method,
-            "status": self.status,
-            "score": self.score,
-            "score_label": self.score_label,
-            "bound": self.bound,
-            "gap": self.gap,
-            "scope": self.scope,
-            "seconds": self.seconds,
-            "n_samples": self.n_samples,
-            "names": list(self.names),
-            "edges": [list(edge) for edge in self.graph.directed_edges],
-            "undirected_edges": [list(edge) for edge in self.graph.undirected_edges],
-            "notes": list(self.notes),
-            "essential": [
-                [list(edge) for edge in edges]
-                for essential in [Graph(self.cpdag_adjacency, self.names)]
-                for edges in (essential.directed_edges, essential.undirected_edges)
-            ],
-            "warnings": [finding.line for finding in self.findings],
-            "findings": [asdict(finding) for finding in self.findings],
-            "provenance": None if self.provenance is None else self.provenance.to_dict(),
-            "details": {key: value for key, value in self.details.items() if _is_plain(value)},
-        }
+        from dagopt.records.saving import plain_of
+
+        return plain_of(self)
 
     def plot(self, ax: Axes | None = None, *, essential: bool = False) -> Axes:
         """Draw the graph in layers; ``essential`` draws the essential graph instead."""
@@ -457,27 +387,3 @@ class Result:
 
     def __str__(self) -> str:
         return self.summary()
-
-
-def _per_cent(share: float) -> str:
-    """Return a share in per cent with two digits that matter, rounded up: never less than it is."""
-    if share <= 0.0:
-        return "0 %"
-    digits = max(1 - math.floor(math.log10(100.0 * share)), 0)
-    return f"{math.ceil(100.0 * share * 10**digits * (1 - 1e-12)) / 10**digits:.{digits}f} %"
-
-
-def _is_plain(value: Any) -> bool:
-    """Say whether a figure goes into JSON: a number, a text, or a mapping of texts to such."""
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and _is_plain(one) for key, one in value.items())
-    return isinstance(value, int | float | str)
-
-
-def _improvement(details: dict[str, Any]) -> str:
-    """Return in words what has become of the start."""
-    if details["improvement"] <= 1e-9 * abs(details["start_score"]):
-        return "nothing better was found"
-    added, dropped, turned = (details[f"edges_{what}"] for what in ("added", "dropped", "reversed"))
-    changes = f"{added} edge{'' if added == 1 else 's'} added, {dropped} dropped, {turned} reversed"
-    return f"improved by {details['improvement']:.4f}; {changes}"

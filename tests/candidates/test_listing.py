@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import dagopt
 from dagopt.bits import from_words
-from dagopt.candidates import listing
 from dagopt.candidates.keys import BitKeys, DigitKeys
 from dagopt.candidates.listing import Candidates, _Growth, candidate_pool, count_sets, limited, listable
 from dagopt.data.table import ContinuousTable, as_table
@@ -184,13 +183,21 @@ def test_sets_as_digits_and_as_bits_do_the_same(sets):
     assert found[0][0] == {tuple(row) for row in rows.tolist()}
 
 
-def test_the_limit_inside_a_superstructure(monkeypatch):
+def test_the_limit_inside_a_superstructure():
     """All sets while they are few, else the largest size that leaves few enough, and never below what is asked for."""
     names = [f"x{k}" for k in range(12)]
     known = Constraints(superstructure=[("x0", name) for name in names[1:]]).resolve(names)
     assert listable(known, 3) is known
     sizes = [count_sets(limited(known, size)) for size in range(12)]
-    monkeypatch.setattr(listing, "MOST_UNASKED", sizes[5])
-    assert listable(known, 3).at_most.max() == 5
-    monkeypatch.setattr(listing, "MOST_UNASKED", 1)
-    assert listable(known, 3).at_most.max() == 3
+    assert listable(known, 3, sizes[5]).at_most.max() == 5
+    assert listable(known, 3, 1).at_most.max() == 3
+
+
+def test_the_limit_of_listed_sets():
+    """Few columns are listed whole; many up to a size, and a column with more required parents has exactly those."""
+    whole = Constraints().resolve(list("abcdef"))
+    assert listable(whole, 2, 300_000) is whole
+    names = [f"V{k}" for k in range(37)]
+    assert (listable(Constraints().resolve(names), 2, 300_000).at_most == 3).all()
+    required = Constraints(required=[(name, "V36") for name in names[:5]])
+    assert listable(required.resolve(names), 2, 300_000).at_most.tolist() == [3] * 36 + [5]

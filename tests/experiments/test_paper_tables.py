@@ -8,7 +8,7 @@ from dagopt.data.table import as_table
 from dagopt.deadline import Deadline
 from dagopt.knowledge import Constraints
 from dagopt.methods.auto import choose
-from dagopt.methods.exact.solve import estimate_exact
+from dagopt.methods.exact.plan import estimate_exact
 from dagopt.networks.simulate import simulate
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress

@@ -12,7 +12,8 @@ from dagopt.errors import InputError
 from dagopt.graph.order import is_acyclic
 from dagopt.knowledge import Constraints
 from dagopt.methods import auto
-from dagopt.methods.exact.solve import estimate_exact
+from dagopt.methods.exact import solve as exact_solve
+from dagopt.methods.exact.plan import estimate_exact
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score
@@ -192,3 +193,15 @@ def test_a_start_is_passed_on(monkeypatch):
     for patience in (60.0, 1e-3):
         monkeypatch.setattr(auto, "PATIENCE", patience)
         assert dagopt.learn(data, start=best.dag).score == pytest.approx(best.score, abs=1e-6)
+
+
+def test_exact_runs_by_the_plan_of_auto(monkeypatch):
+    """Memory and ways are looked at once: the plan that the choice was made by is the one that is run."""
+    made, run = [], []
+    plan, solve = exact_solve.plan_exact, auto.run_exact
+    monkeypatch.setattr(exact_solve, "plan_exact", lambda *given: made.append(plan(*given)) or made[-1])
+    monkeypatch.setattr(auto, "run_exact", lambda problem, own, n_best: run.append(own) or solve(problem, own, n_best))
+    data, _ = dagopt.simulate(n_nodes=6, n_samples=200, random_state=0)
+    assert dagopt.learn(data).method == "exact"
+    assert len(made) == len(run) == 1
+    assert made[0] is run[0]

@@ -63,14 +63,17 @@ def limited(knowledge: Knowledge, most: int) -> Knowledge:
     return replace(knowledge, at_most=np.minimum(knowledge.at_most, limits))
 
 
-def listable(knowledge: Knowledge, least: int) -> Knowledge:
-    """Return knowledge with the largest limit that leaves few enough sets to list unasked, at least ``least``."""
-    most = int(np.minimum(knowledge.at_most, knowledge.may.sum(axis=0)).max(initial=0))
-    for size in range(most, min(least, most - 1), -1):
-        known = knowledge if size == most else limited(knowledge, size)
-        if count_sets(known) <= MOST_UNASKED:
-            return known
-    return limited(knowledge, least)
+def listable(knowledge: Knowledge, least: int, most_sets: int = MOST_UNASKED) -> Knowledge:
+    """Return knowledge with the largest limit, at least ``least``, that leaves at most so many sets to list.
+
+    Knowledge that allows no more sets than that is returned as it is.
+    """
+    if count_sets(knowledge) <= most_sets:
+        return knowledge
+    size = least
+    while count_sets(limited(knowledge, size + 1)) <= most_sets:
+        size += 1
+    return limited(knowledge, size)
 
 
 def candidate_pool(score: Score, knowledge: Knowledge, workers: Workers, slack: float = 0.0) -> Pool:

@@ -24,7 +24,7 @@ from dagopt.graph.order import is_acyclic
 from dagopt.knowledge import Knowledge
 from dagopt.methods.auto import PATIENCE, SAFETY
 from dagopt.methods.exact.edge_regret import edge_regrets, estimate_edge_regrets
-from dagopt.methods.exact.solve import memory_in_bytes
+from dagopt.methods.exact.plan import memory_in_bytes
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
 from dagopt.workers import Workers

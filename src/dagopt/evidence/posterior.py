@@ -21,7 +21,7 @@ from dagopt.knowledge import Constraints
 from dagopt.learning import is_score_file, pose_table
 from dagopt.memory import readable
 from dagopt.methods.exact.edge_posterior import MOST_NODES, PRIORS, OrderSums, check_prior, estimate_order_sums
-from dagopt.methods.exact.solve import memory_in_bytes
+from dagopt.methods.exact.plan import memory_in_bytes
 from dagopt.options import with_options
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress

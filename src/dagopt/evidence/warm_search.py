@@ -13,7 +13,7 @@ from dagopt.candidates.pool import MOST_MASK_NODES
 from dagopt.deadline import Deadline
 from dagopt.methods.climbing.hill_climbing import solve_hc, start_dag
 from dagopt.methods.climbing.tabu import solve_tabu
-from dagopt.methods.exact.solve import estimate_exact
+from dagopt.methods.exact.plan import estimate_exact
 from dagopt.methods.orders.solve import solve_order
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress

@@ -36,17 +36,8 @@ from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.column_generation.cg_dca import solve_cg_dca
 from dagopt.methods.cutting_planes.gobnilp import solve_gobnilp, solve_pool_by_cuts
 from dagopt.methods.cutting_planes.solve import solve_branch_and_cut
-from dagopt.methods.exact.gpu import gpu_run
-from dagopt.methods.exact.solve import (
-    Estimate,
-    ExactOptions,
-    PoolOptions,
-    estimate_exact,
-    listing_seconds,
-    memory_in_bytes,
-    solve_exact,
-    solve_given_pool,
-)
+from dagopt.methods.exact.plan import Estimate, listing_seconds
+from dagopt.methods.exact.solve import ExactOptions, PoolOptions, run_exact, solve_given_pool
 from dagopt.methods.options import random_state, solver, start
 from dagopt.methods.orders.solve import solve_order
 from dagopt.methods.start import start_dag
@@ -80,17 +71,16 @@ class AutoOptions(ExactOptions):
 @solver(AutoOptions)
 def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progress: Progress) -> Result:
     """Choose a method by the size of the problem, say why, and run it."""
-    exact = {name: getattr(options, name) for name in ExactOptions.defaults()}
-    workers = Workers(deadline, progress, options.n_jobs)
-    estimate = estimate_exact(problem, memory_in_bytes(options.memory_limit), workers.count)
-    chosen = choose(problem, estimate, workers)
-    if options.n_best == 1 and options.device != "cpu" and gpu_run(problem, options.device, workers) is not None:
+    plan = options.plan(problem, deadline, progress)
+    if plan.gpu is not None:
         chosen = Choice("exact", "a GPU has room for it", problem.knowledge)
-    elif options.n_best > 1 and chosen.method != "gobnilp":
-        chosen = Choice("exact", "it finds the best classes", problem.knowledge)
+    else:
+        chosen = choose(problem, plan.estimate, plan.workers)
+        if options.n_best > 1 and chosen.method != "gobnilp":
+            chosen = Choice("exact", "it finds the best classes", problem.knowledge)
     progress.note(f"method {chosen.method}: {chosen.why}")
     if chosen.method == "exact":
-        result = solve_exact(problem, deadline=deadline, progress=progress, **exact)
+        result = run_exact(problem, plan, options.n_best)
     else:
         clock = deadline.within(PATIENCE) if math.isinf(deadline.time_limit) else deadline
         shared = {name: getattr(options, name) for name in ("random_state", "n_jobs", "n_best")}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +14,47 @@ from numpy.typing import NDArray
 from dagopt.data.findings import Finding
 from dagopt.errors import InputError
 from dagopt.files import read_text, write_text
+from dagopt.graph.dag import Graph
 from dagopt.records.provenance import Provenance
 from dagopt.result import Result
 
-__all__ = ["load_result", "save_result"]
+__all__ = ["load_result", "plain_of", "save_result"]
 
-FIGURES = ("score", "status", "method", "score_label", "bound", "scope", "seconds", "n_samples", "details")
+FIGURES = ("method", "status", "score", "score_label", "bound", "scope", "seconds", "n_samples")
+
+
+def plain_of(result: Result) -> dict[str, Any]:
+    """Return a result as plain values, for JSON."""
+    essential = Graph(result.cpdag_adjacency, result.names)
+    return {
+        **{name: getattr(result, name) for name in FIGURES},
+        "gap": result.gap,
+        "names": list(result.names),
+        "edges": _pairs(result.graph.directed_edges),
+        "undirected_edges": _pairs(result.graph.undirected_edges),
+        "essential": [_pairs(essential.directed_edges), _pairs(essential.undirected_edges)],
+        "notes": list(result.notes),
+        "warnings": [finding.line for finding in result.findings],
+        "findings": [asdict(finding) for finding in result.findings],
+        "provenance": None if result.provenance is None else result.provenance.to_dict(),
+        "details": {key: value for key, value in result.details.items() if _is_plain(value)},
+    }
+
+
+def _pairs(edges: Iterable[tuple[str, str]]) -> list[list[str]]:
+    return [list(edge) for edge in edges]
+
+
+def _is_plain(value: Any) -> bool:
+    """Say whether a figure goes into JSON: a number, a text, or a mapping of texts to such."""
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(one) for key, one in value.items())
+    return isinstance(value, int | float | str)
 
 
 def save_result(result: Result, path: str | Path) -> None:
     """Write a result as JSON, whole or not at all."""
-    write_text(json.dumps(result.to_dict(), indent=1, ensure_ascii=False) + "\n", path)
+    write_text(json.dumps(plain_of(result), indent=1, ensure_ascii=False) + "\n", path)
 
 
 def load_result(path: str | Path) -> Result:
@@ -34,6 +66,7 @@ def load_result(path: str | Path) -> Result:
             names,
             _adjacency(names, saved["edges"], saved["undirected_edges"]),
             **{key: saved[key] for key in FIGURES},
+            details=saved["details"],
             findings=tuple(Finding(**{**one, "columns": tuple(one["columns"])}) for one in saved["findings"]),
             notes=tuple(saved["notes"]),
             provenance=Provenance(**saved["provenance"]) if saved.get("provenance") else None,

@@ -14,7 +14,7 @@ from dagopt.errors import InputError
 from dagopt.knowledge import Constraints
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.exact.solve import solve_exact
-from dagopt.methods.orders.solve import listable, order_incumbent, solve_order
+from dagopt.methods.orders.solve import order_incumbent, solve_order
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score
@@ -210,17 +210,6 @@ def test_a_search_that_remembers_what_it_met():
         stopped, few = order_incumbent(problem, stopped_after(0), NoProgress(), **options)
         assert problem.knowledge.allows_dag(stopped)
         assert {node for node, _ in few} == set(range(8))
-
-
-def test_the_limit_of_listed_sets():
-    """Few columns are listed whole; many up to a size, but never below what is required."""
-    assert listable(Constraints().resolve(list("abcdef")))[1] is None
-    names = [f"V{k}" for k in range(37)]
-    known, limit = listable(Constraints().resolve(names))
-    assert limit == 3
-    assert (known.at_most == 3).all()
-    required = Constraints(required=[(name, "V36") for name in names[:5]])
-    assert listable(required.resolve(names))[1] == 5
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "discrete"])

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dagopt.bits import mask_of
-from dagopt.candidates.listing import candidate_pool
+from dagopt.candidates.listing import candidate_pool, listable
 from dagopt.candidates.pool import Pool
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
@@ -30,7 +30,7 @@ from dagopt.methods.column_generation.options import CgDcaOptions, PaperOptions
 from dagopt.methods.column_generation.run import Dag, Run
 from dagopt.methods.options import solver
 from dagopt.methods.orders.search import BareFamily, families
-from dagopt.methods.orders.solve import listable, order_incumbent
+from dagopt.methods.orders.solve import order_incumbent
 from dagopt.pricing.base import Priced
 from dagopt.pricing.bound import priced_bound
 from dagopt.pricing.dca import DcaPricer
@@ -46,6 +46,7 @@ __all__ = ["solve_cg_dca", "solve_cg_dca_paper"]
 
 MOST_BOUND_CANDIDATES = 15  # free candidates per node up to which all parent sets are priced at the end
 MOST_LISTED_COLUMNS = 200  # of discrete data: beyond, even the pairs of parents are too many to list unasked
+MOST_LISTED, LEAST_LISTED_SIZE = 300_000, 2  # parent sets that are listed unasked, and the size that always is
 MOST_PRICED_NODES = 100  # beyond, one round of pricing takes longer than the order search that it is to help
 BEFORE = {"restarts": 10, "kicks": 10}  # effort of the order search that comes first
 AGAIN = {"restarts": 1, "kicks": 3}  # and of those after an integer phase
@@ -100,9 +101,9 @@ class _Run(Run):
             return DcaPricer(problem, options.convex_step, options.epsilon, options.tolerance, self.rng)
         if kind == "exhaustive":
             return ExhaustivePricer(problem, options.tolerance)
-        knowledge, limit = listable(problem.knowledge)
-        if limit is not None:
-            self.notes.append(f"parent sets of size <= {limit} listed and priced; max_parents= sets the size")
+        knowledge = listable(problem.knowledge, LEAST_LISTED_SIZE, MOST_LISTED)
+        if knowledge is not problem.knowledge:
+            self.notes.append(f"{scope_of(knowledge)} listed and priced; max_parents= sets the size")
         try:
             with Workers(self.deadline, self.progress, options.n_jobs) as workers:
                 return ListedPricer(candidate_pool(problem.score, knowledge, workers), knowledge, options.tolerance)

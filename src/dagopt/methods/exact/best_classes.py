@@ -30,9 +30,9 @@ from dagopt.errors import InputError
 from dagopt.graph.cpdag import cpdag
 from dagopt.kernels.lattice import best_classes as kernels
 from dagopt.memory import readable
-from dagopt.methods.answer import answer
+from dagopt.methods.answer import answer, stopped_answer
 from dagopt.methods.exact.layers import each_layer, follow_sinks
-from dagopt.methods.exact.solve import Estimate, _stopped
+from dagopt.methods.exact.plan import Estimate
 from dagopt.methods.exact.subset_dp import all_potentials
 from dagopt.problem import Problem
 from dagopt.result import Result
@@ -89,7 +89,7 @@ def solve_best_classes(problem: Problem, n_best: int, workers: Workers, memory_l
         with workers:
             members = BestClasses(problem, int(n_best), workers).run()
     except Stopped:
-        return _stopped(problem, workers.deadline, note)
+        return stopped_answer(problem, workers.deadline, note)
     classes = _described(problem, members)
     return with_classes(answer(problem, classes[0]["adjacency"], note, 0.0), classes, int(n_best))
 

@@ -23,7 +23,7 @@ from dagopt.kernels.lattice import order_sums as kernels
 from dagopt.kernels.lattice.subsets import Allowed
 from dagopt.knowledge import Knowledge
 from dagopt.methods.exact.layers import each_layer
-from dagopt.methods.exact.solve import Estimate
+from dagopt.methods.exact.plan import Estimate
 from dagopt.methods.exact.subset_dp import BYTES, Potentials, all_potentials, potential_tables
 from dagopt.problem import Problem
 from dagopt.workers import Workers, spans

@@ -24,8 +24,8 @@ from dagopt.kernels.lattice.subsets import LOW_BITS, Allowed
 from dagopt.knowledge import Knowledge
 from dagopt.memory import readable
 from dagopt.methods.exact.edge_ends import CHUNKS_PER_PIECE, Floats, TableEnds, best_around, pool_ends
-from dagopt.methods.exact.solve import Estimate, estimate_exact, memory_in_bytes
-from dagopt.methods.exact.subset_dp import BYTES, Potentials, plan_subset_dp, potential_tables
+from dagopt.methods.exact.plan import Estimate, estimate_exact, memory_in_bytes
+from dagopt.methods.exact.subset_dp import BYTES, Plan, Potentials
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.workers import Stopped, Workers, spans
@@ -107,7 +107,7 @@ def edge_regrets(
             f"the best DAGs with and without each edge of {problem.n_nodes} columns need {estimate} but the memory "
             f"limit is {readable(limit)}; use fewer columns=, set max_parents= or raise memory_limit="
         )
-    ends = _ends_of_lists if estimate.way == "pool" else partial(_ends_of_tables, memory_limit=limit)
+    ends = _ends_of_lists if estimate.tables is None else partial(_ends_of_tables, plan=estimate.tables)
     return _collected(problem.n_nodes, heads, partial(ends, problem, workers), workers)
 
 
@@ -161,12 +161,8 @@ def _rounding(best: float) -> float:
     return ROUNDING * max(abs(best), 1.0)
 
 
-def _ends_of_tables(problem: Problem, workers: Workers, memory_limit: int) -> Ends:
+def _ends_of_tables(problem: Problem, workers: Workers, plan: Plan) -> Ends:
     """Return ``opt`` and ``rest`` over all parent sets, and how to compare the sets of a node."""
-    n = problem.n_nodes
-    tables = potential_tables(problem.score)
-    plan = plan_subset_dp(n, memory_limit - _extra_bytes(n), workers.count, tables)
-    assert plan is not None
     ends = TableEnds(problem.score, problem.knowledge, plan, workers)
     ends.fill()
     return ends.opt, ends.rest, partial(_compare_all, ends.potentials, problem.knowledge, workers)

@@ -1,4 +1,4 @@
-"""``method="exact"``: choose between the two recursions, check that they fit, and report what is proven."""
+"""``method="exact"``: run the recursion that the plan names, or refuse it, and report what is proven."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.candidates.listing import candidate_pool, count_sets
+from dagopt.candidates.listing import candidate_pool
 from dagopt.candidates.pool import Pool
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.memory import available_bytes, parse_bytes, readable
-from dagopt.methods.answer import answer
-from dagopt.methods.exact.gpu import gpu_run
-from dagopt.methods.exact.pool_dp import pool_bytes, pool_seconds, solve_pool
-from dagopt.methods.exact.subset_dp import SubsetDP, plan_subset_dp, plans_subset_dp, potential_tables
+from dagopt.memory import readable
+from dagopt.methods.answer import answer, stopped_answer
+from dagopt.methods.exact.best_classes import solve_best_classes
+from dagopt.methods.exact.plan import ExactPlan, memory_in_bytes, plan_exact
+from dagopt.methods.exact.pool_dp import pool_bytes, solve_pool
+from dagopt.methods.exact.subset_dp import SubsetDP
 from dagopt.methods.options import device, memory_limit, n_best, n_jobs, solver
 from dagopt.options import Options
 from dagopt.problem import Problem
@@ -25,89 +26,10 @@ from dagopt.progress import Progress
 from dagopt.result import Result
 from dagopt.workers import Stopped, Workers
 
-__all__ = [
-    "Device",
-    "Estimate",
-    "ExactOptions",
-    "PoolOptions",
-    "estimate_exact",
-    "listing_seconds",
-    "memory_in_bytes",
-    "solve_exact",
-    "solve_given_pool",
-]
+__all__ = ["Device", "ExactOptions", "PoolOptions", "run_exact", "solve_exact", "solve_given_pool"]
 
 Device = Literal["auto", "cpu", "gpu"]
 Answer = tuple[NDArray[np.int8], float]  # a DAG, and the largest error of the scores by which it was chosen
-
-SHARE_OF_FREE_MEMORY = 0.85
-MOST_POOL_SETS = 3_000_000  # with at most so many sets to score, candidates are listed instead of tabled
-BYTES_PER_SET = 60
-
-BEYOND_ALL = 10**15  # bytes; larger figures are not shown in full
-MOST_ESTIMATED = 60  # columns; with more, the estimate is that of this many
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What the exact method would take, before anything is allocated.
-
-    Attributes
-    ----------
-    way : {"table", "pool", "gpu"}
-        Tables of all parent sets, a pool of listed candidates, or tables on a GPU.
-    n_bytes : int
-        Memory.
-    seconds : float
-        Rough time on this machine.
-    fits : bool
-        Whether the memory suffices.
-    """
-
-    way: str
-    n_bytes: int
-    seconds: float
-    fits: bool
-
-    def __str__(self) -> str:
-        if self.n_bytes > BEYOND_ALL:
-            return f"more than {readable(BEYOND_ALL)}"
-        seconds = f"{self.seconds:.1f} s" if self.seconds < 600 else f"{self.seconds / 3600:.1f} h"
-        return f"about {readable(self.n_bytes)} and {seconds}"
-
-
-def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
-    """Return what the exact method would take on the CPU, by the faster way that fits."""
-    n = min(problem.n_nodes, MOST_ESTIMATED)
-    score, tables = problem.score, potential_tables(problem.score)
-    table = plan_subset_dp(n, memory_limit, cores, tables)
-    sets = count_sets(problem.knowledge)
-    pooled_bytes = pool_bytes(n) + BYTES_PER_SET * min(sets, MOST_POOL_SETS)
-    pooled = Estimate(
-        "pool",
-        pooled_bytes,
-        pool_seconds(n, cores) + listing_seconds(problem, sets, cores),
-        pooled_bytes <= memory_limit and sets <= MOST_POOL_SETS,
-    )
-    smallest = plans_subset_dp(n, cores, tables)[-1] if table is None else table
-    slower = 1.0 if problem.knowledge.is_free else 4.0
-    tabled = Estimate(
-        "table",
-        smallest.n_bytes,
-        smallest.seconds * slower + tables * 2.0**n * score.seconds_per_potential / cores,
-        table is not None,
-    )
-    return min(pooled, tabled, key=lambda way: (not way.fits, way.seconds))
-
-
-def listing_seconds(problem: Problem, sets: int, cores: int) -> float:
-    """Return how long it takes about to score so many parent sets, as if bounds spared none."""
-    return float(min(sets, 1 << 60)) * problem.score.seconds_per_local / cores
-
-
-def memory_in_bytes(memory_limit: int | float | str | None) -> int:
-    """Return a memory limit in bytes: as given, or most of what is free."""
-    return int(SHARE_OF_FREE_MEMORY * available_bytes()) if memory_limit is None else parse_bytes(memory_limit)
 
 
 @dataclass(frozen=True)
@@ -128,6 +50,11 @@ class ExactOptions(Options):
     n_jobs: int | None = n_jobs()
     n_best: int = n_best()
 
+    def plan(self, problem: Problem, deadline: Deadline, progress: Progress) -> ExactPlan:
+        """Return how the exact method would run; several classes are found on the CPU alone."""
+        device = self.device if self.n_best == 1 else "cpu"
+        return plan_exact(problem, Workers(deadline, progress, self.n_jobs), self.memory_limit, device)
+
 
 @solver(ExactOptions)
 def solve_exact(problem: Problem, options: ExactOptions, deadline: Deadline, progress: Progress) -> Result:
@@ -138,19 +65,21 @@ def solve_exact(problem: Problem, options: ExactOptions, deadline: Deadline, pro
     Result
         With ``status="optimal"`` and ``bound == score``.
     """
-    limit = memory_in_bytes(options.memory_limit)
-    workers = Workers(deadline, progress, options.n_jobs)
-    if options.n_best != 1:
-        from dagopt.methods.exact.best_classes import solve_best_classes
+    return run_exact(problem, options.plan(problem, deadline, progress), options.n_best)
 
-        return solve_best_classes(problem, options.n_best, workers, limit)
-    way, note = _way(problem, options.device, limit, workers)
-    progress.note(note)
+
+def run_exact(problem: Problem, plan: ExactPlan, n_best: int = 1) -> Result:
+    """Return what ``solve_exact`` returns, by a plan that is made."""
+    workers = plan.workers
+    if n_best != 1:
+        return solve_best_classes(problem, n_best, workers, plan.memory_limit)
+    way, note = _way(problem, plan)
+    workers.progress.note(note)
     try:
         with workers:
             adjacency, error = way()
     except Stopped:
-        return _stopped(problem, deadline, note)
+        return stopped_answer(problem, workers.deadline, note)
     return answer(problem, adjacency, note, error)
 
 
@@ -182,26 +111,23 @@ def solve_given_pool(pool: Pool, options: PoolOptions, deadline: Deadline, progr
     return Result(pool.names, adjacency, score, "optimal", "exact", "given local scores", bound=score, scope=scope)
 
 
-def _way(problem: Problem, device: Device, limit: int, workers: Workers) -> tuple[Callable[[], Answer], str]:
+def _way(problem: Problem, plan: ExactPlan) -> tuple[Callable[[], Answer], str]:
     """Return how to solve the problem, and a sentence about it; refuse what does not fit.
 
     The solution is a DAG and a bound on the error of the scores that it was chosen by.
     """
-    if device != "cpu":
-        found = gpu_run(problem, device, workers)
-        if found is not None:
-            return found.solve, found.note
-    estimate = estimate_exact(problem, limit, workers.count)
+    if plan.gpu is not None:
+        return plan.gpu.solve, plan.gpu.note
+    estimate, workers = plan.estimate, plan.workers
     if not estimate.fits:
         raise InputError(
             f"the exact method for {problem.n_nodes} columns needs {estimate} but the memory limit is "
-            f"{readable(limit)}; {_advice(problem, limit)}use fewer columns=, a GPU (device='gpu') or another method"
+            f"{readable(plan.memory_limit)}; {_advice(problem, plan.memory_limit)}use fewer columns=, a GPU "
+            f"(device='gpu') or another method"
         )
-    if estimate.way == "pool":
+    if estimate.tables is None:
         return (lambda: _solve_by_pool(problem, workers)), f"exact over listed parent sets: {estimate}"
-    plan = plan_subset_dp(problem.n_nodes, limit, workers.count, potential_tables(problem.score))
-    assert plan is not None
-    solver = SubsetDP(problem.score, problem.knowledge, plan, workers)
+    solver = SubsetDP(problem.score, problem.knowledge, estimate.tables, workers)
     return (lambda: (solver.run()[0], 0.0)), f"exact over all parent sets: {estimate}"
 
 
@@ -214,18 +140,3 @@ def _advice(problem: Problem, limit: int) -> str:
 def _solve_by_pool(problem: Problem, workers: Workers) -> Answer:
     pool = candidate_pool(problem.score, problem.knowledge, workers)
     return solve_pool(pool, workers)[0], 0.0
-
-
-def _stopped(problem: Problem, deadline: Deadline, note: str) -> Result:
-    """Return the DAG of the required edges: nothing better is known before the recursion ends."""
-    assert deadline.reason is not None
-    adjacency = problem.knowledge.must.astype(np.int8)
-    return Result(
-        names=problem.names,
-        adjacency=adjacency,
-        score=problem.score.total(adjacency),
-        status=deadline.reason,
-        method="exact",
-        score_label=problem.score.label,
-        notes=(note, "stopped before the end: only the required edges are in the graph"),
-    )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from math import comb
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 
 from dagopt.candidates.pool import Pool
 from dagopt.deadline import Deadline
-from dagopt.knowledge import Knowledge
 from dagopt.methods.answer import worth
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.options import n_jobs, random_state, solver, start
@@ -31,13 +29,12 @@ from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
 from dagopt.result import Result
 
-__all__ = ["OrderOptions", "listable", "order_incumbent", "solve_order"]
+__all__ = ["OrderOptions", "order_incumbent", "solve_order"]
 
 Dag = NDArray[np.int8]
 
 EFFORTS = ((400, 2, 2), (150, 2, 4), (40, 2, 8), (0, 10, 10))  # columns from which on, restarts, rounds of kicks
 MANY_COLUMNS = 150  # from here on hill climbing takes longer than the order search that it would be the start of
-MOST_LISTED = 300_000  # parent sets of discrete data that are listed without asking
 MOST_ROUNDS = 20
 
 
@@ -161,17 +158,6 @@ def _orders(problem: Problem, candidates: int | None, notes: list[str]) -> Order
     if candidates is not None and candidates < problem.n_nodes - 1:
         notes.append(f"candidate parents screened: about {candidates} per column (candidates=)")
     return orders_of(problem, candidates)
-
-
-def listable(knowledge: Knowledge) -> tuple[Knowledge, int | None]:
-    """Return knowledge whose parent sets are few enough to be listed, and the limit that made them so."""
-    n = knowledge.n_nodes
-    sizes = range(n - 1, 2, -1)
-    limit = next((k for k in sizes if n * sum(comb(n - 1, b) for b in range(k + 1)) <= MOST_LISTED), 2)
-    limit = max(limit, int(knowledge.must.sum(axis=0).max(initial=0)))
-    if (knowledge.at_most <= limit).all():
-        return knowledge, None
-    return replace(knowledge, at_most=np.minimum(knowledge.at_most, limit)), limit
 
 
 def _alternate(run: _Search, orders: Orders, progress: Progress) -> None:

@@ -1,0 +1,117 @@
+"""What the exact method would take, and by which way: made once, by ``auto`` or by the method itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dagopt.candidates.listing import count_sets
+from dagopt.memory import available_bytes, parse_bytes, readable
+from dagopt.methods.exact.gpu import GpuRun, gpu_run
+from dagopt.methods.exact.pool_dp import pool_bytes, pool_seconds
+from dagopt.methods.exact.subset_dp import Plan, plan_subset_dp, plans_subset_dp, potential_tables
+from dagopt.problem import Problem
+from dagopt.workers import Workers
+
+__all__ = ["Estimate", "ExactPlan", "estimate_exact", "listing_seconds", "memory_in_bytes", "plan_exact"]
+
+SHARE_OF_FREE_MEMORY = 0.85
+MOST_POOL_SETS = 3_000_000  # with at most so many sets to score, candidates are listed instead of tabled
+BYTES_PER_SET = 60
+
+BEYOND_ALL = 10**15  # bytes; larger figures are not shown in full
+MOST_ESTIMATED = 60  # columns; with more, the estimate is that of this many
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the exact method would take, before anything is allocated.
+
+    Attributes
+    ----------
+    way : {"table", "pool"}
+        Tables of all parent sets, or a pool of listed candidates.
+    n_bytes : int
+        Memory.
+    seconds : float
+        Rough time on this machine.
+    fits : bool
+        Whether the memory suffices.
+    tables : Plan or None
+        How the tables are cut, where that is the way and they fit.
+    """
+
+    way: str
+    n_bytes: int
+    seconds: float
+    fits: bool
+    tables: Plan | None = None
+
+    def __str__(self) -> str:
+        if self.n_bytes > BEYOND_ALL:
+            return f"more than {readable(BEYOND_ALL)}"
+        seconds = f"{self.seconds:.1f} s" if self.seconds < 600 else f"{self.seconds / 3600:.1f} h"
+        return f"about {readable(self.n_bytes)} and {seconds}"
+
+
+def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
+    """Return what the exact method would take on the CPU, by the faster way that fits."""
+    n = min(problem.n_nodes, MOST_ESTIMATED)
+    score, tables = problem.score, potential_tables(problem.score)
+    table = plan_subset_dp(n, memory_limit, cores, tables)
+    sets = count_sets(problem.knowledge)
+    pooled_bytes = pool_bytes(n) + BYTES_PER_SET * min(sets, MOST_POOL_SETS)
+    pooled = Estimate(
+        "pool",
+        pooled_bytes,
+        pool_seconds(n, cores) + listing_seconds(problem, sets, cores),
+        pooled_bytes <= memory_limit and sets <= MOST_POOL_SETS,
+    )
+    smallest = plans_subset_dp(n, cores, tables)[-1] if table is None else table
+    slower = 1.0 if problem.knowledge.is_free else 4.0
+    tabled = Estimate(
+        "table",
+        smallest.n_bytes,
+        smallest.seconds * slower + tables * 2.0**n * score.seconds_per_potential / cores,
+        table is not None,
+        table,
+    )
+    return min(pooled, tabled, key=lambda way: (not way.fits, way.seconds))
+
+
+def listing_seconds(problem: Problem, sets: int, cores: int) -> float:
+    """Return how long it takes about to score so many parent sets, as if bounds spared none."""
+    return float(min(sets, 1 << 60)) * problem.score.seconds_per_local / cores
+
+
+def memory_in_bytes(memory_limit: int | float | str | None) -> int:
+    """Return a memory limit in bytes: as given, or most of what is free."""
+    return int(SHARE_OF_FREE_MEMORY * available_bytes()) if memory_limit is None else parse_bytes(memory_limit)
+
+
+@dataclass(frozen=True)
+class ExactPlan:
+    """How the exact method will run.
+
+    Attributes
+    ----------
+    workers : Workers
+        The threads that it was made for.
+    memory_limit : int
+        Bytes.
+    gpu : GpuRun or None
+        The run on a GPU, where one is to be taken.
+    estimate : Estimate
+        What the CPU would take.
+    """
+
+    workers: Workers
+    memory_limit: int
+    gpu: GpuRun | None
+    estimate: Estimate
+
+
+def plan_exact(problem: Problem, workers: Workers, memory_limit: int | float | str | None, device: str) -> ExactPlan:
+    """Return how the exact method would solve a problem; refuse if a GPU is asked for in vain."""
+    limit = memory_in_bytes(memory_limit)
+    gpu = None if device == "cpu" else gpu_run(problem, device, workers)
+    return ExactPlan(workers, limit, gpu, estimate_exact(problem, limit, workers.count))
