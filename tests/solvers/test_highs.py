@@ -137,3 +137,17 @@ def test_a_second_simplex_saves_a_run_that_the_first_cannot_end(monkeypatch):
     monkeypatch.setattr(program, "_run", lambda: run() and (calls.append(1) or len(calls) > 2))
     assert program.solve().value == pytest.approx(0.5)
     assert len(calls) == 3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_columns_that_are_deleted_were_never_there(seed):
+    """Without some columns the program has the answer of one that was made without them."""
+    costs, matrix, right, upper = made_program(seed)
+    program = filled(True, costs, matrix, right, upper)
+    program.solve()
+    gone = np.arange(0, len(costs), 3)
+    program.delete_columns(gone)
+    left = np.delete(np.arange(len(costs)), gone)
+    expected = filled(True, costs[left], matrix[:, left], right, upper[left]).solve()
+    assert program.n_columns == len(left)
+    assert program.solve().value == pytest.approx(expected.value)

@@ -110,12 +110,15 @@ class LinearProgram:
         self._grown.add("columns")
 
     def add_sparse_columns(
-        self, costs: NDArray[np.float64], rows: Sequence[NDArray[np.integer]], values: Sequence[NDArray[np.float64]]
+        self,
+        costs: NDArray[np.float64],
+        starts: NDArray[np.integer],
+        rows: NDArray[np.integer],
+        values: NDArray[np.float64],
     ) -> None:
-        """Add columns between 0 and infinity with their entries in rows that exist."""
+        """Add columns between 0 and infinity; column k has ``values[starts[k]:starts[k + 1]]`` in rows that exist."""
         if not len(costs):
             return
-        starts = np.concatenate([[0], np.cumsum([len(own) for own in rows])])
         self._highs.addCols(
             len(costs),
             np.asarray(costs, dtype=np.float64),
@@ -123,8 +126,8 @@ class LinearProgram:
             np.full(len(costs), np.inf),
             int(starts[-1]),
             starts[:-1].astype(np.int32),
-            np.concatenate(rows).astype(np.int32),
-            np.concatenate(values).astype(np.float64),
+            rows.astype(np.int32),
+            values.astype(np.float64),
         )
         self.n_columns += len(costs)
         self._grown.add("columns")
@@ -173,6 +176,13 @@ class LinearProgram:
         if len(rows):
             self._highs.deleteRows(len(rows), np.asarray(rows, dtype=np.int32))
             self.n_rows -= len(rows)
+
+    def delete_columns(self, columns: NDArray[np.integer]) -> None:
+        """Remove columns by their places; those behind move up. The basis stays unless it has one of them."""
+        if len(columns):
+            self._highs.deleteCols(len(columns), np.asarray(columns, dtype=np.int32))
+            self.n_columns -= len(columns)
+            self._grown.add("bounds")
 
     def set_uppers(self, columns: NDArray[np.integer], uppers: NDArray[np.float64]) -> None:
         """Change the upper bounds of columns whose lower bound is 0."""

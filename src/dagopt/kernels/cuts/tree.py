@@ -157,17 +157,56 @@ def covered_pairs(node, words, offsets, rank, pairs):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def entries(index, value, starts, places, dense):  # type: ignore[no-untyped-def]
-    """Fill ``dense[r, k]`` with the coefficient of family ``places[k]``, which are in order, in row r."""
-    for r in range(starts.shape[0] - 1):
-        first, last = starts[r], starts[r + 1]
+def _at_or_behind(index, low, high, family):  # type: ignore[no-untyped-def]
+    """Return the first place from ``low`` to ``high`` whose family is not before ``family``."""
+    step = 1
+    while low + step < high and index[low + step] < family:
+        low += step
+        step *= 2
+    high = min(high, low + step)
+    while low < high:
+        middle = (low + high) // 2
+        if index[middle] < family:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def count_entries(index, row_starts, places, starts):  # type: ignore[no-untyped-def]
+    """Fill ``starts`` with where the entries of each family begin: its node's, then those in the rows.
+
+    ``places``, the families, are in order, as is ``index`` in each row.
+    """
+    starts[:] = 1
+    starts[0] = 0
+    for r in range(row_starts.shape[0] - 1):
+        at, last = row_starts[r], row_starts[r + 1]
         for k in range(places.shape[0]):
-            low, high = first, last
-            while low < high:  # the first entry at or behind the family
-                middle = (low + high) // 2
-                if index[middle] < places[k]:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < last and index[low] == places[k]:
-                dense[r, k] = value[low]
+            at = _at_or_behind(index, at, last, places[k])
+            if at == last:
+                break
+            if index[at] == places[k]:
+                starts[k + 1] += 1
+    for k in range(places.shape[0]):
+        starts[k + 1] += starts[k]
+
+
+@njit(cache=True, nogil=True)
+def entries(index, value, row_starts, places, node, n_nodes, starts, rows, values):  # type: ignore[no-untyped-def]
+    """Write the entries of families, counted before: row ``node[k]``, and row ``n_nodes + r`` for every row r."""
+    fill = starts[:-1] + 1
+    for k in range(places.shape[0]):
+        rows[starts[k]] = node[k]
+        values[starts[k]] = 1.0
+    for r in range(row_starts.shape[0] - 1):
+        at, last = row_starts[r], row_starts[r + 1]
+        for k in range(places.shape[0]):
+            at = _at_or_behind(index, at, last, places[k])
+            if at == last:
+                break
+            if index[at] == places[k]:
+                rows[fill[k]] = n_nodes + r
+                values[fill[k]] = value[at]
+                fill[k] += 1

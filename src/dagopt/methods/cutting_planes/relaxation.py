@@ -63,17 +63,17 @@ class Relaxation:
         """Make the LP of these families, with the rows that are known."""
         self.families = families
         n = families.n_nodes
-        self._best = families.score[families.offsets[:-1]]
-        self._constant = float(self._best.sum())
-        self._cost = families.score - self._best[families.node]
+        best = families.score[families.offsets[:-1]]
+        self._constant = float(best.sum())
+        self._cost = families.score - best[families.node]
         self._column = np.full(len(families.node), -1, dtype=np.int64)
         self._alive = np.ones(len(families.node), dtype=np.bool_)
         self._program = LinearProgram(maximise=True)
         for _ in range(n):
             self._program.add_row(1.0, 1.0, [], [])
         if first is not None:
-            nothing = -NOWHERE - (self._best - families.score[families.offsets[1:] - 1])
-            self._program.add_sparse_columns(nothing, [np.array([i]) for i in range(n)], [np.ones(1)] * n)
+            nothing = -NOWHERE - (best - families.score[families.offsets[1:] - 1])
+            self._program.add_columns(nothing, np.arange(n))
         self._rows.write(self._program, np.arange(self._rows.count), self._column)  # without entries as yet
         if first is None or len(families.node) <= ALL_AT_ONCE:
             first = np.arange(len(families.node))
@@ -94,8 +94,16 @@ class Relaxation:
     def keep_only(self, kept: Ints, families: FamilyArrays) -> None:
         """Go on with some of the families: those at ``kept``, which are ``families``."""
         self._rows.keep_only(kept, len(self.families.node))
-        active = None if self._may_fail else np.flatnonzero(self._column[kept] >= 0)
-        self._set_up(families, active)
+        gone = np.ones(len(self._column), dtype=np.bool_)
+        gone[kept] = False
+        columns = self._column[gone & (self._column >= 0)]
+        fewer = np.zeros(self._program.n_columns, dtype=np.int64)
+        fewer[columns] = 1
+        self._program.delete_columns(columns)
+        place = self._column[kept]
+        self._column = np.where(place >= 0, place - np.cumsum(fewer)[place], -1)
+        self.families = families
+        self._cost, self._alive = self._cost[kept], self._alive[kept]
 
     def solve(self, alive: Bools, deadline: Deadline, enough: float = -np.inf) -> Point | None:
         """Return an optimal point over the families alive; None if there is none or the time is over.
@@ -163,13 +171,8 @@ class Relaxation:
         """Put families into the LP."""
         new = places[self._column[places] < 0]
         self._column[new] = self._program.n_columns + np.arange(len(new))
-        rows, values = self._rows.columns(new, self.families.n_nodes)
-        node = self.families.node[new]
-        self._program.add_sparse_columns(
-            self._cost[new],
-            [np.append(own, i) for own, i in zip(rows, node, strict=True)],
-            [np.append(own, 1.0) for own in values],
-        )
+        entries = self._rows.columns(new, self.families.node[new], self.families.n_nodes)
+        self._program.add_sparse_columns(self._cost[new], *entries)
         dead = new[~self._alive[new]]
         self._program.set_uppers(self._column[dead], np.zeros(len(dead)))
 
@@ -253,9 +256,13 @@ class _Rows:
             values.append(self._value[own][inside])
         program.add_rows(self.uppers[rows].tolist(), indices, values)
 
-    def columns(self, places: Ints, n_nodes: int) -> tuple[list[Ints], list[Floats]]:
-        """Return the entries of families in the rows, as rows of the program and values."""
-        dense = np.zeros((self.count, len(places)))
-        kernels.entries(self._index, self._value, self._starts, places, dense)
-        rows = [np.flatnonzero(dense[:, k]) for k in range(len(places))]
-        return [own + n_nodes for own in rows], [dense[own, k] for k, own in enumerate(rows)]
+    def columns(self, places: Ints, node: Ints, n_nodes: int) -> tuple[Ints, Ints, Floats]:
+        """Return the entries of families as columns of the program: where each begins, rows, and values.
+
+        The first entry is the one in the row of the family's node.
+        """
+        starts = np.zeros(len(places) + 1, dtype=np.int64)
+        kernels.count_entries(self._index, self._starts, places, starts)
+        rows, values = np.empty(starts[-1], dtype=np.int64), np.empty(starts[-1])
+        kernels.entries(self._index, self._value, self._starts, places, node, n_nodes, starts, rows, values)
+        return starts, rows, values

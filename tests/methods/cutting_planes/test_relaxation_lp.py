@@ -1,0 +1,50 @@
+"""Tests of the LP of branch and cut: what it does with fewer families is what a new LP would do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dagopt.deadline import Deadline
+from dagopt.master.families import FamilyArrays
+from dagopt.master.rows.base import Row
+from dagopt.master.rows.clusters import pair_rows
+from dagopt.methods.cutting_planes import relaxation
+from dagopt.methods.cutting_planes.relaxation import Relaxation
+from made_pools import random_pool
+
+
+def solved(lp):
+    """Return the bound of all families."""
+    return lp.solve(np.ones(len(lp.families.node), dtype=np.bool_), Deadline()).bound
+
+
+def cut(families, places, rows):
+    """Return rows over some of the families."""
+    found = []
+    for row in rows:
+        inside = np.isin(row.families, places)
+        found.append(Row(np.searchsorted(places, row.families[inside]), row.values[inside], row.upper))
+    return found
+
+
+@pytest.mark.parametrize("at_once", [1, 10_000])
+@pytest.mark.parametrize("seed", range(6))
+def test_fewer_families_are_those_of_a_new_lp(seed, at_once, monkeypatch):
+    """After families are forgotten, all in the LP or only some, the bound is that of an LP over the others."""
+    monkeypatch.setattr(relaxation, "ALL_AT_ONCE", at_once)
+    rng = np.random.default_rng(seed)
+    families = FamilyArrays.of(random_pool(rng, 7, 30)).without_dominated()
+    rows = pair_rows(families)
+    first = families.offsets[:-1]
+    lp = Relaxation(families, (), first, 1000)
+    lp.add(rows)
+    solved(lp)
+    keep = rng.random(len(families.node)) < 0.6
+    keep[families.offsets[1:] - 1] = True
+    kept = np.flatnonzero(keep)
+    fewer = families.only(kept)
+    lp.keep_only(kept, fewer)
+    anew = Relaxation(fewer, (), fewer.offsets[:-1], 1000)
+    anew.add(cut(families, kept, rows))
+    assert solved(lp) == pytest.approx(solved(anew), rel=1e-9)
