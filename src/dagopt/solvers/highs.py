@@ -174,13 +174,13 @@ class LinearProgram:
     def delete_rows(self, rows: NDArray[np.integer]) -> None:
         """Remove rows by their places; those behind move up."""
         if len(rows):
-            self._highs.deleteRows(len(rows), np.asarray(rows, dtype=np.int32))
+            self._highs.deleteRows(len(rows), np.sort(rows).astype(np.int32))
             self.n_rows -= len(rows)
 
     def delete_columns(self, columns: NDArray[np.integer]) -> None:
         """Remove columns by their places; those behind move up. The basis stays unless it has one of them."""
         if len(columns):
-            self._highs.deleteCols(len(columns), np.asarray(columns, dtype=np.int32))
+            self._highs.deleteCols(len(columns), np.sort(columns).astype(np.int32))
             self.n_columns -= len(columns)
             self._grown.add("bounds")
 
