@@ -26,7 +26,7 @@ result = dagopt.learn(data, "cg-dca", checkpoint="run.json", resume=True, max_pa
 open("answer.txt", "w").write(f"{{result.score!r}} {{result.adjacency.tolist()}}")
 """
 BOOTSTRAP = "{python} -m dagopt.cli bootstrap data.csv --resamples 400 --method hc --out table.csv --graph graph.dot -q"
-LEARN = "{python} -m dagopt.cli learn data.csv --method order --out folder --option restarts=3 -q"
+LEARN = "{python} -m dagopt.cli learn data.csv --method order --out folder --restarts 3 -q"
 TABLE = "{python} -m experiments run table1 --quick --out results"
 
 

@@ -175,9 +175,9 @@ CASES = {
     # the method
     "unknown method": ("learn good.csv --method exakt", "unknown method 'exakt'", "did you mean 'exact'?"),
     "option of another method": ("learn good.csv --method hc --n-best 2", "'hc' takes no --n-best", "it takes --start"),
-    "unknown option": ("learn good.csv --option alpha=0.1", "'auto' takes no --option alpha", "it takes --device"),
-    "option without value": ("learn good.csv --method pc --option alpha", "got 'alpha'", "NAME=VALUE"),
-    "level beyond 1": ("learn good.csv --method pc --option alpha=2", "alpha= a number between 0 and 1", "0.05"),
+    "unknown option": ("learn good.csv --alpha 0.1", "'auto' takes no --alpha", "it takes --device"),
+    "option without value": ("learn good.csv --method pc --alpha", "--alpha", "dagopt --help"),
+    "level beyond 1": ("learn good.csv --method pc --alpha 2", "--alpha a number between 0 and 1", "0.05"),
     "cyclic start": ("learn good.csv --method hc --start cyclic.dot", "A -> B -> C -> A", "remove or reverse"),
     "negative seed": ("learn good.csv --method hc --seed -1", "--seed", ">= 0"),
     "no class": ("learn good.csv --n-best 0", "--n-best", ">= 1"),

@@ -70,10 +70,12 @@ def test_a_method_is_a_module_and_an_entry(toy, data, tmp_path, capsys):
     assert learner.result_.notes[0] == "depth 4"
     assert "How deep the toy looks." in estimators.Toy.__doc__
     data.to_csv(tmp_path / "data.csv", index=False)
-    assert cli.run(["learn", str(tmp_path / "data.csv"), "-q", "--method", "toy", "--option", "depth=5"]) == 0
+    assert cli.run(["learn", str(tmp_path / "data.csv"), "-q", "--method", "toy", "--depth", "5"]) == 0
     assert "depth 5" in capsys.readouterr().out
     assert cli.run(["learn", "--help"]) == 0
     assert "a toy that joins nothing" in " ".join(capsys.readouterr().out.split())
+    assert cli.run(["learn", "--method", "toy", "--help"]) == 0
+    assert "How deep the toy looks." in capsys.readouterr().out
 
 
 def test_a_score_is_an_entry(data, monkeypatch):

@@ -281,15 +281,15 @@ def test_learn_honours_knowledge(data, said):
 
 def test_learn_passes_options_on(data, said):
     """Flags and further options reach the method and the score."""
-    flags = ["--method", "hc", "--seed", "3", "--option", "restarts=2", "--start", "true.dot", "--score", "aic"]
+    flags = ["--method", "hc", "--seed", "3", "--restarts", "2", "--start", "true.dot", "--score", "aic"]
     told = json.loads(said("learn", "data.csv", "-q", "--json", *flags)[1])
     assert told["details"]["restarts"] == 2
     expected = dagopt.learn("data.csv", "hc", score="aic", random_state=3, restarts=2, start="true.dot")
     assert told["score"] == expected.score
-    more = json.loads(said("learn", "data.csv", "-q", "--json", "--method", "pc", "--option", "alpha=0.5")[1])
-    less = json.loads(said("learn", "data.csv", "-q", "--json", "--method", "pc", "--option", "alpha=1e-9")[1])
+    more = json.loads(said("learn", "data.csv", "-q", "--json", "--method", "pc", "--alpha", "0.5")[1])
+    less = json.loads(said("learn", "data.csv", "-q", "--json", "--method", "pc", "--alpha=1e-9")[1])
     assert len(more["edges"] + more["undirected_edges"]) > len(less["edges"] + less["undirected_edges"])
-    assert said("learn", "data.csv", "-q", "--method", "mmhc", "--option", "max_given=none", "--jobs", "1")[0] == 0
+    assert said("learn", "data.csv", "-q", "--method", "mmhc", "--max-given", "none", "--jobs", "1")[0] == 0
 
 
 def test_learn_shows_the_best_classes(data, said):

@@ -14,10 +14,13 @@ from pathlib import Path
 import pytest
 
 import dagopt
+import dagopt.learning
 from dagopt.candidates.jkl import LocalScores, write_jkl
 from dagopt.cli import run
+from dagopt.cli.method_flags import all_flags
 from dagopt.cli.show import print_summary
 from dagopt.errors import InputError
+from dagopt.methods.registry import METHODS
 from dagopt.result import Result
 
 ASKED_FOR = (
@@ -123,10 +126,10 @@ def test_explain_and_bootstrap_in_one_run(folder, said):
 
 def test_resamples_are_learned_by_the_same_method(folder, said):
     """Method and options of the run are those of the resamples; what is for one run alone is left out."""
-    flags = ["--method", "pc", "--option", "alpha=1e-12", "--bootstrap", "3"]
+    flags = ["--method", "pc", "--alpha", "1e-12", "--bootstrap", "3"]
     told = json.loads(said("learn", "data.csv", "-q", "--json", *flags)[1])
     assert "3 of 3 resamples of 200 rows, drawn with replacement; pc" in told["notes"]
-    flags = ["--method", "cg-dca", "--option", "checkpoint=run.json", "--bootstrap", "2", "--jobs", "1"]
+    flags = ["--method", "cg-dca", "--checkpoint", "run.json", "--bootstrap", "2", "--jobs", "1"]
     assert said("learn", "data.csv", "-q", *flags)[0] == 0
     assert said("learn", "data.csv", "-q", "--n-best", "2", "--bootstrap", "2")[0] == 0
 
@@ -281,3 +284,31 @@ def test_superstructure_from_a_file(folder, said):
     code, _, err = said("learn", "data.csv", "--superstructure", "may.csv", "--required", required)
     assert code == 2
     assert "not in the superstructure" in err
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_option_of_a_method_is_a_flag_of_it(method, said):
+    """The help of a method shows each of its options, with its default; the parser knows each."""
+    code, out, _ = said("learn", "--method", method, "--help")
+    assert code == 0
+    for flag in all_flags(METHODS[method].options_type()).values():
+        assert flag in out
+
+
+def test_flags_of_a_method_reach_it_with_their_kinds(folder, said, monkeypatch):
+    """Numbers, switches, lists and none are read as such, in either spelling; what is not given is not passed on."""
+    asked = []
+
+    def learned(*_, **options):
+        asked.append(options)
+        raise InputError("seen")
+
+    monkeypatch.setattr(dagopt.learning, "learn", learned)
+    said("learn", "data.csv", "--method", "cg-dca", "--no-order-start", "--epsilon=1e-3", "--integer-seconds", "none")
+    assert {"order_start": False, "epsilon": 1e-3, "integer_seconds": None}.items() <= asked[0].items()
+    assert "tolerance" not in asked[0]
+    said("learn", "data.csv", "--method=branch-and-cut", "--rows", "entropies, local")
+    assert list(asked[1]["rows"]) == ["entropies", "local"]
+    code, _, err = said("learn", "data.csv", "--alpha", "0.1")
+    assert code == 2
+    assert "--alpha is for pc and mmhc" in err

@@ -49,10 +49,24 @@ class LearnCommand(TyperCommand):
     """The command, which looks the methods up only when its help is asked for, and remembers its own words."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Return the context of a call, with the call as it was written."""
+        """Return the context of a call, with the call as it was written, and the flags that its method alone has."""
+        from dagopt.cli.method_flags import method_in, own_flags, refuse_flags_of_others
+
         written = ["dagopt", str(info_name), *args]
-        context = super().make_context(info_name, args, parent, **extra)
+        method = method_in(args)
+        own = [] if method == "auto" else own_flags(method)
+        shared_by_all = self.params
+        self.params = [*shared_by_all, *own]
+        try:
+            known = [flag for one in self.params for flag in (*one.opts, *one.secondary_opts)]
+            refuse_flags_of_others(method, args, [*known, "--help"])
+            context = super().make_context(info_name, args, parent, **extra)
+        finally:
+            self.params = shared_by_all
         context.meta["written"] = shlex.join(written)
+        values = {one.name: context.params.pop(one.name) for one in own}
+        given = [name for name in values if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
+        context.meta["own"] = {name: values[name] for name in given}
         return context
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -61,7 +75,8 @@ class LearnCommand(TyperCommand):
 
         listed = [f"- **{name}**: {method.about}" for name, method in METHODS.items()]
         formats = f"Formats of graph files: {', '.join(graph_files())}."
-        self.epilog = "\n".join(["Methods:", "", *listed, "", formats])
+        more = "A method's own options: `dagopt learn --method NAME --help`."
+        self.epilog = "\n".join(["Methods:", "", *listed, "", more, "", formats])
         super().format_help(ctx, formatter)
 
 
@@ -72,7 +87,9 @@ def learn(
     scoring: ScoreOptions,
     knowledge: KnowledgeOptions,
     reading: DataOptions,
-    method: Annotated[str, typer.Option(help="How to learn; the methods are listed below.", metavar="NAME")] = "auto",
+    method: Annotated[
+        str, typer.Option(help="How to learn; with --help, its own options too.", metavar="NAME")
+    ] = "auto",
     time_limit: Annotated[
         float | None,
         typer.Option(
@@ -86,9 +103,6 @@ def learn(
     device: shared.Device = None,
     memory_limit: shared.MemoryLimit = None,
     n_best: shared.NBest = None,
-    option: Annotated[
-        list[str] | None, typer.Option(help="Any option of the method, such as alpha=0.01.", metavar="NAME=VALUE")
-    ] = None,
     explain: Annotated[
         bool,
         typer.Option(
@@ -141,7 +155,7 @@ def learn(
 
     `dagopt learn data.csv --knowledge known.toml --forbidden 'lung->smoke' --penalty 4.5`
 
-    `dagopt learn data.csv --method pc --option alpha=0.01`
+    `dagopt learn data.csv --method pc --alpha 0.01`
 
     `cut -d, -f2- data.csv | dagopt learn - --columns age,smoke,lung`
 
@@ -160,7 +174,8 @@ def learn(
         "memory_limit": memory_limit,
         "n_best": n_best,
     }
-    name, own = _method_options(method, {key: value for key, value in given.items() if value is not None}, option or [])
+    given |= context.meta["own"]
+    name, own = _method_options(method, {key: value for key, value in given.items() if value is not None})
     asked: dict[str, Any] = {"time_limit": time_limit, "progress": not quiet, **knowledge.known()}
     if is_score_file(data, format) and (explain or bootstrap):
         raise InputError(f"--explain and --bootstrap need data, but {data} holds local scores; leave them out")
@@ -236,38 +251,23 @@ def _with_resamples(result: Result, n: int, method: str, own: dict[str, Any], as
     )
 
 
-def _method_options(method: str, given: dict[str, Any], pairs: Sequence[str]) -> tuple[str, dict[str, Any]]:
-    """Return the name of the method and its options, or say which of them it does not take."""
+def _method_options(method: str, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the name of the method and its options, or say which of them it does not take, or which value."""
+    from dagopt.cli.method_flags import all_flags, value_of
     from dagopt.methods.registry import METHODS, method_name
 
     name = method_name(method)
-    taken = METHODS[name].options()
-    asked = {key: shared.FLAGS[key] for key in given}
-    for pair in pairs:
-        key, equals, text = (part.strip() for part in pair.partition("="))
-        if not equals or not key:
-            raise InputError(f"expected --option NAME=VALUE but got {pair!r}; for instance --option alpha=0.01")
-        given[key] = _value(text)
-        asked[key] = f"--option {key}"
-    for key, flag in asked.items():
-        if key not in taken:
-            flags = [shared.FLAGS[one] for one in taken if one in shared.FLAGS]
-            others = [f"--option {one}=..." for one in taken if one not in shared.FLAGS]
-            raise InputError(f"method {name!r} takes no {flag}, but it takes {', '.join(flags + others)}")
-    return name, given
-
-
-def _value(text: str) -> Any:
-    """Return a number, a truth value, None or text, as it is written."""
-    words = {"none": None, "true": True, "false": False}
-    if text.lower() in words:
-        return words[text.lower()]
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            continue
-    return text
+    kind = METHODS[name].options_type()
+    flags = all_flags(kind)
+    for key in given:
+        if key not in flags:
+            raise InputError(f"method {name!r} takes no {shared.FLAGS[key]}, but it takes {', '.join(flags.values())}")
+    values = {key: value if key in shared.FLAGS else value_of(name, key, value) for key, value in given.items()}
+    try:
+        kind(**values)
+    except InputError as error:
+        raise InputError(in_flags(str(error), flags)) from None
+    return name, values
 
 
 def _tell(result: Result, files: Sequence[Path], as_json: bool) -> None:

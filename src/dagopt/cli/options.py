@@ -20,7 +20,19 @@ from dagopt.methods.options import FLAGGED
 from dagopt.options import Option, Options
 from dagopt.scores.options import ScoreOptions
 
-__all__ = ["ABOUT_OUTPUT", "FLAGS", "Data", "Jobs", "Json", "Quiet", "Without", "flag_of", "listed", "with_flags"]
+__all__ = [
+    "ABOUT_OUTPUT",
+    "FLAGS",
+    "Data",
+    "Jobs",
+    "Json",
+    "Quiet",
+    "Without",
+    "flag_of",
+    "help_of",
+    "listed",
+    "with_flags",
+]
 
 # Headings of the help, under which options of one kind stand together.
 ABOUT_OUTPUT = "Output"
@@ -64,7 +76,7 @@ def flag_for(name: str, type_: str, default: Any, about: Option, panel: str | No
     kind = str if about.parse is not None and type_ != "Path" else kinds.get(type_.removesuffix(" | None"), str)
     given = typer.Option(
         *flag_of(name, about),
-        help=_help(about),
+        help=help_of(about),
         metavar=about.metavar or None,
         min=about.least,
         show_default=about.unset or default is not None,
@@ -73,7 +85,7 @@ def flag_for(name: str, type_: str, default: Any, about: Option, panel: str | No
     return Annotated[kind if default is not None and about.parse is None else kind | None, given]
 
 
-def _help(about: Option) -> str:
+def help_of(about: Option) -> str:
     """Return the text of an option, with the values that it may have where there are few."""
     choices = [str(choice) for choice in about.check.choices if choice is not None]
     missing = [choice for choice in choices if choice not in about.text]

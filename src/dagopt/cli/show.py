@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -42,15 +42,21 @@ _FLAGS = {
     "n_nodes": "--nodes",
     "n_samples": "--samples",
 }
-# Followed by = and perhaps a value; without = only names that are no words of English.
-_OPTION = re.compile(
-    rf"(?<![\w'-])(?:(?P<set>{'|'.join(_FLAGS)})=(?:'(?P<text>[\w.-]+)'|(?=(?P<value>\w?)))"
-    rf"|(?P<named>{'|'.join(name for name in _FLAGS if '_' in name)})(?![\w']))"
-)
 
 
-def in_flags(message: str) -> str:
-    """Return a message of the library with its options as they are written on the command line.
+def _pattern(names: Iterable[str]) -> re.Pattern[str]:
+    """Return what finds options: followed by = and perhaps a value; without = only names that are no English words."""
+    return re.compile(
+        rf"(?<![\w'-])(?:(?P<set>{'|'.join(names)})=(?:'(?P<text>[\w.-]+)'|(?=(?P<value>\w?)))"
+        rf"|(?P<named>{'|'.join(name for name in names if '_' in name)})(?![\w']))"
+    )
+
+
+_OPTION = _pattern(_FLAGS)
+
+
+def in_flags(message: str, more: Mapping[str, str] | None = None) -> str:
+    """Return a message of the library with its options, and ``more`` of them, as they are on the command line.
 
     Examples
     --------
@@ -62,9 +68,10 @@ def in_flags(message: str) -> str:
 
     def flag(found: re.Match[str]) -> str:
         text = found["text"] or ""
-        return _FLAGS[found["set"] or found["named"]] + (" " if text or found["value"] else "") + text
+        return flags[found["set"] or found["named"]] + (" " if text or found["value"] else "") + text
 
-    return _OPTION.sub(flag, message)
+    flags = _FLAGS | dict(more or {})
+    return (_pattern(flags) if more else _OPTION).sub(flag, message)
 
 
 def complain(message: str) -> int:

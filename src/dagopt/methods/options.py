@@ -72,7 +72,7 @@ def n_best() -> Any:
     return option(1, text, whole(1), metavar="N")
 
 
-# Options that have a flag of their own in ``dagopt learn``; those of one method alone are given by ``--option``.
+# Options that ``dagopt learn`` has for every method; those of one method alone are flags where it is named.
 FLAGGED = {
     "start": start(),
     "random_state": random_state(),

@@ -100,6 +100,8 @@ class BranchAndCutOptions(Options):
         ROW_KINDS,
         'Kinds of rows besides clusters: some of "entropies", "matrices", "last-node", "symmetry", "local".',
         Check("list of str", _kinds),
+        metavar="A,B",
+        parse=lambda text: [kind.strip() for kind in text.split(",")],
     )
     restarts: int | None = option(
         None, "Of the order search that finds a DAG to start from; by the number of columns.", anything("int")
