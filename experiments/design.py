@@ -37,6 +37,8 @@ class Entry:
         Seconds.
     only : tuple of str
         The cells it is run on; all if empty. Entries of one label share a column.
+    optimum : str or None
+        Label of the column that has the optimum over the same parent sets.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Entry:
     paper: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
     only: tuple[str, ...] = ()
+    optimum: str | None = None
 
     def run(self, cell: Cell, seed: int | None) -> Run:
         """Return a run of the method."""
@@ -175,6 +178,7 @@ def _parse(name: str, text: str) -> Design:
             one.get("paper"),
             one.get("options", {}),
             tuple(one.get("only", ())),
+            one.get("optimum"),
         )
         for one in values["methods"]
     ]

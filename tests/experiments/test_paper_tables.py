@@ -76,6 +76,14 @@ def test_a_row_has_the_papers_figure_ours_and_the_ratio(records):
     assert (ends["CG-DCA paper"], ends["CG-DCA cg-dca-paper"]) == ("0.00, 0.24", "0.000, 0.100")
 
 
+def test_the_notes_count_the_optima_over_the_same_parent_sets(records):
+    """Of two runs of gobnilp one has the score that exact proves over three parents; a run without it is not counted."""
+    exact = [made(seed, "exact", options={"max_parents": 3}, status="optimal", score=-1002.0) for seed in (0, 1)]
+    found = [made(seed, "gobnilp", score=score) for seed, score in ((0, -1002.0), (1, -1002.5), (2, -1002.0))]
+    notes = make_table(designs()["table1"], Results([*records, *exact, *found])).notes
+    assert any("proven by exact, three parents, in 1 of 2 runs" in note for note in notes)
+
+
 def test_a_figure_that_is_worse_is_marked(records):
     """To the paper's digits: 0.05 is worse than 0.03, an equal or better one is not marked."""
     text = as_markdown(make_table(designs()["table1"], Results(records)))
