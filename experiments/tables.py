@@ -245,7 +245,8 @@ def _beside_optimum(design: Design, entry: Entry, results: Results) -> str:
     if not gaps:
         return ""
     found = sum(gap <= SAME_SCORE for gap in gaps)
-    return f"{entry.label} ends at the optimum over its parent sets, proven by {entry.optimum}, in {found} of {len(gaps)} runs."
+    share = f"{found} of {len(gaps)} runs"
+    return f"{entry.label} ends at the optimum over its parent sets, proven by {entry.optimum}, in {share}."
 
 
 def _coverage(design: Design, column: Column, results: Results) -> str:

@@ -77,7 +77,7 @@ def test_a_row_has_the_papers_figure_ours_and_the_ratio(records):
 
 
 def test_the_notes_count_the_optima_over_the_same_parent_sets(records):
-    """Of two runs of gobnilp one has the score that exact proves over three parents; a run without it is not counted."""
+    """Of two runs of gobnilp one has the score that exact proves over three parents; a run without is not counted."""
     exact = [made(seed, "exact", options={"max_parents": 3}, status="optimal", score=-1002.0) for seed in (0, 1)]
     found = [made(seed, "gobnilp", score=score) for seed, score in ((0, -1002.0), (1, -1002.5), (2, -1002.0))]
     notes = make_table(designs()["table1"], Results([*records, *exact, *found])).notes
