@@ -1,14 +1,16 @@
-"""Best insertion over orders: take a variable out, try all its places at once, put it where it is best.
+"""Best insertion over orders: take a variable out, try its places, put it where it is best.
 
 ``rank[v]`` is the place of v in the order. The total score of an order is the sum over its variables of the best
-parents found among those before. With v taken out, let a_k be the score of the k-th other variable when v is
-behind it, b_k when v is before it, and c_p the score of v behind p others; then v at place p scores
-``Σ_{k<p} a_k + Σ_{k>=p} b_k + c_p``, all places by two prefix sums, here of differences to the present place.
+parents found among those before. A variable v that goes along the order passes the others one by one; what each of
+them gains or loses by that, and what v itself gains at its new place, are added up. Only few of the others make a
+difference, and the marks say which. "Near": v turns back where the score has fallen by more than ``depth``.
 
 Parents are found by walks in growth trees (``trees.py``, which explains ``Growth``), and
-parents that a variable has are kept while they are before it and nothing better is found. ``state``: order, rank, for
+parents that a variable has are kept while they are before it and nothing better is found. ``State``: order, rank, for
 each variable its parents, sizes and scores, and the marks of its last walk: ``marks[x, u]`` is ``stamps[u]`` if it
-took x, ``-stamps[u]`` if it would have, anything else if x makes no difference to u.
+took x or x is a parent of u, ``-stamps[u]`` if it would have taken x, anything else if x makes no difference to u. Row
+v of the marks tells who has v in its walk; what the walk of v itself takes is found by walking again, which is cheaper
+than to read a column.
 
 Numbers that are passed on are np.int64: for a literal 0 numba would compile another version.
 """
@@ -24,8 +26,13 @@ from numpy.typing import NDArray
 from dagopt.kernels.orders.scores import local_score
 from dagopt.kernels.orders.trees import BUDGET, ENOUGH, members, walk
 
+__all__ = ["Place", "Room", "State", "best_place", "give_required", "has", "insert_best", "make_room", "mark_parents",
+           "put", "queue", "score_order", "use_parents"]  # fmt: skip
+
 NOWHERE = 1 << 40  # the rank of a variable that is taken out
 NO_LIMIT = 1 << 60  # on the lists that are made
+SPENT = -1
+HEAD, LENGTH, JOURNAL, UNDER_WAY, REQUIRED = range(5)
 
 
 class State(NamedTuple):
@@ -37,32 +44,77 @@ class State(NamedTuple):
     sizes: NDArray[np.int64]
     scores: NDArray[np.float64]
     marks: NDArray[np.int32]
-    stamps: NDArray[np.int64]
+    stamps: NDArray[np.int32]
 
 
-class Places(NamedTuple):
-    """What moving one variable v to each of its places would give.
+class Room(NamedTuple):
+    """Room to work for one search.
 
     Attributes
     ----------
-    others : int array
-        All variables but v, in their order.
-    change : array
-        How the score of the k-th other changes when v comes before it or goes behind it.
-    here : array
-        c_p, less the present score of v.
-    source : int array
-        The place at which the parents of c_p were found; -1 for the present parents.
-    own, marks : arrays
-        The parents of v at the place that was looked at last, and the marks of the walk that found them.
+    counts : int array
+        HEAD and LENGTH of the queue, entries of the JOURNAL, whether a kick is UNDER_WAY, whether edges are REQUIRED.
+    queue, waiting : arrays of length n
+        The variables in the queue, as a ring, and which they are.
+    order : int array
+        The order before the kick.
+    entry : int array
+        For each variable its place in the journal plus one, or 0.
+    changed, parents, sizes, scores : arrays
+        The journal: the variables that changed since the kick began, and what they had before.
+    events : array of bytes
+        For each place whether the variable there has in its walk the one that moves.
+    near, own, marks : arrays
+        Lists that are filled and read within one step; ``marks`` are those of the variable that moves.
     """
 
-    others: NDArray[np.int64]
-    change: NDArray[np.float64]
-    here: NDArray[np.float64]
-    source: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    queue: NDArray[np.int64]
+    waiting: NDArray[np.bool_]
+    order: NDArray[np.int64]
+    entry: NDArray[np.int64]
+    changed: NDArray[np.int64]
+    parents: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    events: NDArray[np.uint8]
+    near: NDArray[np.int64]
     own: NDArray[np.int64]
     marks: NDArray[np.int32]
+
+
+class Place(NamedTuple):
+    """A place for a variable: what it gains there, where it is, and the place at which its parents there were found.
+
+    The source is -1 for the parents that it has. A place of SPENT says that the budget of the trees was.
+    """
+
+    gain: float
+    at: int
+    source: int
+
+
+def make_room(n: int, most_parents: int, required: bool) -> Room:
+    """Return empty room for n variables with at most so many parents; ``required`` if some edge is."""
+
+    def ints() -> NDArray[np.int64]:
+        return np.zeros(n, dtype=np.int64)
+
+    return Room(
+        counts=np.array([0, 0, 0, 0, required], dtype=np.int64),
+        queue=ints(),
+        waiting=np.zeros(n, dtype=np.bool_),
+        order=ints(),
+        entry=ints(),
+        changed=ints(),
+        parents=np.empty((n, most_parents), dtype=np.int64),
+        sizes=ints(),
+        scores=np.zeros(n),
+        events=np.zeros(n, dtype=np.uint8),
+        near=ints(),
+        own=np.empty(most_parents, dtype=np.int64),
+        marks=np.zeros((n, 1), dtype=np.int32),
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -74,7 +126,7 @@ def score_order(growth, state, first):  # type: ignore[no-untyped-def]
     for p in range(first, order.shape[0]):
         v = order[p]
         stamps[v] += 1
-        k = walk(growth, v, rank, p, marks, v, stamps[v])
+        k = walk(growth, v, rank, p, marks, v, np.int64(stamps[v]))
         if k < 0:
             return p
         sizes[v] = members(growth.trees, k, parents[v])
@@ -92,6 +144,7 @@ def give_required(growth, state, first):  # type: ignore[no-untyped-def]
         sizes[v] = required.shape[0]
         parents[v, : sizes[v]] = required
         scores[v] = local_score(growth.score, v, required)
+        mark_parents(state, v)
 
 
 @njit(cache=True, nogil=True)
@@ -103,179 +156,196 @@ def use_parents(growth, state, v, chosen):  # type: ignore[no-untyped-def]
         sizes[v] = chosen.shape[0]
         scores[v] = value
         parents[v, : sizes[v]] = chosen
+        mark_parents(state, v)
 
 
 @njit(cache=True, nogil=True)
-def insert_best(growth, state, variables):  # type: ignore[no-untyped-def]
+def mark_parents(state, v):  # type: ignore[no-untyped-def]
+    """Mark the parents of v, of which its last walk may have taken only some."""
+    for k in range(state.sizes[v]):
+        state.marks[state.parents[v, k], v] = state.stamps[v]
+
+
+@njit(cache=True, nogil=True)
+def insert_best(growth, state, room, variables):  # type: ignore[no-untyped-def]
     """Put each variable in turn at its best place; return how many were tried, and how many in a row at the end stayed.
 
     Fewer than all are tried when the budget of the trees is spent. No variable's score falls unless it loses a parent.
     """
-    must = growth.given.must
-    order, rank, parents, _, _, _, _ = state
-    n = order.shape[0]
-    places = Places(
-        np.empty(n, dtype=np.int64),
-        np.zeros(n),
-        np.empty(n),
-        np.empty(n, dtype=np.int64),
-        np.empty(parents.shape[1], dtype=np.int64),
-        np.zeros((n, 1), dtype=np.int32),
-    )
-    others = places.others
     idle = 0
-    for tried in range(variables.shape[0]):
+    tried = 0
+    while tried < variables.shape[0]:
         v = variables[tried]
-        old = rank[v]
-        lowest = np.int64(0)
-        highest = np.int64(n - 1)
-        for p in range(n - 1):
-            u = order[p if p < old else p + 1]
-            others[p] = u
-            rank[u] = p
-            if must[v, u]:
-                lowest = np.int64(p + 1)
-            if must[u, v] and p < highest:
-                highest = np.int64(p)
-        whole = _other_scores(growth, state, places, v, old, lowest, highest)
-        if not (whole and _own_scores(growth, state, places, v, old, lowest, highest)):
-            for p in range(n):
-                rank[order[p]] = p
-            return tried, idle
-        place = _best_place(places, old, lowest, highest)
-        if place != old:
-            _put(growth, state, places, v, old, place)
-        for p in range(min(place, old), n):
-            rank[order[p]] = p
-        idle = idle + 1 if place == old else 0
-    return variables.shape[0], idle
+        place = best_place(growth, state, room, v, np.inf)
+        if place.at == SPENT:
+            break
+        moves = place.at != state.rank[v]
+        if moves:
+            put(growth, state, room, v, place)
+        idle = 0 if moves else idle + 1
+        tried += 1
+    room.counts[LENGTH] = 0
+    room.waiting[:] = False
+    return tried, idle
 
 
 @njit(cache=True, nogil=True)
-def _other_scores(growth, state, places, v, old, lowest, highest):  # type: ignore[no-untyped-def]
-    """Fill ``change`` for the others that v can pass; return False where the budget was spent."""
-    others, change = places.others, places.change
-    _, rank, parents, sizes, scores, marks, stamps = state
-    values = growth.trees.values
-    rank[v] = -1
-    for p in range(lowest, old):
-        u = others[p]
-        change[p] = 0.0
-        if marks[v, u] == -stamps[u]:
-            k = walk(growth, u, rank, p, marks, np.int64(0), np.int64(0))
-            if k < 0:
-                return False
-            change[p] = max(values[k] - scores[u], 0.0)
-    rank[v] = NOWHERE
-    for p in range(old, highest):
-        u = others[p]
-        change[p] = 0.0
-        held = _has(parents[u], sizes[u], v)
-        if held or marks[v, u] == stamps[u]:
-            k = walk(growth, u, rank, p, marks, np.int64(0), np.int64(0))
-            if k < 0:
-                return False
-            change[p] = values[k] - scores[u]
-            if not held and change[p] < 0.0:
-                change[p] = 0.0
-    return True
-
-
-@njit(cache=True, nogil=True)
-def _own_scores(growth, state, places, v, old, lowest, highest):  # type: ignore[no-untyped-def]
-    """Fill ``here`` with what v gains at every place by its own parents, and ``source``."""
-    others, _, here, source, own, own_marks = places
-    _, rank, parents, sizes, scores, marks, stamps = state
-    values = growth.trees.values
-    rank[v] = NOWHERE
-    here[old] = 0.0
-    source[old] = -1
-    stamp = np.int64(0)
-    own_marks[:] = 0
+def best_place(growth, state, room, v, depth):  # type: ignore[no-untyped-def]
+    """Return the place at which v gains most, the nearest of equal ones, perhaps the one it has."""
+    rank, marks, stamps = state.rank, state.marks, state.stamps
+    old = rank[v]
+    events = room.events
+    events[:] = 0
+    for u in range(rank.shape[0]):
+        mark = marks[v, u]
+        if mark == stamps[u]:
+            events[rank[u]] = 1
+        elif mark == -stamps[u]:
+            events[rank[u]] = 2
+    best = Place(ENOUGH, old, np.int64(-1))
     for step in (-1, 1):
-        size = sizes[v]
-        best = scores[v]
-        own[:size] = parents[v, :size]
-        walked = False  # whether own_marks are those of the last place, or else those of the present one
-        p = old + step
-        while lowest <= p <= highest:
-            here[p] = here[p - step]
-            source[p] = source[p - step]
-            x = others[p if step < 0 else p - 1]
-            mark = own_marks[x, 0] == -step * stamp if walked else marks[x, v] == -step * stamps[v]
-            held = step < 0 and _has(own, size, x)
-            if mark or held:
-                stamp += 1
-                k = walk(growth, v, rank, p, own_marks, np.int64(0), stamp)
-                if k < 0:
-                    return False
-                walked = True
-                if held or values[k] > best:
-                    size = members(growth.trees, k, own)
-                    best = values[k]
-                    here[p] = best - scores[v]
-                    source[p] = p
+        found = _best_along(growth, state, room, v, step, depth)
+        rank[v] = old
+        if found.at == SPENT:
+            return found
+        if found.gain > best.gain + ENOUGH:
+            best = found
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _best_along(growth, state, room, v, step, depth):  # type: ignore[no-untyped-def]
+    """Return the best place of v in one direction."""
+    order, rank, parents, sizes, scores, _, _ = state
+    must = growth.given.must
+    required = room.counts[REQUIRED] != 0
+    events, marks = room.events, room.marks
+    old = rank[v]
+    event = 2 if step < 0 else 1
+    rank[v] = NOWHERE
+    marks[:] = 0
+    stamp = np.int64(1)
+    if walk(growth, v, rank, old, marks, np.int64(0), stamp) < 0:
+        return Place(0.0, np.int64(SPENT), np.int64(-1))
+    for k in range(sizes[v]):
+        marks[parents[v, k], 0] = stamp
+    top = Place(0.0, old, np.int64(-1))
+    size = sizes[v]
+    room.own[:size] = parents[v, :size]
+    best = scores[v]
+    from_others = 0.0
+    found = np.int64(-1)
+    p = old + step
+    while 0 <= p < order.shape[0]:
+        x = order[p]  # whom v passes
+        if required and (must[v, x] if step < 0 else must[x, v]):
+            break
+        own_event = marks[x, 0] == -step * stamp
+        if not own_event and events[p] != event:
             p += step
-    return True
+            continue
+        if events[p] == event:
+            gain = _passed(growth, state, v, x, step)
+            if gain == -np.inf:
+                return Place(0.0, np.int64(SPENT), np.int64(-1))
+            from_others += gain
+        if own_event:
+            stamp += 1
+            rank[v] = NOWHERE
+            k = walk(growth, v, rank, p if step < 0 else p + 1, marks, np.int64(0), stamp)
+            if k < 0:
+                return Place(0.0, np.int64(SPENT), np.int64(-1))
+            if (step < 0 and has(room.own, size, x)) or growth.trees.values[k] > best:
+                size = members(growth.trees, k, room.own)
+                best = growth.trees.values[k]
+                found = np.int64(p)
+            for j in range(size):
+                marks[room.own[j], 0] = stamp
+        gain = from_others + best - scores[v]
+        if gain > top.gain + ENOUGH:
+            top = Place(gain, np.int64(p), found)
+        if gain < -depth:
+            break
+        p += step
+    return top
 
 
 @njit(cache=True, nogil=True)
-def _best_place(places, old, lowest, highest):  # type: ignore[no-untyped-def]
-    """Return the place that gains most, the nearest of equal ones, or the old one."""
-    change, here = places.change, places.here
-    place = old
-    top = ENOUGH
-    total = 0.0
-    for p in range(old - 1, lowest - 1, -1):
-        total += change[p]
-        if total + here[p] > top + ENOUGH:
-            top = total + here[p]
-            place = p
-    total = 0.0
-    for p in range(old + 1, highest + 1):
-        total += change[p - 1]
-        if total + here[p] > top + ENOUGH:
-            top = total + here[p]
-            place = p
-    return place
+def _passed(growth, state, v, x, step):  # type: ignore[no-untyped-def]
+    """Return what x gains when v passes it; minus infinity where the budget was spent."""
+    _, rank, parents, sizes, scores, marks, _ = state
+    rank[v] = -1 if step < 0 else NOWHERE
+    k = walk(growth, x, rank, rank[x], marks, np.int64(0), np.int64(0))
+    if k < 0:
+        return -np.inf
+    gain = growth.trees.values[k] - scores[x]
+    return gain if step > 0 and has(parents[x], sizes[x], v) else max(gain, 0.0)
 
 
 @njit(cache=True, nogil=True)
-def _put(growth, state, places, v, old, place):  # type: ignore[no-untyped-def]
-    """Move v, and bring its parents and those of all that it passes up to date."""
+def put(growth, state, room, v, place):  # type: ignore[no-untyped-def]
+    """Move v, bring its parents and those of all that it passes up to date, and queue who is concerned."""
     order, rank, parents, sizes, _, marks, stamps = state
-    others, source = places.others, places.source[place]
+    old, at, source = rank[v], place.at, place.source
     left = growth.trees.used[BUDGET]
     growth.trees.used[BUDGET] = NO_LIMIT
+    rank[v] = NOWHERE
     if source >= 0:
-        _renew(growth, state, v, source, source >= 0)
-    if source != place:
-        _renew(growth, state, v, place, source == place)
-    for p in range(min(place, old), max(place, old)):
-        u = others[p]
-        rank[v] = -1 if p >= place else NOWHERE
-        held = _has(parents[u], sizes[u], v)  # only where v goes behind u
-        if held or marks[v, u] == (-stamps[u] if p >= place else stamps[u]):
-            _renew(growth, state, u, p, held)
+        _change(growth, state, room, v, source if source < old else source + 1, True)
+    if source != at:
+        _change(growth, state, room, v, at if at < old else at + 1, False)
+    step = -1 if at < old else 1
+    rank[v] = -1 if step < 0 else NOWHERE
+    for p in range(old + step, at + step, step):
+        u = order[p]
+        if marks[v, u] == step * stamps[u]:
+            held = step > 0 and has(parents[u], sizes[u], v)
+            _change(growth, state, room, u, rank[u], held)
     growth.trees.used[BUDGET] = left
-    for p in range(order.shape[0] - 1):
-        order[p if p < place else p + 1] = others[p]
-    order[place] = v
+    for p in range(old, at, step):
+        order[p] = order[p + step]
+        rank[order[p]] = p
+    order[at] = v
+    rank[v] = at
 
 
 @njit(cache=True, nogil=True)
-def _renew(growth, state, u, limit, must_change):  # type: ignore[no-untyped-def]
-    """Walk for u, and take the parents found if they are better, or if they must change."""
+def _change(growth, state, room, u, limit, must_change):  # type: ignore[no-untyped-def]
+    """Walk for u; take the parents found if they are better, or if they must change, and queue who is concerned."""
     _, rank, parents, sizes, scores, marks, stamps = state
+    if room.counts[UNDER_WAY] and not room.entry[u]:
+        k = room.counts[JOURNAL]
+        room.changed[k] = u
+        room.sizes[k] = sizes[u]
+        room.parents[k, : sizes[u]] = parents[u, : sizes[u]]
+        room.scores[k] = scores[u]
+        room.counts[JOURNAL] += 1
+        room.entry[u] = k + 1
     stamps[u] += 1
-    k = walk(growth, u, rank, limit, marks, u, stamps[u])
+    k = walk(growth, u, rank, limit, marks, u, np.int64(stamps[u]))
     if must_change or growth.trees.values[k] > scores[u]:
+        queue(room, u)
+        for j in range(sizes[u]):
+            queue(room, parents[u, j])
         sizes[u] = members(growth.trees, k, parents[u])
         scores[u] = growth.trees.values[k]
+        for j in range(sizes[u]):
+            queue(room, parents[u, j])
+    mark_parents(state, u)
 
 
 @njit(cache=True, nogil=True)
-def _has(chosen, size, x):  # type: ignore[no-untyped-def]
+def queue(room, v):  # type: ignore[no-untyped-def]
+    """Put v at the end of the queue, unless it is in it."""
+    if room.waiting[v]:
+        return
+    room.waiting[v] = True
+    room.queue[(room.counts[HEAD] + room.counts[LENGTH]) % room.queue.shape[0]] = v
+    room.counts[LENGTH] += 1
+
+
+@njit(cache=True, nogil=True)
+def has(chosen, size, x):  # type: ignore[no-untyped-def]
     """Say whether x is among the first members."""
     for k in range(size):  # noqa: SIM110
         if chosen[k] == x:

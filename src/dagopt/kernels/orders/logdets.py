@@ -16,27 +16,28 @@ from numpy.typing import NDArray
 from dagopt.kernels.gaussian import logdet as gaussian
 from dagopt.kernels.gaussian.logdet import PIVOT_FLOOR
 
-SET, SIZE = 0, 1  # of ``head``
-RESIDUAL, LOGDET = 0, 1  # of ``sums``
+NODE, SIZE = 0, 1  # of ``head``
 
 
 class Work(NamedTuple):
     """The Cholesky factor of the parent set that is being grown, and what it leaves of v and of the candidates.
+
+    What belongs to the first a parents is kept, so that another set that begins with them goes on from there.
 
     Attributes
     ----------
     rows : array
         The rows of the factor that belong to the candidates, one row per parent.
     left, cross : arrays
-        The variance of each candidate, and its covariance with v, given the parents.
+        The variance of each candidate, and its covariance with v, given the first a parents, one row for each a.
     factor, of_v : arrays
         The rows of the parents (the diagonal inverted) and the row of v.
     path : int array
         The parents in the order in which they were added.
     head : int array
-        SET: the caller's number of this set, -1 for none; SIZE: the number of parents.
-    sums : array
-        RESIDUAL: the variance of v given the parents; LOGDET: the log-determinant of the parents.
+        NODE: v, or -1; SIZE: the number of parents.
+    residual, logdet : arrays
+        The variance of v given the first a parents, and their log-determinant.
     """
 
     rows: NDArray[np.float64]
@@ -46,7 +47,8 @@ class Work(NamedTuple):
     of_v: NDArray[np.float64]
     path: NDArray[np.int64]
     head: NDArray[np.int64]
-    sums: NDArray[np.float64]
+    residual: NDArray[np.float64]
+    logdet: NDArray[np.float64]
 
 
 class LogDets(NamedTuple):
@@ -62,13 +64,14 @@ def make_work(most_parents: int, most_candidates: int) -> Work:
     """Return room for sets of so many parents and lists of so many candidates."""
     return Work(
         rows=np.empty((most_parents, most_candidates)),
-        left=np.empty(most_candidates),
-        cross=np.empty(most_candidates),
+        left=np.empty((most_parents + 1, most_candidates)),
+        cross=np.empty((most_parents + 1, most_candidates)),
         factor=np.empty((most_parents, most_parents)),
         of_v=np.empty(most_parents),
         path=np.empty(most_parents, dtype=np.int64),
-        head=np.full(2, -1, dtype=np.int64),
-        sums=np.empty(2),
+        head=np.array([-1, 0]),
+        residual=np.empty(most_parents + 1),
+        logdet=np.empty(most_parents + 1),
     )
 
 
@@ -92,84 +95,18 @@ def removals(logdet, v, parents, values):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def forget(logdet):  # type: ignore[no-untyped-def]
-    """Say that ``work`` is of no set: the caller's numbers have changed."""
-    logdet.work.head[SET] = -1
+def additions(logdet, v, parents, candidates, enough, keys):  # type: ignore[no-untyped-def]
+    """Fill ``keys`` with numbers that sort the candidates as their scores do; return the score of the parents alone.
 
-
-@njit(cache=True, nogil=True)
-def bring_to(logdet, v, candidates, grown):  # type: ignore[no-untyped-def]
-    """Make ``work`` that of the set ``grown``: by its last parent alone if ``work`` is that of the set before."""
-    matrix, work = logdet.matrix, logdet.work
-    left, cross, head, sums = work.left, work.cross, work.head, work.sums
-    if grown.before >= 0 and head[SET] == grown.before:
-        _push(logdet, v, candidates, grown.last)
-    else:
-        for k in range(candidates.shape[0]):
-            left[k] = 1.0
-            cross[k] = matrix[v, candidates[k]]
-        head[SIZE] = 0
-        sums[RESIDUAL] = 1.0
-        sums[LOGDET] = 0.0
-        for y in grown.parents:
-            _push(logdet, v, candidates, y)
-    head[SET] = grown.number
-
-
-@njit(cache=True, nogil=True)
-def _push(logdet, v, candidates, y):  # type: ignore[no-untyped-def]
-    """Make y one more parent of v."""
-    matrix, log_scale, _, work = logdet
-    w, left, cross, factor, of_v, path, head, sums = work
-    m = candidates.shape[0]
-    a = head[SIZE]
-    row = w[a]
-    for k in range(m):
-        row[k] = matrix[y, candidates[k]]
-    pivot = 1.0
-    step = matrix[v, y]
-    for b in range(a):
-        value = matrix[y, path[b]]
-        for c in range(b):
-            value -= factor[a, c] * factor[b, c]
-        value *= factor[b, b]
-        factor[a, b] = value
-        pivot -= value * value
-        step -= value * of_v[b]
-        before = w[b]
-        for k in range(m):
-            row[k] -= value * before[k]
-    inverse = 1.0 / math.sqrt(pivot) if pivot > PIVOT_FLOOR else 0.0  # what is determined predicts nothing
-    factor[a, a] = inverse
-    step *= inverse
-    of_v[a] = step
-    for k in range(m):
-        value = row[k] * inverse
-        row[k] = value
-        left[k] -= value * value
-        cross[k] -= value * step
-        if candidates[k] == y:
-            left[k] = -1.0
-    path[a] = y
-    head[SIZE] = a + 1
-    sums[RESIDUAL] -= step * step
-    sums[LOGDET] += math.log(max(pivot, PIVOT_FLOOR)) + log_scale[y]
-
-
-@njit(cache=True, nogil=True)
-def additions(logdet, v, candidates, enough, keys):  # type: ignore[no-untyped-def]
-    """Fill ``keys`` with numbers that sort the candidates as their scores do; return the score of the present parents.
-
-    A candidate that is a parent, or that does not raise the score by ``enough``, has -inf. Where the score depends on
-    the residual alone, the key is what the candidate takes from it, which saves the logarithms.
+    A candidate that is v or a parent, or that does not raise the score by ``enough``, has -inf. Where the score depends
+    on the residual alone, the key is what the candidate takes from it, which saves the logarithms.
     """
     _, log_scale, form, work = logdet
-    left, cross, sums = work.left, work.cross, work.sums
-    size = work.head[SIZE]
-    residual = sums[RESIDUAL]
-    own = _value(form, size, sums[LOGDET], math.log(max(residual, PIVOT_FLOOR)) + log_scale[v])
-    for k in range(candidates.shape[0]):
-        keys[k] = -np.inf
+    _bring_to(logdet, v, candidates, parents)
+    size = parents.shape[0]
+    left, cross, residual = work.left[size], work.cross[size], work.residual[size]
+    own = _value(form, size, work.logdet[size], math.log(max(residual, PIVOT_FLOOR)) + log_scale[v])
+    keys[:] = -np.inf
     if residual <= PIVOT_FLOOR:
         return own
     plain = form[2, size + 1] == 0.0
@@ -183,12 +120,86 @@ def additions(logdet, v, candidates, enough, keys):  # type: ignore[no-untyped-d
         if plain:
             keys[k] = told
             continue
-        more = sums[LOGDET] + math.log(left[k]) + log_scale[candidates[k]]
+        more = work.logdet[size] + math.log(left[k]) + log_scale[candidates[k]]
         after = math.log(max(residual - told, PIVOT_FLOOR)) + log_scale[v]
         value = _value(form, size + 1, more, after)
         if value > own + enough:
             keys[k] = value
     return own
+
+
+@njit(cache=True, nogil=True)
+def _bring_to(logdet, v, candidates, parents):  # type: ignore[no-untyped-def]
+    """Make ``work`` that of v with these parents, from as many of them as it has."""
+    matrix, work = logdet.matrix, logdet.work
+    head = work.head
+    size = parents.shape[0]
+    if head[NODE] == v:
+        same = 0
+        while same < min(size, head[SIZE]) and work.path[same] == parents[same]:
+            same += 1
+        head[SIZE] = same
+    else:
+        work.left[0, :] = 1.0
+        if candidates.shape[0] == matrix.shape[0]:
+            work.cross[0, :] = matrix[v]
+            work.left[0, v] = -1.0
+        else:
+            for k in range(candidates.shape[0]):
+                work.cross[0, k] = matrix[v, candidates[k]]
+        work.residual[0] = 1.0
+        work.logdet[0] = 0.0
+        head[NODE] = v
+        head[SIZE] = 0
+    for a in range(head[SIZE], size):
+        _push(logdet, v, candidates, parents[a])
+
+
+@njit(cache=True, nogil=True)
+def _push(logdet, v, candidates, y):  # type: ignore[no-untyped-def]
+    """Make y one more parent of v."""
+    matrix, log_scale, _, work = logdet
+    factor, of_v, path = work.factor, work.of_v, work.path
+    m = candidates.shape[0]
+    a = work.head[SIZE]
+    row = work.rows[a]
+    where = y
+    if m == matrix.shape[0]:
+        of_y = matrix[y]
+        for k in range(m):
+            row[k] = of_y[k]
+    else:
+        for k in range(m):
+            row[k] = matrix[y, candidates[k]]
+        where = np.searchsorted(candidates, y)
+    pivot = 1.0
+    step = matrix[v, y]
+    for b in range(a):
+        value = matrix[y, path[b]]
+        for c in range(b):
+            value -= factor[a, c] * factor[b, c]
+        value *= factor[b, b]
+        factor[a, b] = value
+        pivot -= value * value
+        step -= value * of_v[b]
+        before = work.rows[b]
+        for k in range(m):
+            row[k] -= value * before[k]
+    inverse = 1.0 / math.sqrt(pivot) if pivot > PIVOT_FLOOR else 0.0  # what is determined predicts nothing
+    factor[a, a] = inverse
+    step *= inverse
+    of_v[a] = step
+    left, cross, new_left, new_cross = work.left[a], work.cross[a], work.left[a + 1], work.cross[a + 1]
+    for k in range(m):
+        value = row[k] * inverse
+        row[k] = value
+        new_left[k] = left[k] - value * value
+        new_cross[k] = cross[k] - value * step
+    new_left[where] = -1.0
+    path[a] = y
+    work.head[SIZE] = a + 1
+    work.residual[a + 1] = work.residual[a] - step * step
+    work.logdet[a + 1] = work.logdet[a] + math.log(max(pivot, PIVOT_FLOOR)) + log_scale[y]
 
 
 @njit(cache=True, nogil=True)

@@ -6,35 +6,14 @@ kernels for Gaussian data hold no code for discrete data.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 from numba.extending import overload
-from numpy.typing import NDArray
 
 from dagopt.kernels.gaussian.blocks import BlockForm
 from dagopt.kernels.orders import blocks, counts, logdets
 
-__all__ = ["Grown", "additions", "forget", "local_score", "removals"]
-
-
-class Grown(NamedTuple):
-    """A parent set that is to be grown.
-
-    Attributes
-    ----------
-    parents : int array
-        Its members, in the order in which they were added.
-    number : int64
-        The caller's number of this set.
-    before, last : int64
-        The number of the set without its last member, and that member; -1 where there is none.
-    """
-
-    parents: NDArray[np.int64]
-    number: np.int64
-    before: np.int64
-    last: np.int64
+__all__ = ["additions", "local_score", "removals"]
 
 
 def local_score(score: Any, v: Any, parents: Any) -> Any:
@@ -45,16 +24,12 @@ def removals(score: Any, v: Any, parents: Any, values: Any) -> None:
     """Fill ``values[k]`` with the score of v with all parents but the k-th."""
 
 
-def additions(score: Any, v: Any, grown: Any, candidates: Any, enough: Any, keys: Any) -> Any:
-    """Return the score of v with the parents of ``grown``; fill ``keys`` with numbers that sort the candidates.
+def additions(score: Any, v: Any, parents: Any, candidates: Any, enough: Any, keys: Any) -> Any:
+    """Return the score of v with these parents; fill ``keys`` with numbers that sort the candidates.
 
     They sort like the scores with one candidate more. A candidate that is a parent, or that does not raise the score by
     ``enough``, has -inf.
     """
-
-
-def forget(score: Any) -> None:
-    """Say that the caller's numbers now mean other sets."""
 
 
 MODULES = {logdets.LogDets: logdets, counts.CountScore: counts, BlockForm: blocks}
@@ -78,21 +53,6 @@ def _removals(score, v, parents, values):  # type: ignore[no-untyped-def]
 
 
 @overload(additions)
-def _additions(score, v, grown, candidates, enough, keys):  # type: ignore[no-untyped-def]
-    def by_logdet(score, v, grown, candidates, enough, keys):  # type: ignore[no-untyped-def]
-        logdets.bring_to(score, v, candidates, grown)
-        return logdets.additions(score, v, candidates, enough, keys)
-
-    anew = _kind(score).additions
-
-    def by_set(score, v, grown, candidates, enough, keys):  # type: ignore[no-untyped-def]
-        return anew(score, v, grown.parents, candidates, enough, keys)
-
-    return by_logdet if _kind(score) is logdets else by_set
-
-
-@overload(forget)
-def _forget(score):  # type: ignore[no-untyped-def]
-    if _kind(score) is logdets:
-        return lambda score: logdets.forget(score)
-    return lambda score: None
+def _additions(score, v, parents, candidates, enough, keys):  # type: ignore[no-untyped-def]
+    chosen = _kind(score).additions
+    return lambda score, v, parents, candidates, enough, keys: chosen(score, v, parents, candidates, enough, keys)

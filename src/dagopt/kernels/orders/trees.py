@@ -6,7 +6,7 @@ has a tree of parent sets: each set has the list of all additions that help, fro
 first that is allowed. A set that no allowed addition improves is shrunk; if that changes it, the walk goes on from the
 smaller set. Lists are made when a walk first comes to a set, and then serve all walks.
 
-``score`` is the tuple of ``order_logdet.py`` or of ``order_counts.py``.
+``score`` is the tuple of ``logdets.py``, ``counts.py`` or ``blocks.py``.
 
 A walk leaves marks: which columns it took, and which it would have taken had they been allowed (those that stand before
 the one taken in a list, and all of the last list). As long as no such column becomes allowed, and none that was taken
@@ -19,8 +19,9 @@ Columns of ``nodes``: the last addition VAR (-1: the set begins a tree), the set
 (-1: not made), the smaller set JUMP, the number of parents SIZE, and where a tree begins its members BASE and BASE_SIZE
 in ``lists``.
 
-``Given`` is what is allowed: own, counts, must, most, where ``own[v, :counts[v]]`` are the candidates of v,
-``must[v, u]`` says that u is a required parent of v, and ``most[v]`` is the largest number of parents.
+``Given`` is what is allowed: own, begins, ends, must, most, where ``own[begins[v] : ends[v]]`` are the candidates of v
+in increasing order, ``must[v, u]`` says that u is a required parent of v, and ``most[v]`` is the largest number of
+parents.
 """
 
 from __future__ import annotations
@@ -54,10 +55,11 @@ class Trees(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What is allowed: ``own[v, :counts[v]]`` are the candidates of v, ``must[v, u]``: u is a required parent of v."""
+    """What is allowed; the head of this module says what each array holds."""
 
     own: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    begins: NDArray[np.int64]
+    ends: NDArray[np.int64]
     must: NDArray[np.bool_]
     most: NDArray[np.int64]
 
@@ -208,23 +210,19 @@ def _forget(growth):  # type: ignore[no-untyped-def]
     used[SETS] = 0
     used[ENTRIES] = 0
     used[FORGOTTEN] += 1
-    scores.forget(growth.score)
 
 
 @njit(cache=True, nogil=True)
 def _list_additions(growth, v, k):  # type: ignore[no-untyped-def]
     """Score a set, and list the additions that help from the best down, equal ones in the order of the candidates."""
-    own, sizes, _, most = growth.given
+    own, begins, ends, _, most = growth.given
     _, nodes, values, lists, children, used = growth.trees
-    m = sizes[v]
-    candidates = own[v, :m]
+    candidates = own[begins[v] : ends[v]]
+    m = candidates.shape[0]
     keys = np.empty(m)
     parents = np.empty(nodes[k, SIZE], dtype=np.int64)
     _in_turn(growth.trees, k, parents)
-    last = nodes[k, VAR]
-    before = nodes[k, UP] if last >= 0 else np.int64(-1)
-    grown = scores.Grown(parents, k, before, last)
-    values[k] = scores.additions(growth.score, v, grown, candidates, ENOUGH, keys)
+    values[k] = scores.additions(growth.score, v, parents, candidates, ENOUGH, keys)
     first = used[ENTRIES]
     found = 0
     if nodes[k, SIZE] < most[v]:

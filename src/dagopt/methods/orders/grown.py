@@ -47,7 +47,7 @@ class GrownState:
 
     growth: Growth
     arrays: kernels.State
-    room: kicks.Room
+    room: kernels.Room
     patience: int = 1
 
 
@@ -64,6 +64,8 @@ class GrownOrders(ABC):
         What one more list of additions takes, about.
     """
 
+    _whole_rows = False  # whether the score wants all columns as candidates, the node itself too, where all are allowed
+
     def __init__(self, problem: Problem, may: NDArray[np.bool_], seconds: float) -> None:
         n = self.n_nodes = problem.n_nodes
         self._columns = name_order(problem.names)  # of the kernels' numbers
@@ -71,13 +73,11 @@ class GrownOrders(ABC):
         grid = np.ix_(self._columns, self._columns)
         self._may = may[grid]
         sizes = self._may.sum(axis=0).astype(np.int64)
-        own = np.zeros((n, max(int(sizes.max()), 1)), dtype=np.int64)
-        for v in range(n):
-            own[v, : sizes[v]] = np.flatnonzero(self._may[:, v])
         most = np.minimum(problem.knowledge.at_most, max(n - 1, 0)).astype(np.int64)[self._columns]
         must = np.ascontiguousarray(problem.knowledge.must[grid].T)
-        self._given = Given(own, sizes, must, most)
+        self._given = Given(*_listed(self._may, sizes, self._whole_rows), must, most)
         self._room = int(min(sizes.max(), most.max())) + 1
+        self._widest = int((self._given.ends - self._given.begins).max())
         self._lists_a_call = max(int(SECONDS_PER_CALL / seconds), 1)
         self._depth = DEPTH * 0.5 * np.log(max(problem.score.n_samples, 2))
 
@@ -90,9 +90,9 @@ class GrownOrders(ABC):
                 kernels.State(
                     np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64),
                     np.empty((n, self._room), dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n),
-                    np.zeros((n, n), dtype=np.int32), np.zeros(n, dtype=np.int64),
+                    np.zeros((n, n), dtype=np.int32), np.zeros(n, dtype=np.int32),
                 ),
-                kicks.make_room(n, self._room, bool(self._given.must.any())),
+                kernels.make_room(n, self._room, bool(self._given.must.any())),
             )  # fmt: skip
         else:
             state = after
@@ -137,7 +137,7 @@ class GrownOrders(ABC):
     def improve(self, state: Any, variables: Ints) -> tuple[int, int]:
         """Put each of these variables at its best place; return how many were tried, and how many at the end stayed."""
         self._allow(state, state.patience)
-        tried, idle = kernels.insert_best(state.growth, state.arrays, self._numbers[variables])
+        tried, idle = kernels.insert_best(state.growth, state.arrays, state.room, self._numbers[variables])
         state.patience = 1 if tried else 2 * state.patience
         return int(tried), int(idle)
 
@@ -178,6 +178,8 @@ class LogDetOrders(GrownOrders):
         columns, and possibly worse.
     """
 
+    _whole_rows = True
+
     def __init__(self, problem: Problem, candidates: int | None = None) -> None:
         score = problem.score
         if score.logdets is None:
@@ -195,7 +197,7 @@ class LogDetOrders(GrownOrders):
 
     def _new_score(self) -> LogDets:
         """Return the score, and the room in which parent sets are grown."""
-        return LogDets(self._matrix, self._log_scale, self._form, make_work(self._room, self._given.own.shape[1]))
+        return LogDets(self._matrix, self._log_scale, self._form, make_work(self._room, self._widest))
 
 
 class CountOrders(GrownOrders):
@@ -256,6 +258,20 @@ class BlockOrders(GrownOrders):
     def _new_score(self) -> BlockForm:
         """Return the score; it needs no room of its own."""
         return self._form
+
+
+def _listed(may: NDArray[np.bool_], sizes: Ints, whole_rows: bool) -> tuple[Ints, Ints, Ints]:
+    """Return lists of candidates, and where that of each node begins and ends; one list serves where all are allowed."""
+    n = len(may)
+    lists, begins, ends = [np.arange(n)], np.zeros(n, dtype=np.int64), np.full(n, n)
+    length = n
+    for v in range(n):
+        if whole_rows and sizes[v] == n - 1:
+            continue
+        lists.append(np.flatnonzero(may[:, v]))
+        begins[v], ends[v] = length, length + sizes[v]
+        length += int(sizes[v])
+    return np.concatenate(lists).astype(np.int64), begins, ends.astype(np.int64)
 
 
 def _bits(codes: NDArray[np.uint16], arity: Ints, weights: Ints) -> tuple[NDArray[np.uint64], Ints]:

@@ -62,11 +62,14 @@ class Found(NamedTuple):
     met : tuple of (node, parents, score)
         If asked for: the parent sets of all locally optimal DAGs, then the best few of each column that were met on the
         way to them. Parents in increasing order, no set twice.
+    state : Any
+        The state of a search that is over, whose memory another search over the same orders can use.
     """
 
     dag: Dag
     score: float
     met: tuple[tuple[int, tuple[int, ...], float], ...] = ()
+    state: Any = None
 
 
 def orders_of(problem: Problem, candidates: int | None = None) -> Orders:
@@ -95,6 +98,7 @@ def search_orders(
     start: object = None,
     all_from_start: bool = False,
     keep_met: bool = False,
+    after: Any = None,
 ) -> Found:
     """Return the best DAG over independent searches, and its score.
 
@@ -120,6 +124,8 @@ def search_orders(
         Whether the other searches begin there too, and not at random orders.
     keep_met : bool
         Whether to return the good parent sets that were met, too.
+    after : Any
+        The state of an earlier search; what it remembers saves time and does not change the answer.
     """
     if restarts < 1 or kicks < 0:
         raise InputError(f"expected restarts >= 1 and kicks >= 0 but got {restarts} and {kicks}")
@@ -127,13 +133,13 @@ def search_orders(
     begins = [first, *[first if all_from_start else None] * (restarts - 1)]
     seeds = np.random.SeedSequence(random_state).spawn(restarts)
     plan = _Plan(orders, problem.knowledge.must, name_order(problem.names), kicks, keep_met)
-    ends = _run(plan, list(zip(seeds, begins, strict=True)), deadline, n_jobs)
+    ends, state = _run(plan, list(zip(seeds, begins, strict=True)), deadline, n_jobs, after)
     best = ends[0]
     for end in ends:
         if end.score > best.score + EQUAL:  # the first of equal ones
             best = end
     met = _scored(problem, [end.optima for end in ends], [end.passed for end in ends]) if keep_met else ()
-    return Found(best.dag, best.score, met)
+    return Found(best.dag, best.score, met, state)
 
 
 class _Plan(NamedTuple):
@@ -158,36 +164,39 @@ class _End(NamedTuple):
 Begin = tuple[np.random.SeedSequence, Dag | None]
 
 
-def _run(plan: _Plan, begins: list[Begin], deadline: Deadline, n_jobs: int | None) -> list[_End]:
+def _run(
+    plan: _Plan, begins: list[Begin], deadline: Deadline, n_jobs: int | None, state: Any
+) -> tuple[list[_End], Any]:
     """Run all searches, dealt out to threads or to the workers of the joblib backend in force."""
     backend, default = get_active_backend(prefer="threads")
     asked = checked_jobs("n_jobs", n_jobs)
     jobs = min(default if asked is None and default > 1 else thread_count(asked), len(begins))
     if jobs == 1:
-        return _chains(plan, begins, deadline)
+        return _chains(plan, begins, deadline, state)
     parallel = Parallel(n_jobs=jobs, prefer="threads", max_nbytes=None)  # kernels want arrays, not mapped files
     hands = [begins[k::jobs] for k in range(jobs)]
     if getattr(backend, "supports_sharedmem", False):
-        done = parallel(delayed(_chains)(plan, hand, deadline) for hand in hands)
+        pairs = parallel(delayed(_chains)(plan, hand, deadline, None if k else state) for k, hand in enumerate(hands))
+        done, state = [ends for ends, _ in pairs], pairs[0][1]
     else:
         seconds = None if math.isinf(deadline.remaining()) else max(deadline.remaining(), 1e-9)
         done = parallel(delayed(_chains_elsewhere)(plan, hand, seconds) for hand in hands)
-    return [done[k % jobs][k // jobs] for k in range(len(begins))]
+    return [done[k % jobs][k // jobs] for k in range(len(begins))], state
 
 
 def _chains_elsewhere(plan: _Plan, begins: list[Begin], seconds: float | None) -> list[_End]:
     """Run searches in another process, which has a clock of its own."""
     with Deadline(seconds) as deadline:
-        return _chains(plan, begins, deadline)
+        return _chains(plan, begins, deadline, None)[0]
 
 
-def _chains(plan: _Plan, begins: list[Begin], deadline: Deadline) -> list[_End]:
+def _chains(plan: _Plan, begins: list[Begin], deadline: Deadline, state: Any) -> tuple[list[_End], Any]:
     """Run one search after the other; each uses what those before remember, which does not change its end."""
-    ends, state = [], None
+    ends = []
     for seed, begin in begins:
         end, state = _chain(plan, seed, begin, deadline, state)
         ends.append(end)
-    return ends
+    return ends, state
 
 
 def _chain(

@@ -147,7 +147,7 @@ def _search(
         run.met.update(dict.fromkeys((node, parents) for node, parents, _ in found.met))
         if run.row("orders", found.dag) > first + EQUAL:
             run.dag = found.dag
-        _alternate(run, orders, progress)
+        _alternate(run, orders, progress, found.state)
     if keep_met:
         run.met.update(dict.fromkeys(families(run.dag)))
     return run
@@ -160,7 +160,7 @@ def _orders(problem: Problem, candidates: int | None, notes: list[str]) -> Order
     return orders_of(problem, candidates)
 
 
-def _alternate(run: _Search, orders: Orders, progress: Progress) -> None:
+def _alternate(run: _Search, orders: Orders, progress: Progress, state: Any) -> None:
     """Climb from the DAG by single edges and search from its order in turn, until neither helps."""
     problem, deadline = run.problem, run.deadline
     best = problem.score.total(run.dag)
@@ -169,7 +169,8 @@ def _alternate(run: _Search, orders: Orders, progress: Progress) -> None:
             break
         run.dag = solve_hc(problem, deadline=deadline, progress=NoProgress(), start=run.dag).adjacency
         score = run.row("hill climbing", run.dag)
-        found = search_orders(orders, problem, deadline, restarts=1, kicks=0, n_jobs=1, start=run.dag).dag
+        again = search_orders(orders, problem, deadline, restarts=1, kicks=0, n_jobs=1, start=run.dag, after=state)
+        found, state = again.dag, again.state
         other = run.row("orders", found)
         progress.update("order search", None, score=max(score, other))
         if other > score + EQUAL:
