@@ -261,7 +261,7 @@ class BlockOrders(GrownOrders):
 
 
 def _listed(may: NDArray[np.bool_], sizes: Ints, whole_rows: bool) -> tuple[Ints, Ints, Ints]:
-    """Return lists of candidates, and where that of each node begins and ends; one list serves where all are allowed."""
+    """Return lists of candidates, and where that of each node begins and ends; one serves all that are free."""
     n = len(may)
     lists, begins, ends = [np.arange(n)], np.zeros(n, dtype=np.int64), np.full(n, n)
     length = n
