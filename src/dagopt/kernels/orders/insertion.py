@@ -90,8 +90,8 @@ class Place(NamedTuple):
     """
 
     gain: float
-    at: int
-    source: int
+    at: np.int64
+    source: np.int64
 
 
 def make_room(n: int, most_parents: int, required: bool) -> Room:
