@@ -44,7 +44,6 @@ from dagopt.methods.start import start_dag
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
-from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["PATIENCE", "AutoOptions", "Choice", "choose", "solve_auto", "solve_auto_pool"]
@@ -154,8 +153,8 @@ def _listed(problem: Problem, patience: float, cores: int) -> Knowledge | None:
 
 def _undominated(problem: Problem, patience: float, workers: Workers) -> int | None:
     """Return about how many parent sets are undominated, one more than allowed if too many; None if not estimated."""
-    score = problem.score
-    if not isinstance(score, GaussianScore) or problem.n_nodes > MOST_COLUMNS or patience <= 0:
+    score = problem.score.gaussian
+    if score is None or problem.n_nodes > MOST_COLUMNS or patience <= 0:
         return None
     clock = workers.deadline.within(ESTIMATE_SHARE * patience)
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -14,19 +13,17 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from dagopt.errors import InputError, quoted
+from dagopt.networks.base import Network
 from dagopt.networks.checks import (
     Parents,
     RandomState,
-    adjacency_of,
     as_generator,
     checked_count,
     checked_names,
-    graph_of,
     named_columns,
     parents_of,
     topological_order,
 )
-from dagopt.networks.questions import Questions
 
 if TYPE_CHECKING:
     from dagopt.networks.inference.elimination import Elimination
@@ -39,7 +36,7 @@ ROUNDING = 1e-12  # rows nearer to 1 than this stay as they are, so that a netwo
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DiscreteNetwork(Questions):
+class DiscreteNetwork(Network):
     """A DAG over discrete variables with one conditional probability table a node.
 
     Parameters
@@ -70,20 +67,6 @@ class DiscreteNetwork(Questions):
         tables = tuple(_checked_table(names, levels, parents, j, t) for j, t in enumerate(self.tables))
         for field, value in (("names", names), ("levels", levels), ("parents", parents), ("tables", tables)):
             object.__setattr__(self, field, value)
-
-    def __repr__(self) -> str:
-        edges = sum(map(len, self.parents))
-        return f"DiscreteNetwork({len(self.names)} nodes, {edges} edges, {self.n_parameters} parameters)"
-
-    @property
-    def adjacency(self) -> NDArray[np.int64]:
-        """Array with ``[i, j] = 1`` where i -> j."""
-        return adjacency_of(self.parents)
-
-    @property
-    def dag(self) -> networkx.DiGraph:
-        """The structure, as a new graph over the names."""
-        return graph_of(self.names, self.adjacency)
 
     @property
     def n_parameters(self) -> int:
@@ -184,10 +167,6 @@ class DiscreteNetwork(Questions):
             tables.append(np.where(totals > 0, counts / np.where(totals > 0, totals, 1), 1 / counts.shape[-1]))
         return cls(names, every, parents, tuple(tables))
 
-    def log_likelihood(self, data: pd.DataFrame) -> float:
-        """Return the natural log of the probability of all rows (-inf if one of them is impossible)."""
-        return float(self.log_likelihoods(data).sum())
-
     def log_likelihoods(self, data: pd.DataFrame) -> NDArray[np.float64]:
         """Return the natural log of the probability of each row (-inf where it is impossible)."""
         _, data = named_columns(data, self.names)
@@ -199,14 +178,6 @@ class DiscreteNetwork(Questions):
         from dagopt.networks.inference.elimination import Elimination
 
         return Elimination(self)
-
-    @property
-    def _model(self) -> DiscreteNetwork:
-        return self
-
-    @cached_property
-    def _engine(self) -> Elimination:
-        return self.engine()
 
     def _log_probabilities(self, codes: NDArray[np.intp], nodes: Iterable[int]) -> NDArray[np.float64]:
         """Return the sum over some nodes of the log of P(node | parents) in each row."""

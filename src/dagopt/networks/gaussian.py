@@ -13,19 +13,17 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from dagopt.errors import InputError
+from dagopt.networks.base import Network
 from dagopt.networks.checks import (
     Parents,
     RandomState,
-    adjacency_of,
     as_generator,
     checked_count,
     checked_names,
-    graph_of,
     named_columns,
     parents_of,
     topological_order,
 )
-from dagopt.networks.questions import Questions
 
 if TYPE_CHECKING:
     from dagopt.networks.inference.conditional_normal import ConditionalNormal
@@ -34,7 +32,7 @@ __all__ = ["GaussianNetwork"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GaussianNetwork(Questions):
+class GaussianNetwork(Network):
     """A DAG over continuous variables, each a linear function of its parents plus Gaussian noise.
 
     Parameters
@@ -63,24 +61,15 @@ class GaussianNetwork(Questions):
             j = int(np.argmax(bad))
             raise InputError(f"expected a variance > 0 for {names[j]!r}, got {self.variances[j]}")
 
-    def __repr__(self) -> str:
-        edges = np.count_nonzero(self.weights)
-        return f"GaussianNetwork({len(self.names)} nodes, {edges} edges, {self.n_parameters} parameters)"
-
-    @property
-    def parents(self) -> Parents:
+    @cached_property
+    def parents(self) -> Parents:  # type: ignore[override]  # worked out, not given
         """The parents of each node, by position."""
         return tuple(tuple(np.flatnonzero(column).tolist()) for column in self.weights.T)
 
     @property
-    def adjacency(self) -> NDArray[np.int64]:
-        """Array with ``[i, j] = 1`` where i -> j."""
-        return adjacency_of(self.parents)
-
-    @property
     def dag(self) -> networkx.DiGraph:
         """The structure, as a new graph: edges have a ``weight``, nodes a ``variance``."""
-        graph = graph_of(self.names, self.adjacency)
+        graph = super().dag
         for j, name in enumerate(self.names):
             graph.nodes[name]["variance"] = float(self.variances[j])
         for i, j in zip(*np.nonzero(self.weights), strict=True):
@@ -196,10 +185,6 @@ class GaussianNetwork(Questions):
             variances[j] = left * scale[j] ** 2
         return cls(names, weights, mean - mean @ weights, variances)
 
-    def log_likelihood(self, data: pd.DataFrame) -> float:
-        """Return the natural log of the density of all rows."""
-        return float(self.log_likelihoods(data).sum())
-
     def log_likelihoods(self, data: pd.DataFrame) -> NDArray[np.float64]:
         """Return the natural log of the density of each row."""
         values = _numbers(named_columns(data, self.names)[1])
@@ -212,14 +197,6 @@ class GaussianNetwork(Questions):
         from dagopt.networks.inference.conditional_normal import ConditionalNormal
 
         return ConditionalNormal(self)
-
-    @property
-    def _model(self) -> GaussianNetwork:
-        return self
-
-    @cached_property
-    def _engine(self) -> ConditionalNormal:
-        return self.engine()
 
 
 def _checked_order(order: Sequence[int], parents: Parents) -> list[int]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import networkx
@@ -18,19 +17,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dagopt.errors import InputError, quoted
+from dagopt.networks.base import Network
 from dagopt.networks.checks import (
     Parents,
     RandomState,
-    adjacency_of,
     as_generator,
     checked_count,
     checked_names,
-    graph_of,
     named_columns,
     topological_order,
 )
 from dagopt.networks.logit import log_probabilities
-from dagopt.networks.questions import Questions
 
 if TYPE_CHECKING:
     from dagopt.networks.inference.blanket import BlanketWeighting
@@ -42,7 +39,7 @@ Columns = Mapping[int, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MixedNetwork(Questions):
+class MixedNetwork(Network):
     """A DAG over continuous and discrete variables.
 
     Parameters
@@ -81,23 +78,14 @@ class MixedNetwork(Questions):
             if not self.levels[j] and not self.variances[j] > 0:
                 raise InputError(f"expected a variance > 0 for {name!r}, got {self.variances[j]}")
 
-    def __repr__(self) -> str:
-        edges = sum(map(len, self.parents))
-        return f"MixedNetwork({len(self.names)} nodes, {edges} edges, {self.n_parameters} parameters)"
-
     def embedded_size(self, node: int) -> int:
         """Return how many numbers stand for a variable as a parent."""
         return max(len(self.levels[node]) - 1, 1)
 
     @property
-    def adjacency(self) -> NDArray[np.int64]:
-        """Array with ``[i, j] = 1`` where i -> j."""
-        return adjacency_of(self.parents)
-
-    @property
     def dag(self) -> networkx.DiGraph:
         """The structure, as a new graph; nodes have a ``kind``."""
-        graph = graph_of(self.names, self.adjacency)
+        graph = super().dag
         for j, name in enumerate(self.names):
             graph.nodes[name]["kind"] = "discrete" if self.levels[j] else "continuous"
         return graph
@@ -137,10 +125,6 @@ class MixedNetwork(Questions):
                 for j, name in enumerate(self.names)
             }
         )
-
-    def log_likelihood(self, data: pd.DataFrame) -> float:
-        """Return the natural log of the density of all rows."""
-        return float(self.log_likelihoods(data).sum())
 
     def log_likelihoods(self, data: pd.DataFrame) -> Floats:
         """Return the natural log of the density of each row."""
@@ -188,14 +172,6 @@ class MixedNetwork(Questions):
         from dagopt.networks.inference.blanket import BlanketWeighting
 
         return BlanketWeighting(self)
-
-    @property
-    def _model(self) -> MixedNetwork:
-        return self
-
-    @cached_property
-    def _engine(self) -> BlanketWeighting:
-        return self.engine()
 
     def _design(self, columns: Columns, node: int, rows: int) -> Floats:
         own = self.parents[node]

@@ -171,18 +171,7 @@ def random_mixed_network(
 ) -> MixedNetwork:
     """Draw a random DAG over continuous and discrete variables, half of them of each kind, edges between any two.
 
-    Parameters
-    ----------
-    n_nodes : int
-        Number of variables, X0, X1, ...
-    degree : float
-        Expected number of parents of a node, from 0 to (n_nodes - 1) / 2.
-    max_levels : int
-        The most levels of a discrete variable; they are called s0, s1, ...
-    random_state : int, Generator or None
-        Seed, generator, or fresh entropy.
-    levels : int, optional
-        The number of levels of every discrete variable, instead of a draw.
+    The parameters are those of ``random_discrete_network``; levels are those of the discrete variables.
     """
     n_nodes, degree = _checked_design(n_nodes, degree)
     max_levels = checked_count("max_levels", max_levels, least=2)

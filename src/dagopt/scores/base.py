@@ -17,6 +17,7 @@ part                  who uses it
 ``blocks``
 ``bulk_joints``       listing of discrete parent sets, where the joint of one set serves all its members
 ``joints``            its likelihood and penalty apart; bounds from the saturated likelihood
+``gaussian``          listing of undominated parent sets, rows of log-determinants (branch-and-cut)
 ``likelihood``        the pricing of CG-DCA (Propositions 1 and 2)
 ``part``              what counts for one node, where nodes do not share all rows
 ====================  =====================================================================================
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from dagopt.kernels.counts.counting import CountForm
     from dagopt.kernels.gaussian.blocks import BlockForm
     from dagopt.kernels.gaussian.logdet import LogDetForm
+    from dagopt.scores.gaussian import GaussianScore
     from dagopt.scores.joint import JointScore
 
 __all__ = ["BulkJoints", "Floats", "Ints", "Score", "as_set", "pack_sets"]
@@ -129,6 +131,11 @@ class Score(ABC):
     @property
     def joints(self) -> JointScore | None:
         """The score as differences of one set function less a penalty."""
+        return None
+
+    @property
+    def gaussian(self) -> GaussianScore | None:
+        """The score as a Gaussian log-likelihood of one correlation matrix less a cost of the number of parents."""
         return None
 
     @property

@@ -233,6 +233,11 @@ class GaussianScore(LogDetScore):
         return max(fall, 0.0) if np.isfinite(fall) else 0.0
 
     @property
+    def gaussian(self) -> GaussianScore:
+        """The score itself."""
+        return self
+
+    @property
     def correlation(self) -> NDArray[np.float64]:
         """The correlations: the likelihood of i given J is a constant - N/2 times the log of i's residual variance."""
         return np.asarray(self._matrix, dtype=np.float64)

@@ -45,7 +45,6 @@ from dagopt.options import Check, Options, anything, option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result, Status
-from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Stopped, Workers, thread_count
 
 __all__ = ["ROW_KINDS", "BranchAndCutOptions", "solve_branch_and_cut"]
@@ -165,7 +164,7 @@ class _Run:
         self._options = options
         self._trace: list[tuple[float, str, float, float | None]] = []
         self._n_sets = 0
-        self._gaussian = problem.score if isinstance(problem.score, GaussianScore) else None
+        self._gaussian = problem.score.gaussian
         self._matrices: MatrixRows | None = None
         self._families: FamilyArrays | None = None
 
