@@ -54,13 +54,17 @@ test-all: $(VENV)/test
 	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 # Compiled code is not traced, so the kernels are covered by their own tests, run uncompiled. The kernels of the order
-# search choose their score when they are compiled and cannot be run in this way: they are left out of the figure.
+# search choose their score when they are compiled and cannot be run in this way: they are left out of the figure. Of the
+# other tests those are left out that run documents, experiments and browsers.
+NOT_COVERED := tests/kernels tests/experiments tests/test_docs.py tests/test_notebooks.py tests/test_hunt.py \
+	tests/test_packaging.py tests/report/test_browser.py
+
 cover: $(VENV)/test
 	@$(BIN)/python -m coverage erase
 	@echo "the tests of the kernels, uncompiled ..."
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --parallel-mode -m pytest tests/kernels --ignore tests/kernels/orders --ignore tests/kernels/test_compiling.py
-	@echo "all other tests but the slow ones ..."
-	@$(BIN)/python -m coverage run --parallel-mode -m pytest -m "not slow" --ignore tests/kernels/counts --ignore tests/kernels/lattice
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest tests/kernels --ignore tests/kernels/orders --ignore tests/kernels/test_compiling.py
+	@echo "the tests of all other rooms, on all cores ..."
+	@$(BIN)/python -m coverage run -m pytest --numprocesses auto --dist worksteal -m "not slow" $(addprefix --ignore ,$(NOT_COVERED))
 	@$(BIN)/python -m coverage combine --quiet && $(BIN)/python -m coverage report
 
 lint: $(VENV)/dev
