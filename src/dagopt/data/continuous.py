@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dagopt.data.em import Moments, em_moments, rows_that_count
+from dagopt.data.em import Moments, WithMissing, em_moments
 from dagopt.errors import InputError, quoted
 
 __all__ = ["ContinuousTable", "CovarianceTable"]
@@ -22,7 +22,7 @@ LEAST_EIGENVALUE = 1e-11  # of a correlation matrix: below, a column is a combin
 
 
 @dataclass(frozen=True, eq=False)
-class ContinuousTable:
+class ContinuousTable(WithMissing):
     """A table of real numbers.
 
     Attributes
@@ -57,16 +57,6 @@ class ContinuousTable:
     def missing(self) -> NDArray[np.bool_]:
         """True where a cell is missing."""
         return np.isnan(self.values)
-
-    @cached_property
-    def is_complete(self) -> bool:
-        """Whether no cell is missing."""
-        return not self.missing.any()
-
-    @cached_property
-    def n_samples(self) -> int:
-        """Number of rows N; with missing cells, the rows that count (see ``rows_that_count``)."""
-        return self.n_rows if self.is_complete else rows_that_count(~self.missing)
 
     @cached_property
     def moments(self) -> Moments:

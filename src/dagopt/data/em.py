@@ -18,7 +18,9 @@ Little, Rubin (2002). Statistical analysis with missing data, section 11.2.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +28,7 @@ from numpy.typing import NDArray
 
 from dagopt.errors import InputError, quoted
 
-__all__ = ["Moments", "em_moments", "rows_that_count"]
+__all__ = ["Moments", "WithMissing", "em_moments", "rows_that_count"]
 
 Floats = NDArray[np.float64]
 
@@ -137,3 +139,27 @@ def rows_that_count(there: NDArray[np.bool_]) -> int:
     if n < 2:
         return int(together[0, 0])
     return round(float((together.sum() - np.trace(together)) / (n * (n - 1))))
+
+
+class WithMissing(ABC):
+    """What tables with missing cells share: whether there are any, and the rows that count."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of rows, complete or not."""
+
+    @property
+    @abstractmethod
+    def missing(self) -> NDArray[np.bool_]:
+        """True where a cell is missing, of shape (rows, n)."""
+
+    @cached_property
+    def is_complete(self) -> bool:
+        """Whether no cell is missing."""
+        return not self.missing.any()
+
+    @cached_property
+    def n_samples(self) -> int:
+        """Number of rows N; with missing cells, the rows that count (see ``rows_that_count``)."""
+        return self.n_rows if self.is_complete else rows_that_count(~self.missing)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dagopt.data.columns import Column
 from dagopt.data.continuous import Floats
-from dagopt.data.em import em_moments, rows_that_count
+from dagopt.data.em import WithMissing, em_moments
 from dagopt.errors import InputError, quoted
 
 __all__ = ["INDICATOR_NOISE", "Embedding", "MixedTable"]
@@ -54,7 +54,7 @@ class Embedding(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class MixedTable:
+class MixedTable(WithMissing):
     """A table with continuous and discrete columns.
 
     Attributes
@@ -101,16 +101,6 @@ class MixedTable:
     def missing(self) -> NDArray[np.bool_]:
         """True where a cell is missing, of shape (rows, n)."""
         return np.column_stack([column.missing for column in self.columns])
-
-    @cached_property
-    def is_complete(self) -> bool:
-        """Whether no cell is missing."""
-        return not self.missing.any()
-
-    @cached_property
-    def n_samples(self) -> int:
-        """Number of rows N; with missing cells, the rows that count (see ``rows_that_count``)."""
-        return self.n_rows if self.is_complete else rows_that_count(~self.missing)
 
     @cached_property
     def embedding(self) -> Embedding:

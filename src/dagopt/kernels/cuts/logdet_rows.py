@@ -16,16 +16,8 @@ FLOOR = 1e-12
 
 
 @njit(cache=True, nogil=True)
-def _gain(matrix, i, flat, first, last, inside, chosen, factor):  # type: ignore[no-untyped-def]
-    """Return half of -log var(i | J ∩ C), J the members from ``first`` to ``last``, by a Cholesky factorisation."""
-    size = 0
-    for q in range(first, last):
-        if inside[flat[q]]:
-            chosen[size] = flat[q]
-            size += 1
-    if size == 0:
-        return 0.0
-    chosen[size] = i
+def _last_pivot(matrix, chosen, size, factor):  # type: ignore[no-untyped-def]
+    """Factorise the rows and columns ``chosen[: size + 1]`` (Cholesky) and return the variance left of the last."""
     pivot = 1.0
     for a in range(size + 1):
         pivot = matrix[chosen[a], chosen[a]]
@@ -39,7 +31,21 @@ def _gain(matrix, i, flat, first, last, inside, chosen, factor):  # type: ignore
         if pivot < FLOOR:
             pivot = FLOOR
         factor[a, a] = math.sqrt(pivot)
-    return -0.5 * math.log(pivot)
+    return pivot
+
+
+@njit(cache=True, nogil=True)
+def _gain(matrix, i, flat, first, last, inside, chosen, factor):  # type: ignore[no-untyped-def]
+    """Return half of -log var(i | J ∩ C), J the members from ``first`` to ``last``, by a Cholesky factorisation."""
+    size = 0
+    for q in range(first, last):
+        if inside[flat[q]]:
+            chosen[size] = flat[q]
+            size += 1
+    if size == 0:
+        return 0.0
+    chosen[size] = i
+    return -0.5 * math.log(_last_pivot(matrix, chosen, size, factor))
 
 
 @njit(cache=True, nogil=True)
@@ -174,25 +180,16 @@ def violation(matrix, node, flat, starts, mass, gradient):  # type: ignore[no-un
     """
     n = matrix.shape[0]
     factor = np.empty((n + 1, n + 1))
+    chosen = np.empty(n + 1, dtype=np.int64)
     beta = np.empty(n + 1)
     total = 0.0
     for k in range(node.shape[0]):
         first = starts[k]
         size = starts[k + 1] - first
         i = node[k]
-        for a in range(size + 1):
-            va = flat[first + a] if a < size else i
-            pivot = matrix[va, va]
-            for b in range(a):
-                value = matrix[va, flat[first + b]]
-                for c in range(b):
-                    value -= factor[a, c] * factor[b, c]
-                value /= factor[b, b]
-                factor[a, b] = value
-                pivot -= value * value
-            if pivot < FLOOR:
-                pivot = FLOOR
-            factor[a, a] = math.sqrt(pivot)
+        chosen[:size] = flat[first : first + size]
+        chosen[size] = i
+        pivot = _last_pivot(matrix, chosen, size, factor)
         total -= 0.5 * mass[k] * math.log(pivot)
         for a in range(size - 1, -1, -1):  # solve the transposed triangular system
             value = factor[size, a]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -18,7 +19,7 @@ from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result
 
-__all__ = ["HillClimbingOptions", "SearchLog", "climb", "restarting", "solve_hc", "start_dag", "with_restarts"]
+__all__ = ["HillClimbingOptions", "SearchLog", "climb", "solve_hc", "start_dag", "with_restarts"]
 
 SHOW_EVERY = 10  # moves between two reports of progress
 
@@ -104,7 +105,7 @@ def solve_hc(problem: Problem, options: HillClimbingOptions, deadline: Deadline,
     decide, in alphabetical order with X2 before X10, so that the order of the columns does not matter. With
     ``ties="columns"`` the places of the columns decide instead.
     """
-    return with_restarts(problem, climb, "hc", deadline, progress, **restarting(options))
+    return with_restarts(problem, climb, "hc", options, deadline, progress)
 
 
 def climb(dag: MovingDag, deadline: Deadline, log: SearchLog) -> tuple[NDArray[np.int8], float]:
@@ -124,32 +125,27 @@ def climb(dag: MovingDag, deadline: Deadline, log: SearchLog) -> tuple[NDArray[n
 
 def with_restarts(
     problem: Problem,
-    search: Any,
+    search: Callable[[MovingDag, Deadline, SearchLog], tuple[NDArray[np.int8], float]],
     method: Literal["hc", "tabu", "mmhc"],
+    options: HillClimbingOptions,
     deadline: Deadline,
     progress: Progress,
-    *,
-    start: Any = None,
-    restarts: int = 0,
-    perturb: int = 1,
-    random_state: int = 0,
-    ties: str = "names",
     may: NDArray[np.bool_] | None = None,
-    **options: Any,
 ) -> Result:
-    """Run ``search(dag, deadline, log, **options)`` from the start, then from perturbed best DAGs."""
-    dag = MovingDag(problem, may, ties)
-    log = SearchLog(_PHASES[method], [problem.names[j] for j in dag.order], progress, n_rounds=restarts + 1)
-    best = dag.in_names(start_dag(problem, start))
+    """Run a search from the start, then from perturbed best DAGs; ``may``, if given, are the edges to try."""
+    dag = MovingDag(problem, may, options.ties)
+    rounds = options.restarts + 1
+    log = SearchLog(_PHASES[method], [problem.names[j] for j in dag.order], progress, n_rounds=rounds)
+    best = dag.in_names(start_dag(problem, options.start))
     best_score, best_round = -np.inf, 0
-    rng = np.random.default_rng(random_state)
-    for log.round in range(restarts + 1):
+    rng = np.random.default_rng(options.random_state)
+    for log.round in range(rounds):
         if log.stops(deadline) or not dag.load(best, deadline):
             log.stops(deadline)
             break
         if log.round > 0:
-            _shake(dag, perturb, rng, log)
-        found, score = search(dag, deadline, log, **options)
+            _shake(dag, options.perturb, rng, log)
+        found, score = search(dag, deadline, log)
         if score > best_score + dag.tolerance:
             best, best_score, best_round = found, score, log.round
     adjacency = dag.in_columns(best)
@@ -176,8 +172,3 @@ def _shake(dag: MovingDag, perturb: int, rng: np.random.Generator, log: SearchLo
         if move is not None:
             dag.apply(move)
             log.add(move, dag.score, why="random ")
-
-
-def restarting(options: Any) -> dict[str, Any]:
-    """Return those of a method's options that ``with_restarts`` takes."""
-    return {name: getattr(options, name) for name in ("start", "restarts", "perturb", "random_state", "ties")}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
-from dagopt.methods.climbing.hill_climbing import HillClimbingOptions, SearchLog, restarting, with_restarts
+from dagopt.methods.climbing.hill_climbing import HillClimbingOptions, SearchLog, with_restarts
 from dagopt.methods.climbing.moves import ADD, DELETE, NO_MOVES, REVERSE, Move, MovingDag
 from dagopt.methods.options import solver
 from dagopt.options import option, whole
@@ -42,8 +43,8 @@ def solve_tabu(problem: Problem, options: TabuOptions, deadline: Deadline, progr
     The list holds DAGs, not moves: a move is forbidden when it leads to one of them. Ties are broken as in
     ``solve_hc``.
     """
-    walking = restarting(options) | {"length": options.tabu, "max_worse": options.max_worse}
-    return with_restarts(problem, walk, "tabu", deadline, progress, **walking)
+    walking = partial(walk, length=options.tabu, max_worse=options.max_worse)
+    return with_restarts(problem, walking, "tabu", options, deadline, progress)
 
 
 def walk(

@@ -13,11 +13,12 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from dagopt.deadline import Deadline
-from dagopt.methods.climbing.hill_climbing import with_restarts
+from dagopt.methods.climbing.hill_climbing import HillClimbingOptions, with_restarts
 from dagopt.methods.climbing.tabu import walk
 from dagopt.methods.independence.base import Search
 from dagopt.methods.independence.mmpc import learn_candidates
@@ -74,19 +75,10 @@ def solve_mmhc(problem: Problem, options: MmhcOptions, deadline: Deadline, progr
     )
     rank = np.argsort(order)
     may = knowledge.may & candidates.joined[np.ix_(rank, rank)]
-    result = with_restarts(
-        problem,
-        walk,
-        "mmhc",
-        deadline,
-        progress,
-        may=may,
-        restarts=options.restarts,
-        perturb=problem.n_nodes if options.perturb is None else options.perturb,
-        random_state=options.random_state,
-        length=options.tabu,
-        max_worse=options.max_worse,
-    )
+    perturb = problem.n_nodes if options.perturb is None else options.perturb
+    climbing = HillClimbingOptions(restarts=options.restarts, perturb=perturb, random_state=options.random_state)
+    walking = partial(walk, length=options.tabu, max_worse=options.max_worse)
+    result = with_restarts(problem, walking, "mmhc", climbing, deadline, progress, may)
     found = {
         "tests": candidates.n_tests,
         "candidate_pairs": int(np.triu(candidates.joined).sum()),
