@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import dagopt
 from dagopt.data.reading import read_columns
-from dagopt.data.table import ContinuousTable, DiscreteTable, as_table
+from dagopt.data.table import ContinuousTable, DiscreteTable, as_table, distinct_rows
 from dagopt.errors import InputError
 
 MIXED = pd.DataFrame({"x": [0.5, 1.5, 2.5], "sex": ["f", "m", "f"], "y": [1.0, 2.0, 4.0], "age": [30, 40, 50]})
@@ -238,3 +238,14 @@ def test_too_many_levels():
     with pytest.raises(InputError, match=r"'id' has 65536 levels.*identifier.*exclude="):
         as_table(frame, kind="discrete")
     assert as_table(frame[:65_535], kind="discrete").arity.tolist() == [65_535, 2]
+
+
+@pytest.mark.parametrize("arity", [(2, 3, 4), (60000,) * 6])
+def test_rows_that_are_equal_share_their_first_occurrence(arity):
+    """Every row is that at its first occurrence, and these stand in the order of the table; wide rows too."""
+    rng = np.random.default_rng(3)
+    rows = np.stack([rng.integers(0, a, 12) for a in arity])[:, rng.integers(0, 12, 50)].astype(np.uint16)
+    first, which = distinct_rows(rows, arity)
+    np.testing.assert_array_equal(rows[:, first[which]], rows)
+    assert len(first) == len({tuple(row) for row in rows.T})
+    assert first.tolist() == sorted(first) == [min(np.flatnonzero(which == k)) for k in range(len(first))]

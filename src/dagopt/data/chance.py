@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from dagopt.data.findings import Finding
 
@@ -47,7 +47,7 @@ def chance_edges(sizes: NDArray[np.int64], parameter_cost: float, edge_cost: flo
             pairs = count * (count - 1) / 2 if other == size else count * others
             freedom = int(size) * int(other)
             if freedom and pairs:
-                total += float(pairs * chi2.sf(2 * (parameter_cost * freedom + edge_cost), freedom))
+                total += float(pairs * chdtrc(freedom, 2 * (parameter_cost * freedom + edge_cost)))
     return total
 
 

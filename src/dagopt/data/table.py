@@ -28,7 +28,6 @@ from dagopt.data.mixed import MixedTable
 from dagopt.data.options import DataOptions
 from dagopt.data.reading import read_columns
 from dagopt.errors import InputError, unknown_name
-from dagopt.kernels.counts import counting
 from dagopt.options import with_options
 
 __all__ = [
@@ -40,9 +39,12 @@ __all__ = [
     "Table",
     "as_frame",
     "as_table",
+    "distinct_rows",
     "complete_columns",
     "read_table",
 ]
+
+LARGEST_NUMBER = 1 << 62
 
 MOST_LEVELS = 65_535
 
@@ -111,12 +113,32 @@ class DiscreteTable:
     ) -> DiscreteTable:
         """Return the table of the given rows, ``codes`` of shape (n, N), with equal rows merged."""
         narrow = np.ascontiguousarray(codes, dtype=np.uint16)
-        arity = np.array([len(column) for column in levels], dtype=np.int64)
-        cells = np.empty(narrow.shape[1], dtype=np.int64)
-        distinct = counting.distinct_rows(narrow, arity, cells)
-        _, first = np.unique(cells, return_index=True)
-        merged = np.bincount(cells, weights, minlength=distinct).astype(np.int64)
+        first, cells = distinct_rows(narrow, [len(column) for column in levels])
+        merged = np.bincount(cells, weights, minlength=len(first)).astype(np.int64)
         return cls(names, levels, np.ascontiguousarray(narrow[:, first]), merged, copies)
+
+
+def distinct_rows(codes: NDArray[np.uint16], arity: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where each distinct row occurs first, and for every row which of these it equals.
+
+    Parameters
+    ----------
+    codes : array of shape (n, N)
+        The levels of each column, below its ``arity``.
+    """
+    cells = np.zeros(codes.shape[1], dtype=np.int64)
+    span = 1
+    for code, levels in zip(codes, arity, strict=True):
+        if span * levels >= LARGEST_NUMBER:  # what came so far is counted anew, so that numbers stay small
+            _, cells = np.unique(cells, return_inverse=True)
+            span = codes.shape[1]
+        cells = cells * levels + code
+        span *= levels
+    _, first, which = np.unique(cells, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[which]
 
 
 Table = ContinuousTable | DiscreteTable | MixedTable

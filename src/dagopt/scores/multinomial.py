@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +18,7 @@ from dagopt.bits import bit_counts
 from dagopt.data.table import DiscreteTable
 from dagopt.errors import InputError
 from dagopt.kernels.counts import counting as kernels
-from dagopt.kernels.counts import joint_sets
+from dagopt.kernels.counts import joint_sets, slices
 from dagopt.kernels.counts.counting import CountForm, Counts
 from dagopt.kernels.lattice.subsets import subtract_products
 from dagopt.scores.base import Floats, Ints, as_set
@@ -57,6 +58,8 @@ class CountingScore(JointScore):
         self.seconds_per_local = SECONDS_PER_SET + SECONDS_PER_ROW * n_rows
         self._seconds_per_potential: float = SECONDS_PER_TREE_ROW * n_rows
 
+    _largest_product = math.inf  # of arities of a set whose joint is counted by ``fill_potentials``
+
     _rate: float
     """What one parameter costs: the penalty of a node is ``_rate`` (a_i - 1) times the product of arities."""
 
@@ -87,7 +90,38 @@ class CountingScore(JointScore):
     @property
     def seconds_per_potential(self) -> float:
         """About what one potential takes, where most rows are merged."""
-        return self._seconds_per_potential
+        return self._seconds_per_potential * self._counted_share()
+
+    def for_best(self) -> CountingScore:
+        """Return the score with potentials of the sets alone that can be in a best DAG, where the penalty rules out any.
+
+        No likelihood is above 0, so a parent set J whose penalty alone is more than what the node loses with one parent
+        is never chosen: with :math:`\\Lambda (a_i - 1) \\prod_J a_j > -score_i(\\{j\\})` it can be replaced
+        by one of its members, and by no parent, which is better still. In terms of the set S = J + i, sets are counted up
+        to the largest over all nodes of :math:`-a_i \\, score_i(\\{j\\}) / (\\Lambda (a_i - 1))` as
+        product of arities; larger ones have a joint of 0, which makes their local scores no more than minus the
+        penalty.
+        """
+        if self._rate <= 0 or self._data.ess > 0:
+            return self
+        most = int(self.arity.max(initial=1))
+        chosen = [i for i in range(self.n_nodes) if self.arity[i] > 1]
+        alone = self.local_many(chosen, [()] * len(chosen))
+        step = self._rate * (self.arity[chosen] - 1)
+        limits = self.arity[chosen] * (step * most - alone) / step
+        best = copy(self)
+        best._largest_product = float(limits.max(initial=1.0)) * (1 + 1e-6)
+        return best
+
+    def _counted_share(self) -> float:
+        """Return the share of all sets whose product of arities is small enough to be counted."""
+        if math.isinf(self._largest_product):
+            return 1.0
+        found = {1.0: 1}
+        for a in map(int, self.arity):
+            grown = {product * a: sets for product, sets in found.items() if product * a <= self._largest_product}
+            found = {product: found.get(product, 0) + grown.get(product, 0) for product in found.keys() | grown.keys()}
+        return sum(found.values()) / 2.0**self.n_nodes
 
     def penalty(self, node: int, parents: Iterable[int]) -> float:
         """Return the penalty, which depends on the arities of the node and of the parents."""
@@ -147,12 +181,10 @@ class CountingScore(JointScore):
 
     def fill_potentials(self, high: int, low_bits: int, out: Floats, node: int = 0) -> None:
         """Fill ``out`` with ``potential`` of the sets whose bits above ``low_bits`` are those of ``high``."""
-        codes, arity = self._data.codes, self._data.arity
-        if float(np.prod(arity, dtype=np.float64)) < 2.0**62:
-            places = np.concatenate([[1], np.cumprod(arity)[:-1]])
-            keys = places @ codes.astype(np.int64)
-            kernels.joint_slice(keys, self._data, high, low_bits, out)
-        else:  # rows do not fit one number each
+        arity = self._data.arity
+        if slices.fits_numbers(arity, self._data.codes.shape[1], low_bits):
+            slices.joint_slice(self._data, high, low_bits, out, self._largest_product)
+        else:
             kernels.plain_joint_slice(self._data, high, low_bits, out)
         subtract_products(out, arity, float(self._rate), high, low_bits)
         if self.edge_cost:

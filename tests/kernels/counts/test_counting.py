@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import naive
 from dagopt.kernels.counts import counting as kernels
+from dagopt.kernels.counts import slices
 
 # Only uncompiled (NUMBA_DISABLE_JIT=1) do hashes and products say that they wrap around.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -136,12 +137,10 @@ def test_all_joints_cover_all_masks(case):
 def test_slices_cover_the_sets_with_given_high_bits(case):
     """Both ways to fill a slice, by merging rows and by refining cells, have the joint of every set in it."""
     expected = [case.joint(naive.members(mask, range(case.n))) for mask in range(1 << case.n)]
-    codes, arity = case.data.codes, case.data.arity
-    keys = np.concatenate([[1], np.cumprod(arity)[:-1]]) @ codes.astype(np.int64)
     for low_bits in range(case.n + 1):
         for high in range(1 << (case.n - low_bits)):
             merged, refined = np.empty((2, 1 << low_bits))
-            kernels.joint_slice(keys, case.data, high, low_bits, merged)
+            slices.joint_slice(case.data, high, low_bits, merged)
             kernels.plain_joint_slice(case.data, high, low_bits, refined)
             part = expected[high << low_bits : (high + 1) << low_bits]
             np.testing.assert_allclose(merged, part, rtol=1e-9, atol=1e-9)
@@ -157,21 +156,24 @@ def test_occurring_configurations_are_counted(case):
     assert out.tolist() == [len(naive.configurations(case.rows, S)) for S in sets]
 
 
-def test_distinct_rows_are_labelled_alike(case):
-    """Two rows have one label exactly when they are equal, and labels are 0, 1, ... without gaps."""
-    cells = np.empty(case.codes.shape[1], dtype=np.int64)
-    distinct = kernels.distinct_rows(case.codes, case.arity, cells)
-    rows = [tuple(row) for row in case.codes.T]
-    assert distinct == len(set(rows))
-    assert sorted(set(cells.tolist())) == list(range(distinct))
-    assert len(set(zip(rows, cells.tolist(), strict=True))) == distinct
+@pytest.mark.parametrize("largest", [1, 5, 12, 40])
+def test_sets_with_large_products_are_left_out(case, largest):
+    """Sets whose arities multiply to more than a limit get 0, all others their joint, in every slice."""
+    for low_bits in range(case.n + 1):
+        for high in range(1 << (case.n - low_bits)):
+            out = np.empty(1 << low_bits)
+            slices.joint_slice(case.data, high, low_bits, out, float(largest))
+            for low in range(1 << low_bits):
+                chosen = naive.members(high << low_bits | low, range(case.n))
+                counted = math.prod(int(case.arity[j]) for j in chosen) <= largest
+                assert out[low] == pytest.approx(case.joint(chosen) if counted else 0.0, rel=1e-9, abs=1e-9)
 
 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=30))
 def test_renumbering_keeps_equal_labels_equal(labels):
-    """Renumbering, by table or by sorting, maps labels one to one on 0, 1, ..."""
-    for span in (max(labels) + 1, 10**9):  # a table of the labels where it is small, else sorting
+    """Renumbering, by table or by hashing, maps labels one to one on 0, 1, ..."""
+    for span in (max(labels) + 1, 10**9):  # a table of the labels where it is small, else hashing
         cells = np.array(labels, dtype=np.int64)
         found = kernels.renumber(cells, span if span == 10**9 else max(labels) + 1)
         assert found == len(set(labels))

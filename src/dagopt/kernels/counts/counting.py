@@ -47,25 +47,6 @@ class CountForm(NamedTuple):
     edge: float
 
 
-class Levels(NamedTuple):
-    """The rows on the way down from the highest variable: level b once the variables b and above are decided.
-
-    Attributes
-    ----------
-    labels, lows, mass : arrays of shape (levels, rows)
-        The cell of each row by the variables that are kept, what is left of it as a number, and its weight.
-    rows, spans, products : arrays
-        The number of rows, the range of their labels, and the product of the arities of the variables that are kept.
-    """
-
-    labels: NDArray[np.int64]
-    lows: NDArray[np.int64]
-    mass: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    spans: NDArray[np.int64]
-    products: NDArray[np.float64]
-
-
 @njit(cache=True, nogil=True)
 def renumber(cells, span):  # type: ignore[no-untyped-def]
     """Renumber labels in ``range(span)`` as 0, 1, ... in place; return how many there are."""
@@ -79,13 +60,20 @@ def renumber(cells, span):  # type: ignore[no-untyped-def]
                 found += 1
             cells[r] = label[cells[r]]
         return found
-    order = np.argsort(cells, kind="mergesort")
-    previous = np.int64(-1)
-    for r in order:
-        if cells[r] != previous:
-            previous = cells[r]
+    size = 16  # a hash table with open addressing
+    while size < 2 * rows:
+        size *= 2
+    place = np.full(size, -1, dtype=np.int64)
+    label = np.empty(size, dtype=np.int32)
+    for r in range(rows):
+        at = ((cells[r] * np.int64(-7046029254386353131)) >> np.int64(20)) & (size - 1)
+        while place[at] >= 0 and place[at] != cells[r]:
+            at = (at + 1) & (size - 1)
+        if place[at] < 0:
+            place[at] = cells[r]
+            label[at] = found
             found += 1
-        cells[r] = found - 1
+        cells[r] = label[at]
     return found
 
 
@@ -233,7 +221,8 @@ def chain(counts, node, order, without, together):  # type: ignore[no-untyped-de
         if k > 0:
             span = refine(cells, span, codes[order[k - 1]], arity[order[k - 1]])
             product *= arity[order[k - 1]]
-        split[:] = cells
+        for r in range(cells.shape[0]):  # a loop, since assigning arrays whole takes seconds to compile
+            split[r] = cells[r]
         finer = refine(split, span, codes[node], arity[node])
         larger = product * arity[node]
         without[k], together[k] = two_sums(split, finer, arity[node], weights, clogc, ess, larger)
@@ -256,7 +245,8 @@ def additions(counts, node, parents, without, together):  # type: ignore[no-unty
             without[j] = np.nan
             together[j] = np.nan
             continue
-        split[:] = base
+        for r in range(base.shape[0]):
+            split[r] = base[r]
         finer = refine(split, span, codes[j], arity[j])
         finer = refine(split, finer, codes[node], arity[node])
         larger = product * arity[j] * arity[node]
@@ -273,7 +263,8 @@ def _joint_tree(counts, variables, base, first_span, first_product, out):  # typ
     codes, arity, weights, clogc, ess = counts
     m = variables.shape[0]
     cells = np.zeros((m + 1, codes.shape[1]), dtype=np.int64)
-    cells[m] = base
+    for r in range(base.shape[0]):
+        cells[m, r] = base[r]
     source = np.full(m + 1, m, dtype=np.int64)  # which cells[] holds the split of each level
     span = np.full(m + 1, first_span)
     product = np.full(m + 1, first_product)
@@ -302,130 +293,9 @@ def all_joints(counts, variables, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def plain_joint_slice(counts, high, low_bits, out):  # type: ignore[no-untyped-def]
-    """Do what ``joint_slice`` does, for rows that are too wide to be one number each."""
+    """Do what ``slices.joint_slice`` does, for rows that are too wide to be one number each."""
     codes, arity = counts.codes, counts.arity
     cells = np.zeros(codes.shape[1], dtype=np.int64)
     chosen = np.array([b for b in range(low_bits, arity.shape[0]) if (high >> (b - low_bits)) & 1], dtype=np.int64)
     span, product = _cells(codes, arity, chosen, cells)
     _joint_tree(counts, np.arange(low_bits), cells, np.int64(span), product, out)
-
-
-@njit(cache=True, nogil=True)
-def distinct_rows(codes, arity, cells):  # type: ignore[no-untyped-def]
-    """Label equal rows alike in ``cells`` (0, 1, ...); return how many differ."""
-    cells[:] = 0
-    span = 1
-    for j in range(codes.shape[0]):
-        span = refine(cells, span, codes[j], arity[j])
-    return renumber(cells, span)
-
-
-@njit(cache=True, nogil=True)
-def _merge(labels, lows, weights, rows, width):  # type: ignore[no-untyped-def]
-    """Merge rows that agree in label and low part, in place; return how many are left.
-
-    A hash table with open addressing; rows keep the order of their first appearance.
-    """
-    size = 16
-    while size < 2 * rows:
-        size *= 2
-    slot = np.full(size, -1, dtype=np.int32)
-    kept = 0
-    for r in range(rows):
-        key = labels[r] * width + lows[r]
-        place = ((key * np.int64(-7046029254386353131)) >> np.int64(20)) & (size - 1)
-        while slot[place] >= 0 and (labels[slot[place]] != labels[r] or lows[slot[place]] != lows[r]):
-            place = (place + 1) & (size - 1)
-        if slot[place] >= 0:
-            weights[slot[place]] += weights[r]
-        else:
-            slot[place] = kept
-            labels[kept] = labels[r]
-            lows[kept] = lows[r]
-            weights[kept] = weights[r]
-            kept += 1
-    return kept
-
-
-@njit(cache=True, nogil=True)
-def joint_slice(keys, counts, high, low_bits, out):  # type: ignore[no-untyped-def]
-    """Fill ``out`` with the joints of the 2^low_bits sets whose bits above are those of ``high``.
-
-    ``keys`` are the rows as numbers in mixed radix, variable 0 the lowest digit. From the highest variable
-    down each is kept (it splits the labels) or dropped (rows that now agree are merged), so the work at a set
-    follows the number of rows that its variables and those still undecided can tell apart.
-    """
-    _, arity, weights, clogc, ess = counts
-    n = arity.shape[0]
-    widths = np.ones(n + 1, dtype=np.int64)  # widths[b]: range of the low part of variables below b
-    for b in range(n):
-        widths[b + 1] = widths[b] * arity[b]
-    m = low_bits
-    shape = (m + 1, keys.shape[0])
-    levels = Levels(
-        np.zeros(shape, dtype=np.int64),
-        np.zeros(shape, dtype=np.int64),
-        np.zeros(shape, dtype=np.int64),
-        np.zeros(m + 1, dtype=np.int64),
-        np.ones(m + 1, dtype=np.int64),
-        np.ones(m + 1),
-    )
-    labels, lows, mass, rows, spans, products = levels
-    lows[m] = keys
-    mass[m] = weights
-    count = keys.shape[0]
-    for b in range(n - 1, m - 1, -1):
-        digit = lows[m, :count] // widths[b]
-        lows[m, :count] -= digit * widths[b]
-        if (high >> (b - m)) & 1:
-            spans[m] = refine(labels[m, :count], spans[m], digit, arity[b])
-            products[m] *= arity[b]
-        else:
-            count = _merge(labels[m], lows[m], mass[m], count, widths[b])
-    rows[m] = count
-    # level b holds the rows once the variables b and above are decided; dropping all is the way down at first
-    for b in range(m - 1, -1, -1):
-        _drop(levels, widths, b)
-    out[0] = cell_sum(labels[0, : rows[0]], spans[0], mass[0, : rows[0]], clogc, ess, products[0])
-    for mask in range(1, 1 << m):
-        b = 0
-        while not (mask >> b) & 1:
-            b += 1
-        _keep(levels, widths, arity, b)
-        for level in range(b - 1, -1, -1):
-            _drop(levels, widths, level)
-        out[mask] = cell_sum(labels[0, : rows[0]], spans[0], mass[0, : rows[0]], clogc, ess, products[0])
-
-
-@njit(cache=True, nogil=True)
-def _drop(levels, widths, b):  # type: ignore[no-untyped-def]
-    """Make level ``b`` of level ``b + 1`` by leaving variable ``b`` out, and merge what agrees."""
-    labels, lows, mass, rows, spans, products = levels
-    count = rows[b + 1]
-    for r in range(count):
-        labels[b, r] = labels[b + 1, r]
-        lows[b, r] = lows[b + 1, r] % widths[b]
-        mass[b, r] = mass[b + 1, r]
-    rows[b] = _merge(labels[b], lows[b], mass[b], count, widths[b])
-    spans[b] = spans[b + 1]
-    products[b] = products[b + 1]
-
-
-@njit(cache=True, nogil=True)
-def _keep(levels, widths, arity, b):  # type: ignore[no-untyped-def]
-    """Make level ``b`` of level ``b + 1`` by splitting the labels by variable ``b``."""
-    labels, lows, mass, rows, spans, products = levels
-    count = rows[b + 1]
-    span = spans[b + 1]
-    for r in range(count):
-        labels[b, r] = labels[b + 1, r]
-    if span * arity[b] > max(DENSE_CELLS, 2 * count):
-        span = renumber(labels[b, :count], span)
-    for r in range(count):
-        digit = lows[b + 1, r] // widths[b]
-        labels[b, r] = labels[b, r] * arity[b] + digit
-        lows[b, r] = lows[b + 1, r] - digit * widths[b]
-        mass[b, r] = mass[b + 1, r]
-    rows[b] = count
-    spans[b] = span * arity[b]
-    products[b] = products[b + 1] * arity[b]

@@ -171,9 +171,14 @@ def _logdet_tree(matrix, log_scale, base, out):  # type: ignore[no-untyped-def]
     """
     m = matrix.shape[0]
     work = np.empty((m + 1, m, m))  # work[b]: what is left of the variables below b
-    source = np.full(m + 1, m, dtype=np.int64)  # which work[] holds the matrix of each level
-    value = np.full(m + 1, base)
-    work[m] = matrix
+    source = np.empty(m + 1, dtype=np.int64)  # which work[] holds the matrix of each level
+    value = np.empty(m + 1)
+    for level in range(m + 1):  # loops, since whole-array assignments take seconds to compile
+        source[level] = m
+        value[level] = base
+    for r in range(m):
+        for c in range(r + 1):
+            work[m, r, c] = matrix[r, c]
     out[0] = base
     for mask in range(1, 1 << m):
         b = 0

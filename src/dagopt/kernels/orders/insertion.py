@@ -231,7 +231,8 @@ def _best_along(growth, state, room, v, step, depth):  # type: ignore[no-untyped
         marks[parents[v, k], 0] = stamp
     top = Place(0.0, old, np.int64(-1))
     size = sizes[v]
-    room.own[:size] = parents[v, :size]
+    for k in range(size):  # assigning arrays whole takes seconds to compile
+        room.own[k] = parents[v, k]
     best = scores[v]
     from_others = 0.0
     found = np.int64(-1)

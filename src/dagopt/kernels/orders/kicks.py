@@ -112,7 +112,8 @@ def _end_kick(growth, state, room, equal):  # type: ignore[no-untyped-def]
     for k in range(count):
         rise += scores[room.changed[k]] - room.scores[k]
     if rise < -equal:
-        order[:] = room.order
+        for k in range(order.shape[0]):
+            order[k] = room.order[k]
         for p in range(order.shape[0]):
             rank[order[p]] = p
         left = growth.trees.used[BUDGET]

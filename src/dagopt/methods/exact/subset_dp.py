@@ -24,7 +24,7 @@ from dagopt.methods.exact.layers import each_layer, first_sink, follow_sinks
 from dagopt.scores.base import Score
 from dagopt.workers import Workers, spans
 
-__all__ = ["Plan", "Potentials", "SubsetDP", "all_potentials", "plan_subset_dp", "plans_subset_dp", "potential_tables"]
+__all__ = ["Plan", "Potentials", "SubsetDP", "all_potentials", "best_score", "plan_subset_dp", "plans_subset_dp", "potential_tables"]
 
 Floats = NDArray[np.float64]
 
@@ -101,7 +101,7 @@ class SubsetDP:
         self.n = score.n_nodes
         self.high = plan.high_bits
         self.low = self.n - plan.high_bits
-        self._score = score
+        self._score = best_score(score, knowledge)
         self._workers = workers
         self._free = knowledge.is_free
         self._must, self._may = knowledge.masks
@@ -184,6 +184,11 @@ class Potentials:
         """Return the table of a node."""
         table: Floats = self._tables[node if len(self._tables) > 1 else 0]
         return table
+
+
+def best_score(score: Score, knowledge: Knowledge) -> Score:
+    """Return the score whose potentials the search for a best DAG needs: all of them where parents are required."""
+    return score if knowledge.must.any() or (knowledge.at_most < 1).any() else score.for_best()
 
 
 def potential_tables(score: Score) -> int:
