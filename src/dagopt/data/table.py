@@ -39,8 +39,8 @@ __all__ = [
     "Table",
     "as_frame",
     "as_table",
-    "distinct_rows",
     "complete_columns",
+    "distinct_rows",
     "read_table",
 ]
 

@@ -203,10 +203,10 @@ class Score(ABC):
                 out[low] = self.local(node, [j for j in chosen if j != node]) if node in chosen else 0.0
 
     def for_best(self) -> Score:
-        """Return a score with the same best DAGs, whose potentials may be cheaper: see ``methods.exact.subset_dp``.
+        """Return a score with the same best DAGs, whose potentials may be cheaper to fill.
 
-        Where no parent is required, the local score of a set that the returned one leaves out is below that of no parent
-        and of each of its members alone.
+        By its potentials a parent set has its local score, or is ruled out: then it scores less than no parent, and less
+        than each of its members alone, by its own score and by the potentials.
         """
         return self
 

@@ -93,14 +93,12 @@ class CountingScore(JointScore):
         return self._seconds_per_potential * self._counted_share()
 
     def for_best(self) -> CountingScore:
-        """Return the score with potentials of the sets alone that can be in a best DAG, where the penalty rules out any.
+        r"""Return the score with joints of 0 for sets so large that their penalty rules them out of a best DAG.
 
-        No likelihood is above 0, so a parent set J whose penalty alone is more than what the node loses with one parent
-        is never chosen: with :math:`\\Lambda (a_i - 1) \\prod_J a_j > -score_i(\\{j\\})` it can be replaced
-        by one of its members, and by no parent, which is better still. In terms of the set S = J + i, sets are counted up
-        to the largest over all nodes of :math:`-a_i \\, score_i(\\{j\\}) / (\\Lambda (a_i - 1))` as
-        product of arities; larger ones have a joint of 0, which makes their local scores no more than minus the
-        penalty.
+        No log-likelihood is above 0, so with :math:`\Lambda (a_i - 1) \prod_J a_j > -score_i(\{j\})` the parent set J
+        scores less than any one of its members alone, and less than no parent. In terms of the set S = J + i: where the
+        product of its arities is above :math:`-a_i \, score_i(\{j\}) / (\Lambda (a_i - 1))` for all nodes i, S is not
+        counted. A joint of 0 gives it local scores of at most minus the penalty, so it is never chosen.
         """
         if self._rate <= 0 or self._data.ess > 0:
             return self

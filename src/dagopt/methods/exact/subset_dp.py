@@ -24,7 +24,16 @@ from dagopt.methods.exact.layers import each_layer, first_sink, follow_sinks
 from dagopt.scores.base import Score
 from dagopt.workers import Workers, spans
 
-__all__ = ["Plan", "Potentials", "SubsetDP", "all_potentials", "best_score", "plan_subset_dp", "plans_subset_dp", "potential_tables"]
+__all__ = [
+    "Plan",
+    "Potentials",
+    "SubsetDP",
+    "all_potentials",
+    "best_score",
+    "plan_subset_dp",
+    "plans_subset_dp",
+    "potential_tables",
+]
 
 Floats = NDArray[np.float64]
 
