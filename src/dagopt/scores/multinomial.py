@@ -103,12 +103,14 @@ class CountingScore(JointScore):
         if self._rate <= 0 or self._data.ess > 0:
             return self
         most = int(self.arity.max(initial=1))
-        chosen = [i for i in range(self.n_nodes) if self.arity[i] > 1]
-        alone = self.local_many(chosen, [()] * len(chosen))
-        step = self._rate * (self.arity[chosen] - 1)
-        limits = self.arity[chosen] * (step * most - alone) / step
+        codes, _, weights, clogc, _ = self._data
+        largest = 1.0
+        for code, a in zip(codes, self.arity, strict=True):
+            if a > 1:
+                alone = clogc[np.bincount(code, weights).astype(np.int64)].sum() - clogc[weights.sum()]
+                largest = max(largest, a * (most - alone / (self._rate * (a - 1))))
         best = copy(self)
-        best._largest_product = float(limits.max(initial=1.0)) * (1 + 1e-6)
+        best._largest_product = largest * (1 + 1e-6)
         return best
 
     def _counted_share(self) -> float:

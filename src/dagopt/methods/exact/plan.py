@@ -8,7 +8,7 @@ from dagopt.candidates.listing import count_sets
 from dagopt.memory import available_bytes, parse_bytes, readable
 from dagopt.methods.exact.gpu import GpuRun, gpu_run
 from dagopt.methods.exact.pool_dp import pool_bytes, pool_seconds
-from dagopt.methods.exact.subset_dp import Plan, plan_subset_dp, plans_subset_dp, potential_tables
+from dagopt.methods.exact.subset_dp import Plan, best_score, plan_subset_dp, plans_subset_dp, potential_tables
 from dagopt.problem import Problem
 from dagopt.workers import Workers
 
@@ -56,8 +56,9 @@ class Estimate:
 def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
     """Return what the exact method would take on the CPU, by the faster way that fits."""
     n = min(problem.n_nodes, MOST_ESTIMATED)
-    score, tables = problem.score, potential_tables(problem.score)
+    tables = potential_tables(problem.score)
     table = plan_subset_dp(n, memory_limit, cores, tables)
+    score = problem.score if table is None else best_score(problem.score, problem.knowledge)
     sets = count_sets(problem.knowledge)
     pooled_bytes = pool_bytes(n) + BYTES_PER_SET * min(sets, MOST_POOL_SETS)
     pooled = Estimate(
