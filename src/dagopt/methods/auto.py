@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any
 
 from dagopt.candidates.listing import MOST_SETS, count_sets, limited
@@ -33,13 +34,9 @@ from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.knowledge import Knowledge
 from dagopt.methods.answer import scope_of, worth
-from dagopt.methods.column_generation.cg_dca import solve_cg_dca
-from dagopt.methods.cutting_planes.gobnilp import solve_gobnilp, solve_pool_by_cuts
-from dagopt.methods.cutting_planes.solve import solve_branch_and_cut
 from dagopt.methods.exact.plan import Estimate, listing_seconds
 from dagopt.methods.exact.solve import ExactOptions, PoolOptions, run_exact, solve_given_pool
 from dagopt.methods.options import random_state, solver, start
-from dagopt.methods.orders.solve import solve_order
 from dagopt.methods.start import start_dag
 from dagopt.problem import Problem
 from dagopt.progress import Progress
@@ -87,11 +84,11 @@ def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progr
             del shared["n_best"]
         shared["start"] = _within(options.start, problem, chosen.knowledge)
         posed = replace(problem, knowledge=chosen.knowledge)
-        result = SEARCHES[chosen.method](posed, deadline=clock, progress=progress, **shared)
+        result = _search(chosen.method)(posed, deadline=clock, progress=progress, **shared)
         if chosen.method == "branch-and-cut" and result.status == "converged":  # too many sets after all
             progress.note(f"{result.notes[-1]}; method cg-dca goes on")
             shared["start"] = result.adjacency
-            after = solve_cg_dca(posed, deadline=clock, progress=progress, **shared)
+            after = _search("cg-dca")(posed, deadline=clock, progress=progress, **shared)
             result = replace(after, notes=(*result.notes, "cg-dca went on from there", *after.notes))
         if result.status == "time_limit" and clock is not deadline:
             result = replace(result, notes=(*result.notes, f"ended after {PATIENCE:.0f} s; time_limit= gives more"))
@@ -99,12 +96,19 @@ def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progr
     return replace(result, notes=(f"auto chose {chosen.method}: {chosen.why}", *result.notes))
 
 
-SEARCHES: dict[str, Callable[..., Result]] = {
-    "gobnilp": solve_gobnilp,
-    "branch-and-cut": solve_branch_and_cut,
-    "cg-dca": solve_cg_dca,
-    "order": solve_order,
+SEARCHES = {
+    "gobnilp": ("cutting_planes.gobnilp", "solve_gobnilp"),
+    "branch-and-cut": ("cutting_planes.solve", "solve_branch_and_cut"),
+    "cg-dca": ("column_generation.cg_dca", "solve_cg_dca"),
+    "order": ("orders.solve", "solve_order"),
 }
+
+
+def _search(name: str) -> Callable[..., Result]:
+    """Import a method only now, so that those not chosen take no time."""
+    module, function = SEARCHES[name]
+    found: Callable[..., Result] = getattr(import_module(f"dagopt.methods.{module}"), function)
+    return found
 
 
 @dataclass(frozen=True)
@@ -202,4 +206,6 @@ def solve_auto_pool(pool: Pool, options: AutoPoolOptions, deadline: Deadline, pr
         own = {name: getattr(options, name) for name in PoolOptions.defaults()}
         return solve_given_pool(pool, deadline=deadline, progress=progress, **own)
     shared = {"random_state": options.random_state, "n_jobs": options.n_jobs}
+    from dagopt.methods.cutting_planes.gobnilp import solve_pool_by_cuts
+
     return solve_pool_by_cuts(pool, deadline=deadline, progress=progress, **shared)

@@ -15,7 +15,7 @@ that are alone. The sums are those of ``counting.py``.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -64,7 +64,9 @@ def fits_numbers(arity: Ints, rows: int, low_bits: int) -> bool:
     return rows * float(np.prod(arity[:low_bits], dtype=np.float64)) < LARGEST_KEY
 
 
-def joint_slice(counts: Counts, high: int, low_bits: int, out: NDArray[np.float64], largest: float = math.inf) -> None:
+def joint_slice(
+    counts: Counts, high: int, low_bits: int, out: NDArray[np.floating[Any]], largest: float = math.inf
+) -> None:
     """Fill ``out`` with the joints of the 2^low_bits sets whose bits above are those of ``high``.
 
     The rows must fit numbers: see ``fits_numbers``. Sets whose arities have a product above ``largest`` are not counted

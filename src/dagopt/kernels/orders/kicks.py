@@ -89,7 +89,8 @@ def end(growth, state, room, equal):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _begin_kick(growth, state, room, draw):  # type: ignore[no-untyped-def]
     """Move a variable and some of its neighbours."""
-    room.order[:] = state.order
+    for k in range(state.order.shape[0]):
+        room.order[k] = state.order[k]
     room.counts[JOURNAL] = 0
     room.counts[UNDER_WAY] = 1
     first = int(draw[0] * state.order.shape[0])
