@@ -42,10 +42,10 @@ def bad_files(folder: Path) -> dict[str, str]:
     (folder / "latin.bif").write_bytes("é".encode("latin-1"))
     (folder / "folder.bif").mkdir()
     return {
-        "none.bif": "found none; check the path",
+        "none.bif": "got none; check the path",
         "empty.bif": "an empty file",
         "blank.bif": "an empty file",
-        "latin.bif": "expected UTF-8 text in .* found byte 0xe9 at 0",
+        "latin.bif": "expected UTF-8 text in .* got byte 0xe9 at 0",
         "folder.bif": "found a folder",
         "blank.bif/none.bif": "could not read .*not a directory",
         "\0.bif": "could not read .*null",

@@ -64,7 +64,7 @@ def data():
 def test_a_method_is_a_module_and_an_entry(toy, data, tmp_path, capsys):
     """``learn``, the command, its help and the estimator have it, with its options."""
     assert dagopt.learn(data, "toy", depth=3).notes[0] == "depth 3"
-    with pytest.raises(InputError, match="depth= a whole number >= 1"):
+    with pytest.raises(InputError, match="depth= to be a whole number >= 1"):
         dagopt.learn(data, "toy", depth=0)
     learner = estimators.Toy(depth=4).fit(data)
     assert learner.result_.notes[0] == "depth 4"

@@ -50,9 +50,9 @@ def unknown_name(what: str, name: object, known: Sequence[str]) -> InputError:
 def checked_whole(option: str, value: Any, least: int, most: int | None = None, remedy: str = CHANGE) -> int:
     """Return a whole number, or raise the error that names the option."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise InputError(f"expected {option}= a whole number >= {least} but got {value!r}; {remedy}")
+        raise InputError(f"expected {option}= to be a whole number >= {least} but got {value!r}; {remedy}")
     if most is not None and int(value) > most:
-        raise InputError(f"expected {option}= a whole number, at most {most}, but got {value!r}; {remedy}")
+        raise InputError(f"expected {option}= to be a whole number, at most {most}, but got {value!r}; {remedy}")
     return int(value)
 
 
@@ -61,7 +61,7 @@ def checked_number(option: str, value: Any, *, least: float | None = None, remed
     number = _number(value)
     if not (number > 0 if least is None else number >= least) or number == math.inf:
         wanted = "> 0" if least is None else f">= {least:g}"
-        raise InputError(f"expected {option}= a number {wanted} but got {value!r}; {remedy}")
+        raise InputError(f"expected {option}= to be a number {wanted} but got {value!r}; {remedy}")
     return number
 
 
@@ -70,7 +70,7 @@ def checked_share(option: str, value: Any, *, ends: bool = False, remedy: str = 
     number = _number(value)
     if not (0 <= number <= 1 if ends else 0 < number < 1):
         wanted = "from 0 to 1" if ends else "between 0 and 1"
-        raise InputError(f"expected {option}= a number {wanted} but got {value!r}; {remedy}")
+        raise InputError(f"expected {option}= to be a number {wanted} but got {value!r}; {remedy}")
     return number
 
 
@@ -82,7 +82,7 @@ def _number(value: Any) -> float:
 def checked_truth(option: str, value: Any) -> bool:
     """Return True or False, or raise the error that names the option."""
     if not isinstance(value, bool):
-        raise InputError(f"expected {option}= True or False but got {value!r}; change the option")
+        raise InputError(f"expected {option}= to be True or False but got {value!r}; change the option")
     return bool(value)
 
 
@@ -90,7 +90,7 @@ def checked_choice(option: str, value: Any, choices: Sequence[Any]) -> Any:
     """Return one of a few values, or raise the error that lists them."""
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
         listed = ", ".join(repr(choice) for choice in choices)
-        raise InputError(f"expected {option}= one of {listed} but got {value!r}; change the option")
+        raise InputError(f"expected {option}= to be one of {listed} but got {value!r}; change the option")
     return value
 
 
@@ -99,5 +99,5 @@ def checked_jobs(option: str, value: Any) -> int | None:
     if value is None or value == -1:
         return None
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
-        raise InputError(f"expected {option}= a whole number >= 1 but got {value!r}; -1 is all cores")
+        raise InputError(f"expected {option}= to be a whole number >= 1 but got {value!r}; -1 is all cores")
     return int(value)

@@ -32,18 +32,18 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raw = path.read_bytes()
         text = (gzip.decompress(raw) if raw.startswith(GZIP) else raw).decode("utf-8-sig")
     except FileNotFoundError:
-        raise InputError(f"expected a file at {str(path)!r}, found none; check the path") from None
+        raise InputError(f"expected a file at {str(path)!r} but got none; check the path") from None
     except IsADirectoryError:
-        raise InputError(f"expected a file at {str(path)!r}, found a folder; name a file in it") from None
+        raise InputError(f"expected a file at {str(path)!r} but got a folder; name a file in it") from None
     except UnicodeDecodeError as error:
         raise InputError(
-            f"expected UTF-8 text in {str(path)!r}, found byte {error.object[error.start]:#04x} at"
+            f"expected UTF-8 text in {str(path)!r} but got byte {error.object[error.start]:#04x} at"
             f" {error.start}; save the file as UTF-8"
         ) from None
     except (OSError, EOFError, zlib.error, ValueError) as error:
         raise InputError(f"could not read {str(path)!r}: {_reason(error)}; check the path and its rights") from None
     if not text.strip():
-        raise InputError(f"expected some text in {str(path)!r}, found an empty file; check how it was written")
+        raise InputError(f"expected some text in {str(path)!r} but got an empty file; check how it was written")
     return text
 
 
@@ -107,9 +107,9 @@ def _target(path: Path) -> Path:
     if "\0" in str(path):
         raise InputError(f"could not write {str(path)!r}: a path holds no null character; remove it")
     if path.is_dir():
-        raise InputError(f"expected a file at {str(path)!r}, found a folder; name a file in it")
+        raise InputError(f"expected a file at {str(path)!r} but got a folder; name a file in it")
     if not path.parent.is_dir():
-        raise InputError(f"could not write {str(path)!r}: there is no folder {str(path.parent)!r}; make it first")
+        raise InputError(f"could not write {str(path)!r}: there is no folder {str(path.parent)!r}; create it first")
     return Path(os.path.realpath(path))
 
 

@@ -184,7 +184,7 @@ class Result:
         cause, outcome : str
             The columns.
         level : float
-            Of the intervals.
+            The level of the intervals.
         over : {"class", "dag"}
             Whether to take all DAGs that the data and the knowledge cannot tell apart, or the learned one alone.
 
@@ -200,7 +200,7 @@ class Result:
             raise InputError("the graph was learned without data; use dagopt.effect(data, graph, cause, outcome)")
         self._refuse_set_rows("dagopt.effect(data, result.cpdag, cause, outcome)")
         if over not in ("class", "dag"):
-            raise InputError(f"expected over= 'class' or 'dag' but got {over!r}")
+            raise InputError(f"expected over= to be 'class' or 'dag' but got {over!r}")
         if self.dag is None:
             raise InputError(
                 f"no DAG has the edges and v-structures of the graph that {self.method!r} learned, so it has no"
@@ -236,7 +236,7 @@ class Result:
         random_state: int = 0,
         progress: bool | Progress | None = None,
     ) -> Explanation:
-        """Say why two columns are joined, or are not, and what the score loses if it is otherwise.
+        """Say why two columns are joined or not, and what the score would lose otherwise.
 
         Parameters
         ----------
@@ -248,7 +248,7 @@ class Result:
         time_limit : float, optional
             Seconds; what is not found by then is left out and said so.
         n_jobs : int, optional
-            Threads; all cores for None and -1.
+            The number of threads; all cores for None and -1.
         memory_limit : int or str, optional
             Of the exact method, in bytes or as text such as ``"8GB"``.
         random_state : int
@@ -331,7 +331,7 @@ class Result:
         Parameters
         ----------
         path : path
-            The file, usually ``.html``; written whole or not at all.
+            The file, usually ``.html``; written completely or not at all.
         regrets : DataFrame, optional
             What ``regrets()`` returned.
         bootstrap : Bootstrap, optional

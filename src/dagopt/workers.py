@@ -48,7 +48,7 @@ class Workers:
     deadline : Deadline
         When to stop; looked at five times a second.
     progress : Progress
-        Where to tell how far it is.
+        Where progress is reported.
     n_jobs : int, optional
         Number of threads; all cores for None and -1.
     """

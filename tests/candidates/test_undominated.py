@@ -79,5 +79,5 @@ def test_nearly_dependent_columns_are_refused():
     """Where rounding could decide what is dominated, nothing is listed."""
     values = gaussian_table(2, 4).values
     copy = values[:, 0] + 1e-7 * np.random.default_rng(0).normal(size=len(values))
-    with pytest.raises(InputError, match="linear dependence"):
+    with pytest.raises(InputError, match="nearly linearly dependent"):
         listed(ContinuousTable(tuple("abcde"), np.column_stack([values, copy])))

@@ -81,7 +81,7 @@ def test_fit_as_json(data, said):
     [
         (["numbers.csv", "numbers.dot", "--out", "n.bif"], "expected a file ending in .json or .csv but got 'n.bif'"),
         (["numbers.csv", "numbers.dot", "--ess", "1"], "--ess smooths tables of discrete data"),
-        (["asia.csv", "asia.dot", "--ess", "-1"], "expected --ess a number >= 0 but got -1.0"),
+        (["asia.csv", "asia.dot", "--ess", "-1"], "expected --ess to be a number >= 0 but got -1.0"),
         (
             ["asia.csv", "asia.dot", "--out", "n.txt"],
             "suffix .json, .csv, .bif, .net, .xdsl, .dsl, .bifxml, .uai but got 'n.txt'",

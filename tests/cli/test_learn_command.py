@@ -76,7 +76,7 @@ def test_the_help_has_an_example_of_every_usual_option(said):
     for flag in (*ASKED_FOR.split(), "--explain", "--bootstrap", "--out", "--format", "learn -"):
         assert re.search(rf"{flag}\b|{flag} ", examples), flag
         assert flag == "learn -" or flag in listed, flag
-    assert all(heading in listed for heading in ("Score", "Knowledge", "How sure is it", "Output", "Data", "Methods"))
+    assert all(heading in listed for heading in ("Score", "Knowledge", "How sure?", "Output", "Data", "Methods"))
 
 
 def test_the_examples_are_good_input(folder, said):
@@ -116,7 +116,7 @@ def test_explain_and_bootstrap_in_one_run(folder, said):
         assert share == pytest.approx(either.get(frozenset(edge.split(" -> ")), 0.0))
     code, out, err = said(*flags, "--out", "out")
     assert (code, err) == (0, "")
-    table = out.split("How sure each edge is")[1]
+    table = out.split("How certain each edge is")[1]
     for edge, share in told["joined in resamples"].items():
         (row,) = [line for line in table.splitlines() if line.split()[:3] == edge.split()]
         assert row.split()[3:6:2] == [f"{told['lost if not joined'][edge]:.2f}", f"{share:.0%}"]
@@ -259,7 +259,7 @@ def test_a_terminal_shows_bars_and_breaks_no_name(said, monkeypatch):
 def test_a_summary_speaks_of_flags_in_notes_alone(capsys, monkeypatch, terminal):
     """Options in notes and warnings are written as flags; the word for the status stays."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
-    print_summary("2 columns\nstatus  time_limit: stopped by the time limit\nnote    time_limit= gives more")
+    print_summary("2 columns\nstatus  time_limit: stopped by the time limit\nnote    time_limit= allows more")
     first, second, third = COLOURS.sub("", capsys.readouterr().out).split("\n")[-4:-1]
     assert first.split() == ["2", "columns"]
     assert second.split() == ["status", "time_limit:", "stopped", "by", "the", "time", "limit"]

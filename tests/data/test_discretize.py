@@ -97,7 +97,7 @@ def test_quantile_of_mostly_ties():
 @pytest.mark.parametrize("bins", [1, 0, -3, 2.5, "3", True, None])
 def test_bins_that_cannot_be(bins):
     """Fewer than two bins, or no whole number of them, are refused."""
-    with pytest.raises(InputError, match="bins >= 2"):
+    with pytest.raises(InputError, match="bins= to be a whole number >= 2"):
         _cut([1.0, 2.0], "quantile", bins)
 
 

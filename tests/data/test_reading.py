@@ -158,7 +158,7 @@ def test_names_are_trimmed_and_made_up(tmp_path):
     [
         ("", "is empty"),
         (" \n \n", "is empty"),
-        (",\n,\n", "is empty but for separators"),
+        (",\n,\n", "has only separators"),
         ("a,b,c\n", "a header but no rows"),
         ("a,b,c", "a header but no rows"),
         ("a,b\n  \n", "a header but no rows"),
@@ -271,5 +271,5 @@ def test_a_file_that_unpacks_to_more_than_the_memory_is_refused(tmp_path, monkey
     path = tmp_path / "bomb.csv.gz"
     path.write_bytes(gzip.compress(b"a,b\n" + b"0" * 1_000_000))
     monkeypatch.setattr(reading, "available_bytes", lambda: 600_000)
-    with pytest.raises(InputError, match=r"bomb\.csv\.gz has more than 100\.0 kB of text, too much for the memory"):
+    with pytest.raises(InputError, match=r"bomb\.csv\.gz has more than 100\.0 kB of text, too much for the free"):
         read_columns(path)

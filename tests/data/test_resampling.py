@@ -80,5 +80,5 @@ def test_continuous_rows_are_rows_of_the_table():
 
 def test_too_few_different_rows():
     """A continuous resample with fewer different rows than needed is refused with both numbers."""
-    with pytest.raises(InputError, match=r"has \d different rows of 10 but 7 parents are allowed.*max_parents="):
+    with pytest.raises(InputError, match=r"has \d distinct rows of 10 but 7 parents are allowed.*max_parents="):
         resampled(continuous(), np.random.default_rng(0), 10, least_distinct=9)

@@ -202,13 +202,13 @@ def test_one_sentence_for_each_mistake(rng):
     data = pd.DataFrame(rng.normal(size=(50, 3)), columns=list("abc"))
     data["d"] = data["a"] * 2
     result = dagopt.learn(data[list("abc")], "exact")
-    with pytest.raises(InputError, match="effect of a column on another one but got 'a' twice"):
+    with pytest.raises(InputError, match="two different columns but got 'a' twice"):
         result.effect("a", "a")
     with pytest.raises(InputError, match="unknown column 'z'"):
         result.effect("a", "z")
-    with pytest.raises(InputError, match="level= between 0 and 1"):
+    with pytest.raises(InputError, match="level= to be between 0 and 1"):
         result.effect("a", "b", level=95)
-    with pytest.raises(InputError, match="over= 'class' or 'dag'"):
+    with pytest.raises(InputError, match="over= to be 'class' or 'dag'"):
         result.effect("a", "b", over="all")
     square = [(i, j) for i, j in itertools.permutations("abcd", 2) if {i, j} not in ({"a", "c"}, {"b", "d"})]
     with pytest.raises(InputError, match="no DAG has the edges"):

@@ -137,7 +137,7 @@ def test_data_may_have_any_form(frame, form):
 
 def test_a_path_is_refused(tmp_path):
     """Files are for ``learn``; the error says so."""
-    with pytest.raises(InputError, match="which takes files"):
+    with pytest.raises(InputError, match="which reads files"):
         ExactDP().fit(tmp_path / "data.csv")
 
 

@@ -268,14 +268,14 @@ def test_no_time_at_all():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n": 0}, "expected n= a whole number >= 1 but got 0"),
-        ({"n": 2.5}, "expected n= a whole number >= 1 but got 2.5"),
-        ({"fraction": 0}, "expected fraction= a number > 0 but got 0"),
-        ({"fraction": 1.5}, "expected fraction= a share of the rows, at most 1, but got 1.5"),
+        ({"n": 0}, "expected n= to be a whole number >= 1 but got 0"),
+        ({"n": 2.5}, "expected n= to be a whole number >= 1 but got 2.5"),
+        ({"fraction": 0}, "expected fraction= to be a number > 0 but got 0"),
+        ({"fraction": 1.5}, "expected fraction= to be a share of the rows, at most 1, but got 1.5"),
         ({"fraction": 0.001}, "leaves 0 to draw; give a larger fraction="),
-        ({"replace": False}, "the same rows every time; give a fraction= below 1"),
-        ({"n_jobs": 0}, "expected n_jobs= a whole number >= 1 but got 0"),
-        ({"random_state": -1}, "expected random_state= a whole number >= 0 but got -1"),
+        ({"replace": False}, "the same rows every time; give fraction= below 1"),
+        ({"n_jobs": 0}, "expected n_jobs= to be a whole number >= 1 but got 0"),
+        ({"random_state": -1}, "expected random_state= to be a whole number >= 0 but got -1"),
         ({"method": "hcc"}, "unknown method 'hcc'; did you mean 'hc'"),
         ({"method": "hc", "restart": 3}, "takes no option 'restart'.*did you mean restarts="),
         ({"score": "bge"}, "score 'bge' needs continuous data"),
@@ -298,7 +298,7 @@ def test_bad_threshold(threshold):
 def test_resamples_with_too_few_rows():
     """Where a resample has fewer different rows than parents allowed, that is said, with the remedy."""
     data = dagopt.simulate(6, 9, 1.0, random_state=0).data
-    with pytest.raises(dagopt.InputError, match=r"different rows of 9.*max_parents="):
+    with pytest.raises(dagopt.InputError, match=r"distinct rows of 9.*max_parents="):
         dagopt.bootstrap(data, 30, **QUIET)
     assert dagopt.bootstrap(data, 5, max_parents=1, **QUIET).n_done == 5
 

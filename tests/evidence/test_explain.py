@@ -270,7 +270,7 @@ def test_the_learned_dag_is_one_of_those_searched():
         (("X0", "X9"), {}, "unknown column 'X9'; did you mean 'X0'|unknown column 'X9'"),
         (("smoke", "X0"), {}, "unknown column 'smoke'; there are: 'X0'"),
         (("X1", "X1"), {}, "expected two different columns but got 'X1' twice"),
-        (("X0", "X1"), {"method": "hc"}, "expected method= 'auto', 'exact' or 'order' but got 'hc'"),
+        (("X0", "X1"), {"method": "hc"}, "expected method= to be 'auto', 'exact' or 'order' but got 'hc'"),
         (("X0", "X1"), {"time_limit": -1}, "expected time_limit > 0"),
         (("X0", "X1"), {"method": "exact", "memory_limit": "1kB"}, "the memory limit is 1.0 kB"),
     ],

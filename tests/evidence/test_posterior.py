@@ -71,7 +71,7 @@ def test_graph_has_what_is_likely(found):
         np.testing.assert_array_equal(directed, likely & ~likely.T)
     assert found.graph().n_edges == found.graph(0.5).n_edges
     for threshold in (-0.1, 1.5, "half", True, np.nan):
-        with pytest.raises(dagopt.InputError, match="threshold= a probability"):
+        with pytest.raises(dagopt.InputError, match="threshold= to be a probability"):
             found.graph(threshold)
 
 
@@ -142,10 +142,10 @@ def test_priors_differ(asia):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"prior": "odd"}, "prior= 'fair' or 'uniform'"),
+        ({"prior": "odd"}, "prior= to be 'fair' or 'uniform'"),
         ({"priors": "fair"}, "did you mean prior="),
         ({"n_best": 3}, "takes no option 'n_best'"),
-        ({"memory_limit": "1kB"}, r"8 columns need about .* memory limit is 1.0 kB; use fewer columns="),
+        ({"memory_limit": "1kB"}, r"8 columns need about .* memory limit is 1.0 kB; choose fewer columns="),
         ({"time_limit": 0}, "time_limit > 0"),
         ({"n_jobs": 0}, "n_jobs"),
         ({"score": "bicc"}, "did you mean 'bic'"),
@@ -237,7 +237,7 @@ def test_command_prints_json(folder, capsys):
 @pytest.mark.parametrize(
     ("command", "thing"),
     [
-        ("posterior asia.csv --prior odd", "--prior 'fair' or 'uniform'"),
+        ("posterior asia.csv --prior odd", "--prior to be 'fair' or 'uniform'"),
         ("posterior asia.csv --threshold 2", "--threshold"),
         ("posterior asia.csv --time-limit 1e-9 --quiet", "raise --time-limit"),
         ("posterior asia.csv --memory-limit 1kB", "raise --memory-limit"),

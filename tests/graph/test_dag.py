@@ -162,7 +162,7 @@ def test_labels_are_names_before_positions():
         (3, "expected a graph but got int"),
         (None, "expected a graph but got NoneType"),
         ("[A][B|C]", "unknown parent 'C'"),
-        ("nowhere.dot", "expected a file at 'nowhere.dot', found none"),
+        ("nowhere.dot", "expected a file at 'nowhere.dot' but got none"),
     ],
 )
 def test_what_is_no_graph(given_graph, message):

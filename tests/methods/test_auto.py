@@ -142,7 +142,7 @@ def test_a_listing_that_turns_out_too_large_is_left_to_cg_dca(monkeypatch):
     assert result.score <= result.bound <= order.bound + 1e-6
     assert result.notes[0].startswith("auto chose branch-and-cut")
     assert "order search alone" in result.notes[1]
-    assert result.notes[2] == "cg-dca went on from there"
+    assert result.notes[2] == "cg-dca continued from there"
 
 
 def test_many_discrete_columns_are_proven():
@@ -181,7 +181,7 @@ def test_what_does_not_fit_is_searched(monkeypatch, discrete):
     assert result.method == "cg-dca"
     assert result.notes[0].startswith("auto chose cg-dca: the proven optimum would take")
     assert result.status == "time_limit"
-    assert "time_limit= gives more" in result.notes[-1]
+    assert "time_limit= allows more" in result.notes[-1]
     assert is_acyclic(result.adjacency)
     assert result.score == pytest.approx(dagopt.score(problem.table, result.dag), abs=1e-6)
 

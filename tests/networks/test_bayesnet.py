@@ -166,8 +166,8 @@ def test_rounded_rows_are_normalised_once():
         ({"parents": ((), (2,))}, "'b'"),
         ({"parents": ((), (0, 0))}, "'b'"),
         ({"tables": ([0.5, 0.5], [0.5, 0.5])}, "shape (2, 2) for 'b'"),
-        ({"tables": ([0.5, 0.5], [[0.5, 0.5], [0.5, 0.6]])}, "'b' given a=y, got [0.5, 0.6]"),
-        ({"tables": ([1.5, -0.5], [[0.5, 0.5], [0.5, 0.5]])}, "'a', got [1.5, -0.5]"),
+        ({"tables": ([0.5, 0.5], [[0.5, 0.5], [0.5, 0.6]])}, "'b' given a=y but got [0.5, 0.6]"),
+        ({"tables": ([1.5, -0.5], [[0.5, 0.5], [0.5, 0.5]])}, "'a' but got [1.5, -0.5]"),
         ({"tables": ([np.nan, 1.0], [[0.5, 0.5], [0.5, 0.5]])}, "'a'"),
     ],
 )
@@ -199,7 +199,7 @@ def test_bad_data_for_discrete_networks():
         network.log_likelihood(data.drop(columns="Rain"))
     with pytest.raises(InputError, match="no node"):
         DiscreteNetwork.fit(data, networkx.DiGraph([("Rain", "Grass")]))
-    with pytest.raises(InputError, match="no columns: 'Snow'"):
+    with pytest.raises(InputError, match="not columns: 'Snow'"):
         DiscreteNetwork.fit(data, networkx.DiGraph([("Snow", "Grass")]))
     with pytest.raises(InputError, match=r"networkx\.DiGraph"):
         DiscreteNetwork.fit(data, networkx.Graph([("Rain", "Grass")]))

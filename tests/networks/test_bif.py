@@ -135,7 +135,7 @@ def test_blocks_in_any_order_and_rounded_rows():
         (HEAD + ROOT + "probability ( b | a ) {\n (x, y) 0.1, 0.9;\n}", 7, "1 parent levels"),
         (HEAD + ROOT + "probability ( b | a ) {\n (x) 0.1, 0.9;\n (x) 0.2, 0.8;\n}", 8, "again"),
         (HEAD + ROOT + "probability ( b | a ) {\n (x) 0.1, 0.8;\n (y) 0.2, 0.8;\n}", 7, "off by 0.1"),
-        (HEAD + ROOT + "probability ( b | a ) {\n (x) 0.1;\n}", 7, "2 probabilities for 'b', got 1"),
+        (HEAD + ROOT + "probability ( b | a ) {\n (x) 0.1;\n}", 7, "2 probabilities for 'b' but got 1"),
         (HEAD + ROOT + "probability ( b | a ) {\n table 0.1, 0.2, 0.7;\n}", 7, "4 probabilities"),
         (HEAD + ROOT + "probability ( b | a ) {\n (x) 0.1 0.x;\n}", 7, "'0.x'"),
         (HEAD + ROOT + "probability ( b | a ) {\n (x) -0.1 1.1;\n}", 7, "-0.1"),
@@ -145,7 +145,7 @@ def test_blocks_in_any_order_and_rounded_rows():
         (HEAD + ROOT + "probability ( b | a ) {\n (x) 0.1, 0.9;\n", 8, "the end of the file"),
         (HEAD + ROOT + CHILD + ROOT, 10, "'a'"),
         (HEAD + "variable a { type discrete [ 2 ] { x, y }; }", 5, "'a' again"),
-        (HEAD + "variable c { type discrete [ 3 ] { x, y }; }", 5, "3 levels for 'c', got 2"),
+        (HEAD + "variable c { type discrete [ 3 ] { x, y }; }", 5, "3 levels for 'c' but got 2"),
         (HEAD + "variable c { type discrete [ 2 ] { x, x }; }", 5, "different levels"),
         (HEAD + "variable c { type continuous; }", 5, "'continuous'"),
         (HEAD + "variable c { }", 5, "no type"),
@@ -187,7 +187,7 @@ def test_unreadable_files(read, tmp_path):
     (tmp_path / "empty").write_text(" \n")
     (tmp_path / "binary").write_bytes(b"network \xff\xfe")
     for name, words in (
-        ("none", "found none"),
+        ("none", "got none"),
         (".", "folder"),
         ("a\0b", "null"),
         ("empty", "empty"),
@@ -226,7 +226,7 @@ def test_gaussian_round_trip(tmp_path):
         ("dagopt gaussian", "other", "format"),
         ('"nodes"', '"knots"', "list of nodes"),
         ('"name": "X0"', '"name": 3', "str 'name'"),
-        ('"name": "X0"', '"name": "Y"', "'X0' of 'X1' is no node"),
+        ('"name": "X0"', '"name": "Y"', "'X0' of 'X1' is not a node"),
         ('"X0": 0.5', '"X0": "0.5"', "'0.5'"),
         ('"variance": 1.0', '"variance": null', "float 'variance'"),
         ('"variance": 1.0', '"variance": -1.0', "variance > 0"),

@@ -110,11 +110,11 @@ def test_extreme_degrees():
 @pytest.mark.parametrize(
     "options, words",
     [
-        ({"n_nodes": 1}, "n_nodes to be an integer >= 2"),
+        ({"n_nodes": 1}, "n_nodes to be a whole number >= 2"),
         ({"n_nodes": 2.5}, "n_nodes"),
         ({"n_samples": 0}, "n_samples"),
-        ({"degree": -0.1}, "degree from 0 to 9.5"),
-        ({"degree": 10}, "degree from 0 to 9.5"),
+        ({"degree": -0.1}, "degree= to be from 0 to 9.5"),
+        ({"degree": 10}, "degree= to be from 0 to 9.5"),
         ({"degree": float("nan")}, "got nan"),
         ({"degree": float("inf")}, "got inf"),
         ({"degree": "many"}, "'many'"),

@@ -51,7 +51,7 @@ def test_the_report_shows_them(result, evidence, tmp_path):
     for name in with_evidence(result, **evidence).details["edge_figures"]:
         assert f">{name.capitalize()}<" in page
     assert "8 of 8 resamples of 120 rows" in page
-    assert "the best DAGs otherwise are proven" in page
+    assert "the best other DAGs are proven" in page
     assert "fair prior" in page
     assert render_report(with_evidence(result)) == render_report(result)
 
@@ -82,7 +82,7 @@ def test_what_is_not_known_is_left_out(result, evidence):
 def test_other_columns_are_refused(result):
     """Evidence about other columns, or a frame that is none, is an error that says so."""
     other = dagopt.bootstrap(DATA.rename(columns={"X0": "Z"}), 1, method="hc")
-    with pytest.raises(InputError, match=r"expected bootstrap= of the columns 'X0'.* but it is of 'Z'"):
+    with pytest.raises(InputError, match=r"expected bootstrap= to have the columns 'X0'.* but got 'Z'"):
         with_evidence(result, bootstrap=other)
     with pytest.raises(InputError, match=r"no column 'neither', 'reversed', 'proven'"):
         with_evidence(result, regrets=pd.DataFrame({"from": [], "to": []}))

@@ -168,7 +168,7 @@ def test_a_graph_without_edges_is_reported():
     [
         ("optimal", "proven", "No DAG has a higher score. This is proven."),
         ("time_limit", "bounded", "10.2500"),
-        ("interrupted", "bounded", "stopped by hand"),
+        ("interrupted", "bounded", "stopped by the user"),
     ],
 )
 def test_what_is_proven_is_told_in_words(status, kind, words):

@@ -106,7 +106,7 @@ def test_what_is_no_score(name, message, frame):
 def test_what_is_no_convention(frame):
     """A convention that does not exist is refused with those that do, whatever the data."""
     for data in (frame, (frame > 0).astype(int)):
-        with pytest.raises(InputError, match="convention= one of 'paper', 'bnlearn' but got 'R'"):
+        with pytest.raises(InputError, match="convention= to be one of 'paper', 'bnlearn' but got 'R'"):
             make_score(as_table(data), convention="R")
 
 

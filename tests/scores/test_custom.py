@@ -209,7 +209,7 @@ def test_generic_parts_agree_with_fast_ones(table):
         (lambda node, parents: "high", r"score\('a', \(\)\) returned 'high'"),
         (lambda node, parents: float("nan"), "returned nan"),
         (lambda node, parents: -np.inf, "finite score of 'a' without parents but got -inf"),
-        (lambda table: 3.0, "to return a Score when it is called with the table but got 3.0"),
+        (lambda table: 3.0, "to return a Score when called with the table but got 3.0"),
         (lambda a, b, c: 0.0, "needs 3 arguments"),
         (lambda: 0.0, "needs 0 arguments"),
     ],
@@ -222,7 +222,7 @@ def test_what_is_no_score(score, message):
 
 def test_a_score_of_other_columns_is_refused():
     """The error names both sets of columns."""
-    with pytest.raises(InputError, match="columns 'a', 'b', 'c', 'd' but it is one of 'a', 'b', 'c'"):
+    with pytest.raises(InputError, match="columns 'a', 'b', 'c', 'd' but got one of 'a', 'b', 'c'"):
         make_score(continuous_table(4, 0), Directed(continuous_table(3, 0)))
 
 
@@ -243,5 +243,5 @@ def test_bootstrap_makes_the_score_of_each_resample():
     table = continuous_table(4, 6)
     plain, fast = (dagopt.bootstrap(table, 4, score=score, method="hc") for score in (PlainBic, "bic"))
     np.testing.assert_array_equal(plain.essential, fast.essential)
-    with pytest.raises(InputError, match="score= must be made from the rows"):
+    with pytest.raises(InputError, match="score= to be computed from the rows"):
         dagopt.bootstrap(table, 4, score=lambda node, parents: 0.0, method="hc")

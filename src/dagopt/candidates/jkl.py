@@ -1,8 +1,8 @@
 """GOBNILP's files of local scores (``.jkl``): for each node its candidate parent sets and their scores.
 
-The first line is the number of nodes. For each node follows a line ``name number_of_parent_sets`` and
-then that many lines ``score k parent_1 ... parent_k``. Lines that begin with ``#`` are comments, wherever they stand;
-lines that begin with ``META`` are, before the first number. A file may be compressed by gzip.
+The first line is the number of nodes. Then each node has a line ``name number_of_parent_sets``, followed by
+that many lines ``score k parent_1 ... parent_k``. Lines that begin with ``#`` are comments anywhere; lines that
+begin with ``META`` are comments before the first number. A file may be compressed with gzip.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dagopt.graph.dag import checked_names
 
 __all__ = ["LocalScores", "ParentSet", "read_jkl", "write_jkl"]
 
-MOST_DIGITS = 18  # of a number of nodes, parent sets or parents
+MOST_DIGITS = 18  # in a number of nodes, parent sets or parents
 
 ParentSet = tuple[tuple[int, ...], float]
 """The positions of the parents, ascending, and the local score."""
@@ -44,8 +44,8 @@ class LocalScores:
         names = checked_names(self.names)
         if len(self.scores) != len(names):
             raise InputError(
-                f"expected one list of parent sets a node, got {len(self.scores)} lists for {len(names)} names;"
-                " give each node its own"
+                f"expected one list of parent sets per node but got {len(self.scores)} lists for {len(names)} names;"
+                " give each node one list"
             )
         scores = [_checked_sets(i, sets, names) for i, sets in enumerate(self.scores)]
         object.__setattr__(self, "names", names)
@@ -63,7 +63,7 @@ class LocalScores:
 
 
 def _checked_sets(node: int, sets: Sequence[ParentSet], names: tuple[str, ...]) -> list[ParentSet]:
-    """Return the parent sets of a node with ascending parents, or say which one is wrong."""
+    """Return the parent sets of a node with ascending parents, or raise an error that names the wrong one."""
     checked, seen = [], set()
     for parents, score in sets:
         key = tuple(sorted(int(parent) for parent in parents))
@@ -94,7 +94,7 @@ def read_jkl(path: str | os.PathLike[str]) -> LocalScores:
     Parameters
     ----------
     path : str or path
-        A file of local scores, whatever its name; it may be compressed by gzip.
+        A file of local scores, with any extension; it may be compressed with gzip.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def _parent_set(
 
 def _malformed(number: int, expected: str, words: list[str]) -> InputError:
     found = repr(" ".join(words)[:40]) if words else "nothing"
-    return InputError(f"line {number}: expected {expected}, got {found}; correct the line")
+    return InputError(f"line {number}: expected {expected} but got {found}; correct the line")
 
 
 def write_jkl(scores: LocalScores, path: str | os.PathLike[str]) -> None:
@@ -195,16 +195,16 @@ def write_jkl(scores: LocalScores, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     scores : LocalScores
-        Names with spaces cannot be written: the format separates words by them. Nor can names that begin with ``#``,
-        which marks comments.
+        Names with spaces cannot be written, because spaces separate words in the format, nor can names that begin with
+        ``#``, which marks comments.
     path : str or path
         The file to write or replace.
     """
     for name in scores.names:
         if name.split() != [name]:
-            raise InputError(f"a .jkl file cannot hold the name {name!r} with its spaces; rename the node")
+            raise InputError(f"a .jkl file cannot hold the name {name!r}, because it has spaces; rename the node")
         if name.startswith("#"):
-            raise InputError(f"a .jkl file cannot hold the name {name!r}, as # begins a comment; rename the node")
+            raise InputError(f"a .jkl file cannot hold the name {name!r}, because # begins a comment; rename the node")
     lines = [str(scores.n_nodes)]
     for name, sets in zip(scores.names, scores.scores, strict=True):
         lines.append(f"{name} {len(sets)}")

@@ -1,8 +1,8 @@
-"""Sets of a few items as single integers that sort, grow and lose a member by arithmetic.
+"""Sets of a few items as single integers, so that sorting, adding and removing members is arithmetic.
 
-With at most 62 items a set is a bit per item. With more, it is a number with one digit per member: the members in
-increasing order are digits 1, 2, ... of a number with the base of the number of items plus one, so that sets of
-different sizes differ too. How many members fit then depends on the number of items: 10 of 63, 6 of 1,000.
+With at most 62 items a set has one bit per item. With more, it is a number with one digit per member: the members in
+increasing order are digits 1, 2, ... in the base "number of items plus one", so that sets of different sizes differ
+too. The number of members that fit then depends on the number of items: 10 of 63, 6 of 1,000.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class SetKeys(Protocol):
     """Sets of items 0, 1, ..., as integers."""
 
     most: int
-    """Members that a set can have."""
+    """The largest number of members of a set."""
 
     def of(self, rows: Ints) -> Ints:
         """Return the keys of sets given as rows of members in increasing order."""
@@ -32,13 +32,13 @@ class SetKeys(Protocol):
         """Return the members of sets of one size as rows, in increasing order."""
 
     def sizes(self, keys: Ints) -> Ints:
-        """Return how many members sets have."""
+        """Return the number of members of each set."""
 
     def without(self, keys: Ints, rows: Ints, t: int) -> Ints:
         """Return the keys of sets without their t-th member; ``rows`` has their members."""
 
     def grown(self, keys: Ints, size: int) -> Ints:
-        """Return, sorted, all sets that are one of these sets of one size and one larger item more."""
+        """Return, sorted, all sets made of one of these sets (of one size) and one item larger than its members."""
 
 
 class BitKeys:
@@ -66,7 +66,7 @@ class BitKeys:
         return found.T
 
     def sizes(self, keys: Ints) -> Ints:
-        """Return how many members sets have."""
+        """Return the number of members of each set."""
         return np.bitwise_count(keys).astype(np.int64)
 
     def without(self, keys: Ints, rows: Ints, t: int) -> Ints:
@@ -74,7 +74,7 @@ class BitKeys:
         return keys ^ (np.int64(1) << rows[:, t])
 
     def grown(self, keys: Ints, size: int) -> Ints:
-        """Return, sorted, all sets that are one of these sets and one larger item more."""
+        """Return, sorted, all sets made of one of these sets and one item larger than its members."""
         more = [keys[keys < (1 << j)] | (1 << j) for j in range(self._n_items)]
         return np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *more]))
 
@@ -97,7 +97,7 @@ class DigitKeys:
         return digits
 
     def sizes(self, keys: Ints) -> Ints:
-        """Return how many members sets have."""
+        """Return the number of members of each set."""
         return np.searchsorted(self._powers, keys, side="right").astype(np.int64)
 
     def without(self, keys: Ints, rows: Ints, t: int) -> Ints:
@@ -108,7 +108,7 @@ class DigitKeys:
         return below
 
     def grown(self, keys: Ints, size: int) -> Ints:
-        """Return, sorted, all sets that are one of these sets of one size and one larger item more."""
+        """Return, sorted, all sets made of one of these sets (of one size) and one item larger than its members."""
         last = keys // self._powers[size - 1] if size else np.zeros(len(keys), dtype=np.int64)
         more = [keys[last < digit] + digit * self._powers[size] for digit in range(1, self._base)]
         return np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *more]))

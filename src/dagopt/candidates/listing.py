@@ -1,7 +1,7 @@
-"""Candidate parent sets: all that could matter, and no more.
+"""Candidate parent sets: all that could matter, and no others.
 
-A set is dropped when one of its subsets scores at least as well (no best DAG needs it), and a set is not even
-extended when no superset can beat what its subsets have. The bounds are
+A set is dropped when one of its subsets scores at least as well (no best DAG needs it), and a set is not
+extended when no superset can beat the scores of its subsets. The bounds are
 
 * penalised multinomial likelihood: supersets of J score at most the likelihood with all columns as parents minus the
   penalty of J (after de Campos and Ji 2011, whose bound on the likelihood is 0);
@@ -39,15 +39,15 @@ from dagopt.workers import Stopped, Workers, spans
 
 __all__ = ["MOST_SETS", "Candidates", "candidate_pool", "count_sets", "limited", "listable"]
 
-MOST_SETS = 100_000_000  # that are scored without a smaller max_parents
-MOST_UNASKED = 3_000_000  # inside a superstructure, where no limit is given
+MOST_SETS = 100_000_000  # the most sets scored; above this the user must lower max_parents
+MOST_UNASKED = 3_000_000  # the most sets inside a superstructure if no limit is given
 SETS_A_PIECE = 2048
 JOINTS_A_PIECE = 512
 PHASE = "scores of candidate parents"
 
 
 def count_sets(knowledge: Knowledge) -> int:
-    """Return how many parent sets knowledge allows in all."""
+    """Return how many parent sets the knowledge allows in all."""
     fixed = knowledge.must.sum(axis=0)
     free = knowledge.may.sum(axis=0) - fixed
     kinds = Counter(zip(free.tolist(), np.minimum(knowledge.at_most - fixed, free).tolist(), strict=True))
@@ -58,7 +58,7 @@ def count_sets(knowledge: Knowledge) -> int:
 
 
 def limited(knowledge: Knowledge, most: int) -> Knowledge:
-    """Return knowledge with at most so many parents, or as many as are required."""
+    """Return the knowledge with at most so many parents, or as many as are required."""
     limits = np.maximum(knowledge.must.sum(axis=0), most)
     return replace(knowledge, at_most=np.minimum(knowledge.at_most, limits))
 
@@ -88,12 +88,12 @@ def candidate_pool(score: Score, knowledge: Knowledge, workers: Workers, slack: 
     workers : Workers
         The threads that score.
     slack : float
-        Keep what could be part of a DAG that scores up to this much less than the best.
+        Keep sets that could be part of a DAG that scores up to this much less than the best.
 
     Returns
     -------
     Pool
-        Without dominated sets. Optimising over it is optimising over all allowed sets.
+        The pool without dominated sets. Optimising over it is the same as optimising over all allowed sets.
     """
     candidates = Candidates(score, knowledge, slack)
     if not candidates.grow(workers):
@@ -123,7 +123,7 @@ class Candidates:
         self.n_scored = 0
 
     def grow(self, workers: Workers) -> bool:
-        """Score all that is worth it; False if the deadline came first. The smallest sets are scored in any case."""
+        """Score all sets worth scoring; False if the deadline came first. The smallest sets are always scored."""
         try:
             while any(growth.level.size for growth in self._growths):
                 self._score_level(workers)
@@ -132,7 +132,7 @@ class Candidates:
         return True
 
     def _score_level(self, workers: Workers) -> None:
-        """Score the sets of the present size and go on to the next."""
+        """Score the sets of the current size and go on to the next size."""
         growths = [growth for growth in self._growths if growth.level.size]
         size = sum(growth.level.size for growth in growths)
         share = (self.n_scored / self._total, (self.n_scored + size) / self._total)
@@ -153,12 +153,12 @@ class Candidates:
             growth.next_level()
 
     def _look_at(self, workers: Workers) -> None:
-        """Stop here if the time is over, but for the first sets."""
+        """Stop here if the time is over, except for the first sets."""
         if self.n_scored and workers.deadline.reason is not None:
             raise Stopped
 
     def _run(self, pieces: list[partial[None]], workers: Workers, share: tuple[float, float]) -> None:
-        """Do this work: on the threads, except for the first sets, which are few and without which nothing is known."""
+        """Do this work on the threads; the first sets, which are few and always needed, are done without them."""
         if self.n_scored:
             workers.each(PHASE, pieces, len(pieces), share)
         else:
@@ -172,7 +172,7 @@ class Candidates:
         )
 
     def ceiling(self) -> float:
-        """Return the sum of what each node scores at most, infinity if that is not known."""
+        """Return the sum of an upper limit on each node's score, infinity if it is not known."""
         return float(sum(growth.ceiling() for growth in self._growths))
 
 
@@ -188,13 +188,13 @@ class _Joints:
         self._occurring = np.zeros(0, dtype=np.int64)
 
     def keys_of(self, growth: _Growth) -> tuple[Ints, Ints]:
-        """Return the keys of the present sets of a node, without and with the node itself."""
+        """Return the keys of the current sets of a node, without and with the node itself."""
         own = np.full((growth.level.size, 1), growth.node, dtype=np.int64)
         together = np.sort(np.concatenate([growth.rows, own], axis=1), axis=1)
         return self._keys.of(growth.rows), self._keys.of(together)
 
     def find(self, sets: Ints) -> list[partial[None]]:
-        """Return the work of computing the joints of these sets where they are not known; others are forgotten."""
+        """Return the work of computing the joints of these sets that are not known; other joints are dropped."""
         kept = np.isin(self._sets, sets, assume_unique=True)
         new = np.setdiff1d(sets, self._sets, assume_unique=True)
         sizes = self._keys.sizes(new)
@@ -238,8 +238,8 @@ class _Growth:
         self._keys = set_keys(len(self._free))
         self._most = min(int(knowledge.at_most[node]) - len(self._must), len(self._free))
         self.level: Ints = np.zeros(1, dtype=np.int64)  # keys over the free candidates, sorted
-        self._size = 0  # of the sets of this level, without those that must be
-        self._members: Ints = np.zeros((1, 0), dtype=np.int64)  # places among the free candidates, a row per set
+        self._size = 0  # of the sets of this level, without required parents
+        self._members: Ints = np.zeros((1, 0), dtype=np.int64)  # indices among the free candidates, one row per set
         self._inherited: Floats = np.full(1, -np.inf)  # best score of proper subsets
         self._ceiling: Floats = np.full(1, np.inf)  # bound on supersets, inherited
         candidates = np.flatnonzero(knowledge.may[:, node]).astype(np.int64)
@@ -259,7 +259,7 @@ class _Growth:
         return self._full(self._members)
 
     def _full(self, members: Ints) -> Ints:
-        """Return sets of free candidates, as places among them, as rows of columns with those that must be."""
+        """Return sets of free candidates, given as indices, as rows of columns with the required parents added."""
         if not len(self._must):
             return self._free[members]
         fixed = np.broadcast_to(self._must, (len(members), len(self._must)))
@@ -288,7 +288,7 @@ class _Growth:
         self._bounds = score.superset_bounds(self.node, cost, occurring)
 
     def next_level(self) -> None:
-        """Keep what is not dominated, and go on to the supersets that could still win."""
+        """Keep the sets that are not dominated, and go on to the supersets that could still win."""
         better = self._scores > self._inherited - self._slack
         self._kept.append((words_of_rows(self._full(self._members[better]), self._score.n_nodes), self._scores[better]))
         best = np.maximum(self._scores, self._inherited)
@@ -306,7 +306,7 @@ class _Growth:
         self._extend(self.level[open_sets], best[open_sets], ceiling[open_sets])
 
     def _extend(self, parents: Ints, best: Floats, ceiling: Floats) -> None:
-        """Make the next level: every set all of whose subsets with one member less are open."""
+        """Make the next level: every set whose subsets with one fewer member are all open."""
         level = self._keys.grown(parents, self._size)
         self._size += 1
         members = self._keys.members(level, self._size)
@@ -324,7 +324,7 @@ class _Growth:
         self._inherited, self._ceiling = inherited[alive], lowest[alive]
 
     def kept_words(self) -> NDArray[np.uint64]:
-        """Return the sets that are left."""
+        """Return the sets that were kept."""
         none = np.zeros((0, n_words(self._score.n_nodes)), dtype=np.uint64)
         return np.concatenate([none, *(words for words, _ in self._kept)])
 
@@ -334,6 +334,6 @@ class _Growth:
         return scores
 
     def ceiling(self) -> float:
-        """Return what no allowed set exceeds: the best score so far and the bounds of what is open."""
+        """Return an upper limit for all allowed sets: the best score so far and the bounds of the open sets."""
         scores = [values.max(initial=-np.inf) for _, values in self._kept]
         return float(max(*scores, self._ceiling.max(initial=-np.inf) if self.level.size else -np.inf, -np.inf))

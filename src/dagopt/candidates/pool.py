@@ -17,7 +17,7 @@ from dagopt.knowledge import Knowledge
 
 __all__ = ["MOST_MASK_NODES", "Pool"]
 
-MOST_MASK_NODES = 62  # whose sets are the bits of one signed 64-bit integer
+MOST_MASK_NODES = 62  # the most nodes whose sets fit in the bits of one signed 64-bit integer
 
 Words = NDArray[np.uint64]
 
@@ -61,17 +61,19 @@ class Pool:
 
     @classmethod
     def of(cls, names: Sequence[str], masks: Sequence[Iterable[int]], scores: Sequence[Iterable[float]]) -> Pool:
-        """Return the pool of the given candidates, sets as integers: each set once, sorted, equal scores by size."""
+        """Return the pool of the given candidates, sets as integers: each set once, sorted, ties by size."""
         words = [to_words([int(mask) for mask in own], len(names)) for own in masks]
         return cls.of_words(names, words, [np.array(list(values), dtype=np.float64) for values in scores])
 
     @classmethod
     def of_words(cls, names: Sequence[str], words: Sequence[Words], scores: Sequence[NDArray[np.float64]]) -> Pool:
-        """Return the pool of the given candidates: each set once, sorted, equal scores by smaller sets."""
+        """Return the pool of the given candidates: each set once, sorted, ties with smaller sets first."""
         kept_words, kept_scores = [], []
         for node, (own, values) in enumerate(zip(words, scores, strict=True)):
             if ((own[:, node >> 6] >> np.uint64(node & 63)) & np.uint64(1)).any():
-                raise InputError(f"a candidate parent set of {names[node]!r} contains {names[node]!r} itself")
+                raise InputError(
+                    f"a candidate parent set of {names[node]!r} contains {names[node]!r} itself; remove it from the set"
+                )
             order = np.lexsort((-values, *own.T))
             own, values = own[order], values[order]
             new = np.concatenate([[True], (own[1:] != own[:-1]).any(axis=1)])[: len(own)]
@@ -98,7 +100,7 @@ class Pool:
         )
 
     def without_dominated(self) -> Pool:
-        """Return the pool without sets that have a subset with at least their score: no best DAG needs them."""
+        """Return the pool without the sets that a subset equals or beats: no best DAG needs them."""
         kept = []
         for own in self.words:
             gone = np.empty(len(own), dtype=np.bool_)
@@ -107,7 +109,7 @@ class Pool:
         return self._of_places(kept)
 
     def allowed_by(self, knowledge: Knowledge) -> Pool:
-        """Return the pool with the candidates that knowledge allows."""
+        """Return the pool with the candidates that the knowledge allows."""
         kept = []
         for node, own in enumerate(self.words):
             must = _word_row(knowledge.must[:, node])

@@ -1,8 +1,8 @@
 """Every parent set of continuous data that could be part of a best DAG, with no limit on its size.
 
-A set is dominated if a subset scores at least as well; some best DAG has no dominated set. Where the true graph is
-sparse few sets are undominated, and ``kernels/gaussian/undominated.py`` finds them without going through all others.
-Pairs of columns that can be parent and child in no undominated family are found first, each by a search of its own.
+A set is dominated if a subset scores at least as well; some best DAG has no dominated set. If the true graph is
+sparse, few sets are undominated, and ``kernels/gaussian/undominated.py`` finds them without trying all others.
+First, pairs of columns that cannot be parent and child in any undominated family are found, each by its own search.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Floats = NDArray[np.float64]
 
 STEPS_A_PAIR = 300
 STEPS_A_PIECE = 20_000
-FIRST_STEPS = 2_000  # of each node, from which the rest is estimated
+FIRST_STEPS = 2_000  # steps per node from which the total work is estimated
 SETS_A_PIECE = 20_000
-SECONDS_A_STEP = 4e-6  # of one thread
+SECONDS_A_STEP = 4e-6  # on one thread
 LEAST_MARGIN = 1e-6
-LEAST_SHARE = 1e-12  # of a search, where it has hardly begun
+LEAST_SHARE = 1e-12  # the share assumed done when a search has hardly begun
 PHASE = "undominated parent sets"
 
 
@@ -43,7 +43,7 @@ class TooMany(Exception):
     n_found : int
         Sets found before the listing was given up.
     n_likely : float
-        About how many there are in all.
+        The estimated number of sets in all.
     """
 
     def __init__(self, n_found: int, n_likely: float) -> None:
@@ -54,7 +54,7 @@ class TooMany(Exception):
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the listing will take, by what its first steps found.
+    """The estimated cost of the listing, from its first steps.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Listing:
     Parameters
     ----------
     score : GaussianScore
-        Its cost must not grow slower with more parents.
+        Its penalty must be convex in the number of parents.
     knowledge : Knowledge
         Required parents are in every set, forbidden ones in none, and a set has at most so many members.
     most_sets : int
@@ -97,13 +97,13 @@ class Listing:
         self._cost = score.costs
         if (np.diff(self._cost, 2) < -1e-12).any() or self._margin > 1e-3 * score.n_samples:
             raise InputError(
-                "expected columns far enough from linear dependence, and penalties that do not grow slower with more "
-                "parents, to list undominated parent sets; use another method"
+                "listing undominated parent sets needs columns that are not nearly linearly dependent, and a penalty "
+                "that is convex in the number of parents; use another method"
             )
         self._searches: list[_Search] = []
 
     def estimate(self, workers: Workers) -> Estimate:
-        """Exclude pairs, do the first steps of each node, and return what the rest is likely to take."""
+        """Exclude pairs, do the first steps of each node, and return an estimate of the remaining work."""
         n = self._score.n_nodes
         useful = np.ones((n, n), dtype=np.bool_)
         step = float(np.diff(self._cost).min(initial=np.inf))
@@ -119,7 +119,7 @@ class Listing:
         return Estimate(self._likely_sets(), steps * SECONDS_A_STEP / workers.count)
 
     def _likely_sets(self) -> float:
-        """Return about how many sets there are, by those found and the share of each search that is done."""
+        """Estimate how many sets there are, from those found and the share of each search that is done."""
         return sum(search.n_sets / max(search.share, LEAST_SHARE) for search in self._searches)
 
     def _search(self, node: int, useful: Bools) -> _Search:
@@ -209,7 +209,7 @@ class _Search:
 
     @property
     def share(self) -> float:
-        """About how much of the search is done."""
+        """The estimated share of the search that is done."""
         return 1.0 if self.over else float(self._done[0])
 
     @property
@@ -223,7 +223,7 @@ class _Search:
         return int(self._counters[kernels.STEPS])
 
     def run(self, steps: int) -> None:
-        """Do so many steps more, or fewer where many sets are found."""
+        """Do so many more steps, or fewer if many sets are found."""
         if self.over:
             return
         room = np.zeros((SETS_A_PIECE, len(self._ids)), dtype=np.bool_)

@@ -1,6 +1,6 @@
 """The command ``dagopt``.
 
-Exit codes: 0, all is well; 1, a finding or a difference; 2, bad input, told in one line.
+Exit codes: 0, success; 1, a finding or a difference; 2, bad input, reported in one line.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dagopt.errors import DagoptError
 
 __all__ = ["app", "main", "run"]
 
-INTERRUPTED = 130  # as shells have it
+INTERRUPTED = 130  # as in shells
 
 app = typer.Typer(
     name="dagopt",
@@ -35,7 +35,7 @@ app = typer.Typer(
 app.command(cls=LearnCommand, rich_help_panel="Learn")(learn)
 for panel, commands in {
     "Learn": (doctor, score, fit),
-    "How sure is it": (explain.explain, bootstrap.bootstrap, posterior.posterior, path.path),
+    "How sure?": (explain.explain, bootstrap.bootstrap, posterior.posterior, path.path),
     "Ask it": (query, effect),
     "Graphs and data": (compare, convert, simulate, networks),
     "This installation": (info,),
@@ -57,7 +57,7 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Learn the structure of a Bayesian network by optimisation, and know how good the answer is.
+    """Learn the structure of a Bayesian network by optimisation, with a proof of how good the answer is.
 
     **Example:** `dagopt learn data.csv --out results`
     """
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None, commands: typer.Typer = app, na
     code = run(arguments, commands, name)
     try:
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader has gone, as in `dagopt ... | head`
+    except BrokenPipeError:  # the reader has closed the pipe, as in `dagopt ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
 
@@ -92,7 +92,7 @@ def run(arguments: Sequence[str] | None = None, commands: typer.Typer = app, nam
     except OSError as error:
         return complain(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "))
     except MemoryError:
-        return complain("there is not enough memory; use fewer columns= or a smaller max_parents=")
+        return complain("there is not enough memory; choose fewer columns= or a smaller max_parents=")
     except Exception as error:
         if hasattr(error, "format_message"):  # a usage error of the command line parser
             command = getattr(getattr(error, "ctx", None), "command_path", name)

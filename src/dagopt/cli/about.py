@@ -1,4 +1,4 @@
-"""The command ``dagopt info``: what a bug report needs to say about the machine and the versions."""
+"""The command ``dagopt info``: the machine and the versions, for bug reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_
 
 
 def info(as_json: shared.Json = False) -> None:
-    """Print versions, cores, memory, GPU and threads: what a bug report needs.
+    """Print versions, cores, memory, GPU and threads, for bug reports.
 
     **Examples:**
 

@@ -32,9 +32,9 @@ def bootstrap(
     reading: DataOptions,
     resamples: Annotated[int, typer.Option(min=1, help="How many resamples to learn from.")] = 100,
     method: Annotated[str, typer.Option(help="As in learn; auto is exact or order.")] = "auto",
-    fraction: Annotated[float, typer.Option(help="Rows of a resample, as a share of all rows.")] = 1.0,
+    fraction: Annotated[float, typer.Option(help="Rows per resample, as a share of all rows.")] = 1.0,
     replace: Annotated[bool, typer.Option("--replace/--no-replace", help="Draw rows with replacement or not.")] = True,
-    threshold: Annotated[float, typer.Option(help="How often a pair is joined to be in the consensus.")] = 0.5,
+    threshold: Annotated[float, typer.Option(help="How often a pair must be joined to be in the consensus.")] = 0.5,
     time_limit: Annotated[float | None, typer.Option(help="Seconds; the resamples done by then count.")] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
     jobs: shared.Jobs = None,
@@ -44,7 +44,7 @@ def bootstrap(
     quiet: shared.Quiet = False,
     as_json: shared.Json = False,
 ) -> None:
-    """Learn from resampled rows again and again, and show how often each edge is learned.
+    """Learn from many resamples of the rows, and show how often each edge is learned.
 
     **Examples:**
 
@@ -52,7 +52,7 @@ def bootstrap(
 
     `dagopt bootstrap data.csv --resamples 200 --out edges.csv --graph consensus.dot --plot consensus.png`
 
-    Exit code 0, also when the time limit ended the run, which is then said; 2 if the input is bad.
+    Exit code 0, also if the time limit ended the run (a message says so); 2 if the input is bad.
     """
     from dagopt.errors import checked_number
     from dagopt.evidence.bootstrap import bootstrap as resampled
@@ -62,7 +62,7 @@ def bootstrap(
     require_file(graph, "--graph", graph_suffixes())
     require_file(plot, "--plot", PICTURE_FILES)
     if checked_number("threshold", threshold) > 1:
-        raise InputError(f"expected threshold= a share, at most 1, but got {threshold}; change the option")
+        raise InputError(f"expected threshold= to be a share, at most 1, but got {threshold}; change the option")
     found = resampled(
         data,
         resamples,
@@ -109,7 +109,7 @@ def _tell(found: Bootstrap, threshold: float, files: list[Path]) -> None:
     if found.n_done:
         consensus = found.consensus(threshold)
         typer.echo(
-            f"\nconsensus: {consensus.n_edges} edges of pairs joined in {threshold:.0%} or more; --graph writes it"
+            f"\nconsensus: {consensus.n_edges} edges of pairs joined in at least {threshold:.0%}; --graph writes it"
         )
     for file in files:
         typer.echo(f"wrote {file}")

@@ -34,14 +34,14 @@ FAILED = 2
 
 
 def run(folder: str | Path, console: Console | None = None) -> Result:
-    """Learn a small network from data drawn from it, tell about it, and write everything into a folder.
+    """Learn a small network from data drawn from it, describe it, and write everything into a folder.
 
     Parameters
     ----------
     folder : path
-        Made if it does not exist; files of the demo in it are replaced.
+        Created if it does not exist; files of the demo in it are replaced.
     console : rich Console, optional
-        Where to tell; standard output if not given.
+        Where to print; standard output if not given.
 
     Returns
     -------
@@ -54,8 +54,8 @@ def run(folder: str | Path, console: Console | None = None) -> Result:
     size = f"{true.number_of_nodes()} columns and {true.number_of_edges()} edges"
     say.print("[bold]dagopt: from a table to a graph one can trust[/bold]")
     say.print(
-        f"The network LUCAS ({size}) is known. {N_SAMPLES:,} rows are drawn from it, the graph is learned back from "
-        "the rows alone, with a proof that none scores higher, and compared with the truth."
+        f"The network LUCAS ({size}) is known. {N_SAMPLES:,} rows are drawn from it. The graph is learned from these "
+        "rows alone, with a proof that none scores higher, and compared with the truth."
     )
     _head(say, 1, "the data")
     write_frame(data, out / "data.csv")
@@ -63,7 +63,7 @@ def run(folder: str | Path, console: Console | None = None) -> Result:
     _head(say, 2, "learning")
     result = _learned(data)
     say.print(result.summary(), markup=False)
-    _head(say, 3, "the edges, beside the true network")
+    _head(say, 3, "the edges, compared with the true network")
     found = compare(result.graph, true)
     say.print(_edge_table(result, found))
     say.print(str(found), markup=False)
@@ -80,7 +80,7 @@ def run(folder: str | Path, console: Console | None = None) -> Result:
 
 
 def _command() -> str:
-    """Return how the command is called from here: by its name where a shell finds it, else by its path."""
+    """Return how to call the command from here: by its name if a shell finds it, otherwise by its path."""
     beside = Path(sys.executable).with_name("dagopt")
     if shutil.which("dagopt") is not None or not beside.exists():
         return "dagopt"
@@ -88,7 +88,7 @@ def _command() -> str:
 
 
 def _writable(folder: Path) -> Path:
-    """Return the folder, made if need be, or say why nothing can be written into it."""
+    """Return the folder, created if needed, or raise an error that says why nothing can be written into it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -110,7 +110,7 @@ def _head(say: Console, number: int, text: str) -> None:
 
 
 def _edge_table(result: Result, found: Comparison) -> Table:
-    """Return the learned edges, each with how it stands to the true network."""
+    """Return the learned edges, each compared with the true network."""
     view = view_of(result)
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     for name in ("from", "to"):
@@ -145,7 +145,7 @@ def _verdict(edge: Edge, names: tuple[str, ...], found: Comparison) -> tuple[str
 
 
 def _write_all(result: Result, true: Any, out: Path) -> list[tuple[Path, str]]:
-    """Write pictures, graph and report; return the files with what they are."""
+    """Write pictures, graph and report; return the files with descriptions."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -158,14 +158,14 @@ def _write_all(result: Result, true: Any, out: Path) -> list[tuple[Path, str]]:
     return [
         (out / "report.html", "the report: one page, open it in a browser"),
         (out / "graph.png", "the graph"),
-        (out / "comparison.png", "the graph beside the true one, differences in colour"),
+        (out / "comparison.png", "the graph and the true one, with the differences in colour"),
         (out / "graph.dot", "the graph for Graphviz and other programs"),
         (out / "data.csv", f"the {result.n_samples:,} rows"),
     ]
 
 
 def _write_picture(ax: Axes, path: Path) -> None:
-    """Write the figure of the axes as PNG, and let go of it."""
+    """Write the figure of the axes as PNG, and close it."""
     import matplotlib.pyplot as plt
 
     picture = io.BytesIO()

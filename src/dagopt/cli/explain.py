@@ -31,7 +31,7 @@ def explain(
     scoring: ScoreOptions,
     knowledge: KnowledgeOptions,
     reading: DataOptions,
-    a: Annotated[str | None, typer.Argument(help="A column; without columns all edges are explained.")] = None,
+    a: Annotated[str | None, typer.Argument(help="A column; without columns, all edges are explained.")] = None,
     b: Annotated[str | None, typer.Argument(help="Another column.")] = None,
     graph: Annotated[Path | None, typer.Option(help="Explain this DAG instead of learning one.")] = None,
     method: Annotated[str, typer.Option(help="How to learn the DAG, as in learn.")] = "auto",
@@ -39,14 +39,14 @@ def explain(
         str, typer.Option(help="How to find the best other DAGs: auto, exact or order (search).")
     ] = "auto",
     time_limit: Annotated[float | None, typer.Option(help="Seconds, for learning and again for explaining.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of learning and of the searches.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of learning and of the searches.")] = 0,
     jobs: shared.Jobs = None,
     memory_limit: shared.MemoryLimit = None,
     out: Annotated[Path | None, typer.Option(help="Table to write, of all edges (.csv).")] = None,
     quiet: shared.Quiet = False,
     as_json: shared.Json = False,
 ) -> None:
-    """Say why two columns are joined, or are not, and what the score loses if it is otherwise.
+    """Say why two columns are joined or not, and what the score would lose otherwise.
 
     **Examples:**
 
@@ -64,11 +64,11 @@ def explain(
     from dagopt.methods.registry import METHODS, method_name
 
     if (a is None) != (b is None):
-        raise InputError(f"expected two columns to explain, or none for all edges, but got {a!r} alone; name another")
+        raise InputError(f"expected two columns to explain, or none for all edges, but got only {a!r}; name another")
     if a is not None and a == b:
         raise InputError(f"expected two different columns but got {a!r} twice; name another one")
     if alternatives not in ("auto", "exact", "order"):
-        raise InputError(f"expected --alternatives auto, exact or order but got {alternatives!r}; choose one of them")
+        raise InputError(f"expected --alternatives to be auto, exact or order but got {alternatives!r}; change it")
     if a is not None and out is not None:
         raise InputError("--out is for the table of all edges; leave the columns out, or use --json")
     require_file(out, "--out", TABLE_FILES)
@@ -110,7 +110,7 @@ def explain(
 
 
 def _given(posed: Problem, graph: Path, diagnosis: Diagnosis) -> Result:
-    """Return a result that holds a given DAG, after a look whether the constraints allow it."""
+    """Return a result with a given DAG, after checking that the constraints allow it."""
     from dagopt.methods.start import start_dag
     from dagopt.result import Result
 
@@ -129,7 +129,7 @@ def _given(posed: Problem, graph: Path, diagnosis: Diagnosis) -> Result:
 
 
 def _plain(edges: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows as plain values, None for a figure that is not there."""
+    """Return the rows as plain values, None for a missing number."""
     rows = edges.to_dict(orient="records")
     return [{str(key): None if value != value else value for key, value in row.items()} for row in rows]
 
@@ -144,6 +144,6 @@ def _tell(result: Result, edges: pd.DataFrame, out: Path | None) -> None:
     }
     print_table(edges.assign(**words, **figures), "Score lost by the best DAG without the edge, reversed, neither way")
     if not edges["proven"].all():
-        typer.echo("Figures that are not proven were found by search: the true loss is at most that.")
+        typer.echo("Losses that are not proven were found by search: the true loss is at most that.")
     if out is not None:
         typer.echo(f"wrote {out}")

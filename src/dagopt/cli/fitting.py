@@ -28,7 +28,9 @@ def fit(
     out: Annotated[
         Path | None, typer.Option(help="Where to write the network: .json, .csv; discrete ones also .bif, .net, .xdsl.")
     ] = None,
-    ess: Annotated[float, typer.Option(help="Rows of prior weight that smooth the tables of discrete data.")] = 0.0,
+    ess: Annotated[
+        float, typer.Option(help="Weight, in rows, of the prior that smooths the tables of discrete data.")
+    ] = 0.0,
     as_json: Json = False,
 ) -> None:
     """Fit the parameters of a DAG: regression equations, or tables of probabilities, with standard errors.
@@ -53,7 +55,7 @@ def fit(
 def _require_suffix(out: Path) -> None:
     known = (".json", ".csv", ".bif", ".net", ".xdsl", ".dsl", ".bifxml", ".uai")
     if out.suffix not in known:
-        raise InputError(f"expected --out with the suffix {', '.join(known)} but got {str(out)!r}; rename it")
+        raise InputError(f"expected --out to end in {', '.join(known)} but got {str(out)!r}; rename it")
 
 
 def _tell(fitted: FittedNetwork) -> None:

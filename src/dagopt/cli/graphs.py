@@ -88,7 +88,7 @@ def _write_fitted(graph: Any, data: str, target: Path) -> None:
         raise InputError(f"expected a .bif target to fit tables from --data but got {target}; name it *.bif")
     fitted = fit(data, graph)
     if not isinstance(fitted, FittedDiscrete):
-        raise InputError(f"expected discrete columns in {data} to fit tables but they are not; cut them first")
+        raise InputError(f"expected discrete columns in {data} to fit tables but got others; discretize them first")
     fitted.to_bif(target)
 
 

@@ -19,19 +19,19 @@ __all__ = ["KnowledgeOptions"]
 
 @dataclass(frozen=True)
 class KnowledgeOptions(Options):
-    """What is known about the graph: a TOML file and flags say it together."""
+    """What is known about the graph, from a TOML file and flags together."""
 
     max_parents: int | None = option(
         None, "The most parents of a column.", anything("int"), metavar="K", unset="any", least=0
     )
     required: list[str] | None = option(
-        None, "Edges that must be there: 'A->B,C->D'; those of the file are added.", anything("edges"), metavar="EDGES"
+        None, "Required edges: 'A->B,C->D'; those of the file are added.", anything("edges"), metavar="EDGES"
     )
     forbidden: list[str] | None = option(
-        None, "Edges that must not be there: 'B->A'; those of the file are added.", anything("edges"), metavar="EDGES"
+        None, "Forbidden edges: 'B->A'; those of the file are added.", anything("edges"), metavar="EDGES"
     )
     tiers: str | None = option(
-        None, "Groups in the order of time, no edge goes back: 'A,B;C'.", anything("groups"), metavar="GROUPS"
+        None, "Groups in order of time; no edge goes back: 'A,B;C'.", anything("groups"), metavar="GROUPS"
     )
     superstructure: Path | None = option(
         None,
@@ -51,7 +51,7 @@ class KnowledgeOptions(Options):
         return {"constraints": self.constraints(), "max_parents": self.max_parents}
 
     def constraints(self) -> Constraints:
-        """Return what the file and the flags say together; tiers in the file or here, not both."""
+        """Return the constraints of the file and the flags together; only one of them may give tiers."""
         from dagopt.knowledge import Constraints
 
         known = Constraints() if self.knowledge is None else Constraints.read(self.knowledge)
@@ -76,8 +76,8 @@ def _edges(texts: Sequence[str], option: str) -> list[tuple[str, str]]:
         ends = tuple(end.strip() for end in part.split("->"))
         if len(ends) != 2 or not all(ends):
             raise InputError(
-                f"expected {option} 'A->B,C->D' but got {part!r}; write FROM->TO in quotes, or list edges of columns "
-                f"with odd names in a --knowledge file"
+                f"expected {option} as 'A->B,C->D' but got {part!r}; write FROM->TO in quotes, or list edges of "
+                f"columns with unusual names in a --knowledge file"
             )
         edges.append((ends[0], ends[1]))
     return edges

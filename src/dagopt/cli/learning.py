@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LearnCommand", "learn"]
 
-ABOUT_TRUST = "How sure is it"
+ABOUT_TRUST = "How sure?"
 MOST_EDGES_SHOWN = 60
-# Figures of edges as the screen shows them: by name, the heading and the form.
+# Numbers of edges as the screen shows them: by name, the heading and the format.
 TRUST = {
     "lost if not joined": ("apart", "{:.2f}"),
     "lost if reversed": ("reversed", "{:.2f}"),
@@ -38,18 +38,18 @@ TRUST = {
     "this way in resamples": ("this way", "{:.0%}"),
 }
 LEGEND = {
-    "apart": "apart, reversed: what the best DAG without the edge, or with it turned round, loses",
-    "joined": "joined, this way: share of the resamples that join the two, and in this direction",
+    "apart": "apart, reversed: the score lost by the best DAG without the edge, or with it reversed",
+    "joined": "joined, this way: the share of resamples that join the two, and in this direction",
 }
-# Options of a method that make no sense, or go wrong, where it runs once for each resample.
+# Options of a method that make no sense, or fail, when it runs once for each resample.
 NOT_FOR_RESAMPLES = ("n_best", "checkpoint", "resume", "save_scores")
 
 
 class LearnCommand(TyperCommand):
-    """The command, which looks the methods up only when its help is asked for, and remembers its own words."""
+    """The command, which looks up the methods only for its help, and remembers the command line."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Return the context of a call, with the call as it was written, and the flags that its method alone has."""
+        """Return the context of a call, with the command line as typed, and the flags that only its method has."""
         from dagopt.cli.method_flags import method_in, own_flags, refuse_flags_of_others
 
         written = ["dagopt", str(info_name), *args]
@@ -93,7 +93,7 @@ def learn(
     time_limit: Annotated[
         float | None,
         typer.Option(
-            help="Ends the run with the best so far; --explain and --bootstrap may take as long again.",
+            help="Seconds; the run ends with the best so far. --explain and --bootstrap may each take as long again.",
             metavar="SECONDS",
         ),
     ] = None,
@@ -107,7 +107,7 @@ def learn(
         bool,
         typer.Option(
             "--explain",
-            help="Add what the best DAG without each edge, or with it reversed, loses.",
+            help="Add the score lost by the best DAG without each edge, or with it reversed.",
             rich_help_panel=ABOUT_TRUST,
         ),
     ] = False,
@@ -141,7 +141,7 @@ def learn(
     quiet: shared.Quiet = False,
     as_json: shared.Json = False,
 ) -> None:
-    """Learn the graph of a table, say what is proven about it, and write it down.
+    """Learn the graph of a table, say what is proven about it, and write it to files.
 
     **Examples:**
 
@@ -159,7 +159,7 @@ def learn(
 
     `cut -d, -f2- data.csv | dagopt learn - --columns age,smoke,lung`
 
-    Exit code 0, also when the time limit ended the run, which is then said; 2 if the input is bad.
+    Exit code 0, also if the time limit ended the run (a message says so); 2 if the input is bad.
     """
     from dagopt.learning import is_score_file
     from dagopt.learning import learn as learned
@@ -202,19 +202,19 @@ def learn(
     try:
         files = [] if folder is None else folder.write(result)
     except InputError:
-        _tell(result, [], as_json)  # an answer that cannot be kept is still shown
+        _tell(result, [], as_json)  # an answer that cannot be written is still shown
         raise
     _tell(result, files, as_json)
 
 
 def _formats(asked: Sequence[str]) -> tuple[list[str], str | None]:
-    """Return the formats of the files to write, and ``"jkl"`` if that is among those asked for: it is one of data."""
+    """Return the formats of the files to write, and ``"jkl"`` if it is asked for, which is a format of the data."""
     names = [name for text in asked for name in shared.listed(text)]
     return [name for name in names if name.lower() != "jkl"], "jkl" if "jkl" in map(str.lower, names) else None
 
 
 def _as_written(result: Result, data: str, written: str) -> Result:
-    """Return the result with the file and the command line as what it comes from."""
+    """Return the result with the file and the command line as its origin."""
     from dagopt.records.provenance import describe_data, hash_of
 
     if result.provenance is None:
@@ -224,7 +224,7 @@ def _as_written(result: Result, data: str, written: str) -> Result:
 
 
 def _with_regrets(result: Result, options: dict[str, Any]) -> Result:
-    """Return the result with what is lost without each edge; where that cannot be told, a line says why."""
+    """Return the result with what is lost without each edge; if that is not possible, print why."""
     from dagopt.report.evidence import with_evidence
 
     if result.status == "interrupted":
@@ -294,7 +294,7 @@ def _tell(result: Result, files: Sequence[Path], as_json: bool) -> None:
 
 
 def _edge_frame(result: Result) -> pd.DataFrame:
-    """Return the edges, the most valuable first where the method told what each is worth."""
+    """Return the edges, the most valuable first if the method says what each is worth."""
     import pandas as pd
 
     from dagopt.report.view import view_of
@@ -326,7 +326,7 @@ def _tell_trust(result: Result, edges: pd.DataFrame) -> None:
             shown[short] = ["" if value is None else form.format(value) for value in values]
     if shown.shape[1] > 3:
         typer.echo("")
-        print_table(shown, "How sure each edge is", right=shown.columns[3:])
+        print_table(shown, "How certain each edge is", right=shown.columns[3:])
         for short, meaning in LEGEND.items():
             if short in shown:
                 typer.echo(meaning)

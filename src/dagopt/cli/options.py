@@ -1,7 +1,7 @@
-"""Arguments and options that several commands share, and flags made of options.
+"""Arguments and options that several commands share, and flags made from options.
 
-A command names the options that it takes by their dataclass, such as ``reading: DataOptions``; ``with_flags`` gives it
-one flag for each of them, with the text, the default and the spelling that the dataclass has.
+A command names its options by their dataclass, such as ``reading: DataOptions``; ``with_flags`` gives it
+one flag for each of them, with the text, the default and the spelling from the dataclass.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
     "with_flags",
 ]
 
-# Headings of the help, under which options of one kind stand together.
+# Headings of the help, under which options of one kind are grouped.
 ABOUT_OUTPUT = "Output"
 PANELS: dict[type[Options], str] = {DataOptions: "Data", ScoreOptions: "Score"}
 
@@ -43,7 +43,7 @@ Data = Annotated[
 ]
 Quiet = Annotated[
     bool,
-    typer.Option("--quiet", "-q", help="No warnings and no progress while it runs.", rich_help_panel=ABOUT_OUTPUT),
+    typer.Option("--quiet", "-q", help="No warnings and no progress display.", rich_help_panel=ABOUT_OUTPUT),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.", rich_help_panel=ABOUT_OUTPUT)]
 
@@ -59,7 +59,7 @@ class Without:
 
 
 def flag_of(name: str, about: Option) -> list[str]:
-    """Return how an option is spelled on the command line, the usual way first."""
+    """Return the spellings of an option on the command line, the usual one first."""
     return (about.flag or f"--{name.replace('_', '-')}").split("/")
 
 
@@ -86,14 +86,14 @@ def flag_for(name: str, type_: str, default: Any, about: Option, panel: str | No
 
 
 def help_of(about: Option) -> str:
-    """Return the text of an option, with the values that it may have where there are few."""
+    """Return the text of an option, with its possible values if there are few."""
     choices = [str(choice) for choice in about.check.choices if choice is not None]
     missing = [choice for choice in choices if choice not in about.text]
     return f"{about.text} One of {', '.join(choices)}." if missing else about.text
 
 
 def _unset(name: str, type_: str = "str") -> Any:
-    """Return the flag of an option of methods, which is not given unless it is asked for."""
+    """Return the flag of a method's option, which is passed on only if it is given."""
     return flag_for(name, type_, None, FLAGGED[name].metadata["option"])
 
 
@@ -106,7 +106,7 @@ NBest = _unset("n_best", "int")
 
 
 def with_flags(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with flags in place of each parameter whose type is a dataclass of options."""
+    """Return a command in which each parameter whose type is a dataclass of options is replaced by flags."""
     hints = get_type_hints(command, include_extras=True)
     parameters: list[inspect.Parameter] = []
     groups: dict[str, tuple[type[Options], tuple[str, ...]]] = {}
@@ -127,7 +127,7 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
             given[name] = _collected(kind, given)
         command(**given)
 
-    # typer wants arguments without a default before those with one
+    # typer needs arguments without a default before those with one
     parameters.sort(key=lambda one: one.default is not inspect.Parameter.empty)
     called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     called.__annotations__ = {one.name: one.annotation for one in parameters}
@@ -154,7 +154,7 @@ def _flags(kind: type[Options], left_out: Sequence[str]) -> list[tuple[Any, Any,
 
 
 def _collected(kind: type[Options], given: dict[str, Any]) -> Options:
-    """Take the values of flags out of those given, and return them as options."""
+    """Remove the values of flags from those given, and return them as options."""
     values = {}
     for one in fields(kind):
         if one.name in given:

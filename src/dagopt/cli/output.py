@@ -58,7 +58,7 @@ class OutputFolder:
     Parameters
     ----------
     path : path
-        The folder; made when something is written, if it is absent.
+        The folder; created, if needed, when something is written.
     formats : tuple of str
         Some of ``graph_files()``.
     """
@@ -68,7 +68,7 @@ class OutputFolder:
 
     @classmethod
     def asked(cls, path: Path | None, formats: Sequence[str]) -> OutputFolder | None:
-        """Return the folder that the options ask for, after a look whether it can be written."""
+        """Return the folder that the options ask for, after checking that it can be written."""
         names = tuple(dict.fromkeys(name.lower() for text in formats for name in listed(text)))
         for name in names:
             if name not in graph_files():
@@ -81,7 +81,7 @@ class OutputFolder:
         return cls(path, names or USUAL)
 
     def check(self, method: str, kind: str) -> None:
-        """Refuse formats that cannot hold what the method will learn."""
+        """Raise an error for formats that cannot hold what the method will learn."""
         from dagopt.graph.formats import FORMATS
 
         for name in self.formats:
@@ -92,12 +92,11 @@ class OutputFolder:
                 )
         if "bif" in self.formats and kind != "discrete":
             raise InputError(
-                f"--format bif holds tables of discrete columns, but the table is {kind}; choose dot, csv or another "
-                f"format"
+                f"--format bif holds only discrete columns, but the table is {kind}; choose dot, csv or another format"
             )
 
     def write(self, result: Result) -> list[Path]:
-        """Write everything, each file whole or not at all, and return the files."""
+        """Write everything, each file completely or not at all, and return the files."""
         from dagopt.files import write_text
         from dagopt.networks.fitted.json_text import json_text
 
@@ -116,7 +115,7 @@ class OutputFolder:
 
 
 def require_place(folder: Path) -> None:
-    """Raise an error unless files can be written into a folder, or it can be made; nothing is left behind."""
+    """Raise an error unless files can be written into a folder, or it can be created; nothing is left behind."""
     place = folder
     while not place.exists() and place != place.parent:
         place = place.parent
@@ -150,14 +149,14 @@ def require_file(path: Path | None, option: str, suffixes: Sequence[str]) -> Non
     if path is None:
         return
     if not path.name.lower().endswith(tuple(suffixes)):
-        raise InputError(f"expected {option} a file ending in {', '.join(suffixes)} but got {str(path)!r}; rename it")
+        raise InputError(f"expected {option} to end in {', '.join(suffixes)} but got {str(path)!r}; rename it")
     if not path.parent.is_dir():
-        raise InputError(f"could not write {str(path)!r}: there is no folder {str(path.parent)!r}; make it first")
+        raise InputError(f"could not write {str(path)!r}: there is no folder {str(path.parent)!r}; create it first")
     require_place(path.parent)
 
 
 def write_picture(plot: Callable[[], Axes], path: Path) -> None:
-    """Write what a function draws as a picture, in the format of the suffix, whole or not at all."""
+    """Write what a function draws as a picture, in the format of the suffix, completely or not at all."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -175,7 +174,7 @@ def write_picture(plot: Callable[[], Axes], path: Path) -> None:
 
 
 def as_plain(result: Result) -> dict[str, Any]:
-    """Return the result as plain values, for JSON, with the figures of its edges where there are any."""
+    """Return the result as plain values, for JSON, with the numbers of its edges if there are any."""
     figures = result.details.get("edge_figures")
     return result.to_dict() | ({"edge_figures": figures} if figures else {})
 

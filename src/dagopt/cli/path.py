@@ -66,7 +66,7 @@ def path(
 
     `dagopt path data.csv --penalties 1,2,5,10,20 --out path.csv --plot path.png`
 
-    Exit code 0, also when the time limit ended the run, which is then said; 2 if the input is bad.
+    Exit code 0, also if the time limit ended the run (a message says so); 2 if the input is bad.
     """
     from dagopt.data.writing import write_frame
     from dagopt.evidence.penalty_path import path as learned
@@ -109,7 +109,7 @@ def _numbers(text: str) -> list[float]:
     try:
         return [float(part) for part in shared.listed(text)]
     except ValueError:
-        raise InputError(f"expected --penalties numbers such as 1,2,5 but got {text!r}; correct them") from None
+        raise InputError(f"expected --penalties to be numbers such as 1,2,5 but got {text!r}; correct them") from None
 
 
 def _tell(found: PenaltyPath, files: list[Path]) -> None:

@@ -29,7 +29,7 @@ LEAST_SHOWN = 0.01
 
 @dataclass(frozen=True)
 class MarginalScoreOptions(ScoreOptions):
-    """The marginal likelihood: by the kind of the data unless one is named."""
+    """The marginal likelihood; by default chosen by the kind of the data."""
 
     score: Any = option(
         None,
@@ -47,8 +47,8 @@ def posterior(
     scoring: MarginalScoreOptions,
     knowledge: KnowledgeOptions,
     reading: DataOptions,
-    prior: Annotated[str, typer.Option(help="Weight of parent sets: fair (by their size) or uniform.")] = "fair",
-    time_limit: Annotated[float | None, typer.Option(help="Seconds; there is no answer before the end.")] = None,
+    prior: Annotated[str, typer.Option(help="Weight of parent sets: fair (equal for each size) or uniform.")] = "fair",
+    time_limit: Annotated[float | None, typer.Option(help="Seconds; a run that is stopped has no answer.")] = None,
     jobs: shared.Jobs = None,
     memory_limit: shared.MemoryLimit = None,
     out: Annotated[Path | None, typer.Option(help="Table to write: from, to, probability, joined (.csv).")] = None,

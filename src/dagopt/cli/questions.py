@@ -27,17 +27,20 @@ def query(
     data: shared.Data,
     reading: DataOptions,
     graph: Annotated[str, typer.Argument(help="File with a DAG (see convert), or a model string such as '[A][B|A]'.")],
-    target: Annotated[str, typer.Option(help="The column that is asked for.")],
+    target: Annotated[str, typer.Option(help="The column whose distribution is wanted.")],
     evidence: Annotated[
         list[str] | None, typer.Option(help="What is known: 'X=1'. Can be given several times.", metavar="COLUMN=VALUE")
     ] = None,
     do: Annotated[
-        list[str] | None, typer.Option(help="What is set from outside: 'X=1'; cuts its causes.", metavar="COLUMN=VALUE")
+        list[str] | None,
+        typer.Option(help="What is set from outside: 'X=1'; removes its causes.", metavar="COLUMN=VALUE"),
     ] = None,
-    ess: Annotated[float, typer.Option(help="Rows of prior weight that smooth the tables of discrete data.")] = 0.0,
+    ess: Annotated[
+        float, typer.Option(help="Weight, in rows, of the prior that smooths the tables of discrete data.")
+    ] = 0.0,
     as_json: shared.Json = False,
 ) -> None:
-    """Ask a network: the distribution of a column, given what is known of others.
+    """Show the distribution of a column in a network, given the values of others.
 
     **Examples:** `dagopt query data.csv graph.dot --target lung --evidence smoke=yes --evidence xray=no`,
     `dagopt query data.csv graph.dot --target lung --do smoke=no`
@@ -73,13 +76,15 @@ def _values(fitted: Any, pairs: Sequence[str], option: str) -> dict[str, object]
     for pair in pairs:
         name, sign, value = (part.strip() for part in pair.partition("="))
         if not sign or not value:
-            raise InputError(f"expected {option} COLUMN=VALUE but got {pair!r}")
+            raise InputError(f"expected {option} as COLUMN=VALUE but got {pair!r}; correct it")
         found[name] = value
         if name in fitted.names and fitted.network.levels_of(fitted.names.index(name)) is None:
             try:
                 found[name] = float(value)
             except ValueError:
-                raise InputError(f"expected a number for the continuous column {name!r} but got {value!r}") from None
+                raise InputError(
+                    f"expected a number for the continuous column {name!r} but got {value!r}; correct it"
+                ) from None
     return found
 
 
@@ -92,10 +97,10 @@ def effect(
     cause: Annotated[str, typer.Argument(help="The column that is set.", metavar="CAUSE")],
     outcome: Annotated[str, typer.Argument(help="The column that may change.", metavar="OUTCOME")],
     graph: Annotated[
-        Path | None, typer.Option(help="Take this DAG, or graph of a class, instead of learning one.")
+        Path | None, typer.Option(help="Use this DAG, or graph of a class, instead of learning one.")
     ] = None,
     method: Annotated[str, typer.Option(help="How to learn the DAG, as in learn.")] = "auto",
-    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
     time_limit: Annotated[float | None, typer.Option(help="Seconds, for learning.")] = None,
     quiet: shared.Quiet = False,
     as_json: shared.Json = False,

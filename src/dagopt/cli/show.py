@@ -1,4 +1,4 @@
-"""What is printed: text and tables on standard output, complaints on standard error."""
+"""What is printed: text and tables on standard output, errors on standard error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BAD_INPUT", "FOUND_SOMETHING", "complain", "in_flags", "print_json", "print_summary", "print_table"]
 
-WIDEST = 10_000  # of a table in a file or a pipe, where no line is broken
+WIDEST = 10_000  # the width of a table in a file or a pipe, where lines are not broken
 SHORTEST_BAR, LONGEST_BAR = 6, 24
 FOUND_SOMETHING = 1
 BAD_INPUT = 2
@@ -29,7 +29,7 @@ _SPOKEN = {
     r"proven optimal|proven within [\d.]+ % of the best": "bold green",
     r"none: nothing is proven.*|stopped by.*": "yellow",
 }
-# Options of the library, as messages name them, and as they are called here.
+# Options of the library, as messages name them, and as flags of the command.
 _FLAGS = {
     **FLAGS,
     "mean_weight": FLAGS["equivalent_sample_size"],
@@ -86,12 +86,12 @@ def print_json(values: Any) -> None:
 
 
 def print_summary(summary: str) -> None:
-    """Print the lines of a summary; on a terminal what is proven, and what is not, stands out.
+    """Print the lines of a summary; on a terminal, what is proven and what is not is highlighted.
 
     Parameters
     ----------
     summary : str
-        A first line, then lines that begin with a word for what they are about.
+        A first line, then lines that begin with a keyword.
     """
     from rich.console import Console
     from rich.table import Table as RichTable
@@ -116,18 +116,18 @@ def print_summary(summary: str) -> None:
 
 
 def print_table(frame: pd.DataFrame, title: str, right: Iterable[str] = (), bar: str | None = None) -> None:
-    """Print a frame as a table, numbers to the right.
+    """Print a frame as a table, with numbers aligned to the right.
 
     Parameters
     ----------
     frame : DataFrame
         The rows.
     title : str
-        Stands above them.
+        The title above them.
     right : iterable of str
-        Columns of text that stand to the right like numbers.
+        Columns of text that are aligned to the right like numbers.
     bar : str, optional
-        A column of numbers that are drawn as bars too, where a terminal shows them.
+        A column of numbers that a terminal also shows as bars.
     """
     from rich.console import Console
 

@@ -20,14 +20,16 @@ __all__ = ["doctor", "score", "simulate"]
 def doctor(
     data: Data,
     reading: DataOptions,
-    max_parents: Annotated[int | None, typer.Option(min=0, help="Parents allowed, to check that rows suffice.")] = None,
+    max_parents: Annotated[
+        int | None, typer.Option(min=0, help="Parents allowed, to check that there are enough rows.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Look at a table before learning from it: what is wrong, what follows, what to do.
+    """Check a table before learning from it: what is wrong, the consequence, and what to do.
 
     **Example:** `dagopt doctor survey.csv --max-parents 3`
 
-    Exit code 0 if there is nothing to remark, 1 if there is a finding, 2 if the file cannot be read.
+    Exit code 0 if there are no findings, 1 if there is a finding, 2 if the file cannot be read.
     """
     from dagopt.data.doctor import examine
 

@@ -1,1 +1,1 @@
-"""Tables: reading them, looking at them, simulating them."""
+"""Tables: reading, checking, discretizing, resampling and writing them."""

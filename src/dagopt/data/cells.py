@@ -34,7 +34,7 @@ def troubles(columns: list[Column]) -> list[Finding]:
 
 
 def _split(trouble: str) -> tuple[str, str, str]:
-    """Return message, consequence and remedy of a trouble."""
+    """Return the message, the consequence and the remedy of a trouble."""
     message, _, remedy = trouble.partition("; ")
     return message, "the column has no score, so learning stops", remedy
 
@@ -54,9 +54,9 @@ def missing_cells(columns: list[Column]) -> list[Finding]:
         f"missing values in column {quoted(holes)} (most in {worst!r}: {holes[worst]}; "
         f"{int(broken.sum())} of {len(broken)} rows)",
         "no score is defined for incomplete rows, so learning stops",
-        "use missing='em' to take them as missing at random and use all cells that there are, missing='level' for "
-        "discrete columns where missing means something, missing='drop' to leave these rows out, or leave the columns "
-        "out with exclude=",
+        "use missing='em' to treat them as missing at random and use all other cells, missing='level' for discrete "
+        "columns in which missing means something, missing='drop' to leave these rows out, or leave the columns out "
+        "with exclude=",
     )
     return [finding]
 
@@ -69,7 +69,7 @@ def empty_columns(columns: list[Column]) -> list[Finding]:
             "empty",
             (column.name,),
             f"column {column.name!r} has no value at all",
-            "nothing can be said about it, so learning stops",
+            "nothing can be learned about it, so learning stops",
             f"leave it out with exclude={column.name!r}",
         )
         for column in columns
@@ -78,7 +78,7 @@ def empty_columns(columns: list[Column]) -> list[Finding]:
 
 
 def with_missing_level(column: Column) -> Column:
-    """Return a discrete column with a level of its own for missing cells."""
+    """Return a discrete column with an extra level for missing cells."""
     if not column.missing.any():
         return column
     if column.kind == "continuous":
@@ -94,7 +94,7 @@ def with_missing_level(column: Column) -> Column:
 
 
 def without_incomplete_rows(columns: list[Column]) -> tuple[list[Column], list[Finding]]:
-    """Return the columns without the rows that have a missing cell, and a warning with the rows that this costs."""
+    """Return the columns without the rows that have a missing cell, and a warning with the number of rows lost."""
     found = missing_cells(columns)
     if not found:
         return columns, []
@@ -131,7 +131,7 @@ def unusable_numbers(columns: list[Column]) -> list[Finding]:
                     f"column {column.name!r} has {len(infinite)} infinite values, "
                     f"the first in data row {infinite[0] + 1}",
                     "means and variances are infinite, so learning stops",
-                    "replace them by numbers, remove those rows, or leave the column out with exclude=",
+                    "replace them with finite numbers, remove those rows, or leave the column out with exclude=",
                 )
             )
             continue

@@ -1,12 +1,13 @@
-r"""How many edges a penalty lets in by chance.
+r"""The expected number of edges that a penalty admits by chance.
 
-Between two independent columns twice the gain in log-likelihood of an edge is about chi-squared with as many degrees
-of freedom as the edge has parameters, f. It pays if it is above twice the penalty, so that without any true edge
+Between two independent columns, twice the gain in log-likelihood of an edge is approximately chi-squared with f degrees
+of freedom, the number of parameters of the edge. The edge is added if this is above twice the penalty, so that
+without any true edge
 
 .. math:: \sum_{i < j} P(\chi^2_{f_{ij}} > 2 (\Lambda f_{ij} + \epsilon))
 
-pairs are joined by chance; with one parameter per edge, n (n - 1) / 2 times one probability. :math:`\Lambda` is what
-a parameter costs and :math:`\epsilon` what an edge costs besides.
+pairs are joined by chance; with one parameter per edge, n (n - 1) / 2 times one probability. :math:`\Lambda` is the
+cost of a parameter and :math:`\epsilon` the additional cost of an edge.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from dagopt.data.findings import Finding
 
 __all__ = ["GAMMA", "chance_edges", "chance_finding", "ebic_edge_cost"]
 
-GAMMA = 0.5  # of EBIC
+GAMMA = 0.5  # the γ of EBIC
 
 
 def ebic_edge_cost(n_columns: int, gamma: float = GAMMA) -> float:
-    """Return 2 γ log n, what EBIC charges an edge beside its parameters (Foygel and Drton 2010)."""
+    """Return 2 γ log n, the cost of an edge under EBIC in addition to its parameters (Foygel and Drton 2010)."""
     return 2 * gamma * math.log(n_columns)
 
 
@@ -35,10 +36,10 @@ def chance_edges(sizes: NDArray[np.int64], parameter_cost: float, edge_cost: flo
     Parameters
     ----------
     sizes : int array of shape (n,)
-        How many numbers stand for each column: 1 for a continuous one, its levels less one for a discrete one. An
-        edge has the product of two as its number of parameters.
+        The numbers that represent each column: 1 for a continuous column, its levels minus one for a discrete one. The
+        number of parameters of an edge is the product of two sizes.
     parameter_cost, edge_cost : float
-        What a parameter costs, and what an edge costs besides.
+        The cost of a parameter, and the additional cost of an edge.
     """
     kinds, counts = np.unique(sizes, return_counts=True)
     total = 0.0
@@ -54,7 +55,7 @@ def chance_edges(sizes: NDArray[np.int64], parameter_cost: float, edge_cost: flo
 def chance_finding(
     names: tuple[str, ...], sizes: NDArray[np.int64], parameter_cost: float, edge_cost: float = 0.0
 ) -> list[Finding]:
-    """Find that more than one edge is expected by chance."""
+    """Find out whether more than one edge is expected by chance."""
     expected = chance_edges(sizes, parameter_cost, edge_cost)
     if expected <= 1:
         return []
@@ -64,7 +65,7 @@ def chance_finding(
         "chance-edges",
         (),
         f"about {expected:.0f} edges between {len(names)} columns are expected by chance under this penalty",
-        "that many edges may join columns that have nothing to do with each other",
-        f"use score='ebic', which lets in about {fewer:.2g}",
+        "that many edges may join columns that are unrelated",
+        f"use score='ebic', for which about {fewer:.2g} are expected",
     )
     return [finding]

@@ -1,4 +1,4 @@
-"""Columns as they come: named, continuous or discrete by dtype, with what is missing."""
+"""Columns as they are read: named, continuous or discrete by dtype, with missing cells."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Column", "Kind", "column_from_series", "column_from_text", "columns_
 
 Kind = Literal["continuous", "discrete"]
 
-MANY_NUMBERS = 20  # distinct numbers beside a few words: a numeric column with typing errors
+MANY_NUMBERS = 20  # a column with this many distinct numbers and a few words is numeric, with typing errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +33,14 @@ class Column:
     values : array
         Continuous: float64, NaN where missing. Discrete: the codes of the levels, -1 where missing.
     levels : tuple of str
-        The levels that occur: numbers in numeric, ordered categories in their own, text in alphabetic order; empty when
-        continuous.
+        The levels that occur: numbers in numeric order, ordered categories in their own order, text in alphabetical
+        order; empty when continuous.
     numbers : array or None
-        The levels as numbers where all of them are.
+        The levels as numbers, if all of them are numbers.
     whole : bool
         Whether it came as whole numbers, which may be levels or counts.
     way : str
-        How its numbers were written, if not plainly: "decimal commas" or "thousands separators".
+        How its numbers were written, if not in the plain form: "decimal commas" or "thousands separators".
     trouble : str
         Why it cannot be used, such as dates; empty if it can.
     """
@@ -100,7 +100,7 @@ def columns_from_frame(frame: pd.DataFrame) -> list[Column]:
 def column_from_series(name: str, series: pd.Series[Any]) -> Column:
     """Return a column from values with a dtype; None and NaN are missing, the text 'None' is not.
 
-    Whole numbers with holes, which pandas turns into floats, are whole numbers.
+    Whole numbers with missing cells, which pandas turns into floats, count as whole numbers.
     """
     if isinstance(series.dtype, pd.CategoricalDtype):
         return _categories(name, series)
@@ -135,7 +135,7 @@ def _is_integer_object(series: pd.Series[Any]) -> bool:
 
 
 def _categories(name: str, series: pd.Series[Any]) -> Column:
-    """Return a column of categories, which are levels even if they are numbers; an order that they have is kept."""
+    """Return a column of categories, which are levels even if they are numbers; an order of theirs is kept."""
     levels = [str(level) for level in series.cat.categories]
     codes = series.cat.codes.to_numpy().astype(np.int64)
     numbers = _numbers(list(series.cat.categories))
@@ -146,7 +146,7 @@ def _categories(name: str, series: pd.Series[Any]) -> Column:
 
 
 def _with_dtype(series: pd.Series[Any]) -> pd.Series[Any]:
-    """Return Python objects with the dtype that they share; integers beside None stay integers."""
+    """Return Python objects with their common dtype; integers mixed with None stay integers."""
     return series if _is_integer_object(series) else series.infer_objects()
 
 
@@ -155,16 +155,16 @@ def _holds_dates(series: pd.Series[Any]) -> bool:
 
 
 def _troubled(name: str, series: pd.Series[Any], why: str) -> Column:
-    """Return a column that can be left out but not used."""
+    """Return a column that cannot be used, only left out."""
     codes, uniques = pd.factorize(series.astype(str))
     return Column(name, "discrete", codes, tuple(map(str, uniques)), trouble=f"column {name!r} {why}")
 
 
 def column_from_text(name: str, cells: Sequence[str] | pd.Series[str], na_values: Iterable[str] = ()) -> Column:
-    """Return a column from text: numbers if all that is not missing is a number, else levels.
+    """Return a column from text: numbers if every cell that is not missing is a number, otherwise levels.
 
-    An empty cell is missing. Spellings such as NA are missing beside numbers and levels beside words. Decimal commas
-    and thousands separators are read where every number is written so.
+    An empty cell is missing. Spellings such as NA are missing in a column of numbers and levels in a column of words.
+    Decimal commas and thousands separators are accepted if every number is written that way.
     """
     first_codes, spelled = pd.factorize(pd.Series(cells, dtype=object))
     merged, uniques = pd.factorize(np.array([str(level).strip() for level in spelled], dtype=object))
@@ -189,7 +189,7 @@ def column_from_text(name: str, cells: Sequence[str] | pd.Series[str], na_values
 
 
 def _numeric(name: str, codes: NDArray[Any], words: Sequence[str], way: str) -> Column:
-    """Return a column of numbers, given as text, "" where missing: levels if all are whole, else continuous."""
+    """Return a column of numbers given as text, "" where missing: levels if all are whole, otherwise continuous."""
     if all(is_whole(word) for word in words if word):
         plain = np.array([str(int(word)) if word else "" for word in words], dtype=object)  # 01 and 1 are one number
         return replace(_levels(name, codes, plain, {""}), whole=True, way=way)
@@ -198,7 +198,7 @@ def _numeric(name: str, codes: NDArray[Any], words: Sequence[str], way: str) -> 
 
 
 def _levels(name: str, codes: NDArray[Any], uniques: NDArray[Any], absent: set[str]) -> Column:
-    """Return a column of levels from codes of spellings, of which some are absent."""
+    """Return a column of levels from codes of spellings, some of which mean missing."""
     levels = [level for level in uniques if level not in absent]
     relabel = np.full(len(uniques) + 1, -1)
     relabel[[k for k, level in enumerate(uniques) if level not in absent]] = np.arange(len(levels))
@@ -227,7 +227,7 @@ def _discrete(
 
 
 def _numbers(levels: Sequence[Any]) -> NDArray[np.float64] | None:
-    """Return the levels as numbers, or None where one is not."""
+    """Return the levels as numbers, or None if one is not a number."""
     if not all(isinstance(level, (int, float, np.number)) or is_number(str(level)) for level in levels):
         return None
     return np.array([float(level) for level in levels], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""`ContinuousTable`: real numbers, or their covariance alone; what every Gaussian score is made of."""
+"""`ContinuousTable`: real numbers, or only their covariance, which is all that a Gaussian score uses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["ContinuousTable", "CovarianceTable"]
 Floats = NDArray[np.float64]
 
 LARGEST_ASYMMETRY = 1e-8  # of a covariance, relative to the two variances
-LEAST_EIGENVALUE = 1e-11  # of a correlation matrix: below, a column is a combination of others
+LEAST_EIGENVALUE = 1e-11  # of a correlation matrix: below this, a column is a combination of others
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class ContinuousTable(WithMissing):
     names : tuple of str
         The columns.
     values : array of shape (rows, n)
-        The numbers. Where cells are missing (NaN), mean and covariance are found by EM (see ``em.py``).
+        The numbers. If cells are missing (NaN), mean and covariance are estimated by EM (see ``em.py``).
     """
 
     names: tuple[str, ...]
@@ -40,17 +40,17 @@ class ContinuousTable(WithMissing):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows, whole or not."""
+        """Number of rows, complete or not."""
         return len(self.values)
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
-        """The data, for a digest of them."""
+        """The data, to compute a digest."""
         return [self.values]
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """How many numbers stand for each column: one."""
+        """The numbers that represent each column: one."""
         return np.ones(len(self.names), dtype=np.int64)
 
     @cached_property
@@ -69,7 +69,7 @@ class ContinuousTable(WithMissing):
         return np.asarray(self.values.mean(axis=0) if self.is_complete else self.moments.mean, dtype=np.float64)
 
     def _centred(self) -> Floats:
-        """Return the values less their means, twice, as the first mean is off by rounding far from zero."""
+        """Return the centred values; centred twice, because far from zero the first mean has a rounding error."""
         centred = self.values - self.mean
         return np.asarray(centred - centred.mean(axis=0), dtype=np.float64)
 
@@ -81,9 +81,9 @@ class ContinuousTable(WithMissing):
         return np.sqrt(np.diag(self.moments.covariance))
 
     def scaled(self, scale: NDArray[np.floating[Any]]) -> Floats:
-        """Return the centred columns over sqrt(N) times these numbers: with the standard deviations, of length 1.
+        """Return the centred columns divided by sqrt(N) times the scale; with standard deviations they have length 1.
 
-        Where there are no complete rows, other columns with the same products: a square root of the covariance.
+        Without complete rows, other columns with the same products are returned: a square root of the covariance.
         """
         if self._has_rows:
             return np.asarray(self._centred() / (np.asarray(scale) * np.sqrt(self.n_samples)), dtype=np.float64)
@@ -125,7 +125,7 @@ class ContinuousTable(WithMissing):
 class CovarianceTable(ContinuousTable):
     """A covariance matrix and the number of rows behind it: all that a Gaussian score needs.
 
-    It has no rows: what needs them (bootstrap, predictions for these rows) says so.
+    It has no rows: functions that need them (bootstrap, predictions for these rows) raise an error.
 
     Parameters
     ----------
@@ -144,7 +144,10 @@ class CovarianceTable(ContinuousTable):
     ) -> None:
         matrix = checked_covariance(names, covariance)
         if isinstance(n_samples, bool) or not isinstance(n_samples, (int, np.integer)) or n_samples < 2:
-            raise InputError(f"expected a whole number n_samples >= 2 beside a covariance but got {n_samples!r}")
+            raise InputError(
+                f"expected n_samples= to be a whole number >= 2 with a covariance but got {n_samples!r}; "
+                "give the number of rows behind it"
+            )
         scale = np.sqrt(np.diag(matrix))
         correlation = matrix / np.outer(scale, scale)
         np.fill_diagonal(correlation, 1.0)
@@ -156,16 +159,16 @@ class CovarianceTable(ContinuousTable):
             "correlation": correlation,
             "is_complete": True,
         }
-        self.__dict__.update(facts)  # the class is frozen; these stand where the cached properties would
+        self.__dict__.update(facts)  # the class is frozen; these replace the cached properties
 
     @property
     def values(self) -> Floats:
-        """Raise: there are no rows."""
+        """Raise an error, because there are no rows."""
         raise InputError("the data is a covariance matrix and has no rows, which this needs; give the rows instead")
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
-        """The data, for a digest of them."""
+        """The data, to compute a digest."""
         return [self.covariance]
 
     @property
@@ -184,16 +187,16 @@ class CovarianceTable(ContinuousTable):
 
 
 def checked_covariance(names: Sequence[str], covariance: ArrayLike) -> Floats:
-    """Return a covariance as an array, or say what is wrong with it."""
+    """Return a covariance as an array, or raise an error that says what is wrong with it."""
     try:
         matrix = np.array(covariance, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError("expected a covariance of numbers; remove the cells that are not") from None
+        raise InputError("expected a covariance of numbers but got other cells; remove them") from None
     n = len(names)
     if matrix.shape != (n, n):
         raise InputError(
             f"expected a covariance of shape ({n}, {n}), one row and one column for each of {quoted(names, 4)}, but "
-            f"got {matrix.shape}"
+            f"got shape {matrix.shape}; give a square matrix"
         )
     if not np.isfinite(matrix).all():
         raise InputError("expected a covariance of finite numbers but got missing or infinite ones; fill them in")
@@ -209,13 +212,13 @@ def checked_covariance(names: Sequence[str], covariance: ArrayLike) -> Floats:
     if np.abs(correlation - correlation.T).max() > LARGEST_ASYMMETRY:
         a, b = divmod(int(np.argmax(np.abs(correlation - correlation.T))), n)
         raise InputError(
-            f"expected a symmetric covariance but {names[a]!r}, {names[b]!r} has {matrix[a, b]:g} one way and "
-            f"{matrix[b, a]:g} the other"
+            f"expected a symmetric covariance but {names[a]!r}, {names[b]!r} has {matrix[a, b]:g} above the diagonal "
+            f"and {matrix[b, a]:g} below; correct one of them"
         )
     least = float(np.linalg.eigvalsh((correlation + correlation.T) / 2)[0])
     if least < LEAST_EIGENVALUE:
         raise InputError(
             f"expected a positive definite covariance but its correlations have the eigenvalue {least:.2g}; if it was "
-            f"taken pair by pair from rows with missing cells, give the rows with missing='em' instead"
+            f"computed pair by pair from rows with missing cells, give the rows with missing='em' instead"
         )
     return (matrix + matrix.T) / 2

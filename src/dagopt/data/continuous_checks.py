@@ -17,15 +17,15 @@ from dagopt.errors import quoted
 
 __all__ = ["continuous_findings", "dependent_columns", "few_rows"]
 
-SAME_CORRELATION = 1 - 1e-12  # beyond it two columns are one up to shift and scale
-EXACT_DEPENDENCE = 1e-11  # fraction of variance that the other columns leave: below, no float64 can tell
+SAME_CORRELATION = 1 - 1e-12  # above this, two columns are the same up to shift and scale
+EXACT_DEPENDENCE = 1e-11  # residual share of variance given the others: below this, float64 cannot tell it from 0
 NEAR_DEPENDENCE = 1e-6
-MATTERING_WEIGHT = 1e-3  # standardised coefficient, relative to the largest, that counts as taking part
+MATTERING_WEIGHT = 1e-3  # the least standardised coefficient, relative to the largest, that counts
 FEW_VALUES = 5  # distinct numbers up to which a continuous column looks discrete
 
 
 def continuous_findings(table: ContinuousTable) -> list[Finding]:
-    """Return what is found in continuous columns; of a covariance, that columns nearly determine each other."""
+    """Return the findings on continuous columns; on a covariance, only near-dependence of columns."""
     if isinstance(table, CovarianceTable):
         return _dependence(table)
     if table.n_rows == 0:
@@ -53,7 +53,7 @@ def continuous_findings(table: ContinuousTable) -> list[Finding]:
 
 
 def few_rows(table: ContinuousTable | MixedTable, max_parents: int | None) -> list[Finding]:
-    """Find that there are too few rows for as many parents as are allowed, a discrete one counting by its levels."""
+    """Find out whether there are too few rows for the allowed number of parents (discrete ones count by levels)."""
     most = len(table.names) - 1 if max_parents is None else min(max_parents, len(table.names) - 1)
     if isinstance(table, MixedTable):
         needed = int(np.sort(table.sizes)[::-1][: most + 1].sum()) + 1
@@ -78,7 +78,7 @@ def few_rows(table: ContinuousTable | MixedTable, max_parents: int | None) -> li
         "few-rows",
         table.names,
         f"{table.n_samples} rows are too few for {most} parents: at least {needed} are needed",
-        f"{table.n_samples - 1} parents or more fit any column perfectly and the score is unbounded, so learning stops",
+        f"{table.n_samples - 1} or more parents fit any column perfectly and the score is unbounded, so learning stops",
         f"set max_parents={max(table.n_samples - 2, 0)} or less (a tenth of the rows is sensible), or give more rows",
     )
     return [finding]
@@ -106,7 +106,7 @@ def _dependence(table: ContinuousTable) -> list[Finding]:
             )
     rest = np.array([j for j in range(len(table.names)) if j not in copies])
     if len(rest) >= table.n_samples:
-        return findings  # too few rows to tell; said elsewhere
+        return findings  # too few rows to tell, which another finding reports
     names = [table.names[j] for j in rest]
     for j, left, others in dependent_columns(correlation[np.ix_(rest, rest)]):
         exact = left < EXACT_DEPENDENCE
@@ -117,10 +117,10 @@ def _dependence(table: ContinuousTable) -> list[Finding]:
                 "dependent" if exact else "nearly-dependent",
                 (names[j], *(names[k] for k in others)),
                 f"column {names[j]!r} is {'' if exact else 'nearly '}a linear combination of {by}"
-                + ("" if exact else f" (they leave {left:.1e} of its variance)"),
+                + ("" if exact else f" (only {left:.1e} of its variance is left given them)"),
                 "these columns predict it perfectly and the score is unbounded, so learning stops"
                 if exact
-                else "scores of sets with all of them lose digits, and edges among them may be arbitrary",
+                else "scores of sets with all of them lose precision, and edges among them may be arbitrary",
                 f"leave one of them out with exclude=, for instance {names[j]!r}",
             )
         )

@@ -1,4 +1,4 @@
-"""Findings about discrete columns: single levels, copies, identifiers, levels that no edge can pay for."""
+"""Findings about discrete columns: single levels, copies, identifiers, too many levels for any edge."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["discrete_findings", "identifier"]
 
 
 def discrete_findings(table: DiscreteTable, max_parents: int | None, *, alone: bool = True) -> list[Finding]:
-    """Return what is found in discrete columns; ``alone`` says that the table has no others."""
+    """Return the findings on discrete columns; ``alone`` says that the table has no others."""
     findings = [
         Finding(
             "warning",
@@ -33,7 +33,7 @@ def discrete_findings(table: DiscreteTable, max_parents: int | None, *, alone: b
 
 
 def _copies(table: DiscreteTable) -> list[Finding]:
-    """Find columns that are one another's relabelling."""
+    """Find columns that are relabelled copies of each other."""
     findings, seen = [], dict[bytes, int]()
     for j, codes in enumerate(table.codes):
         if table.arity[j] == 1:
@@ -48,7 +48,7 @@ def _copies(table: DiscreteTable) -> list[Finding]:
                     "duplicate",
                     (original, table.names[j]),
                     f"column {table.names[j]!r} is a copy of {original!r} (up to the names of the levels)",
-                    "the two are joined by an edge and either one stands in for the other everywhere else",
+                    "the two are joined by an edge, and either one can replace the other everywhere else",
                     f"leave one out with exclude=, for instance {table.names[j]!r}",
                 )
             )
@@ -64,7 +64,7 @@ def _identifiers(table: DiscreteTable) -> list[int]:
 
 
 def _useless_arity(table: DiscreteTable, ids: set[int]) -> list[Finding]:
-    """Find columns with so many levels that under BIC no edge from or to them can pay.
+    """Find columns with so many levels that under BIC no edge from or to them can raise the score.
 
     An edge between i and j costs at least Λ (a_i - 1)(a_j - 1) and gains at most N min(H(i), H(j)).
     """
@@ -79,7 +79,7 @@ def _useless_arity(table: DiscreteTable, ids: set[int]) -> list[Finding]:
             "arity",
             (table.names[j],),
             f"column {table.names[j]!r} has {table.arity[j]} levels, so many for {table.n_samples} rows that no edge "
-            f"can pay for its parameters under BIC",
+            f"can raise the score under BIC",
             "it stays without edges",
             "merge levels, use kind='continuous' or discretize= if it is a number, or leave it out with exclude=",
         )
@@ -107,7 +107,7 @@ def _few_rows_a_cell(table: DiscreteTable, max_parents: int | None) -> list[Find
         table.names,
         f"{table.n_samples} rows are too few for {max_parents} parents: even the smallest such table has "
         f"{cells:.3g} cells",
-        "parent sets of that size can hardly win, and the time to score them is spent in vain",
+        "parent sets of that size can hardly win, so the time to score them is wasted",
         "set a smaller max_parents",
     )
     return [finding]
@@ -120,6 +120,6 @@ def identifier(name: str, why: str) -> Finding:
         "identifier",
         (name,),
         f"column {name!r} looks like an identifier: it {why}",
-        "it is treated as data and may take part in edges that mean nothing",
+        "it is treated as data and may get meaningless edges",
         "leave it out with exclude=",
     )

@@ -18,7 +18,7 @@ def discretized(column: Column, method: str, bins: int) -> Column:
     column : Column
         A column; missing cells stay missing.
     method : {"quantile", "interval"}
-        ``quantile`` puts about equally many rows into each level, ``interval`` cuts the range into equal parts.
+        ``quantile`` puts about the same number of rows into each level, ``interval`` cuts the range into equal parts.
         Equal values always share a level, so a column with many ties may get fewer levels.
     bins : int
         Number of levels, at least 2.
@@ -31,7 +31,7 @@ def discretized(column: Column, method: str, bins: int) -> Column:
     if column.kind == "discrete":
         return column
     if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 2:
-        raise InputError(f"expected a whole number bins >= 2 to discretize but got bins = {bins!r}")
+        raise InputError(f"expected bins= to be a whole number >= 2 but got {bins!r}; change the option")
     there = ~column.missing
     values = column.values[there]
     if not len(values):

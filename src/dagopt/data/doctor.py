@@ -1,4 +1,4 @@
-"""The doctor: looks at a table before anything is learned from it."""
+"""The doctor: checks a table before anything is learned from it."""
 
 from __future__ import annotations
 
@@ -37,15 +37,14 @@ __all__ = ["examine", "examine_table"]
 def examine(data: object, *, max_parents: int | None = None, **options: Any) -> Diagnosis:
     """Return all findings on a source of data.
 
-    Every check runs, so that one look shows everything: rows with missing or infinite cells are set aside
-    for the later checks.
+    Every check runs, so that one call shows everything; the later checks ignore rows with missing or infinite cells.
 
     Parameters
     ----------
     data : path, frame, array or Table
         As in ``as_table``.
     max_parents : int, optional
-        The largest number of parents allowed, for the check that there are rows enough.
+        The largest number of parents allowed, to check that there are enough rows.
     {options}
 
     Returns
@@ -79,7 +78,7 @@ def examine(data: object, *, max_parents: int | None = None, **options: Any) -> 
 
 
 def _handled(columns: list[Column], missing: str) -> tuple[list[Column], list[Finding]]:
-    """Return the columns as ``missing=`` has them, and what is to be said about missing cells."""
+    """Return the columns after ``missing=`` is applied, and the findings about missing cells."""
     if missing == "drop":
         return without_incomplete_rows(columns)
     holes = missing_cells(columns)
@@ -89,28 +88,28 @@ def _handled(columns: list[Column], missing: str) -> tuple[list[Column], list[Fi
     there = np.column_stack([~column.missing for column in columns])
     cells, rows = int((~there).sum()), int((~there).any(axis=1).sum())
     spoken = {
-        "em": f"all {int(there.sum())} cells that there are are used, the others being taken as missing at random; "
+        "em": f"all {int(there.sum())} known cells are used, the others are treated as missing at random; "
         f"{rows_that_count(there)} of {len(there)} rows count in the score",
-        "level": "missing is a level of its own in these columns",
+        "level": "missing is an extra level in these columns",
     }[missing]
     found = replace(
         holes[0],
         severity="warning",
         message=f"{cells} cells are missing, in {rows} of {len(there)} rows; {holes[0].message}",
         consequence=spoken,
-        remedy="nothing, if that is meant; else fill the cells in, or leave the columns out with exclude=",
+        remedy="none, if that is intended; otherwise fill the cells in, or leave the columns out with exclude=",
     )
     return columns, [*empty, found]
 
 
 def _once(findings: list[Finding]) -> list[Finding]:
-    """Return the findings without those that say of a column what another one says better."""
+    """Return the findings without those that another finding about the same column makes redundant."""
     better = {name for f in findings if f.code in ("row-numbers", "dates", "nearly-unique") for name in f.columns}
     return [f for f in findings if not (f.code in ("identifier", "arity") and set(f.columns) <= better)]
 
 
 def examine_table(table: Table, max_parents: int | None = None, before: Iterable[Finding] = ()) -> Diagnosis:
-    """Return the findings on a table, and those made ``before`` it was one."""
+    """Return the findings on a table, together with those made ``before`` it was built."""
     findings = [*before, *_table_findings(table, max_parents)]
     return Diagnosis(table.kind, table.n_samples, len(table.names), _errors_first(findings))
 
@@ -120,7 +119,7 @@ def _errors_first(findings: list[Finding]) -> tuple[Finding, ...]:
 
 
 def _usable_rows(columns: list[Column]) -> list[Column]:
-    """Set rows with missing or infinite cells aside, and columns that have nothing else."""
+    """Drop rows with missing or infinite cells, and columns that have no other cells."""
     bad = [column.missing | (np.isinf(column.values) if column.kind == "continuous" else False) for column in columns]
     kept = [k for k, mask in enumerate(bad) if not mask.all()]
     if not kept:

@@ -1,14 +1,14 @@
 r"""Mean and covariance of rows with missing cells, by expectation-maximisation.
 
-Cells are taken to be missing at random: whether a cell is missing may depend on the cells that are there, not on its
-own value. Then the likelihood of what was observed is a product over rows of Gaussian densities of the observed part,
-and EM climbs it. With o and m the observed and missing columns of a row and :math:`B = \Sigma_{mo} \Sigma_{oo}^{-1}`
+Cells are assumed to be missing at random: whether a cell is missing may depend on observed cells, not on its own value.
+Then the likelihood of the observed data is a product over rows of Gaussian densities of the observed part, and EM
+climbs it. With o and m the observed and missing columns of a row and :math:`B = \Sigma_{mo} \Sigma_{oo}^{-1}`
 
 * E: a missing part has the mean :math:`\mu_m + B (x_o - \mu_o)` and the covariance
   :math:`\Sigma_{mm} - B \Sigma_{om}`;
-* M: the new mean and covariance are those of the completed rows, the covariances of the missing parts added.
+* M: the new mean and covariance are those of the completed rows, plus the covariances of the missing parts.
 
-Rows with the same missing columns enter through their number, mean and scatter alone.
+Rows with the same missing columns enter only through their number, mean and scatter.
 
 References
 ----------
@@ -33,7 +33,7 @@ __all__ = ["Moments", "WithMissing", "em_moments", "rows_that_count"]
 Floats = NDArray[np.float64]
 
 MOST_ROUNDS = 3000
-TOLERANCE = 1e-9  # of standardised means and covariances, between two rounds
+TOLERANCE = 1e-9  # the largest change of standardised means and covariances at convergence
 JITTER = 1e-10  # on standardised observed covariances, so that copies have an inverse
 
 
@@ -46,7 +46,7 @@ class Moments(NamedTuple):
 
 
 class _Pattern(NamedTuple):
-    """Rows that have the same cells: what is there, what is not, how many they are, their mean and scatter."""
+    """Rows with the same observed cells: observed and missing columns, number of rows, mean and scatter."""
 
     seen: NDArray[np.intp]
     hidden: NDArray[np.intp]
@@ -61,7 +61,7 @@ def em_moments(values: Floats, names: Sequence[str]) -> Moments:
     Parameters
     ----------
     values : array of shape (N, n)
-        The rows, NaN where a cell is missing. Rows without any cell tell nothing and are left out.
+        The rows, NaN where a cell is missing. Rows without any observed cell are left out.
     names : sequence of str
         The columns, for messages.
     """
@@ -128,10 +128,10 @@ def _not_converged(there: NDArray[np.bool_], names: Sequence[str], change: float
 
 
 def rows_that_count(there: NDArray[np.bool_]) -> int:
-    """Return how many rows a score may count on: the mean, over pairs of columns, of the rows that have both.
+    """Return the effective number of rows for a score: the mean, over pairs of columns, of the rows that have both.
 
-    What data say about an edge comes from rows with both ends, so that the rows of the whole table would be too many
-    and the complete rows too few.
+    The evidence for an edge comes from rows with both ends, so all rows of the table would be too many and the complete
+    rows too few.
     """
     seen = there.astype(np.float64)
     together = seen.T @ seen

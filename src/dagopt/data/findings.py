@@ -1,4 +1,4 @@
-"""What the doctor says: findings that name columns, the consequence and the remedy."""
+"""The findings of the doctor: each names the columns, the consequence and the remedy."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["Diagnosis", "Finding"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong with the data, or may be.
+    """One actual or possible problem with the data.
 
     Attributes
     ----------
     severity : {"error", "warning"}
-        Errors stop, warnings go on.
+        Errors stop learning, warnings do not.
     code : str
         A short fixed name of the kind of finding.
     columns : tuple of str
@@ -62,7 +62,7 @@ class Diagnosis:
     findings : tuple of Finding
         Errors first.
     kinds : dict of str to str
-        What each column was taken for.
+        How each column was read.
     taken : str
         The same in words.
     """
@@ -76,16 +76,16 @@ class Diagnosis:
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """The findings that stop."""
+        """The findings that stop learning."""
         return tuple(finding for finding in self.findings if finding.severity == "error")
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
-        """The findings that do not stop."""
+        """The findings that do not stop learning."""
         return tuple(finding for finding in self.findings if finding.severity == "warning")
 
     def raise_for_errors(self) -> None:
-        """Raise an error with the first finding that stops, and say how many more there are."""
+        """Raise an error with the first error found, and say how many more there are."""
         if self.errors:
             more = f" (and {len(self.errors) - 1} more errors: see dagopt doctor)" if len(self.errors) > 1 else ""
             raise InputError(self.errors[0].line + more)
@@ -108,5 +108,5 @@ class Diagnosis:
 
     def __str__(self) -> str:
         head = f"{self.n_samples} rows, {self.n_columns} {self.kind} columns: "
-        head += f"{len(self.errors)} errors, {len(self.warnings)} warnings" if self.findings else "nothing to remark"
+        head += f"{len(self.errors)} errors, {len(self.warnings)} warnings" if self.findings else "no problems found"
         return "\n".join([head, *([self.taken] if self.taken else []), *(str(finding) for finding in self.findings)])

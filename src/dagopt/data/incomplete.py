@@ -18,26 +18,25 @@ __all__ = ["IncompleteLevels", "incomplete_levels"]
 Codes = NDArray[np.int64]
 
 
-FEWEST_ROWS, FEWEST_ROWS_PER_COLUMN = 50, 5  # complete, to begin with the network of these
+FEWEST_ROWS, FEWEST_ROWS_PER_COLUMN = 50, 5  # complete rows needed to start from the network of these
 COPIES = 10  # completions of a row with missing cells
 
 
 @dataclass(frozen=True, eq=False)
 class IncompleteLevels:
-    """Discrete columns of which cells are missing.
+    """Discrete columns with missing cells.
 
-    A row with missing cells is there ``COPIES`` times, each time with other levels in its missing cells, and each
-    copy counts for its share of a row: so counts are near those that are expected, and no level is preferred. Numbers
-    that divide the unit interval evenly are drawn once for the copies of every missing cell; the level that a
-    distribution gives a cell is the one whose share of the interval holds its number. The same distributions always
-    fill the cells the same way.
+    A row with missing cells is repeated ``COPIES`` times, with different levels in its missing cells, and each copy
+    counts as a fraction of a row: so counts are close to their expected values, and no level is preferred. For the
+    copies of every missing cell, numbers that divide the unit interval evenly are drawn once; a cell gets the level
+    whose share of the interval contains its number. The same distributions always fill the cells in the same way.
 
     Attributes
     ----------
     columns : tuple of Column
-        The columns, rows with missing cells repeated.
+        The columns, with the incomplete rows repeated.
     weights : array
-        How many copies each row stands for: all of them if it is complete, else one.
+        How many copies each row stands for: all of them if it is complete, otherwise one.
     draws : array of shape (n, rows)
         The numbers drawn.
     """
@@ -62,7 +61,7 @@ class IncompleteLevels:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows with any cell."""
+        """Number of rows with at least one observed cell."""
         return int(self.weights.sum()) // COPIES
 
     @property
@@ -82,7 +81,7 @@ class IncompleteLevels:
         return DiscreteTable.from_codes(names, levels, codes, self.weights, COPIES)
 
     def complete_rows(self) -> DiscreteTable | None:
-        """Return the table of the rows without missing cells; None where there are too few to begin with."""
+        """Return the table of the rows without missing cells; None if there are too few to start with."""
         rows = np.flatnonzero(self.weights > 1)
         if len(rows) < max(FEWEST_ROWS, FEWEST_ROWS_PER_COLUMN * len(self.columns)):
             return None
@@ -91,7 +90,7 @@ class IncompleteLevels:
         return DiscreteTable.from_codes(names, tuple(column.levels for column in self.columns), codes)
 
     def first_completion(self) -> Codes:
-        """Return all cells, those that are missing filled in from the frequencies of their own column."""
+        """Return all cells, with missing ones filled in from the frequencies of their column."""
         codes = np.stack([column.values for column in self.columns]).astype(np.int64)
         for j, column in enumerate(self.columns):
             share = np.bincount(column.values[~column.missing], minlength=len(column.levels)).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Which columns are continuous and which are discrete: by type, by number of values, or as told."""
+"""Which columns are continuous and which are discrete: by type, by number of values, or by option."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ __all__ = ["KINDS", "MOST_WHOLE_LEVELS", "checked_kinds", "with_kinds"]
 
 KINDS = ("auto", "continuous", "discrete")
 
-MOST_WHOLE_LEVELS = 10  # distinct whole numbers up to which they are taken for levels
+MOST_WHOLE_LEVELS = 10  # up to this many distinct whole numbers are read as levels
 
 
 def checked_kinds(kind: str | Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
-    """Return the kind asked for of each column; ``auto`` where nothing is."""
+    """Return the requested kind of each column, ``auto`` by default."""
     told = dict.fromkeys(names, kind) if isinstance(kind, str) else {str(name): kind[name] for name in kind}
     for name, value in told.items():
         if name not in names:
             raise unknown_name("column", name, list(names))
         if value not in KINDS:
-            raise InputError(f"expected kind= one of {quoted(KINDS)} but got {value!r}")
+            raise InputError(f"expected kind= to be one of {quoted(KINDS)} but got {value!r}; change the option")
     return {name: told.get(name, "auto") for name in names}
 
 

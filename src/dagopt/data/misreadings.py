@@ -1,4 +1,4 @@
-"""Findings about columns read as something else than was meant: commas, spellings of missing, dates, row numbers."""
+"""Findings about columns that may be misread: commas, spellings of missing, dates, row numbers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dagopt.errors import quoted
 
 __all__ = ["FEWEST_FOR_ID", "misreadings"]
 
-FEWEST_FOR_ID = 20  # rows from which all-different values look like an identifier
-NEARLY_UNIQUE = 0.5  # of the rows: words with more levels than that are no levels
-IDENTIFIER = 0.9  # of the rows: levels beyond that name the rows
+FEWEST_FOR_ID = 20  # the fewest rows for which all-different values look like an identifier
+NEARLY_UNIQUE = 0.5  # share of the rows: with more distinct words than this, words are not levels
+IDENTIFIER = 0.9  # share of the rows: with more levels than this, levels name the rows
 ROW_NAMES = (
     "",
     "X",
@@ -24,7 +24,7 @@ ROW_NAMES = (
     "rownames",
     "index",
     "column 1",
-)  # what R and pandas call row numbers that they write
+)  # the names that R and pandas give to row numbers
 
 
 def misreadings(columns: Sequence[Column], given: Sequence[Column]) -> list[Finding]:
@@ -73,7 +73,7 @@ def _row_numbers(column: Column, read: Column, place: int) -> list[Finding]:
         "row-numbers",
         (column.name,),
         f"column {column.name!r} counts the rows from {values[0]:g} to {values[-1]:g}, as R and pandas write row names",
-        "it is treated as data and may take part in edges that mean nothing",
+        "it is treated as data and may get meaningless edges",
         f"leave it out with exclude={column.name!r} (R: write.csv(..., row.names = FALSE))",
     )
     return [finding]
@@ -90,7 +90,7 @@ def _spelled_missing(column: Column) -> list[Finding]:
         (column.name,),
         f"column {column.name!r} has the level {quoted(levels)} in {rows} rows, which often means missing",
         "it is treated as a level like the others",
-        f"list it in na_values={levels!r}, and say with missing= what becomes of such cells",
+        f"list it in na_values={levels!r}, and use missing= to say how to treat such cells",
     )
     return [finding]
 
@@ -104,7 +104,7 @@ def _words(column: Column) -> list[Finding]:
             "dates",
             (column.name,),
             f"column {column.name!r} looks like dates ({column.levels[0]!r})",
-            f"each of its {len(column.levels)} dates is a level of its own, and no order is known",
+            f"each of its {len(column.levels)} dates is a separate level, without an order",
             f"turn it into a number (such as days since a date), or leave it out with exclude={column.name!r}",
         )
         return [finding]
@@ -115,14 +115,14 @@ def _words(column: Column) -> list[Finding]:
         "nearly-unique",
         (column.name,),
         f"column {column.name!r} has {len(column.levels)} different texts in {size} rows",
-        "hardly any level occurs twice, so that edges from or to it mean nothing",
+        "hardly any level occurs twice, so edges from or to it are meaningless",
         f"leave it out with exclude={column.name!r}, or group its levels",
     )
     return [finding]
 
 
 def kinds_in_words(columns: Sequence[Column], given: Sequence[Column]) -> str:
-    """Return what was taken for what, in one line."""
+    """Return in one line how the columns were read."""
     numbers = [column.name for column in columns if column.kind == "continuous"]
     whole = [
         c.name for c, read in zip(columns, given, strict=True) if c.kind == "continuous" and read.kind == "discrete"
@@ -134,7 +134,5 @@ def kinds_in_words(columns: Sequence[Column], given: Sequence[Column]) -> str:
     if levels:
         parts.append(f"discrete: {', '.join(levels)}")
     if whole:
-        parts.append(
-            f"whole numbers with more than {MOST_WHOLE_LEVELS} values, taken as continuous: {', '.join(whole)}"
-        )
+        parts.append(f"whole numbers with more than {MOST_WHOLE_LEVELS} values, read as continuous: {', '.join(whole)}")
     return "; ".join(parts)

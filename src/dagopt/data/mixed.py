@@ -1,9 +1,9 @@
 r"""`MixedTable`: continuous and discrete columns together, and their embedding in a Gaussian.
 
-A discrete column of k levels is embedded as the k - 1 indicators of all levels but one, a continuous column as
-itself: the
-*degenerate Gaussian* of Andrews, Ramsey and Cooper (2019). A column then is a group of embedded columns, and a set of
-columns the union of their groups. Which level is left out does not matter, as the others tell it.
+A discrete column of k levels is embedded as the k - 1 indicators of all levels except one, a continuous column as
+itself: the *degenerate Gaussian* of Andrews, Ramsey and Cooper (2019). A column is then a group of embedded columns,
+and a set of columns is the union of their groups. Which level is left out does not matter, since the others determine
+it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dagopt.errors import InputError, quoted
 __all__ = ["INDICATOR_NOISE", "Embedding", "MixedTable"]
 
 INDICATOR_NOISE = 1e-8
-"""Variance, relative to its own, that every indicator gets in addition: levels that others determine keep a log det."""
+"""Relative variance added to every indicator, so that levels determined by others still have a finite log det."""
 
 FEWEST_ROWS = 3
 
@@ -36,7 +36,7 @@ class Embedding(NamedTuple):
     Attributes
     ----------
     matrix : array
-        With the identity within each group (plus ``INDICATOR_NOISE`` where the column is discrete).
+        The identity within each group (plus ``INDICATOR_NOISE`` if the column is discrete).
     log_scale : array of shape (n,)
         The log-determinant of each group's covariance, which whitening divided out.
     starts : int array of shape (n + 1,)
@@ -60,7 +60,7 @@ class MixedTable(WithMissing):
     Attributes
     ----------
     columns : tuple of Column
-        The columns, of one length. Where cells are missing, the moments of the embedding are found by EM.
+        The columns, of equal length. If cells are missing, the moments of the embedding are estimated by EM.
     """
 
     columns: tuple[Column, ...]
@@ -74,7 +74,7 @@ class MixedTable(WithMissing):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows, whole or not."""
+        """Number of rows, complete or not."""
         return len(self.columns[0].values)
 
     @property
@@ -84,12 +84,12 @@ class MixedTable(WithMissing):
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
-        """The data, for a digest of them."""
+        """The data, to compute a digest."""
         return [column.values for column in self.columns]
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """How many numbers stand for each column: one, or its levels that occur but one."""
+        """The numbers that represent each column: one, or its levels that occur minus one."""
         return self.embedding.sizes
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The options of data: one definition for ``as_table``, ``learn``, the estimators and every command."""
+"""The data options: one definition for ``as_table``, ``learn``, the estimators and every command."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _listed(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class DataOptions(Options):
-    """How a table is made of a source of data."""
+    """How a table is made from a source of data."""
 
     columns: Sequence[str | int] | None = option(
         None,
@@ -69,19 +69,19 @@ class DataOptions(Options):
     )
     discretize: str | Mapping[str, str] | None = option(
         None,
-        "Cut continuous columns into levels of equally many rows (quantile) or of equal width (interval). For single "
-        "columns a mapping, or on the command line age=quantile,grade=interval: these are cut even if they are whole "
-        "numbers with few values.",
+        "Cut continuous columns into levels with equal numbers of rows (quantile) or of equal width (interval). For "
+        "single columns a mapping, or on the command line age=quantile,grade=interval: these are cut even if they are "
+        "whole numbers with few values.",
         _each_of(None, "quantile", "interval"),
         metavar="HOW",
         unset="no",
         parse=_named,
     )
-    bins: int = option(3, "The number of levels of a column that is cut.", whole(2), metavar="N")
+    bins: int = option(3, "The number of levels of a discretized column.", whole(2), metavar="N")
     missing: str = option(
         "error",
-        "What to do with missing cells: error stops, drop leaves their rows out, em takes them as missing at random "
-        "and uses all cells that there are, level makes a level of them in discrete columns.",
+        "What to do with missing cells: error stops, drop leaves their rows out, em treats them as missing at random "
+        "and uses all other cells, level makes them an extra level of discrete columns.",
         one_of("error", "drop", "em", "level"),
         metavar="HOW",
     )
@@ -97,7 +97,7 @@ class DataOptions(Options):
     )
     n_samples: int | None = option(
         None,
-        "The data are a covariance matrix, its names in the header, of so many rows.",
+        "The number of rows behind the data, which are a covariance matrix with the names in the header.",
         whole(2),
         flag="--covariance",
         metavar="ROWS",

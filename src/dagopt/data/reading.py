@@ -24,7 +24,7 @@ from dagopt.memory import available_bytes, readable
 
 __all__ = ["read_columns"]
 
-BYTES_PER_BYTE = 6  # of memory, about, while text is read
+BYTES_PER_BYTE = 6  # approximate bytes of memory per byte of text while it is read
 SEPARATORS = (",", "\t", ";", "|")
 COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
@@ -86,15 +86,15 @@ def _all_columns(data: object, na_values: tuple[str, ...]) -> list[Column]:
         try:
             return columns_from_frame(pd.DataFrame(data))
         except ValueError as error:
-            raise InputError(f"cannot make a table of the dict: {error}; give a list of one length a column") from error
+            raise InputError(f"cannot make a table from the dict: {error}; give lists of equal length") from error
     try:
         array = np.asarray(data)
     except ValueError as error:
-        raise InputError("expected a table but the rows have different lengths; give rows of one length") from error
+        raise InputError("expected a table but the rows have different lengths; give rows of equal length") from error
     if array.ndim != 2:
         raise InputError(
             f"expected a table (a path, a frame or a two-dimensional array) but got {type(data).__name__} "
-            f"with {array.ndim} dimensions"
+            f"with {array.ndim} dimensions; give one of these"
         )
     frame = pd.DataFrame(array, columns=[f"X{j}" for j in range(array.shape[1])])
     return columns_from_frame(frame)
@@ -120,12 +120,12 @@ def _read_file(path: Path, na_values: tuple[str, ...]) -> list[Column]:
     if path.is_dir():
         raise InputError(f"{path} is a folder; give a CSV, TSV or Parquet file inside it")
     if not path.exists():
-        raise InputError(f"there is no file {path}; check the path (the current folder is where it starts)")
+        raise InputError(f"there is no file {path}; check the path, which is relative to the current folder")
     if path.suffix.lower() in {".parquet", ".pq"}:
         return columns_from_frame(_read_parquet(path))
     kind = [suffix.lower() for suffix in path.suffixes]
     if any(suffix in {".xlsx", ".xls", ".ods", ".rds", ".rda", ".sav", ".dta", ".feather"} for suffix in kind):
-        raise InputError(f"{path} is a {path.suffix} file, which is not read; save it as CSV or Parquet")
+        raise InputError(f"{path} is a {path.suffix} file, which cannot be read; save it as CSV or Parquet")
     try:
         opener = COMPRESSED.get(kind[-1] if kind else "", open)
         with opener(path, "rb") as opened:
@@ -137,13 +137,13 @@ def _read_file(path: Path, na_values: tuple[str, ...]) -> list[Column]:
 
 
 def _whole(opened: Any, source: str) -> bytes:
-    """Return all bytes, unpacked, unless reading them would take more memory than is free."""
+    """Return all bytes, decompressed, unless reading them would take more memory than is free."""
     most = available_bytes() // BYTES_PER_BYTE
     content: bytes = opened.read(most + 1)
     if len(content) > most:
         raise InputError(
-            f"{source} has more than {readable(most)} of text, too much for the memory that is free; give fewer "
-            f"rows or columns, or a Parquet file"
+            f"{source} has more than {readable(most)} of text, too much for the free memory; give fewer rows or "
+            f"columns, or a Parquet file"
         )
     return content
 
@@ -187,13 +187,13 @@ def _header(text: str, source: str, separator: str) -> tuple[list[str], str]:
     except csv.Error as error:
         raise InputError(f"cannot read the header of {source}: {error}") from error
     if row is None:
-        raise InputError(f"{source} is empty but for separators; give a header row and rows of data")
+        raise InputError(f"{source} has only separators; give a header row and rows of data")
     names = [cell.strip() for cell in row]
     return [name or f"column {k + 1}" for k, name in enumerate(names)], stream.read()
 
 
 def _parse(text: str, body: str, source: str, separator: str, width: int, **options: Any) -> pd.DataFrame:
-    """Parse the rows below the header, and say which line has too many fields."""
+    """Parse the rows below the header, or raise an error that names the line with too many fields."""
     try:
         frame: pd.DataFrame = pd.read_csv(
             io.StringIO(body),
@@ -214,7 +214,7 @@ def _parse(text: str, body: str, source: str, separator: str, width: int, **opti
 
 
 def _check_widths(text: str, source: str, separator: str, width: int) -> None:
-    """Raise for the first row that has not as many fields as the header."""
+    """Raise an error for the first row whose number of fields differs from the header."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     try:
         for cells in reader:
@@ -238,7 +238,7 @@ def _columns(
 ) -> list[Column]:
     """Keep the columns that were read as complete numbers; interpret all others cell by cell.
 
-    Spellings of "missing" are compared with the text of a cell, so where there are any all cells are text.
+    Spellings of "missing" are compared with the text of a cell, so all cells are read as text if there are any.
     """
     plain = {
         k
@@ -274,7 +274,7 @@ def _position(choice: str | int, names: list[str]) -> int:
 
 
 def _positions(columns: Sequence[str | int], names: list[str], option: str = "columns") -> list[int]:
-    """Return the positions of the chosen columns, each of which is chosen once."""
+    """Return the positions of the chosen columns; each may be chosen only once."""
     if isinstance(columns, str):
         columns = [name for name in re.split(r"\s*,\s*", columns.strip()) if name]
     positions = [_position(choice, names) for choice in columns]

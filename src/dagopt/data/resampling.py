@@ -23,27 +23,27 @@ def resampled(
     table : Table
         Where the rows come from.
     rng : Generator
-        What draws them.
+        The source of randomness.
     n_rows : int
         How many rows to draw.
     replace : bool
         Whether a row can be drawn more than once.
     least_distinct : int
-        How many different rows a continuous table needs; fewer are an error.
+        How many distinct rows a continuous table needs; fewer raise an error.
 
     Returns
     -------
     Table
-        Of a discrete table, the same distinct rows with new weights, those not drawn left out; the levels of the
-        columns stay, drawn or not.
+        For a discrete table, the same distinct rows with new weights, without those not drawn; the columns keep all
+        their levels, drawn or not.
     """
     if not isinstance(table, DiscreteTable):
         rows = np.sort(rng.choice(table.n_rows, n_rows, replace=replace))
         distinct = int(np.count_nonzero(np.diff(rows))) + 1
         if distinct < least_distinct:
             raise InputError(
-                f"a resample has {distinct} different rows of {table.n_rows} but {least_distinct - 2} parents are "
-                f"allowed, so that some column would be fitted perfectly; set max_parents= or give more rows"
+                f"a resample has {distinct} distinct rows of {table.n_rows} but {least_distinct - 2} parents are "
+                f"allowed, so some column would be fitted perfectly; set max_parents= or give more rows"
             )
         return rows_of_table(table, rows)
     weights = _weights(table, rng, n_rows, replace)
@@ -53,15 +53,13 @@ def resampled(
 
 
 def rows_of_table(table: Table, rows: NDArray[np.int64]) -> Table:
-    """Return the table of some rows, by position and perhaps repeated; the levels of the columns stay."""
+    """Return the table of some rows, by position and perhaps repeated; the columns keep their levels."""
     if isinstance(table, ContinuousTable):
         return ContinuousTable(table.names, np.ascontiguousarray(table.values[rows]))
     if isinstance(table, MixedTable):
         return table.take(rows)
     if table.copies > 1:
-        raise InputError(
-            "missing cells were filled in several ways, so that rows cannot be told apart; give complete data"
-        )
+        raise InputError("missing cells were filled in several ways, so rows cannot be told apart; give complete data")
     distinct = np.repeat(np.arange(len(table.weights)), table.weights)[rows]
     weights = np.bincount(distinct, minlength=len(table.weights)).astype(np.int64)
     kept = np.flatnonzero(weights)

@@ -21,7 +21,7 @@ __all__ = [
 #: levels (`insurance.csv` has a level `None`) unless listed in ``na_values``.
 NUMERIC_MISSING = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A", "?", "-", ".")
 
-#: Those of them that hardly ever are a level of a column of words.
+#: Those that are hardly ever a level of a column of words.
 LIKELY_MISSING = frozenset(NUMERIC_MISSING) - {"None", "-", "."} | {"na", "#NA", "missing", "Missing", "unknown?"}
 
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
@@ -46,10 +46,10 @@ def is_whole(text: str) -> bool:
 
 
 def way_of_numbers(words: Sequence[str]) -> str | None:
-    """Return how numbers are written: "" (plainly), "decimal commas" or "thousands separators"; None if some are words.
+    """Return how numbers are written: "" (plain), "decimal commas" or "thousands separators"; None if some are words.
 
-    "1,234" beside other such numbers is a thousand and more, unless one of them begins with 0 or has other than three
-    digits behind its comma.
+    "1,234" among other such numbers is more than a thousand, unless one of them begins with 0 or does not have three
+    digits after its comma.
     """
     if not words:
         return None
@@ -66,7 +66,7 @@ def way_of_numbers(words: Sequence[str]) -> str | None:
 
 
 def number_of(word: str, way: str) -> str:
-    """Return a number written in that way as Python writes it."""
+    """Return a number written in that way in the form that Python reads."""
     if way == "thousands separators":
         return word.replace(",", "")
     return word.replace(".", "").replace(",", ".") if way == "decimal commas" and "," in word else word

@@ -1,4 +1,4 @@
-"""Tables ready to be scored: sufficient statistics taken once, from any source of data."""
+"""Tables ready to be scored: sufficient statistics computed once, from any source of data."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class DiscreteTable:
     levels : tuple of tuple of str
         The levels of each column.
     codes : array of shape (n, distinct rows)
-        Codes of the levels, one contiguous row of the array a column.
+        Codes of the levels, one contiguous row of the array per column.
     weights : array
         How often each distinct row occurs.
     copies : int
-        How many of these stand for one row: more than one where missing cells were filled in several ways.
+        How many of these stand for one row: more than one if missing cells were filled in several ways.
     """
 
     names: tuple[str, ...]
@@ -79,7 +79,7 @@ class DiscreteTable:
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
-        """The data, for a digest of them."""
+        """The data, to compute a digest."""
         return [self.codes, self.weights]
 
     @property
@@ -94,7 +94,7 @@ class DiscreteTable:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """How many numbers stand for each column: its levels but one."""
+        """The numbers that represent each column: its levels minus one."""
         return self.arity - 1
 
     @cached_property
@@ -164,7 +164,7 @@ def as_table(data: object, **options: Any) -> Table:
 
 
 def read_table(data: object, options: DataOptions) -> tuple[Table, tuple[Finding, ...]]:
-    """Return the table of a source of data, and what was done to make it complete."""
+    """Return the table of a source of data, and findings on what was done to make it complete."""
     if isinstance(data, TABLES):
         return data, ()
     columns = read_columns(data, options.columns, options.na_values, options.exclude)
@@ -175,7 +175,7 @@ def read_table(data: object, options: DataOptions) -> tuple[Table, tuple[Finding
 
 
 def covariance_of(columns: Sequence[Column], n_samples: int) -> CovarianceTable:
-    """Return the covariance that columns hold, perhaps behind a first column of names."""
+    """Return the covariance stored in columns, perhaps after a first column of names."""
     if len(columns) == len(columns[0].values) + 1 and columns[0].kind == "discrete":
         columns = columns[1:]
     names = [column.name for column in columns]
@@ -183,7 +183,7 @@ def covariance_of(columns: Sequence[Column], n_samples: int) -> CovarianceTable:
 
 
 def as_frame(data: object, **options: Any) -> pd.DataFrame:
-    """Return complete columns as a frame: floats, or the levels as text. Takes ``as_table``'s options."""
+    """Return complete columns as a frame: floats, or the levels as text. The options are those of ``as_table``."""
     reading = DataOptions(**options)
     columns, _ = complete_columns(read_columns(data, reading.columns, reading.na_values, reading.exclude), reading)
     return pd.DataFrame(
@@ -197,7 +197,7 @@ def as_frame(data: object, **options: Any) -> pd.DataFrame:
 
 
 def complete_columns(columns: list[Column], options: DataOptions) -> tuple[list[Column], tuple[Finding, ...]]:
-    """Return columns with their kinds, complete unless EM is asked for, and what was done for it."""
+    """Return columns with their kinds, complete unless EM is asked for, and findings on what was done."""
     findings: list[Finding] = []
     _stop_at(troubles(columns))
     columns = of_kind(columns, options)
@@ -214,14 +214,14 @@ def complete_columns(columns: list[Column], options: DataOptions) -> tuple[list[
 
 
 def of_kind(columns: list[Column], options: DataOptions) -> list[Column]:
-    """Return the columns read as numbers or levels, and cut into levels, where the options ask for it."""
+    """Return the columns read as numbers or levels, and discretized, as the options ask."""
     cuts = options.discretize
     named = {str(name): how for name, how in cuts.items()} if isinstance(cuts, Mapping) else {}
     unknown = [name for name in named if name not in {column.name for column in columns}]
     if unknown:
         raise unknown_name("column", unknown[0], [column.name for column in columns])
     told = options.kind
-    if cuts is not None and told == "discrete":  # what is continuous is cut, the rest has its levels
+    if cuts is not None and told == "discrete":  # continuous columns are cut, the others keep their levels
         told = {column.name: "auto" if column.kind == "continuous" else "discrete" for column in columns}
     found = []
     for column in with_kinds(columns, told):
@@ -239,7 +239,7 @@ def _stop_at(findings: list[Finding]) -> None:
 
 
 def table_of(columns: Sequence[Column]) -> Table:
-    """Return the table of columns; of discrete ones alone they must be complete."""
+    """Return the table of columns; if all are discrete, they must be complete."""
     names = tuple(column.name for column in columns)
     for column in columns:
         if len(column.levels) > MOST_LEVELS:

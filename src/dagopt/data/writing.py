@@ -1,4 +1,4 @@
-"""Writing tables, whole or not at all."""
+"""Writing tables, completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["write_frame"]
 
 
 def write_frame(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
-    """Write a frame as CSV, TSV or Parquet by the suffix of the path; nothing is left if it fails.
+    """Write a frame as CSV, TSV or Parquet, by the suffix of the path; no partial file is left if it fails.
 
     Parameters
     ----------

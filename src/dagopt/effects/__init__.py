@@ -1,1 +1,1 @@
-"""What follows if a column is set: adjustment sets, possible effects over a class of DAGs, and their estimates."""
+"""Effects of setting a column: adjustment sets, possible effects over a class of DAGs, and their estimates."""

@@ -1,4 +1,4 @@
-"""Adjustment sets: what to hold fixed so that a regression tells a causal effect.
+"""Adjustment sets: what to hold fixed so that a regression gives a causal effect.
 
 A graph is an array with ``adjacency[i, j] = 1`` for ``i -> j`` and ones both ways for ``i - j``: a DAG, an essential
 graph, or one with directions that knowledge adds.
@@ -37,7 +37,7 @@ class Possibility(NamedTuple):
     parents : tuple of int
         The parents of the cause.
     adjustment : tuple of int or None
-        The set to adjust for; None where the cause has no effect at all.
+        The set to adjust for; None if the cause has no effect at all.
     """
 
     parents: tuple[int, ...]
@@ -70,7 +70,7 @@ def possibilities(adjacency: NDArray[np.int8], cause: int, outcome: int) -> list
 
 
 def optimal_adjustment(adjacency: NDArray[np.int8], cause: int, outcome: int) -> tuple[int, ...] | None:
-    r"""Return the adjustment set of least asymptotic variance; None where the cause has no effect.
+    r"""Return the adjustment set of least asymptotic variance; None if the cause has no effect.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def optimal_adjustment(adjacency: NDArray[np.int8], cause: int, outcome: int) ->
 
 
 def _reached(directed: NDArray[np.bool_], start: int) -> NDArray[np.bool_]:
-    """Return the nodes at the end of directed paths from a node, itself not counted."""
+    """Return the nodes at the end of directed paths from a node, without the node itself."""
     found = np.zeros(len(directed), dtype=bool)
     waiting = [start]
     while waiting:
@@ -113,7 +113,7 @@ def _parent_sets(adjacency: NDArray[np.int8], cause: int) -> Iterator[list[int]]
     if len(siblings) > MOST_SIBLINGS:
         raise InputError(
             f"{len(siblings)} edges at the cause have no direction, more than the {MOST_SIBLINGS} whose combinations"
-            " are tried; direct some of them by tiers or required edges, or take the learned DAG by over='dag'"
+            " can be tried; direct some of them with tiers or required edges, or use the learned DAG with over='dag'"
         )
     waiting: list[tuple[list[int], list[int]]] = [([], siblings)]
     while waiting:
@@ -124,7 +124,7 @@ def _parent_sets(adjacency: NDArray[np.int8], cause: int) -> Iterator[list[int]]
 
 
 def _oriented(adjacency: NDArray[np.int8], cause: int, parents: list[int]) -> NDArray[np.int8] | None:
-    """Return the graph with some neighbours as parents of the cause and the others as children, if a DAG has it."""
+    """Return the graph with some neighbours as parents of the cause and the others as children, if a DAG allows it."""
     siblings = np.flatnonzero((adjacency[cause] != 0) & (adjacency[:, cause] != 0))
     graph = adjacency.copy()
     for node in siblings:

@@ -23,9 +23,9 @@ __all__ = ["Effect", "effect", "effect_in"]
 FIGURES = ("effect", "standard_error", "lower", "upper")
 
 ASSUMED = (
-    "every edge is a cause: the graph is the true one, or its class is",
-    "no hidden common cause of two columns, and no selection of rows by what is measured",
-    "the intervals do not count that the graph was learned from the same rows",
+    "every edge is causal: the graph, or its class, is the true one",
+    "there is no hidden common cause of two columns, and no selection of rows by measured columns",
+    "the intervals ignore that the graph was learned from the same rows",
 )
 LINEAR = "effects are linear and do not depend on other columns (no interactions)"
 
@@ -39,14 +39,14 @@ class Effect:
     cause, outcome : str
         The columns.
     table : DataFrame
-        One row for each effect that DAGs of the class can have: ``parents`` of the cause there, the ``adjustment`` set,
-        ``effect``, ``standard_error``, ``lower``, ``upper``. Where the cause is discrete, also the levels ``from`` and
-        ``to``; where the outcome is, also its ``level``, the ``probability`` of that level when the cause is set, and
+        One row for each effect that DAGs of the class can have: the ``parents`` of the cause, the ``adjustment`` set,
+        ``effect``, ``standard_error``, ``lower``, ``upper``. If the cause is discrete, also the levels ``from`` and
+        ``to``; if the outcome is, also its ``level``, the ``probability`` of that level when the cause is set, and
         ``unsupported``, the share of rows whose adjustment levels never occur with one of the two levels of the cause.
     level : float
-        Of the intervals.
+        The level of the intervals.
     assumptions : tuple of str
-        What the effects rest on.
+        What the effects assume.
     """
 
     cause: str
@@ -62,7 +62,7 @@ class Effect:
 
     @property
     def value(self) -> float | None:
-        """The effect, where it is identified and a single number; else None."""
+        """The effect, if it is identified and a single number; otherwise None."""
         return float(self.table["effect"].iloc[0]) if self.identified and len(self.table) == 1 else None
 
     @property
@@ -109,13 +109,13 @@ def effect(data: object, graph: object, cause: str, outcome: str, *, level: floa
     Parameters
     ----------
     data : path, frame, array or Table
-        The data; see ``as_table``, which also takes the further ``options``.
+        The data; see ``as_table``.
     graph : networkx graph, edge list, adjacency array or path
-        A DAG, or the graph of a class, in which undirected edges are there both ways.
+        A DAG, or the graph of a class, in which undirected edges are given in both directions.
     cause, outcome : str
         The columns.
     level : float
-        Of the intervals.
+        The level of the intervals.
     **options
         Passed to ``as_table``.
 
@@ -134,7 +134,7 @@ def effect(data: object, graph: object, cause: str, outcome: str, *, level: floa
     table = as_table(data, **options)
     drawn = as_graph(graph, table.names).adjacency
     if extend_pdag(drawn) is None:
-        raise InputError("no DAG has the edges and v-structures of this graph, so it has no effects; give a DAG")
+        raise InputError("no DAG extends this graph, so it has no effects; give a DAG")
     return effect_in(table, meek_closure(drawn), cause, outcome, level)
 
 
@@ -146,9 +146,9 @@ def effect_in(
         if name not in table.names:
             raise unknown_name("column", name, table.names)
     if cause == outcome:
-        raise InputError(f"expected the effect of a column on another one but got {cause!r} twice; name two columns")
+        raise InputError(f"expected two different columns but got {cause!r} twice; name two columns")
     if not 0 < level < 1:
-        raise InputError(f"expected level= between 0 and 1 but got {level!r}")
+        raise InputError(f"expected level= to be between 0 and 1 but got {level!r}; change the option")
     x, y = table.names.index(cause), table.names.index(outcome)
     frames = []
     for adjustment, parents in _distinct(possibilities(adjacency, x, y)).items():
@@ -171,7 +171,7 @@ def _distinct(found: list[Possibility]) -> dict[tuple[int, ...] | None, list[tup
 
 
 def _none(table: Table | MixedTable, cause: int, outcome: int) -> pd.DataFrame:
-    """Return the rows of a cause that is no ancestor of the outcome: exactly zero, whatever the levels."""
+    """Return the rows for a cause that is not an ancestor of the outcome: exactly zero, whatever the levels."""
     zero = dict.fromkeys(FIGURES, 0.0)
     if isinstance(table, ContinuousTable):
         return pd.DataFrame([zero])

@@ -1,4 +1,4 @@
-"""Effects estimated by adjustment: a regression of numbers, standardised shares of levels."""
+"""Effects estimated by adjustment: regression for numbers, standardised probabilities for levels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEPENDENT = 1e-12  # smallest eigenvalue of the correlations of the regressors, 
 def estimate(
     table: Table | MixedTable, cause: int, outcome: int, adjustment: Sequence[int], level: float
 ) -> pd.DataFrame:
-    """Return the total effect of a column on another, adjusted for further ones.
+    """Return the total effect of one column on another, adjusted for further columns.
 
     Parameters
     ----------
@@ -32,14 +32,14 @@ def estimate(
     adjustment : sequence of int
         The columns that are held fixed.
     level : float
-        Of the interval.
+        The level of the interval.
 
     Returns
     -------
     DataFrame
         ``effect``, ``standard_error``, ``lower``, ``upper``. Continuous data: one row, the change of the outcome's mean
-        for one unit of the cause. Discrete data: one row per level of the outcome and level of the cause but the first,
-        the change of the probability of that level when the cause is set to the one instead of the other.
+        for one unit of the cause. Discrete data: one row per level of the outcome and level of the cause except the
+        first, the change of the outcome's probability when the cause is set to that level instead of the first.
     """
     if isinstance(table, ContinuousTable):
         return _slope(table, cause, outcome, list(adjustment), level)
@@ -49,7 +49,7 @@ def estimate(
 
 
 def _slope(table: ContinuousTable, cause: int, outcome: int, adjustment: list[int], level: float) -> pd.DataFrame:
-    """Return the coefficient of the cause in the regression of the outcome, in standard units until the end."""
+    """Return the coefficient of the cause in the regression of the outcome, computed in standard units."""
     used = [cause, *adjustment]
     correlation = table.correlation[np.ix_(used, used)]
     sizes = np.linalg.eigvalsh(correlation)
@@ -76,18 +76,18 @@ def _interval(effect: float, error: float, reach: float) -> pd.DataFrame:
 
 def _not_estimable(names: Sequence[str], cause: int, adjustment: Sequence[int], rows: int) -> InputError:
     return InputError(
-        f"the effect of {names[cause]!r} cannot be told from {rows} rows: it is a linear function of the columns to"
-        f" adjust for, {quoted(names[i] for i in adjustment)}; give more rows, or leave one of them out"
+        f"the effect of {names[cause]!r} cannot be estimated from {rows} rows: it is a linear function of the columns"
+        f" to adjust for, {quoted(names[i] for i in adjustment)}; give more rows, or leave one of them out"
     )
 
 
 def _mixed(table: MixedTable, cause: int, outcome: int, adjustment: list[int], level: float) -> pd.DataFrame:
-    """Return the coefficients of the cause in the regression of a continuous outcome, main effects of all."""
+    """Return the coefficients of the cause in the regression of a continuous outcome with main effects only."""
     columns = table.columns
     if columns[outcome].kind == "discrete":
         raise InputError(
             f"the effect on the discrete column {columns[outcome].name!r} of a table with continuous columns is not"
-            " estimated; cut the continuous ones by discretize='quantile', or ask do() of a fitted network"
+            " estimated; cut the continuous ones with discretize='quantile', or use do() of a fitted network"
         )
     used = [cause, *adjustment]
     rows = ~table.missing[:, [outcome, *used]].any(axis=1)

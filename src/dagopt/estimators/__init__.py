@@ -1,6 +1,6 @@
 """The methods as scikit-learn estimators: parameters in the constructor, ``fit``, learned attributes with ``_``.
 
-Each class is made of the entry of its method in ``methods.registry`` when it is first asked for: the options of method,
+Each class is made from the entry of its method in ``methods.registry`` when it is first used: the options of method,
 score and data become the parameters of its constructor and its docstring.
 """
 
@@ -27,7 +27,7 @@ def estimator_of(method: str) -> type[StructureLearner]:
 
 
 def _paper(cls: type[Any], /, **parameters: Any) -> Any:
-    """Return the paper's settings: hybrid start, switch at 50, Kelley (``docs/algorithms.md`` has what differs)."""
+    """Return the paper's settings: hybrid start, switch at 50, Kelley (differences are in ``docs/algorithms.md``)."""
     return cls(**METHODS["cg-dca-paper"].options() | parameters)
 
 

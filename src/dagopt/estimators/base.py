@@ -36,11 +36,11 @@ NOT_HERE = tuple(one.name for one in fields(DataOptions) if DataOptions.about(on
 
 @dataclass(frozen=True)
 class RunOptions(Options):
-    """What is known about the graph, and how the run goes."""
+    """Background knowledge and the options of the run."""
 
     constraints: Constraints | None = option(None, "What is known about the graph.", anything("Constraints"))
     max_parents: int | None = option(None, "The largest number of parents of a node.", anything("int"))
-    time_limit: float | None = option(None, "Seconds for fit; a run that ends there warns.", anything("float"))
+    time_limit: float | None = option(None, "Seconds for fit; a run that reaches the limit warns.", anything("float"))
     progress: Any = option(False, "Whether to show the run.", anything("bool or Progress"))
 
 
@@ -51,20 +51,20 @@ Attributes
 result_ : Result
     Everything about the run: bound, status, notes, trace, drawings and report.
 adjacency_ : int8 array of shape (n_features_in_, n_features_in_)
-    The graph, ``[i, j] = 1`` means i → j; ones both ways, of methods that learn a class, mean undirected.
+    The graph, ``[i, j] = 1`` means i → j; ones both ways, from methods that learn a class, mean undirected.
 cpdag_adjacency_ : int8 array of shape (n_features_in_, n_features_in_)
     The essential graph.
 score_ : float or None
-    The score of the DAG on the data of ``fit``; None where the graph has no DAG.
+    The score of the DAG on the data of ``fit``; None if the graph has no DAG.
 n_features_in_ : int
     Number of columns.
 feature_names_in_ : array of str
-    The columns, where all names are text.
+    The columns, if all names are text.
 """
 
 
 class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """What all estimators share; use one of its subclasses, which ``estimator_of`` makes of the methods."""
+    """What all estimators share; use one of its subclasses, which ``estimator_of`` makes from the methods."""
 
     method: ClassVar[str]
 
@@ -80,7 +80,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         Parameters
         ----------
         X : array, pandas or polars frame, dict of columns, or Table
-            The data, one row a sample. Floats are continuous; integers, booleans, categories and text discrete.
+            The data, one row per sample. Floats are continuous; integers, booleans, categories and text are discrete.
         y : ignored
             There is no target.
         """
@@ -93,7 +93,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         self.result_: Result = learn(table, self.method, score=options.pop("penalty"), **options)
         if self.result_.status == "time_limit":
             warnings.warn(
-                f"{type(self).__name__} was stopped by time_limit={self.time_limit}; the graph is the best so far, "
+                f"{type(self).__name__} was stopped by time_limit={self.time_limit}; the graph is the best so far; "
                 f"raise time_limit for a better one",
                 ConvergenceWarning,
                 stacklevel=2,
@@ -116,24 +116,24 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         Returns
         -------
         float
-            Per row, so that folds of different sizes compare; higher is better.
+            Per row, so that folds of different sizes can be compared; higher is better.
 
         Notes
         -----
-        Neither the graph nor its parameters have seen X, so that needless edges predict worse and grid searches can
-        compare penalties. Tables of discrete columns are smoothed by a prior of the weight of one row.
+        X is not used for the graph or its parameters, so needless edges predict worse and grid searches can compare
+        penalties. Tables of discrete columns are smoothed by a prior with the weight of one row.
         """
         check_is_fitted(self, "result_")
         table = self._table(X, reset=False)
         if self.result_.dag is None:
             raise InputError(
-                f"the graph that {type(self).__name__} learned has no DAG, so it has no score; its directions "
-                f"contradict each other: try another alpha= or more rows"
+                f"the graph that {type(self).__name__} learned has no DAG, because its directions contradict each "
+                f"other, so it has no score; try another alpha= or more rows"
             )
         return self.result_.log_likelihood(table) / table.n_samples
 
     def _score_options(self) -> dict[str, Any]:
-        """Return the parameters that are options of the score, by the names that these have."""
+        """Return the parameters that are options of the score, by the names of these options."""
         return {name: getattr(self, SCORED_AS.get(name, name)) for name in ScoreOptions.defaults()}
 
     def _data_options(self) -> dict[str, Any]:
@@ -145,12 +145,12 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         if isinstance(X, (str, os.PathLike)):
             raise InputError(
                 f"expected an array or a frame but got the path {str(X)!r}; read it with dagopt.as_table, or use "
-                f"dagopt.learn, which takes files"
+                f"dagopt.learn, which reads files"
             )
         if isinstance(X, TABLES):
             validate_data(self, pd.DataFrame(columns=list(X.names)), reset=reset, skip_check_array=True)
             return X
-        if type(X) is dict:  # and not a sparse array that is one, too
+        if type(X) is dict:  # not a sparse array, which may be a dict too
             X = pd.DataFrame(X)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if not hasattr(X, "columns"):
@@ -159,7 +159,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             return as_table(X, **self._data_options())
         except TypeError as error:
             raise InputError(
-                f"expected numbers, text or other single values in the cells of X but got {error}"
+                f"expected numbers, text or other single values in the cells of X but got {error}; convert them"
             ) from error
 
     def __sklearn_tags__(self) -> Any:
@@ -170,7 +170,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
 
 def _give_parameters(cls: type[StructureLearner], kinds: tuple[type[Options], ...], kind: str = "auto") -> None:
-    """Give a class the constructor that options make, which does nothing but assign, as scikit-learn wants it."""
+    """Give a class a constructor made from options, which only assigns, as scikit-learn requires."""
     made = [
         Parameter(SCORED_AS.get(one.name, one.name), Parameter.KEYWORD_ONLY, default=one.default, annotation=one.type)
         for options in kinds
@@ -202,7 +202,7 @@ _give_parameters(StructureLearner, SHARED)
 
 
 def _seed(random_state: Any) -> Any:
-    """Return a seed drawn from what scikit-learn takes as a random state; a number stays as it is."""
+    """Return a seed drawn from a random state of scikit-learn; a number is returned as it is."""
     if random_state is None:
         random_state = np.random.default_rng()
     if isinstance(random_state, np.random.Generator):

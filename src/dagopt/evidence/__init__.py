@@ -1,1 +1,1 @@
-"""How sure an edge is: bootstrap, penalty path, posterior, explanations, alternatives."""
+"""How certain an edge is: bootstrap, penalty path, posterior, explanations, alternatives."""

@@ -1,4 +1,4 @@
-"""How far the graphs learned from resamples agree: the frequencies of edges, and a consensus."""
+"""How much the graphs learned from resamples agree: the frequencies of edges, and a consensus."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Bootstrap:
     names : tuple of str
         The columns, in order.
     essential : int8 array of shape (n_done, n, n)
-        The essential graph learned from each resample, in the order of the resamples; what the constraints
-        direct is directed.
+        The essential graph learned from each resample, in the order of the resamples, with the directions that the
+        constraints fix.
     result : Result
         What was learned from all rows.
     knowledge : Knowledge
@@ -80,7 +80,7 @@ class Bootstrap:
 
     @cached_property
     def frequency(self) -> NDArray[np.float64]:
-        """How often each edge was learned: ``[i, j]`` is the share of i → j, undirected edges half each way."""
+        """How often each edge was learned: ``[i, j]`` is the share of i → j; undirected edges count half each way."""
         both = self.essential & self.essential.transpose(0, 2, 1)
         counts = self.essential.sum(axis=0) - 0.5 * both.sum(axis=0)
         return np.asarray(counts / max(self.n_done, 1), dtype=np.float64)
@@ -90,7 +90,7 @@ class Bootstrap:
         """Every pair that was joined at least once, the most frequent first.
 
         ``strength`` is how often the pair was joined, ``forward`` how often as from → to and ``backward`` how often
-        the other way, undirected edges half each, so that the two add up to the strength. ``learned`` says
+        as to → from; undirected edges count half each, so that the two add up to the strength. ``learned`` says
         whether the graph of all rows joins the pair.
         """
         tails, heads = self._ranked()
@@ -122,14 +122,14 @@ class Bootstrap:
 
         Notes
         -----
-        Pairs are taken from the strongest down; of equally strong ones the one with the surer direction comes first,
-        then the one with the earlier columns. A pair is directed as it was more often. One that was directed both
-        ways equally often is directed as in the graph of all rows, else from the earlier column to the later, and
-        the other way round where that would close a cycle. Any other edge that would close a cycle with those
-        already taken is left out, and so is one that gives a column more parents than the constraints allow.
+        Pairs are taken from the strongest down; among equally strong ones, the pair with the clearer direction comes
+        first, then the one with the earlier columns. A pair gets its more frequent direction. If both directions are
+        equally frequent, it is directed as in the graph of all rows, otherwise from the earlier column to the later,
+        or the other way if that would close a cycle. Any other edge that would close a cycle with those already taken
+        is left out, as is one that gives a column more parents than the constraints allow.
         """
         if checked_number("threshold", threshold) > 1:
-            raise InputError(f"expected threshold= a share, at most 1, but got {threshold!r}; change the option")
+            raise InputError(f"expected threshold= to be a share, at most 1, but got {threshold!r}; change the option")
         if not self.n_done:
             raise InputError("no resample was finished, so there is no consensus; raise time_limit=")
         taken: list[tuple[int, int]] = []
@@ -140,14 +140,14 @@ class Bootstrap:
         return Graph(acyclic_union(taken, len(self.names), self.knowledge.at_most), self.names)
 
     def summary(self) -> str:
-        """Return a few lines for people: how many resamples, how sure the edges are, why it ended."""
+        """Return a short summary: how many resamples, how certain the edges are, why it ended."""
         how = "with replacement" if self.replace else "without replacement"
         lines = [f"{self.n_done} of {self.n_asked} resamples of {self.n_rows} rows, drawn {how}; {self.method}"]
         if self.n_done:
             strength = self.edges["strength"] + EQUAL
             lines.append(
-                f"pairs   {len(strength)} joined at least once, {int((strength >= 0.5).sum())} in half of the "
-                f"resamples or more, {int((strength >= SURE).sum())} in {SURE:.0%} or more"
+                f"pairs   {len(strength)} joined at least once, {int((strength >= 0.5).sum())} in at least half of the "
+                f"resamples, {int((strength >= SURE).sum())} in at least {SURE:.0%}"
             )
             lines.append(f"learned {self._weakest()}")
         lines.append(f"status  {self.status}: {_ENDED[self.status]}, {self.seconds:.2f} s")
@@ -158,7 +158,7 @@ class Bootstrap:
         return self.edges.copy()
 
     def to_csv(self, path: str | Path) -> None:
-        """Write ``edges`` as a CSV file, whole or not at all."""
+        """Write ``edges`` as a CSV file, completely or not at all."""
         write_frame(self.edges, path)
 
     def to_dict(self) -> dict[str, Any]:
@@ -204,7 +204,7 @@ class Bootstrap:
         return tails[ranks], heads[ranks]
 
     def _weakest(self) -> str:
-        """Return how many edges were learned from all rows, and which of them is least sure."""
+        """Return how many edges were learned from all rows, and which of them is least certain."""
         edges = self.result.graph.n_edges
         strength = self.frequency + self.frequency.T
         joined = np.argwhere(np.triu(self.result.adjacency | self.result.adjacency.T))
@@ -212,6 +212,6 @@ class Bootstrap:
             return "no edges from all rows"
         i, j = min(joined.tolist(), key=lambda pair: strength[pair[0], pair[1]])
         return (
-            f"{edges} edges from all rows; the least sure is {self.names[i]} - {self.names[j]}, "
+            f"{edges} edges from all rows; the least certain is {self.names[i]} - {self.names[j]}, "
             f"joined in {strength[i, j]:.0%}"
         )

@@ -1,7 +1,7 @@
 """The best DAG for each relation of two columns: an edge one way, the other way, or none.
 
-Exactly where that fits (``methods/exact/edge_regret.py``), else by search from the learned DAG with the edge changed.
-What a search finds is a lower bound on the best score, so a loss that follows from it is an upper bound.
+The answer is exact if that fits (``methods/exact/edge_regret.py``), otherwise it comes from a search from the learned
+DAG with the edge changed. A search gives a lower bound on the best score, and so an upper bound on a loss.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Pair = tuple[int, int]
 Relation = Literal["forward", "backward", "neither"]
 
 RELATIONS: tuple[Relation, ...] = ("forward", "backward", "neither")
-SEARCH = {"restarts": 1, "kicks": 8}  # from the DAG with the edge changed
+SEARCH = {"restarts": 1, "kicks": 8}  # effort of the search from the DAG with the edge changed
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Best:
     Attributes
     ----------
     score : float
-        Its score; -inf where no allowed DAG has the relation, NaN where it was not found in time.
+        Its score; -inf if no allowed DAG has the relation, NaN if it was not found in time.
     proven : bool
-        Whether no allowed DAG with the relation scores higher; else one may.
+        Whether it is proven that no allowed DAG with the relation scores higher.
     """
 
     score: float
@@ -57,16 +57,16 @@ class Best:
 
 @dataclass(frozen=True)
 class Effort:
-    """How the best DAGs are looked for.
+    """How the best DAGs are found.
 
     Attributes
     ----------
     method : {"auto", "exact", "order"}
-        ``auto`` is exact while that fits the memory and about a minute.
+        ``auto`` is exact if that fits in memory and takes at most about a minute.
     n_jobs : int or None
-        Threads; all cores for None and -1.
+        The number of threads; all cores for None and -1.
     memory_limit : int, str or None
-        Of the exact method.
+        The memory limit of the exact method.
     random_state : int
         Seed of the searches.
     """
@@ -78,7 +78,7 @@ class Effort:
 
     def __post_init__(self) -> None:
         if self.method not in ("auto", "exact", "order"):
-            raise InputError(f"expected method= 'auto', 'exact' or 'order' but got {self.method!r}")
+            raise InputError(f"expected method= to be 'auto', 'exact' or 'order' but got {self.method!r}; change it")
 
 
 def best_by_relation(
@@ -91,13 +91,13 @@ def best_by_relation(
     problem : Problem
         Score and knowledge.
     dag : int8 array
-        The learned DAG, where searches begin.
+        The learned DAG, where searches start.
     pairs : sequence of (int, int)
         The pairs, by position.
     effort : Effort
-        How they are looked for.
+        How they are found.
     deadline, progress
-        The clock, and where to tell how far it is.
+        The clock, and where progress is reported.
     """
     found: list[dict[Relation, Best]] = [{} for _ in pairs]
     for (a, b), own in zip(pairs, found, strict=True):
@@ -118,7 +118,7 @@ def relation_of(dag: Dag, a: int, b: int) -> Relation:
 
 
 def restricted(knowledge: Knowledge, a: int, b: int, relation: Relation) -> Knowledge | None:
-    """Return the knowledge that leaves the DAGs in which two columns have a relation, None if it leaves none."""
+    """Return the knowledge that allows only DAGs in which two columns have a relation, None if there are none."""
     if relation == "backward":
         return restricted(knowledge, b, a, "forward")
     must, may = knowledge.must.copy(), knowledge.may.copy()
@@ -172,7 +172,7 @@ def _fill_by_search(
     deadline: Deadline,
     progress: Progress,
 ) -> None:
-    """Add the rest: every search's DAG counts for all pairs, as does the learned DAG."""
+    """Add the rest by search: the DAG of every search, and the learned DAG, count for all pairs."""
     wanted = [
         (pair, relation)
         for pair, own in zip(pairs, found, strict=True)
@@ -220,7 +220,7 @@ def _searched(
 
 
 def _equivalent(problem: Problem, dag: Dag, pair: Pair, relation: Relation) -> Dag | None:
-    """Return an equivalent DAG with the edge the other way round, if the data leave its direction open."""
+    """Return an equivalent DAG with the edge reversed, if the data leave its direction open."""
     known = problem.knowledge
     essential = essential_given(dag, known.must, known.may)
     tail, head = pair if relation == "forward" else pair[::-1]
@@ -232,7 +232,7 @@ def _equivalent(problem: Problem, dag: Dag, pair: Pair, relation: Relation) -> D
 
 
 def _repaired(problem: Problem, dag: Dag) -> Dag:
-    """Return a DAG that the knowledge allows: the required edges, then those of a DAG that fit, the dearest first."""
+    """Return a DAG that the knowledge allows: the required edges, then edges of a DAG that fit, most valuable first."""
     known = problem.knowledge
     worth = {
         (int(j), i): loss
@@ -245,7 +245,7 @@ def _repaired(problem: Problem, dag: Dag) -> Dag:
 
 
 def _losses(problem: Problem, node: int, parents: NDArray[np.intp]) -> list[tuple[int, float]]:
-    """Return each parent with the score lost when it alone is taken away."""
+    """Return each parent with the score lost when only it is removed."""
     if not len(parents):
         return []
     here = problem.score.local(node, parents)

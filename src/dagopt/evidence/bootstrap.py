@@ -1,4 +1,4 @@
-"""``bootstrap``: learn from resampled rows again and again, and count how often each edge is learned."""
+"""``bootstrap``: learn from many resamples of the rows, and count how often each edge is learned."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from dagopt.scores.options import ScoreOptions
 
 __all__ = ["bootstrap"]
 
-EXACT_BYTES = 1 << 27  # of one exact run, up to which ``auto`` proves the optimum of every resample
+EXACT_BYTES = 1 << 27  # if one exact run needs at most this, ``auto`` proves the optimum of every resample
 EXACT_SECONDS = 0.5
-WARM_SEARCH = {"restarts": 2, "kicks": 5}  # one search begins at the DAG of all rows, one at a random order
+WARM_SEARCH = {"restarts": 2, "kicks": 5}  # one search starts from the DAG of all rows, one from a random order
 
 
 @with_options(ScoreOptions, DataOptions, also=True)
@@ -53,7 +53,7 @@ def bootstrap(
     progress: bool | Progress | None = None,
     **options: Any,
 ) -> Bootstrap:
-    """Learn from resampled rows again and again, and count how often each edge is learned.
+    """Learn from many resamples of the rows, and count how often each edge is learned.
 
     Parameters
     ----------
@@ -62,19 +62,19 @@ def bootstrap(
     n : int
         Number of resamples.
     method : str
-        As in ``learn``, but ``auto`` proves the optimum of every resample only where that takes about half a second,
-        and else takes ``order``. In a resample order search makes two searches, one of them from the DAG of all
-        rows; of discrete columns it tries the candidate parents that all rows suggest, then hill climbing tries all.
+        As in ``learn``, but ``auto`` proves the optimum of every resample only if that takes about half a second;
+        otherwise it uses ``order``. For a resample, order search makes two searches, one of them from the DAG of all
+        rows; for discrete columns it tries the candidate parents that all rows suggest, then hill climbing tries all.
     constraints, max_parents
         As in ``learn``.
     fraction : float
-        Rows of a resample, as a share of all rows.
+        Rows per resample, as a share of all rows.
     replace : bool
         Whether rows are drawn with replacement (the bootstrap) or without (subsampling, ``fraction`` below 1).
     random_state : int
-        Seed. Every resample has random numbers of its own, so the answer does not depend on ``n_jobs``.
+        Seed. Every resample has its own random numbers, so the answer does not depend on ``n_jobs``.
     n_jobs : int, optional
-        Resamples at a time, on threads or on the joblib backend in force; all cores for None and -1.
+        How many resamples run at a time, on threads or the active joblib backend; all cores for None and -1.
     time_limit : float, optional
         Seconds for everything; the resamples done by then are counted.
     progress : bool, Progress or None
@@ -97,7 +97,7 @@ def bootstrap(
 
     Notes
     -----
-    The score is that of the rows drawn: the penalty of BIC, for instance, goes by their number.
+    The score is computed from the rows drawn; for instance, the penalty of BIC depends on their number.
     """
     deadline = Deadline(time_limit)
     n = checked_whole("n", n, 1)
@@ -107,8 +107,8 @@ def bootstrap(
     scoring = ScoreOptions.taken_from(options).to_dict()
     if not is_made_from_table(scoring["score"]):
         raise InputError(
-            f"score= must be made from the rows drawn, but {scoring['score']!r} belongs to fixed ones; give a "
-            f"sub-class of Score, or a function of the table that returns one"
+            f"expected score= to be computed from the rows drawn but {scoring['score']!r} belongs to fixed rows; give "
+            f"a sub-class of Score, or a function of the table that returns one"
         )
     reading = DataOptions.taken_from(options).to_dict()
     problem, diagnosis = pose(data, method, constraints=constraints, max_parents=max_parents, **scoring, **reading)
@@ -147,7 +147,7 @@ class _Learner:
     Attributes
     ----------
     problem : Problem
-        That of all rows.
+        The problem of all rows.
     scoring : dict
         The arguments of ``make_score``.
     method, options
@@ -155,7 +155,7 @@ class _Learner:
     n_rows, replace
         How a resample is drawn.
     start : int8 array or None
-        Where order search begins; None for other methods.
+        Where order search starts; None for other methods.
     likely : bool array or None
         The parents that order search tries first.
     """
@@ -170,7 +170,7 @@ class _Learner:
     likely: NDArray[np.bool_] | None = None
 
     def learn(self, problem: Problem, random_state: int, n_jobs: int, deadline: Deadline, shown: Progress) -> Result:
-        """Return what the method learns from a problem by itself."""
+        """Return the result of the method on a problem."""
         method = METHODS[self.method]
         taken = method.options()
         given = {"random_state": random_state, "n_jobs": n_jobs}
@@ -178,7 +178,7 @@ class _Learner:
         return method.load()(problem, deadline=deadline, progress=shown, **options)
 
     def begun_at(self, dag: NDArray[np.int8], n_jobs: int, deadline: Deadline) -> _Learner:
-        """Return the learner whose order searches begin at a DAG and, on discrete data, try likely parents first."""
+        """Return a learner whose order searches start from a DAG and, on discrete data, try likely parents first."""
         return with_fields(self, start=dag, likely=likely_parents(self.problem, deadline, n_jobs))
 
     def essential(self, seed: np.random.SeedSequence, deadline: Deadline) -> NDArray[np.int8] | None:
@@ -216,7 +216,7 @@ def _each(
 
 
 def _results(tasks: list[Any], n_jobs: int) -> Iterable[NDArray[np.int8] | None]:
-    """Run the tasks on threads, or on the joblib backend in force."""
+    """Run the tasks on threads, or on the active joblib backend."""
     try:
         parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
     except ValueError:  # a backend that gives all results at once
@@ -226,11 +226,11 @@ def _results(tasks: list[Any], n_jobs: int) -> Iterable[NDArray[np.int8] | None]
 
 
 def _rows_drawn(n_samples: int, fraction: float, replace: bool) -> int:
-    """Return the number of rows of a resample, or raise the error that names what is wrong."""
+    """Return the number of rows of a resample, or raise an error that says what is wrong."""
     if checked_number("fraction", fraction) > 1:
-        raise InputError(f"expected fraction= a share of the rows, at most 1, but got {fraction!r}; change the option")
+        raise InputError(f"expected fraction= to be a share of the rows, at most 1, but got {fraction!r}; lower it")
     if not replace and fraction == 1:
-        raise InputError("all rows drawn without replacement are the same rows every time; give a fraction= below 1")
+        raise InputError("drawing all rows without replacement gives the same rows every time; give fraction= below 1")
     n_rows = round(fraction * n_samples)
     if n_rows < 2:
         raise InputError(f"fraction={fraction} of {n_samples} rows leaves {n_rows} to draw; give a larger fraction=")

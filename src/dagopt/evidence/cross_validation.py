@@ -1,4 +1,4 @@
-"""How well graphs learned by a method predict rows that they have not seen."""
+"""How well graphs learned by a method predict held-out rows."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["CrossValidation", "cross_validate"]
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """What each part of the rows said about the graph learned from the others.
+    """The fit of each part of the rows to the graph learned from the others.
 
     Attributes
     ----------
     folds : DataFrame
-        One row per part: ``rows`` held out, ``edges`` learned without them, ``log_likelihood`` of the rows held out
+        One row per part: ``rows`` held out, ``edges`` learned without them, ``log_likelihood`` of the held-out rows
         under the network fitted to the others, and the same ``per_row``.
     label : str
         What was maximised.
@@ -38,7 +38,7 @@ class CrossValidation:
 
     @property
     def score(self) -> float:
-        """The log-likelihood per row held out, over all rows; higher is better."""
+        """The held-out log-likelihood per row, over all rows; higher is better."""
         return float(self.folds["log_likelihood"].sum() / self.folds["rows"].sum())
 
     @property
@@ -62,11 +62,11 @@ def cross_validate(
     time_limit: float | None = None,
     **options: Any,
 ) -> CrossValidation:
-    """Judge a method and a score by rows that were not used: k-fold cross-validation.
+    """Evaluate a method and a score on held-out rows: k-fold cross-validation.
 
-    The rows are divided at random into parts. For each, a graph is learned and its parameters are fitted from the
-    other parts alone, and the complete rows of the part are scored by their log-likelihood. A graph with needless
-    edges predicts worse, whatever was maximised, so that penalties can be compared.
+    The rows are divided at random into parts. For each part, a graph is learned and its parameters are fitted from the
+    other parts only, and the complete rows of the part are scored by their log-likelihood. A graph with needless
+    edges predicts worse, whatever was maximised, so penalties can be compared.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def cross_validate(
     checked_whole("folds", folds, 2)
     n_rows = table.n_rows
     if folds > n_rows // 2:
-        raise InputError(f"expected at most {n_rows // 2} folds for {n_rows} rows but got {folds}; take fewer")
+        raise InputError(f"expected at most {n_rows // 2} folds for {n_rows} rows but got {folds}; use fewer")
     parts = np.array_split(np.random.default_rng(random_state).permutation(n_rows), folds)
     found, label = [], ""
     for k, part in enumerate(parts):
@@ -109,7 +109,8 @@ def cross_validate(
         result = learn(_part(table, rest), method, time_limit=left, **options)
         if result.dag is None:
             raise InputError(
-                f"the graph that {method!r} learned without part {k + 1} has no DAG, so it predicts nothing"
+                f"the graph that {method!r} learned without part {k + 1} has no DAG and cannot predict; use another "
+                "method"
             )
         whole = part if table.is_complete else part[~table.missing[part].any(axis=1)]  # type: ignore[union-attr]
         logs = result.log_likelihood(_part(table, np.sort(whole)))

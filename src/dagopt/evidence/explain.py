@@ -22,7 +22,7 @@ from dagopt.result import Result
 
 __all__ = ["explain", "regrets"]
 
-ROUNDING = 1e-9  # relative difference up to which two scores are the same
+ROUNDING = 1e-9  # relative difference up to which two scores count as equal
 
 
 def explain(
@@ -72,13 +72,13 @@ def regrets(
 
 
 def _solved(result: Result) -> tuple[Problem, NDArray[np.int8]]:
-    """Return what was solved and the learned DAG, of a learned class one of its members."""
+    """Return the problem and the learned DAG, or a member of a learned class."""
     if result.problem is None:
-        raise InputError("expected a result that was learned from data, but this one holds no data; use dagopt.learn")
+        raise InputError("expected a result learned from data but this one has no data; use dagopt.learn")
     if result.dag is None:
         raise InputError(
-            f"no DAG has the edges and v-structures of the graph that {result.method!r} learned, so there is nothing "
-            f"to explain; use another method"
+            f"no DAG extends the graph that {result.method!r} learned, so there is nothing to explain; use another "
+            f"method"
         )
     return result.problem, nx.to_numpy_array(result.dag, nodelist=list(result.names), dtype=np.int8)
 
@@ -141,7 +141,7 @@ def _alternative(problem: Problem, score: float, pair: Pair, relation: Relation,
 
 
 def _why_none(problem: Problem, a: int, b: int, relation: Relation) -> str:
-    """Return why no allowed DAG has an edge a → b, or none that joins neither way."""
+    """Return why no allowed DAG has the edge a → b, or why every allowed DAG joins the two."""
     known, names = problem.knowledge, problem.names
     forward, backward = arrow(names[a], names[b]), arrow(names[b], names[a])
     if relation == "neither":
@@ -156,7 +156,7 @@ def _why_none(problem: Problem, a: int, b: int, relation: Relation) -> str:
 
 
 def _local_loss(problem: Problem, dag: NDArray[np.int8], a: int, b: int) -> float | None:
-    """Return the score lost when the edge is dropped or, without one, when the better one is added."""
+    """Return the score lost when the edge is dropped or, without an edge, when the better of the two is added."""
     score = problem.score
     for tail, head in ((a, b), (b, a)):
         if dag[tail, head]:
@@ -174,7 +174,7 @@ def _local_loss(problem: Problem, dag: NDArray[np.int8], a: int, b: int) -> floa
 
 
 def _proof(result: Result) -> str:
-    """Return how the proof of the learned DAG stands, in words."""
+    """Return in words what is proven about the learned DAG."""
     if result.bound is None or result.score is None:
         return "nothing is proven about better DAGs"
     if result.status == "optimal":

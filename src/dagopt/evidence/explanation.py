@@ -1,4 +1,4 @@
-"""Why an edge is there, or is not, in plain words: what the score loses without it, and how sure that is."""
+"""Why an edge is in the graph or not, in plain words: what the score loses otherwise, and whether that is proven."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ __all__ = ["Alternative", "Explanation", "arrow"]
 
 @dataclass(frozen=True)
 class Alternative:
-    """The best DAG in which two columns have some relation, against the learned DAG.
+    """The best DAG in which two columns have some relation, compared with the learned DAG.
 
     Attributes
     ----------
     relation : str
         ``"a -> b"``, ``"b -> a"`` or ``"neither"``.
     score : float or None
-        The best score found; None where there is none.
+        The best score found; None if there is none.
     regret : float or None
-        The learned score less this one: what is lost. Below zero where the learned DAG is not the best.
+        The learned score minus this one: what is lost. Negative if the learned DAG is not the best.
     proven : bool
-        Whether the figure is exact; else it is an upper estimate, as a search may miss better DAGs.
+        Whether the regret is exact; if not, it is an upper bound, because a search may miss better DAGs.
     note : str
-        Why there is no figure, such as an edge that is required.
+        Why there is no score, such as a required edge.
     """
 
     relation: str
@@ -46,7 +46,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What the learned DAG says about two columns, and what it would cost to say something else.
+    """What the learned DAG says about two columns, and the cost of the alternatives.
 
     Attributes
     ----------
@@ -57,14 +57,14 @@ class Explanation:
     score, score_label
         The score of the learned DAG, and what it is.
     proof : str
-        How the proof of the learned DAG stands.
+        What is proven about the learned DAG.
     compelled : bool or None
         Whether the edge has this direction in every equivalent DAG; None without an edge.
     fixed : bool or None
-        The same among those that the constraints allow.
+        The same among the DAGs that the constraints allow.
     local_loss : float or None
-        The score lost when the edge alone is dropped; without an edge, when the better one of the two that the DAG and
-        the constraints allow is added; None where neither is allowed.
+        The score lost when only the edge is dropped; without an edge, when the better of the two edges that the DAG and
+        the constraints allow is added; None if neither is allowed.
     forward, backward, neither : Alternative
         The best DAGs with a → b, with b → a, and with no edge between the two.
     """
@@ -84,7 +84,7 @@ class Explanation:
 
     @property
     def reversed(self) -> Alternative | None:
-        """The best DAG with the learned edge the other way round; None without an edge."""
+        """The best DAG with the learned edge reversed; None without an edge."""
         if self.edge is None:
             return None
         return self.backward if self.edge == (self.a, self.b) else self.forward
@@ -156,13 +156,13 @@ class Explanation:
         return f"{what}, all else equal: {abs(self.local_loss):.4f} {change}"
 
     def _verdict(self) -> list[str]:
-        """Return what follows, a sentence each."""
+        """Return the conclusions, one sentence each."""
         said = []
         if self.edge is not None and self.neither.regret is not None and self.neither.regret > 0:
             if self.neither.proven:
-                said.append(f"every DAG that does not join them scores at least {self.neither.regret:.4f} less.")
+                said.append(f"every DAG without an edge between them scores at least {self.neither.regret:.4f} less.")
             else:
-                said.append("no DAG that does not join them was found to score as well; another search might find one.")
+                said.append("no DAG found without an edge between them scores as well; another search might find one.")
         if any((one.regret or 0.0) < 0 for one in (self.forward, self.backward, self.neither)):
             said.append("there is a better DAG than the learned one; learn again with more search or method='exact'.")
         return said

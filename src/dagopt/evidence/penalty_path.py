@@ -1,4 +1,4 @@
-"""``path``: the learned DAG along a grid of penalties, from hardly any edge to more than BIC has."""
+"""``path``: the learned DAG along a grid of penalties, from almost no edges to more than BIC has."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ __all__ = ["PenaltyPath", "path"]
 
 Floats = NDArray[np.float64]
 
-LOWEST = 0.25  # of the reference penalty: the last of the usual grid
-EXACT_BYTES = 1 << 28  # of one exact run, up to which ``auto`` proves the optimum at every penalty
+LOWEST = 0.25  # times the reference penalty: the last of the usual grid
+EXACT_BYTES = 1 << 28  # if one exact run needs at most this, ``auto`` proves the optimum at every penalty
 EXACT_SECONDS = 2.0
-WARM_SEARCH = {"restarts": 5, "kicks": 10}  # one search begins at the DAG of the penalty before, four at random orders
+WARM_SEARCH = {"restarts": 5, "kicks": 10}  # one search starts from the previous penalty's DAG, four at random
 _ENDED = {
     "converged": "all penalties done",
     "time_limit": "stopped by the time limit",
@@ -58,7 +58,7 @@ class PenaltyPath:
     names : tuple of str
         The columns, in order.
     penalties : float array
-        The penalties Λ of one parameter that were done, from the largest down.
+        The penalties Λ of one parameter that were finished, from the largest down.
     results : tuple of Result
         What was learned at each of them.
     loglik, parameters : float arrays
@@ -90,7 +90,7 @@ class PenaltyPath:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """A row a penalty: ``penalty``, ``score``, ``loglik``, ``parameters``, ``edges``, and whether it is proven."""
+        """One row per penalty: ``penalty``, ``score``, ``loglik``, ``parameters``, ``edges``, and whether proven."""
         return pd.DataFrame(
             {
                 "penalty": self.penalties,
@@ -104,11 +104,11 @@ class PenaltyPath:
 
     @cached_property
     def entries(self) -> pd.DataFrame:
-        """A row a pair of columns that is joined somewhere, the first to enter first.
+        """One row per pair of columns that is joined at some penalty, the first to enter first.
 
-        ``enters`` is the largest penalty at which the pair is joined, ``stays`` the largest from which on it is
+        ``enters`` is the largest penalty at which the pair is joined, ``stays`` the largest penalty from which it is
         joined at all smaller ones (NaN if it is not joined at the last), ``points`` the number of penalties at which
-        it is. ``from`` and ``to`` are as in the DAG of the smallest penalty at which it is joined.
+        it is joined. ``from`` and ``to`` are as in the DAG of the smallest penalty at which it is joined.
         """
         tails, heads, joined = self._pairs()
         stays_at = _last(~joined) + 1
@@ -123,7 +123,7 @@ class PenaltyPath:
         )
 
     def summary(self) -> str:
-        """Return a few lines for people: the range of penalties, the edges, why it ended."""
+        """Return a short summary: the range of penalties, the edges, why it ended."""
         lines = [f"{len(self.penalties)} penalties; {self.method}"]
         if len(self.penalties):
             first, last = self.table.iloc[0], self.table.iloc[-1]
@@ -140,7 +140,7 @@ class PenaltyPath:
         return "\n".join(lines)
 
     def to_csv(self, path: str | Path) -> None:
-        """Write ``table`` as a CSV file, whole or not at all."""
+        """Write ``table`` as a CSV file, completely or not at all."""
         write_frame(self.table, path)
 
     def to_dict(self) -> dict[str, Any]:
@@ -192,13 +192,13 @@ class PenaltyPath:
 
 
 def _first(present: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the first row with a one in each column, the number of rows where there is none."""
+    """Return the first row with a one in each column, the number of rows if there is none."""
     places = np.where(present, np.arange(len(present))[:, None], len(present))
     return np.asarray(places.min(axis=0, initial=len(present)), dtype=np.intp)
 
 
 def _last(present: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the last row with a one in each column, -1 where there is none."""
+    """Return the last row with a one in each column, -1 if there is none."""
     places = np.where(present, np.arange(len(present))[:, None], -1)
     return np.asarray(places.max(axis=0, initial=-1), dtype=np.intp)
 
@@ -225,19 +225,19 @@ def path(
     data : path, frame, array or Table
         The data, as in ``learn``.
     penalties : sequence of float, optional
-        The penalties Λ ≥ 0 of one parameter. By default ``n`` penalties from the largest at which a single edge pays
-        down to a quarter of that of the score, each the same factor below the one before, and that of the score.
+        The penalties Λ ≥ 0 of one parameter. By default, ``n`` penalties in a geometric sequence from the largest at
+        which a single edge raises the score down to a quarter of the score's penalty, and the score's penalty itself.
     n : int
         Number of penalties of the default grid.
     method : str
-        As in ``learn``, but ``auto`` proves the optimum at every penalty only where that takes about two seconds, and
-        else takes ``order``. A method that can start from a DAG starts from that of the penalty before.
+        As in ``learn``, but ``auto`` proves the optimum at every penalty only if that takes about two seconds;
+        otherwise it uses ``order``. A method that can start from a DAG starts from that of the previous penalty.
     constraints, max_parents
         As in ``learn``.
     random_state : int
         Seed.
     n_jobs : int, optional
-        Threads; all cores for None and -1. The answer does not depend on it.
+        The number of threads; all cores for None and -1. The answer does not depend on it.
     time_limit : float, optional
         Seconds for everything; the penalties done by then are returned.
     progress : bool, Progress or None
@@ -252,9 +252,9 @@ def path(
 
     Notes
     -----
-    ``score`` is the one whose penalty is marked; scores without penalty have no path.
-    After order search hill climbing goes the way back, and at every penalty the best of all DAGs found along the path
-    is taken. So the number of parameters never falls as the penalty falls, as it never does for the best DAGs.
+    The penalty of ``score`` is marked in the path; scores without a penalty have no path.
+    After order search, hill climbing goes back along the path, and at every penalty the best of all DAGs found along
+    the path is kept. So the number of parameters never falls as the penalty falls, as is true for the best DAGs.
 
     Examples
     --------
@@ -305,9 +305,9 @@ def path(
 
 
 def usual_grid(table: Table, reference: float, n: int, convention: str) -> Floats:
-    """Return penalties from the largest at which a single edge pays to a quarter of the reference, and the reference.
+    """Return penalties from the largest at which a single edge helps to a quarter of the reference, and the reference.
 
-    An edge j → i pays while the penalty is below its gain in log-likelihood over its number of parameters.
+    An edge j → i raises the score if the penalty is below its gain in log-likelihood over its number of parameters.
     """
     free, taxed = (make_score(table, penalty, convention=convention) for penalty in (0.0, 1.0))
     largest = 0.0
@@ -317,20 +317,20 @@ def usual_grid(table: Table, reference: float, n: int, convention: str) -> Float
         paid = np.delete(gain, node) / np.maximum(np.delete(added, node), 1e-12)
         largest = max(largest, float(np.max(paid, initial=0.0)))
     low = LOWEST * (reference or penalty_value("bic", table.n_samples) or 1.0)  # with one row even BIC has no penalty
-    grid = np.geomspace(max(1.0001 * largest, 4 * low), low, n)  # a little above, where nothing pays
+    grid = np.geomspace(max(1.0001 * largest, 4 * low), low, n)  # slightly above, where no edge helps
     marked = [reference] if low < reference < grid[0] else []
     return np.unique(np.concatenate([grid, marked]))[::-1].copy()
 
 
 def _checked(penalties: Iterable[float]) -> Floats:
-    """Return the penalties from the largest down, each once, or raise the error that says what is wrong."""
+    """Return the penalties from the largest down, each once, or raise an error that says what is wrong."""
     try:
         grid = np.unique(np.asarray(list(penalties), dtype=np.float64))[::-1].copy()
     except (TypeError, ValueError):
-        raise InputError(f"expected penalties= a list of numbers >= 0 but got {penalties!r}") from None
+        raise InputError(f"expected penalties= to be a list of numbers >= 0 but got {penalties!r}; change it") from None
     if not grid.size or not np.isfinite(grid).all() or grid.min() < 0 or grid.max() > LARGEST_PENALTY:
         raise InputError(
-            f"expected penalties= numbers >= 0, at least one, none above {LARGEST_PENALTY:g}, but got {grid.tolist()}; "
+            f"expected penalties= to be at least one number from 0 to {LARGEST_PENALTY:g} but got {grid.tolist()}; "
             f"change the option"
         )
     return grid
@@ -363,7 +363,7 @@ def _along(
             break
         if not result.graph.is_dag:
             raise InputError(
-                f"method {method!r} learns a class and not a DAG, which has no path; use 'auto' or 'order'"
+                f"method {method!r} learns a class instead of a DAG and has no path; use 'auto' or 'order'"
             )
         start = result.adjacency
         found.append(replace(result, problem=now))
@@ -371,7 +371,7 @@ def _along(
 
 
 def _way_back(found: list[Result], deadline: Deadline) -> list[NDArray[np.int8]]:
-    """Return the DAGs that hill climbing finds back along the path, each from the best of the penalty below."""
+    """Return the DAGs that hill climbing finds back along the path, each from the best of the next lower penalty."""
     met: list[NDArray[np.int8]] = []
     dag = None
     for result in reversed(found):
@@ -386,7 +386,7 @@ def _way_back(found: list[Result], deadline: Deadline) -> list[NDArray[np.int8]]
 
 
 def _ends(table: Table, dags: list[NDArray[np.int8]], convention: str) -> tuple[Floats, Floats]:
-    """Return log-likelihood and number of parameters of each DAG: the score at two penalties tells both."""
+    """Return log-likelihood and number of parameters of each DAG, both derived from the scores at two penalties."""
     free, taxed = (make_score(table, penalty, convention=convention) for penalty in (0.0, 1.0))
     loglik = np.array([free.total(dag) for dag in dags], dtype=np.float64)
     cost = loglik - np.array([taxed.total(dag) for dag in dags], dtype=np.float64)

@@ -44,16 +44,16 @@ class EdgePosterior:
     names : tuple of str
         The columns, in order.
     probabilities : float array of shape (n, n)
-        ``[i, j]`` is the probability of i → j; all NaN where the deadline came first.
+        ``[i, j]`` is the probability of i → j; all NaN if the deadline came first.
     log_evidence : float
-        The logarithm of the probability of the data, averaged over all orders and parent sets; NaN where the deadline
+        The logarithm of the probability of the data, averaged over all orders and parent sets; NaN if the deadline
         came first.
     status : {"done", "time_limit", "interrupted"}
         Why the run ended.
     prior : {"fair", "uniform"}
         The prior over parent sets.
     score_label : str
-        What the exponential was taken of.
+        The score whose exponential is the likelihood.
     seconds : float
         Wall-clock time of the run.
     n_samples : int
@@ -99,17 +99,17 @@ class EdgePosterior:
     def graph(self, threshold: float = LIKELY) -> Graph:
         """Return the graph of the pairs that are joined with a probability above the threshold.
 
-        An edge is directed where one direction alone is above it, and undirected else. The graph sums up many DAGs and
-        need not be one of them: three likely edges can close a cycle.
+        An edge is directed if only one direction is above the threshold, otherwise undirected. The graph summarises
+        many DAGs and need not be one of them: three likely edges can close a cycle.
         """
         if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
-            raise InputError(f"expected threshold= a probability from 0 to 1 but got {threshold!r}; 0.5 is usual")
+            raise InputError(f"expected threshold= to be a probability from 0 to 1 but got {threshold!r}; 0.5 is usual")
         likely = self.probabilities > threshold
         joined = self.skeleton.to_numpy() > threshold
         return Graph((likely | (joined & ~(likely | likely.T))).astype(np.int8), self.names)
 
     def summary(self) -> str:
-        """Return a few lines for people: what was averaged, and how much is likely."""
+        """Return a short summary: what was averaged, and how many edges are likely."""
         n = len(self.names)
         lines = [f"{n} columns, {self.n_samples} rows; all DAGs and orders of the columns, {self.score_label}"]
         if self.status == "done":
@@ -117,12 +117,12 @@ class EdgePosterior:
             likely, directed = int((joined > LIKELY).sum()), int((self.probabilities > LIKELY).sum())
             lines += [
                 f"edges     {joined.sum():.2f} expected; {likely} of {n * (n - 1) // 2} pairs are joined with "
-                f"probability > {LIKELY}, {directed} of them in one direction alone",
+                f"probability > {LIKELY}, {directed} of them in only one direction",
                 f"evidence  {self.log_evidence:.4f}  logarithm of the average likelihood",
             ]
         lines += [
             f"prior     {self.prior}: all orders are equally likely, and {PRIORS[self.prior]};",
-            "          not uniform over DAGs: one counts once for every order it agrees with",
+            "          not uniform over DAGs: each DAG counts once for every order it agrees with",
             f"status    {self.status}: {_PLAIN_STATUS[self.status]}, {self.seconds:.2f} s",
         ]
         return "\n".join(lines + [f"warning   {finding.message}" for finding in self.findings])
@@ -177,31 +177,31 @@ def edge_posterior(
     All DAGs count, each with its likelihood averaged over its parameters and with its prior probability. The prior
     is order-modular: all orders of the columns are equally likely, and given an order, columns choose their
     parents among those before them. So a DAG counts once for every order it agrees with. This is not uniform
-    over DAGs, and it weighs the members of an equivalence class differently: read the probability that two columns are
-    joined before that of a direction.
+    over DAGs, and it weights the members of an equivalence class differently: the probability that two columns are
+    joined is more reliable than that of a direction.
 
     Parameters
     ----------
     data : path, frame, array or Table
         The data; see ``as_table``.
     score : str or float, optional
-        The logarithm of a marginal likelihood: ``"bdeu"`` for discrete data, ``"bge"`` for continuous data, which are
-        taken unless another is given. The exponential of ``"bic"`` is an approximation of one.
+        The logarithm of a marginal likelihood: by default ``"bdeu"`` for discrete data and ``"bge"`` for continuous
+        data. The exponential of ``"bic"`` approximates a marginal likelihood.
     prior : {"fair", "uniform"}
-        ``fair`` gives every number of parents the same weight, shared among the sets of that size; ``uniform`` gives
+        ``fair`` gives every number of parents the same weight, divided among the sets of that size; ``uniform`` gives
         every parent set the same weight, which favours many parents.
     constraints : Constraints, optional
         What is known about the graph; DAGs that it does not allow have probability 0.
     max_parents : int, optional
         The largest number of parents of a node, in addition to the constraints.
     time_limit : float, optional
-        Seconds; nothing is known before the end.
+        Seconds; a run that is stopped gives no probabilities.
     progress : bool, Progress or None
         Whether to show the run; on a terminal by default.
     n_jobs : int, optional
-        Threads; all cores unless given. The answer does not depend on it.
+        The number of threads; all cores unless given. The answer does not depend on it.
     memory_limit : int or str, optional
-        Bytes, or text such as ``"8GB"``; most of what is free unless given. More is refused before the work begins.
+        Bytes, or text such as ``"8GB"``; by default most of the free memory. A problem that needs more is rejected.
     {options}
 
     Returns
@@ -254,17 +254,17 @@ def edge_posterior(
 
 
 def _refuse_too_large(problem: Problem, memory_limit: int, workers: Workers) -> None:
-    """Raise for what does not fit, else tell what it will take."""
+    """Raise an error if the problem does not fit; otherwise report its estimated cost."""
     n = problem.n_nodes
     if n > MOST_NODES:
         raise InputError(
-            f"expected at most {MOST_NODES} columns, as edge probabilities are sums over all sets of columns, but got "
-            f"{n}; use fewer columns="
+            f"expected at most {MOST_NODES} columns for edge probabilities, which are sums over all sets, but got "
+            f"{n}; choose fewer columns="
         )
     estimate = estimate_order_sums(problem, memory_limit, workers.count)
     if not estimate.fits:
         raise InputError(
             f"the edge probabilities of {n} columns need {estimate} but the memory limit is {readable(memory_limit)}; "
-            f"use fewer columns= or raise memory_limit="
+            f"choose fewer columns= or raise memory_limit="
         )
     workers.progress.note(f"edge probabilities by sums over all orders: {estimate}")

@@ -1,4 +1,4 @@
-"""Order search from a DAG that is nearly right: few searches, and on discrete data the likely parents first."""
+"""Order search from a nearly right DAG: few searches, and on discrete data the likely parents first."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = ["likely_parents", "quick_method", "solve_warm"]
 
 Mask = NDArray[np.bool_]
 
-SMALL_SETS = 2  # likely parents are in some good parent set up to this size
+SMALL_SETS = 2  # likely parents are in some good parent set of at most this size
 
 
 def quick_method(problem: Problem, n_bytes: int, seconds: float) -> str:
-    """Return the method for problems of this size that are solved again and again: exact within these limits.
+    """Return the method for problems of this size that are solved many times: exact within these limits.
 
-    The choice does not depend on the machine, so that neither do the answers.
+    The choice does not depend on the machine, so neither do the answers.
     """
     estimate = estimate_exact(problem, n_bytes, cores=1)
     if estimate.fits and estimate.seconds <= seconds:
@@ -48,7 +48,7 @@ def solve_warm(
     n_jobs: int | None = 1,
     **options: Any,
 ) -> Result:
-    """Return the best DAG that is found from a start.
+    """Return the best DAG found from a start.
 
     Parameters
     ----------
@@ -57,16 +57,16 @@ def solve_warm(
     start : graph
         An allowed DAG; the answer is never worse.
     likely : bool array, optional
-        ``[j, i]``: order search tries j as a parent of i; hill climbing from what it found then tries all that are
-        allowed. All are tried at once unless given.
+        ``[j, i]``: order search tries j as a parent of i; hill climbing from its DAG then tries all allowed parents.
+        If not given, order search tries all allowed parents.
     deadline : Deadline
         When to stop.
     random_state : int
         Seed.
     n_jobs : int, optional
-        Threads; all cores for None and -1.
+        The number of threads; all cores for None and -1.
     **options
-        Of order search: ``restarts``, ``kicks``, ``candidates``.
+        Options of order search: ``restarts``, ``kicks``, ``candidates``.
     """
     silent: dict[str, Any] = {"deadline": deadline, "progress": NoProgress()}
     if problem.score.counts is not None and problem.n_nodes > MOST_MASK_NODES:
@@ -81,10 +81,10 @@ def solve_warm(
 
 
 def likely_parents(problem: Problem, deadline: Deadline, n_jobs: int | None = None) -> Mask | None:
-    """Return which columns data suggest as parents of which; None where order search needs no suggestion.
+    """Return which columns the data suggest as parents; None if order search needs no suggestion.
 
-    On discrete data column j is a likely parent of i if it is in some parent set of up to two columns, or as many as
-    are required, that scores better than all its subsets.
+    On discrete data, column j is a likely parent of i if it is in some parent set of up to two columns (or as many as
+    are required) that scores better than all its subsets.
     """
     if problem.score.counts is None or problem.n_nodes > MOST_MASK_NODES:
         return None

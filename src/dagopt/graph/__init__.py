@@ -1,4 +1,4 @@
-"""Graphs over named variables: DAGs, their equivalence classes, how close two are, and files of them."""
+"""Graphs over named variables: DAGs, their equivalence classes, comparison, and files."""
 
 from dagopt.graph.cpdag import extend_pdag, meek_closure, random_member, v_structures
 from dagopt.graph.dag import Graph, as_graph, find_cycle, require_dag, topological_order

@@ -1,4 +1,4 @@
-"""Edges put together one by one, without those that would close a cycle."""
+"""Edges combined one by one, without those that would close a cycle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def acyclic_union(
     Parameters
     ----------
     edges : iterable of (int, int)
-        Pairs (from, to). One is left out if its nodes are joined already, either way round, if it would close a
+        Pairs (from, to). A pair is left out if its nodes are already joined in either direction, if it would close a
         cycle, or if its head would have too many parents.
     n_nodes : int
         Number of nodes.

@@ -106,14 +106,14 @@ def meek_closure(adjacency: ArrayLike) -> NDArray[np.int8]:
     Returns
     -------
     ndarray of int8
-        The closure. Of an essential graph with background knowledge that some member of the class
-        obeys, it is the maximally oriented graph [1]_: an edge is left undirected only if members that
-        obey it direct the edge either way.
+        The closure. For an essential graph with background knowledge that some member of the class
+        obeys, it is the maximally oriented graph [1]_: an edge stays undirected only if some members that
+        obey the knowledge direct it one way and some the other.
 
     Notes
     -----
-    On a PDAG that no DAG extends, two rules may ask for opposite arrows. The one found first (edges in
-    order of their nodes) then stands, so the answer is still the same in every run.
+    On a PDAG that no DAG extends, two rules may ask for opposite arrows. Then the one found first (edges in
+    the order of their nodes) is kept, so the answer is still the same in every run.
 
     References
     ----------
@@ -125,7 +125,7 @@ def meek_closure(adjacency: ArrayLike) -> NDArray[np.int8]:
 
 
 def _close(marks: Marks) -> None:
-    """Apply Meek's rules in place; each new arrow puts back on the list the edges it can touch."""
+    """Apply Meek's rules in place; each new arrow puts the edges that it can affect back on the list."""
     todo = deque((a, b) for a in range(marks.n_nodes) for b in members(marks.neighbours[a]))
     waiting = set(todo)
     while todo:
@@ -189,7 +189,7 @@ def extend_pdag(adjacency: ArrayLike) -> NDArray[np.int8] | None:
     Returns
     -------
     ndarray of int8, or None
-        A DAG, the same in every run (of the nodes that may be removed, the last goes first); None where
+        A DAG, the same in every run (of the nodes that may be removed, the last is removed first); None if
         no DAG extends the PDAG.
 
     References
@@ -218,9 +218,8 @@ def random_member(adjacency: ArrayLike, random_state: int | np.random.Generator 
     Notes
     -----
     Runs the algorithm of `extend_pdag` and removes, at each step, one of the possible nodes at random.
-    The nodes of any member, last to first in an order of its own, are such a sequence of steps, so
-    every member has positive probability. The distribution is **not uniform**: a member with more
-    orders is drawn more often.
+    The reverse of any topological order of a member is such a sequence of steps, so every member has
+    positive probability. The distribution is **not uniform**: a member with more orders is drawn more often.
     """
     given = checked_adjacency(adjacency)
     rng = np.random.default_rng(random_state)
@@ -237,8 +236,8 @@ def random_member(adjacency: ArrayLike, random_state: int | np.random.Generator 
 def _extend(adjacency: NDArray[np.int8], take: Callable[[list[int]], int]) -> NDArray[np.int8] | None:
     """Run Dor and Tarsi's algorithm; ``take`` removes one node from the sorted list of possible sinks.
 
-    A possible sink stays one when another node goes, and only nodes joined to the one that went can
-    become one, so each removal looks at its own neighbourhood alone.
+    A possible sink stays one when another node is removed, and only nodes joined to the removed node can
+    become one, so each removal checks only its own neighbourhood.
     """
     marks = Marks(adjacency)
     left = marks.adjacent.copy()

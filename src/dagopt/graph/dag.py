@@ -1,4 +1,4 @@
-"""`Graph`, a PDAG with names, and `as_graph`, which makes one of whatever a user has."""
+"""`Graph`, a PDAG with names, and `as_graph`, which makes one from many kinds of input."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Graph:
 
     @property
     def is_dag(self) -> bool:
-        """Whether every edge is directed and no cycle closes."""
+        """Whether every edge is directed and there is no cycle."""
         return is_acyclic(self.adjacency)
 
     @property
@@ -112,9 +112,9 @@ class Graph:
 
 
 def checked_names(names: Iterable[object]) -> tuple[str, ...]:
-    """Return names as a tuple of texts, or say which one is empty or given twice."""
+    """Return names as a tuple of strings, or raise an error that says which one is empty or given twice."""
     if isinstance(names, str):
-        raise InputError(f"expected a list of names but got the single text {names!r}; put it in a list")
+        raise InputError(f"expected a list of names but got the single string {names!r}; put it in a list")
     texts = tuple(str(name) for name in names)
     if "" in texts:
         raise InputError(f"expected a name for every node but got an empty one at {texts.index('')}; name it")
@@ -130,13 +130,13 @@ def require_dag(graph: Graph) -> None:
 
 
 def as_graph(graph: Any, names: Iterable[str] | None = None) -> Graph:
-    """Make a `Graph` of whatever describes one.
+    """Make a `Graph` from any description of a graph.
 
     Parameters
     ----------
     graph : Graph, networkx graph, array, DataFrame, pairs, path or str
         * a `Graph`, a networkx ``DiGraph`` (both arrows mean undirected) or ``Graph`` (all undirected),
-          or an object whose ``dag`` is one of networkx;
+          or an object whose ``dag`` is a networkx graph;
         * a square array or list of lists of 0 and 1, or a DataFrame of them with the names as rows and
           columns;
         * pairs (from, to), by name or position, or a DataFrame with the columns ``from`` and ``to``;
@@ -144,8 +144,7 @@ def as_graph(graph: Any, names: Iterable[str] | None = None) -> Graph:
           ``"[A][B|A]"``.
     names : iterable of str, optional
         The names of all nodes, in order: the columns of the data. The result has exactly these; nodes
-        that ``graph`` does not mention have no edges. A label of ``graph`` is a name, or else the
-        position of one.
+        that ``graph`` does not mention have no edges. A label of ``graph`` is a name, or the position of a name.
 
     Returns
     -------
@@ -174,13 +173,13 @@ def as_graph(graph: Any, names: Iterable[str] | None = None) -> Graph:
 
 
 def is_bare(graph: object) -> bool:
-    """Say whether `as_graph` would take this as an array or pairs, which may lack names or nodes."""
+    """Say whether `as_graph` would read this as an array or pairs, which may lack names or nodes."""
     with_nodes = (str, os.PathLike, Graph, nx.Graph, pd.DataFrame)
     return not isinstance(graph, with_nodes) and not isinstance(getattr(graph, "dag", None), nx.Graph)
 
 
 def is_array(graph: object) -> bool:
-    """Tell an adjacency array from pairs: an ndarray, or a list of 0/1 lists as many as they are long."""
+    """Tell an adjacency array from pairs: an ndarray, or a square list of lists of 0 and 1."""
     if isinstance(graph, np.ndarray):
         return True
     if not isinstance(graph, list) or not graph or not all(isinstance(row, list | np.ndarray) for row in graph):
@@ -204,7 +203,7 @@ def _from_text(graph: str | os.PathLike[str], names: tuple[str, ...] | None) -> 
 def _from_networkx(graph: nx.Graph, names: tuple[str, ...] | None) -> Graph:
     labels = list(graph.nodes)
     if len({str(label) for label in labels}) < len(labels):
-        checked_names(labels)  # names the labels that are the same text
+        checked_names(labels)  # the error names labels that are equal as text
     position = {label: i for i, label in enumerate(labels)}
     adjacency = np.zeros((len(labels), len(labels)), dtype=np.int8)
     for a, b in graph.edges():
@@ -242,7 +241,7 @@ def _from_array(array: ArrayLike, names: tuple[str, ...] | None) -> Graph:
 
 
 def _from_pairs(pairs: Any, names: tuple[str, ...] | None, alone: Iterable[object] = ()) -> Graph:
-    """Return the graph of pairs of labels; ``alone`` are labels of nodes that may have no edge."""
+    """Return the graph of pairs of labels; ``alone`` are labels of nodes that may have no edges."""
     if not isinstance(pairs, Iterable):
         raise InputError(
             f"expected a graph but got {type(pairs).__name__}; give a networkx graph, an adjacency array, pairs"
@@ -261,11 +260,11 @@ def _checked_pair(pair: object) -> tuple[object, object]:
     if isinstance(pair, Collection) and not isinstance(pair, str) and len(pair) == 2:
         first, second = pair
         return first, second
-    raise InputError(f"expected edges as pairs (from, to) but got {pair!r}; give two names or positions an edge")
+    raise InputError(f"expected edges as pairs (from, to) but got {pair!r}; give two names or positions per edge")
 
 
 def _aligned(labels: Sequence[object], adjacency: NDArray[np.int8], names: tuple[str, ...] | None) -> Graph:
-    """Return the graph on ``names``, or on its own labels where no names are given."""
+    """Return the graph on ``names``, or on its own labels if no names are given."""
     if names is None:
         return Graph(adjacency, tuple(str(label) for label in labels))
     index = {name: i for i, name in enumerate(names)}
@@ -277,7 +276,7 @@ def _aligned(labels: Sequence[object], adjacency: NDArray[np.int8], names: tuple
 
 
 def _position(label: object, index: dict[str, int], names: Sequence[str]) -> int:
-    """Return where a label stands in ``names``: as a name if it is one, else as a position."""
+    """Return the position of a label in ``names``: as a name if it is one, otherwise as a position."""
     if str(label) in index:
         return index[str(label)]
     if isinstance(label, int | np.integer) and not isinstance(label, bool) and 0 <= int(label) < len(names):

@@ -1,4 +1,4 @@
-"""The essential graph of a DAG where knowledge fixes the direction of some edges."""
+"""The essential graph of a DAG when knowledge fixes the direction of some edges."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ __all__ = ["essential_given"]
 
 
 def essential_given(adjacency: NDArray[np.int8], must: NDArray[np.bool_], may: NDArray[np.bool_]) -> NDArray[np.int8]:
-    """Return the essential graph of a DAG with the directions that knowledge fixes.
+    """Return the essential graph of a DAG with the directions that the knowledge fixes.
 
     Parameters
     ----------
     adjacency : array of shape (n_nodes, n_nodes)
         A DAG that obeys the knowledge.
     must, may : bool arrays of the same shape
-        The edges that every DAG has, and those that one may have.
+        The required edges, and the allowed edges.
 
     Returns
     -------
     ndarray of int8
-        An edge is undirected, ones both ways, only if equivalent DAGs with the required and without the forbidden
-        edges direct it either way (Meek's maximally oriented graph). Limits on the number of parents fix nothing.
+        An edge is undirected (ones both ways) only if it has both directions among the equivalent DAGs that obey the
+        knowledge (Meek's maximally oriented graph). Limits on the number of parents fix no direction.
     """
     essential = cpdag(adjacency)
     fixed = (adjacency != 0) & (must | ~may.T)

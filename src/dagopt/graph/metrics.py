@@ -35,8 +35,8 @@ class Comparison:
     n_learned, n_true, n_matching : int
         Edges of the learned graph, of the true graph, and with equal mark in both.
     missing, extra, reversed : tuple of (str, str)
-        Edges only in the true graph; only in the learned graph; and in both with another mark, as the
-        learned graph has them.
+        Edges only in the true graph; only in the learned graph; and in both with different marks, as in the
+        learned graph.
     aid : dict or None
         Adjustment identification distances, if asked for: the share of ordered pairs of nodes whose effect, with the
         adjustment set that the learned graph gives (``parent``, ``ancestor`` or optimal ``oset``), is not the true one.
@@ -91,14 +91,14 @@ def compare(learned: Any, true: Any, *, aid: bool = False) -> Comparison:
         Both over the same nodes, in any order. A bare array is matched by position, and an edge list
         may leave out nodes that have no edges.
     aid : bool
-        Whether to work out the adjustment identification distances [2]_, which need ``pip install 'dagopt[aid]'``.
+        Whether to compute the adjustment identification distances [2]_, which need ``pip install 'dagopt[aid]'``.
 
     Returns
     -------
     Comparison
         With :math:`m` edges of equal mark, :math:`l` learned and :math:`t` true edges: precision
         :math:`m/l`, recall :math:`m/t`, :math:`F_1 = 2m/(l+t)`, and the structural Hamming distance [1]_.
-        A share of nothing is 1 where both graphs are empty, else 0.
+        A share of zero edges is 1 if both graphs are empty, otherwise 0.
 
     Notes
     -----
@@ -106,9 +106,9 @@ def compare(learned: Any, true: Any, *, aid: bool = False) -> Comparison:
     under Meek's rules nor extended to a DAG: the PDAG of a constraint-based method often has no
     extension at all. So an essential graph and each of its DAGs give the same numbers.
 
-    On 216 reference comparisons of graphs from R bnlearn 4.9 (72 each of hill climbing, stable PC and
-    MMHC) this gives the reference values of precision, recall and SHD. Closing the graphs under Meek's
-    rules first gives them for 63 of the 72 of PC; extending first those that can be extended changes none.
+    On 216 reference comparisons of graphs from R bnlearn 4.9 (72 each for hill climbing, stable PC and
+    MMHC) this gives the reference values of precision, recall and SHD. If the graphs are first closed under Meek's
+    rules, 63 of the 72 for PC agree; first extending those that can be extended changes nothing.
 
     References
     ----------
@@ -155,14 +155,14 @@ def _identification_distances(learned: NDArray[np.int8], true: NDArray[np.int8])
         ) from None
     for name, graph in (("learned", learned), ("true", true)):
         if extend_pdag(graph) is None:
-            raise InputError(f"aid=True needs classes of DAGs but no DAG has the edges of the {name} graph")
+            raise InputError(f"aid=True needs classes of DAGs but no DAG extends the {name} graph; leave out aid=")
     truth, guess = (_with_twos(graph) for graph in (true, learned))
     ways = {"parent": gadjid.parent_aid, "ancestor": gadjid.ancestor_aid, "oset": gadjid.oset_aid}
     return {name: float(way(truth, guess, edge_direction="from row to column")[0]) for name, way in ways.items()}
 
 
 def _with_twos(adjacency: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Return the graph as gadjid takes it: 1 for an arrow, a single 2 for an undirected edge."""
+    """Return the graph in gadjid's form: 1 for an arrow, a single 2 for an undirected edge."""
     both = (adjacency != 0) & (adjacency.T != 0)
     return np.where(both, 2 * np.triu(both), adjacency).astype(np.int8)
 
@@ -184,7 +184,7 @@ def _same_nodes(learned: Any, true: Any) -> tuple[Graph, Graph]:
         parts = [f"only the learned graph has {quoted(only, 3)}"] if only else []
         parts += [f"only the true graph has {quoted(lacks, 3)}"] if lacks else []
         raise InputError(
-            f"expected two graphs over the same nodes, but {' and '.join(parts)}; rename them, or add nodes"
+            f"expected two graphs over the same nodes but {' and '.join(parts)}; rename them, or add nodes"
             " without edges by as_graph(graph, names)"
         )
     return first, as_graph(second, first.names)

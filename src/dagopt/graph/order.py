@@ -1,4 +1,4 @@
-"""Adjacency arrays: what a valid one is, its topological order, and a cycle where it has none."""
+"""Adjacency arrays: checks, topological order, and a cycle if there is no such order."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = [
 
 
 def default_names(n_nodes: int) -> tuple[str, ...]:
-    """Return the names ``X0, X1, ...`` of nodes that came without names."""
+    """Return the names ``X0, X1, ...`` for nodes without names."""
     return tuple(f"X{i}" for i in range(n_nodes))
 
 
 def checked_adjacency(adjacency: ArrayLike, names: Sequence[str] | None = None) -> NDArray[np.int8]:
-    """Return a copy as a square int8 array of 0 and 1 with a zero diagonal, or say why it is none.
+    """Return a copy as a square int8 array of 0 and 1 with a zero diagonal, or raise an error that says why not.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def _as_numbers(array: NDArray[np.generic]) -> NDArray[np.float64]:
 
 
 def _sources_first(adjacency: NDArray[np.int8]) -> list[int]:
-    """Return nodes, each after all its parents and the smallest possible first; stops at a cycle."""
+    """Return the nodes, each after all its parents and the smallest possible one first; stops at a cycle."""
     missing = adjacency.sum(axis=0, dtype=np.int64)
     ready = [int(i) for i in np.flatnonzero(missing == 0)]
     order = []
@@ -106,7 +106,7 @@ def topological_order(adjacency: ArrayLike) -> NDArray[np.intp]:
     Returns
     -------
     ndarray of int
-        The order that takes, at every step, the smallest node whose parents are all taken.
+        The order that takes, at every step, the smallest node whose parents have all been taken.
     """
     array = checked_adjacency(adjacency)
     order = _sources_first(array)
@@ -121,7 +121,7 @@ def find_cycle(adjacency: ArrayLike) -> list[int] | None:
     Parameters
     ----------
     adjacency : array-like of shape (n_nodes, n_nodes)
-        Any PDAG; its undirected edges are no part of a cycle.
+        Any PDAG; its undirected edges are not part of a cycle.
 
     Returns
     -------
@@ -183,9 +183,9 @@ def refuse_unless_dag(adjacency: NDArray[np.int8], names: Sequence[str]) -> None
         a, b = (names[k] for k in both[0])
         more = f" (and {len(both) - 1} more)" if len(both) > 1 else ""
         raise InputError(
-            f"expected a DAG, but the edge {a!r} - {b!r}{more} is undirected; direct it, or take a member of"
+            f"expected a DAG but the edge {a!r} - {b!r}{more} is undirected; direct it, or take a member of"
             " the class with dagopt.graph.extend_pdag"
         )
     cycle = find_cycle(adjacency) or []
     path = " -> ".join(_printable(names[k]) for k in [*cycle, cycle[0]])
-    raise InputError(f"expected a DAG, but the graph has the cycle {path}; remove or reverse one of its edges")
+    raise InputError(f"expected a DAG but the graph has the cycle {path}; remove or reverse one of its edges")

@@ -2,7 +2,7 @@
 
 All arrays are indexed (tail, head). ``adjacency[i, j] = 1`` means i → j, ``reach[i, j] = 1`` means that a
 path of at least one edge leads from i to j, and ``gain[i, j]`` is what the score of j gains when the edge
-i → j is switched: put in where it is absent, taken out where it is present. Then a move gains
+i → j is switched: added where it is absent, removed where it is present. Then a move gains
 
 * ``ADD`` i → j: ``gain[i, j]``, legal when j does not reach i;
 * ``DELETE`` i → j: ``gain[i, j]``;
@@ -21,7 +21,7 @@ ADD, DELETE, REVERSE = 0, 1, 2
 
 
 class Rules(NamedTuple):
-    """What the knowledge says: required and allowed edges, and ``room[i]``, how many parents i may still get."""
+    """The background knowledge: required and allowed edges, and ``room[i]``, how many more parents i may have."""
 
     must: NDArray[np.bool_]
     may: NDArray[np.bool_]
@@ -30,7 +30,7 @@ class Rules(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def closure(adjacency, reach):  # type: ignore[no-untyped-def]
-    """Fill ``reach`` for a DAG, children before parents; return False where there is a cycle."""
+    """Fill ``reach`` for a DAG, children before parents; return False if there is a cycle."""
     n = adjacency.shape[0]
     left = np.zeros(n, dtype=np.int64)
     for i in range(n):
@@ -61,7 +61,7 @@ def closure(adjacency, reach):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def extend_closure(reach, tail, head):  # type: ignore[no-untyped-def]
-    """Update ``reach`` for a new edge: all that reach the tail now reach the head and what it reaches."""
+    """Update ``reach`` for a new edge: nodes that reach the tail now reach the head and all that it reaches."""
     n = reach.shape[0]
     for i in range(n):
         if (i == tail or reach[i, tail]) and not reach[i, head]:
@@ -104,10 +104,10 @@ def _is_banned(banned, kind, tail, head):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def best_move(gain, adjacency, reach, rules, banned, least, tolerance):  # type: ignore[no-untyped-def]
-    """Return (kind, tail, head, gain) of the best legal move that gains more than ``least``; kind -1: none.
+    """Return (kind, tail, head, gain) of the best legal move that gains more than ``least``; kind -1 if there is none.
 
-    Gains within ``tolerance`` of each other are equal, and of equal moves the first stands: additions,
-    then deletions, then reversals, each by tail and then by head. ``banned`` lists moves not to take.
+    Gains within ``tolerance`` of each other count as equal, and the first of equal moves wins: additions,
+    then deletions, then reversals, each by tail and then by head. ``banned`` lists forbidden moves.
     """
     n = gain.shape[0]
     best = least

@@ -10,7 +10,7 @@ from numba.core import event
 
 __all__ = ["CompilationClock", "CompilationWatch"]
 
-COMPILES = "numba:compile"  # told by numba when it compiles, not when it loads what it compiled before
+COMPILES = "numba:compile"  # numba's event for compiling a kernel; loading one from the cache does not raise it
 
 
 class CompilationWatch(event.Listener):
@@ -27,18 +27,18 @@ class CompilationWatch(event.Listener):
         self._watching = False
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start watching."""
         event.register(COMPILES, self)  # type: ignore[no-untyped-call]
         self._watching = True
 
     def stop(self) -> None:
-        """End it; a second time, or before ``start``, does nothing."""
+        """Stop watching; does nothing if it is not started."""
         if self._watching:
             event.unregister(COMPILES, self)  # type: ignore[no-untyped-call]
             self._watching = False
 
     def on_start(self, event: object) -> None:
-        """Tell, the first time."""
+        """Call the function the first time."""
         tell, self._tell = self._tell, None
         if tell is not None:
             tell()
@@ -48,10 +48,10 @@ class CompilationWatch(event.Listener):
 
 
 class CompilationClock(event.Listener):
-    """Measures the seconds in which kernels are compiled, while it is entered.
+    """Context manager that measures how many seconds are spent compiling kernels.
 
-    numba compiles one kernel at a time, and those that it calls within it, so the time from the first begin to the last
-    end is counted once.
+    numba compiles one kernel at a time, and the kernels that it calls within that time, so each stretch from the first
+    start to the last end is counted once.
     """
 
     def __init__(self) -> None:
@@ -69,13 +69,13 @@ class CompilationClock(event.Listener):
         event.unregister(COMPILES, self)  # type: ignore[no-untyped-call]
 
     def on_start(self, event: object) -> None:
-        """Start the clock with the outermost kernel."""
+        """Start the clock when the outermost kernel starts."""
         if self._depth == 0:
             self._begun = time.perf_counter()
         self._depth += 1
 
     def on_end(self, event: object) -> None:
-        """Stop it with that kernel."""
+        """Stop the clock when that kernel is done."""
         self._depth -= 1
         if self._depth == 0:
             self.seconds += time.perf_counter() - self._begun

@@ -5,7 +5,7 @@ set S, so their cost does not depend on the number of rows: with l_x and l_y the
 the partial correlation is (R_xy - l_x·l_y) / √((1 - |l_x|²)(1 - |l_y|²)). A variable that S determines has
 partial correlation 0 with every other.
 
-For discrete variables the rows are split into cells by the conditioning set (``kernels.counting``), and
+For discrete variables the rows are split into cells by the conditioning set (``kernels/counts``), and
 each cell is a table of x against y, with counts c, margins c_x, c_y and total c_z:
 
 * G² = 2 Σ c log(c c_z / (c_x c_y)), the likelihood ratio, 2N times the conditional mutual information;
@@ -22,14 +22,14 @@ from numba import njit
 
 from dagopt.kernels.counts.counting import refine, renumber
 
-DETERMINED = 1e-12  # variance left, of 1, at or below which a variable is a function of those before it
+DETERMINED = 1e-12  # a variable with this residual variance (of 1) or less is a function of those before it
 
 
 @njit(cache=True, nogil=True)
 def _grow(correlation, factor, given, k, row, variable):  # type: ignore[no-untyped-def]
-    """Write a ``row`` of the factor: a variable after the first ``k`` of ``given``; return what is left of it.
+    """Write a ``row`` of the factor: a variable given the first ``k`` of ``given``; return its residual variance.
 
-    The diagonal of a variable that those before it determine is 0: it explains nothing more.
+    The diagonal of a variable that those before it determine is 0: it explains nothing further.
     """
     left = 1.0
     for a in range(k):
@@ -83,7 +83,7 @@ def partial_correlations_with(correlation, x, others, given, out):  # type: igno
 
 @njit(cache=True, nogil=True)
 def next_combination(chosen, n):  # type: ignore[no-untyped-def]
-    """Step to the next k of ``range(n)`` in lexicographic order; return the first place changed, or -1."""
+    """Step to the next k numbers of ``range(n)`` in lexicographic order; return the first index changed, or -1."""
     k = chosen.shape[0]
     a = k - 1
     while a >= 0 and chosen[a] == n - k + a:
@@ -104,9 +104,9 @@ class Aim(NamedTuple):
     critical : float
         The largest absolute partial correlation that is not significant.
     best : bool
-        Whether the set with the smallest one is taken, and not the first.
+        Whether to take the set with the smallest partial correlation, rather than the first one.
     budget : int
-        Tests after which the kernel returns, to be called again.
+        The number of tests after which the kernel returns, to be called again.
     """
 
     critical: float
@@ -116,10 +116,10 @@ class Aim(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def separate_pairs(correlation, pairs, adjacent, aim, state, sets, found):  # type: ignore[no-untyped-def]
-    """Look, for each pair, for a set of neighbours given which its correlation is not significant.
+    """Find, for each pair, a set of neighbours given which its correlation is not significant.
 
-    First among the neighbours of the pair's first node, then of its second, in lexicographic order; of the sets
-    with an absolute partial correlation of at most ``aim.critical`` the first is taken, or the best.
+    The sets come from the neighbours of the pair's first node, then from those of its second, in lexicographic order.
+    Of the sets with an absolute partial correlation of at most ``aim.critical``, the first or the best is taken.
 
     Parameters
     ----------
@@ -128,11 +128,11 @@ def separate_pairs(correlation, pairs, adjacent, aim, state, sets, found):  # ty
     adjacent : bool array of shape (n, n)
     aim : Aim
     state : int array of shape (3 + size,)
-        Where it stands: pair, side, whether a set is under way, and the places of its members. Zeros at first.
+        The state of the search: pair, side, whether a set is in progress, and the indices of its members. Initially 0.
     sets : int array of shape (m, size)
-        The sets found; its width is the size of the sets that are looked at.
+        The sets found; the width is the size of the sets that are tried.
     found : array of shape (m,)
-        The partial correlation given the set found; NaN where there is none, as on entry.
+        The partial correlation given the set found; NaN if there is none, as on entry.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def separate_pairs(correlation, pairs, adjacent, aim, state, sets, found):  # ty
 
 @njit(cache=True, nogil=True)
 def _table_statistic(cells, span, codes, arity, weights, x, y, pearson):  # type: ignore[no-untyped-def]
-    """Return G² or χ² of x against y, summed over the tables that ``cells`` tells apart."""
+    """Return G² or χ² of x against y, summed over the tables of the different ``cells``."""
     rows, columns = arity[x], arity[y]
     counts = np.zeros((span, rows, columns), dtype=np.int64)
     for r in range(cells.shape[0]):
@@ -227,7 +227,7 @@ def _split(codes, arity, given, cells):  # type: ignore[no-untyped-def]
 def table_statistics(codes, arity, weights, x, y, sets, pearson, out):  # type: ignore[no-untyped-def]
     """Fill ``out[k]`` with G² or χ² of x against y given the variables ``sets[k]``.
 
-    Sets that differ in their last member alone, as neighbours in lexicographic order do, share a split.
+    Sets that differ only in their last member, as neighbours in lexicographic order do, share a split.
     """
     size = sets.shape[1]
     base = np.empty(codes.shape[1], dtype=np.int64)

@@ -1,1 +1,1 @@
-"""The restricted master: its families, its LP relaxation, its cluster rows, its integer solutions."""
+"""The restricted master: its families, LP relaxation, cluster rows and integer solutions."""

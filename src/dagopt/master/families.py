@@ -24,14 +24,14 @@ Cluster = frozenset[int]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-SUPPORT_TOLERANCE = 1e-9  # LP values up to this are zeros
+SUPPORT_TOLERANCE = 1e-9  # LP values up to this count as zero
 
 NO_DAG = "no DAG can be made of the candidate parent sets; add the empty set of some nodes to the pool"
 
 
 @dataclass(frozen=True, eq=False)
 class FamilyArrays:
-    """A pool as arrays: node by node, each node's families from the best score down, equals by smaller sets.
+    """A pool as arrays: node by node, each node's families from the best score down, ties with smaller sets first.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class FamilyArrays:
     node : int array
         Its node i.
     words : uint64 array of shape (n_families, n_words)
-        Its parent set J, 64 nodes a word.
+        Its parent set J, 64 nodes per word.
     score : array
         Its local score.
     offsets : int array of length n_nodes + 1
@@ -69,7 +69,7 @@ class FamilyArrays:
 
     @classmethod
     def of_sets(cls, pool: Pool) -> FamilyArrays:
-        """Return the families of a pool of candidate parent sets; its order is the one wanted."""
+        """Return the families of a pool of candidate parent sets, which is already sorted."""
         counts = [len(own) for own in pool.words]
         node = np.repeat(np.arange(pool.n_nodes), counts)
         words = np.concatenate(pool.words)
@@ -77,7 +77,7 @@ class FamilyArrays:
         return cls(pool.n_nodes, np.arange(len(node)), node, words, np.concatenate(pool.scores), offsets)
 
     def without_dominated(self) -> FamilyArrays:
-        """Return the families that have no subset with at least their score: some best DAG takes only these."""
+        """Return the families that no subset equals or beats: some best DAG uses only these."""
         gone = np.empty(len(self.node), dtype=np.bool_)
         kernels.dominated(self.words, self.offsets, gone)
         return self.only(np.flatnonzero(~gone))
@@ -91,24 +91,24 @@ class FamilyArrays:
 
     @cached_property
     def listed(self) -> tuple[Ints, Ints]:
-        """The parents of all families end to end, and where those of each family begin (one more entry)."""
+        """The parents of all families, concatenated, and where those of each family begin (one more entry)."""
         return listed_members(self.words)
 
     @cached_property
     def lists(self) -> orders.Lists:
-        """The families as the order search takes them."""
+        """The families in the form for the order search."""
         lists: orders.Lists = orders.lists_of(*self.listed, self.score, self.offsets)
         return lists
 
     def in_row(self, cluster: Cluster) -> Ints:
-        """Return the families that stand in the row of a cluster: node in it, and a parent in it."""
+        """Return the families in the row of a cluster: those with their node and a parent in it."""
         row = to_words([sum(1 << i for i in cluster)], self.n_nodes)[0]
         own = np.concatenate([np.arange(self.offsets[i], self.offsets[i + 1]) for i in sorted(cluster)])
         found: Ints = own[(self.words[own] & row).any(axis=1)]
         return found
 
     def components(self, values: Floats) -> Iterator[tuple[Ints, growing.Support]]:
-        """Yield the strongly connected components of two nodes or more of the arcs with mass, and their families."""
+        """Yield the strongly connected components (of two or more nodes) of the arcs with mass, and their families."""
         some = np.flatnonzero(values > SUPPORT_TOLERANCE)
         node, mass = self.node[some], values[some]
         parents, starts = listed_members(self.words[some])
@@ -125,7 +125,7 @@ class FamilyArrays:
                 local[nodes] = -1
 
     def adjacency(self, chosen: NDArray[np.integer]) -> NDArray[np.int8]:
-        """Return the graph that takes these families, one a node."""
+        """Return the graph with these families, one per node."""
         graph = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int8)
         bits = np.unpackbits(self.words[chosen].view(np.uint8), axis=1, bitorder="little")
         graph[:, self.node[chosen]] = bits[:, : self.n_nodes].T
@@ -144,9 +144,9 @@ class FamilyArrays:
         return places[first].astype(np.int64) if len(nodes) == self.n_nodes else None
 
     def near(self, values: Floats) -> Ints | None:
-        """Return the families of a good DAG near an LP point, one a node; None if the order found allows none.
+        """Return the families of a good DAG near an LP point, one per node; None if the order found allows none.
 
-        The last node is the one that the families of the others need least, and so on; then nodes move in the order
+        The last node is the one that the other nodes' families need least, and so on; then nodes move in the order
         while that helps.
         """
         some = np.flatnonzero(values > SUPPORT_TOLERANCE)
@@ -155,16 +155,16 @@ class FamilyArrays:
         return self.along(order)
 
     def along(self, order: Ints) -> Ints | None:
-        """Return the families of the DAG of an order, whose nodes move to better places first; None if none."""
+        """Improve an order and return the families of its DAG; None if there is none."""
         orders.settle(self.lists, order)
         chosen = np.empty(self.n_nodes, dtype=np.int64)
         orders.listed_parents(self.lists, order, chosen)
         return chosen if (chosen >= 0).all() else None
 
     def start(self, incumbent: NDArray[np.int8] | None) -> Ints | None:
-        """Return the families of a DAG to start from: the incumbent's or those of a first order, whichever is better.
+        """Return the families of a DAG to start from: those of the incumbent or of a first order, whichever is better.
 
-        Parents of the incumbent that are no family are replaced by the best family inside them.
+        Parent sets of the incumbent that are not families are replaced by the best family inside them.
         """
         if (np.diff(self.offsets) == 0).any():
             raise InputError(NO_DAG)
@@ -174,11 +174,11 @@ class FamilyArrays:
         return self.better(self.near(taken), None if incumbent is None else self.inside(incumbent))
 
     def total(self, chosen: Ints | None) -> float:
-        """Return the score of the graph that takes these families, minus infinity for None."""
+        """Return the score of the graph with these families, minus infinity for None."""
         return -np.inf if chosen is None else float(self.score[chosen].sum())
 
     def better(self, *found: Ints | None) -> Ints | None:
-        """Return the families with the best score, the first of equals."""
+        """Return the families with the best score, the first of ties."""
         return max(found, key=self.total)
 
     def ceiling(self) -> float:

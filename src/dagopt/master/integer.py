@@ -20,7 +20,7 @@ __all__ = ["INTEGER_SOLVERS", "IntegerSolution", "IntegerSolver", "SubsetRecursi
 
 Cluster = frozenset[int]
 
-MOST_RECURSION_NODES = 25  # up to here the subset recursion is the default: a second or two, 270 MB
+MOST_RECURSION_NODES = 25  # up to this many nodes the subset recursion is the default: a second or two, 270 MB
 SHARE_OF_FREE_MEMORY = 0.5
 
 
@@ -31,15 +31,15 @@ class IntegerSolution:
     Attributes
     ----------
     adjacency : int8 array or None
-        The best DAG found over the pool; None where there is none yet.
+        The best DAG found over the pool; None if there is none yet.
     score : float
-        Its score by the pool's families; minus infinity where there is none.
+        Its score by the pool's families; minus infinity if there is none.
     bound : float
         No DAG over the pool scores higher.
     clusters : tuple of frozenset of int
-        Cluster constraints that were violated on the way: rows for the LP.
+        Cluster constraints that were violated during the solve: rows for the LP.
     status : {"optimal", "limit", "time_limit", "interrupted"}
-        ``optimal`` only if proven over the pool; ``limit`` where the phase's own limit came before.
+        ``optimal`` only if proven over the pool; ``limit`` if the phase's own limit came first.
     """
 
     adjacency: NDArray[np.int8] | None
@@ -80,7 +80,7 @@ class SubsetRecursion:
 
 
 def _score_over(pool: FamilyPool, adjacency: NDArray[np.int8]) -> float:
-    """Return the score of a DAG by the families of the pool, minus infinity where one is not there."""
+    """Return the score of a DAG by the families of the pool, minus infinity if one is missing."""
     total = 0.0
     for node in range(pool.n_nodes):
         mask = sum(1 << int(j) for j in np.flatnonzero(adjacency[:, node]))
@@ -95,7 +95,7 @@ INTEGER_SOLVERS = ("auto", "dp", "scip", "gurobi")
 
 
 def make_integer_solver(name: str, n_nodes: int) -> IntegerSolver:
-    """Return an integer solver by name; ``auto`` takes the subset recursion while it fits, then SCIP."""
+    """Return an integer solver by name; ``auto`` takes the subset recursion while it fits, otherwise SCIP."""
     if name == "auto":
         fits = pool_bytes(n_nodes) <= SHARE_OF_FREE_MEMORY * available_bytes()
         name = "dp" if n_nodes <= MOST_RECURSION_NODES and fits else "scip"

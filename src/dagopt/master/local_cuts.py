@@ -1,4 +1,4 @@
-"""Cuts from small sets of nodes: where an LP point is no mixture of DAGs over them, an inequality that says so."""
+"""Cuts from small sets of nodes: inequalities violated by an LP point that is not a mixture of DAGs over the set."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Ints = NDArray[np.int64]
 
 SMALLEST_SIZE, LARGEST_SIZE = 3, 12  # pairs are clusters, and are in the LP from the start
 LEAST_VIOLATION = 0.01
-SUBSETS_A_WAVE = 32  # looked at before it is asked whether there are enough, whatever the number of threads
+SUBSETS_A_WAVE = 32  # subsets tried between checks whether there are enough cuts, whatever the number of threads
 SUBSETS_A_PIECE = 2
-WAYS = 2  # in which subsets grow from each pair: by mass alone, and with some chance
+WAYS = 2  # ways in which subsets grow from each pair: by mass alone, and with some randomness
 CHANCE = 0.6
 
 
@@ -36,7 +36,7 @@ class LocalCut(NamedTuple):
     coefficients : array
         All positive.
     violation : float
-        By how much the point violates it.
+        How much the point violates it.
     """
 
     families: Ints
@@ -54,11 +54,11 @@ class LocalSeparator:
     threads : ThreadPoolExecutor
         Where kernels run.
     largest : int
-        Nodes of the largest subsets.
+        The number of nodes of the largest subsets.
     wanted : int
-        Larger subsets are looked at only while fewer cuts are found.
+        Larger subsets are tried only while fewer cuts than this are found.
     random_state : int
-        Seed of the chance in the growth.
+        The seed of the randomness in the growth.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class LocalSeparator:
         self._rng = np.random.default_rng(random_state)
 
     def separate(self, values: Floats, stopped: Callable[[], bool]) -> list[LocalCut]:
-        """Return violated local cuts, those of small subsets first; ``stopped`` says when to come back early."""
+        """Return violated local cuts, those of small subsets first; ``stopped`` says when to return early."""
         families = self._families
         some = np.flatnonzero(values > SUPPORT_TOLERANCE)
         node, words, mass = families.node[some], families.words[some], values[some]
@@ -98,7 +98,7 @@ class LocalSeparator:
         return found
 
     def _waves(self, parts: list[_Part], size: int) -> Iterator[Ints]:
-        """Yield subsets of a size, some at a time, in an order by chance."""
+        """Yield subsets of a size, some at a time, in random order."""
         grown = [self._subsets(part, size) for part in parts if len(part.nodes) >= size]
         distinct = np.concatenate([np.zeros((0, size), dtype=np.int64), *grown])
         distinct = distinct[self._rng.permutation(len(distinct))]

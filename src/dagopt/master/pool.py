@@ -23,7 +23,7 @@ class Family(NamedTuple):
 
 
 class FamilyPool:
-    """Families in the order in which they came, each once.
+    """Families in the order in which they were added, each once.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class FamilyPool:
         return iter(self.families)
 
     def add(self, family: Family) -> bool:
-        """Add a family; return False if it was there."""
+        """Add a family; return False if it was already there."""
         if family.mask in self._of[family.node]:
             return False
         self._of[family.node][family.mask] = len(self.families)
@@ -55,22 +55,22 @@ class FamilyPool:
         return len(self._of[node])
 
     def index(self, node: int, mask: int) -> int | None:
-        """Return the place of a family, or None."""
+        """Return the index of a family, or None."""
         return self._of[node].get(mask)
 
     def places(self, node: int) -> list[int]:
-        """Return the places of a node's families."""
+        """Return the indices of a node's families."""
         return list(self._of[node].values())
 
     def to_pool(self) -> Pool:
-        """Return the families as the pool that the subset recursion takes (at most 62 nodes)."""
+        """Return the families as a pool for the subset recursion (at most 62 nodes)."""
         names = [str(node) for node in range(self.n_nodes)]
         masks = [list(own) for own in self._of]
         scores = [[self.families[k].score for k in own.values()] for own in self._of]
         return Pool.of(names, masks, scores)
 
     def adjacency(self, places: Iterable[int]) -> NDArray[np.int8]:
-        """Return the graph that takes these families."""
+        """Return the graph with these families."""
         adjacency = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int8)
         for k in places:
             family = self.families[k]

@@ -1,4 +1,4 @@
-"""The restricted master LP: one live model that grows by families and by cluster rows.
+"""The restricted master LP: one model that stays in memory and grows by families and by cluster rows.
 
     max Σ score_i(J) x_{i←J}   s.t.   Σ_J x_{i←J} = 1 for each node i             (dual λ_i)
                                        Σ_{i in C} Σ_{J meets C} x_{i←J} <= |C| - 1  (dual λ_C >= 0)
@@ -30,7 +30,7 @@ class MasterSolution:
     Attributes
     ----------
     value : float
-        The objective. Not a bound on DAG scores unless no family with negative reduced cost exists at all.
+        The objective. It bounds DAG scores only if no family has a negative reduced cost.
     values : array
         x of the pool's families, in their order.
     node_duals : array
@@ -60,7 +60,7 @@ class RestrictedMaster:
         self.clusters: list[Cluster] = []
         self._known: set[Cluster] = set()
         self._masks: list[int] = []
-        self._offsets = np.zeros(n_nodes)  # the first score of each node, taken out to keep numbers small
+        self._offsets = np.zeros(n_nodes)  # the first score of each node, subtracted to keep numbers small
         self._program = self._empty_program()
 
     def _empty_program(self) -> LinearProgram:
@@ -111,7 +111,7 @@ class RestrictedMaster:
         )
 
     def rebuild(self) -> None:
-        """Make the model anew from pool and clusters, so that what follows depends on nothing else."""
+        """Rebuild the model from pool and clusters, so that later solves depend on nothing else."""
         pool, clusters = self.pool, self.clusters
         self.pool, self.clusters, self._masks, self._known = FamilyPool(self.n_nodes), [], [], set()
         self._program = self._empty_program()

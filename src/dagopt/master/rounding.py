@@ -1,4 +1,4 @@
-"""A DAG from the families of the pool, quickly: each node in turn takes its best parents among those placed."""
+"""A quick DAG from the families of the pool: each node in turn takes its best parents among the nodes placed so far."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["greedy_dag"]
 def greedy_dag(pool: FamilyPool) -> NDArray[np.int8]:
     """Return a DAG over the pool: the node that loses least against its best family comes next.
 
-    Every node needs a family that fits what is placed at some point, as the empty set always does; nodes that
-    must have parents wait for them.
+    Every node needs a family that fits the nodes placed at some point, as the empty set always does; nodes with
+    required parents wait for them.
     """
     best = [max(pool.families[k].score for k in pool.places(i)) for i in range(pool.n_nodes)]
     placed, chosen = 0, list[int]()

@@ -4,7 +4,7 @@ A cluster C is violated by x when
 
     Σ_{i ∈ C} Σ_{J ∩ C ≠ ∅} x_{i←J}  >  |C| - 1.
 
-Integer points have cycles; fractional points are searched by growing clusters greedily from many seeds, and the
+In integer points, cycles are violated clusters. In fractional points, clusters are grown greedily from many seeds. The
 separation problem, which is NP-hard, is solved exactly only to prove that no violated cluster is left.
 """
 
@@ -28,8 +28,8 @@ Cluster = frozenset[int]
 Floats = NDArray[np.float64]
 
 CUT_TOLERANCE = 1e-4  # a cluster violated by less is not worth a row
-PROOF_TOLERANCE = 1e-6  # an LP point that violates no cluster by more satisfies them all
-STEPS_A_NODE = 100_000  # of the exact search, for one smallest node; after that the separation IP takes over
+PROOF_TOLERANCE = 1e-6  # an LP point that violates no cluster by more counts as satisfying them all
+STEPS_A_NODE = 100_000  # steps of the exact search for one smallest node; then the separation IP takes over
 
 
 class Separated(NamedTuple):
@@ -40,7 +40,7 @@ class Separated(NamedTuple):
     cluster : frozenset of int or None
         The most violated cluster found; None if none is violated by more than `PROOF_TOLERANCE`.
     violation : float
-        By how much it is violated.
+        How much it is violated.
     proven : bool
         Whether no cluster is violated by more.
     """
@@ -53,8 +53,8 @@ class Separated(NamedTuple):
 def integer_clusters(adjacency: NDArray[np.int8]) -> list[Cluster]:
     """Return violated clusters of a graph with cycles: each strongly connected component, and short cycles in it.
 
-    The rows of all of them are violated, since every node of a component or cycle has a parent in it. Through each
-    node of a component goes a shortest cycle; each of these is given once, the shorter ones first.
+    The rows of all of them are violated, since every node of a component or cycle has a parent in it. The cycles are
+    a shortest one through each node of a component; each is returned once, the shorter ones first.
     """
     children = to_bitsets(adjacency)
     found: dict[Cluster, None] = {}
@@ -74,7 +74,7 @@ class FractionalSeparator:
     most : int
         How many clusters to return at once, the most violated first.
     most_steps : int
-        After how many steps for one node the exact search leaves the work to the separation IP.
+        The steps for one node after which the separation IP takes over from the exact search.
     """
 
     def __init__(self, most: int = 50, most_steps: int = STEPS_A_NODE) -> None:
@@ -99,7 +99,7 @@ class FractionalSeparator:
         return [] if cluster is None else [cluster]
 
     def heuristic(self, families: FamilyArrays, values: Floats) -> list[Cluster]:
-        """Return clusters violated by more than `CUT_TOLERANCE` that greedy growth finds; values as the families."""
+        """Return clusters violated by more than `CUT_TOLERANCE` that greedy growth finds; one value per family."""
         found: dict[Cluster, float] = {}
         for nodes, support in families.components(values):
             seeds = _seeds(support)
@@ -114,7 +114,7 @@ class FractionalSeparator:
     def most_violated(self, pool: FamilyPool, values: Floats, deadline: Deadline) -> Separated:
         """Return the solution of the separation problem of appendix B.
 
-        A depth-first search solves it as a rule; where that takes too many steps, the separation IP does.
+        A depth-first search usually solves it; if that takes too many steps, the separation IP does.
         """
         families = self._arrays(pool)
         own = np.asarray(values, dtype=np.float64)[families.place]
@@ -158,7 +158,7 @@ def _cluster_of(row: NDArray[np.uint64]) -> Cluster:
 
 
 def _seeds(support: growing.Support) -> NDArray[np.int64]:
-    """Return where clusters grow from: each node, given twice, and the two ends of each arc that some family has."""
+    """Return the seeds of clusters: each node, given twice, and the two ends of each arc that some family has."""
     heads = np.repeat(support.node, np.diff(support.starts))
     ends = np.sort(np.column_stack([heads, support.parents]), axis=1)
     alone = np.repeat(np.arange(len(support.offsets) - 1), 2).reshape(-1, 2)
@@ -166,7 +166,7 @@ def _seeds(support: growing.Support) -> NDArray[np.int64]:
 
 
 def _components(children: list[int]) -> list[list[int]]:
-    """Return the strongly connected components of two nodes or more."""
+    """Return the strongly connected components of two or more nodes."""
     parents = [0] * len(children)
     for i, out in enumerate(children):
         for j in members(out):
@@ -182,7 +182,7 @@ def _components(children: list[int]) -> list[list[int]]:
 
 
 def _reached(children: list[int], start: int, inside: int) -> int:
-    """Return the nodes inside a set that a walk from ``start`` reaches, itself if it comes back."""
+    """Return the nodes inside a set that a walk from ``start`` reaches, ``start`` only if the walk returns to it."""
     seen, new = 0, children[start] & inside
     while new:
         seen |= new

@@ -1,4 +1,4 @@
-"""What an exact solver says: the DAG, its score, what is proven, and the worth of its edges."""
+"""The result of an exact solver: the DAG, its score, what is proven, and what each edge is worth."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def scope_of(knowledge: Knowledge) -> str:
         scope += " inside the superstructure"
         unrestricted = not knowledge.must.any() and bool((knowledge.may == knowledge.may.T).all())
         return scope if unrestricted else f"{scope} that the constraints allow"
-    free = knowledge.may | np.eye(n, dtype=bool) | (knowledge.at_most == 0)  # a limit of 0 forbids all edges by itself
+    free = knowledge.may | np.eye(n, dtype=bool) | (knowledge.at_most == 0)  # a limit of 0 already forbids all edges
     unrestricted = free.all() and not knowledge.must.any()
     return scope if unrestricted else f"{scope} that the constraints allow"
 
 
 def answer(problem: Problem, adjacency: NDArray[np.int8], note: str, error: float) -> Result:
-    """Return the result; where scores could be off by ``error``, no DAG is better by more than twice that."""
+    """Return the result; if scores can be wrong by ``error``, no DAG is better by more than twice that."""
     score = problem.score.total(adjacency)
     return Result(
         names=problem.names,
@@ -49,7 +49,7 @@ def answer(problem: Problem, adjacency: NDArray[np.int8], note: str, error: floa
 
 
 def stopped_answer(problem: Problem, deadline: Deadline, note: str) -> Result:
-    """Return the DAG of the required edges: nothing better is known before the recursion ends."""
+    """Return the DAG of the required edges, because nothing better is known before the recursion ends."""
     assert deadline.reason is not None
     adjacency = problem.knowledge.must.astype(np.int8)
     return Result(
@@ -64,7 +64,7 @@ def stopped_answer(problem: Problem, deadline: Deadline, note: str) -> Result:
 
 
 def worth(problem: Problem, adjacency: NDArray[np.int8]) -> dict[str, Any]:
-    """Return every node's score and, for each edge, the score lost when it alone is taken away."""
+    """Return every node's score and, for each edge, the score lost when only that edge is removed."""
     names, score = problem.names, problem.score
     gains = {}
     for i in range(problem.n_nodes):

@@ -1,20 +1,20 @@
-"""``method="auto"``: the proven optimum while it fits, then the proven optimum over listed parent sets, else a search.
+"""``method="auto"``: the proven optimum if it fits, then the proven optimum over listed parent sets, else a search.
 
-The rule, in this order; the time is ``PATIENCE`` seconds, or the time limit if that is shorter:
+The rules, in this order; "the time" is ``PATIENCE`` seconds, or the time limit if that is shorter:
 
 1. exact, if its estimate fits the memory and the time;
-2. gobnilp, where the parent sets can be listed. On discrete data these are all allowed ones if the number of parents is
-   limited or a superstructure given, else those of up to 3 or 2 parents; scoring them must not take longer than the
-   time, by an estimate that leaves out what bounds spare. On continuous data bounds spare less, so there must be a
-   limit or a superstructure, and at most ``MOST_CONTINUOUS_SETS`` sets;
-3. branch-and-cut, for Gaussian likelihoods of up to ``MOST_COLUMNS`` columns, where all undominated parent sets can be
-   listed: an estimate from the first steps of the listing says that they are at most ``MOST_UNDOMINATED``, and that
-   ``LISTING_SAFETY`` times the listing fits the time. The estimate itself may take ``ESTIMATE_SHARE`` of the time.
-   The method begins with the order search, so its DAG is never worse than that of ``order``. Where the sets turn out
-   to be too many after all, cg-dca goes on from the DAG of the order search in the time that is left;
+2. gobnilp, if the parent sets can be listed. On discrete data these are all allowed ones if the number of parents is
+   limited or a superstructure given, otherwise those of up to 3 or 2 parents; by an estimate that ignores pruning,
+   scoring them must fit in the time. On continuous data pruning saves less, so there must be a limit or a
+   superstructure, and at most ``MOST_CONTINUOUS_SETS`` sets;
+3. branch-and-cut, for Gaussian likelihoods of up to ``MOST_COLUMNS`` columns, if all undominated parent sets can be
+   listed: an estimate from the first steps of the listing says that there are at most ``MOST_UNDOMINATED``, and that
+   ``LISTING_SAFETY`` times the listing fits in the time. The estimate itself may take ``ESTIMATE_SHARE`` of the time.
+   The method begins with the order search, so its DAG is never worse than that of ``order``. If there are too many
+   sets after all, cg-dca continues from the DAG of the order search in the remaining time;
 4. cg-dca;
-5. order search alone, where neither DCA nor a list of discrete parent sets serves the score: BGe, and scores of your
-   own.
+5. order search alone, if neither DCA nor a list of discrete parent sets works for the score: BGe, and your own
+   scores.
 
 The search methods 2 to 5 end after the time limit or else ``PATIENCE`` seconds.
 """
@@ -46,14 +46,14 @@ from dagopt.workers import Stopped, Workers
 __all__ = ["PATIENCE", "AutoOptions", "Choice", "choose", "solve_auto", "solve_auto_pool"]
 
 PATIENCE = 60.0
-LISTED_SIZES = (3, 2)  # of parent sets, where nothing limits them
+LISTED_SIZES = (3, 2)  # sizes of the parent sets listed if nothing limits them
 MOST_CONTINUOUS_SETS = 300_000
-MOST_UNDOMINATED = 100_000  # by estimate; a quarter of what branch-and-cut lists, as estimates are often too low
-MOST_COLUMNS = 80  # beyond, the estimate itself takes long
+MOST_UNDOMINATED = 100_000  # by estimate; a quarter of what branch-and-cut lists, because estimates are often too low
+MOST_COLUMNS = 80  # beyond this the estimate itself takes long
 ESTIMATE_SHARE = 0.1
-MOST_RECURSION_NODES = 18  # of a given pool: the recursion takes milliseconds
+MOST_RECURSION_NODES = 18  # for a given pool; here the recursion takes milliseconds
 SAFETY = 3.0  # estimates of time are rough
-LISTING_SAFETY = 10.0  # that of a listing more so
+LISTING_SAFETY = 10.0  # those of a listing are rougher
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,12 @@ def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progr
         posed = replace(problem, knowledge=chosen.knowledge)
         result = _search(chosen.method)(posed, deadline=clock, progress=progress, **shared)
         if chosen.method == "branch-and-cut" and result.status == "converged":  # too many sets after all
-            progress.note(f"{result.notes[-1]}; method cg-dca goes on")
+            progress.note(f"{result.notes[-1]}; continuing with method cg-dca")
             shared["start"] = result.adjacency
             after = _search("cg-dca")(posed, deadline=clock, progress=progress, **shared)
-            result = replace(after, notes=(*result.notes, "cg-dca went on from there", *after.notes))
+            result = replace(after, notes=(*result.notes, "cg-dca continued from there", *after.notes))
         if result.status == "time_limit" and clock is not deadline:
-            result = replace(result, notes=(*result.notes, f"ended after {PATIENCE:.0f} s; time_limit= gives more"))
+            result = replace(result, notes=(*result.notes, f"stopped after {PATIENCE:.0f} s; time_limit= allows more"))
         result = _at_least(result, problem, options.start)
     return replace(result, notes=(f"auto chose {chosen.method}: {chosen.why}", *result.notes))
 
@@ -113,7 +113,7 @@ def _search(name: str) -> Callable[..., Result]:
 
 @dataclass(frozen=True)
 class Choice:
-    """A method, why, and the knowledge it works with, which may limit the number of parents."""
+    """A method, the reason for it, and the knowledge it uses, which may limit the number of parents."""
 
     method: str
     why: str
@@ -121,14 +121,14 @@ class Choice:
 
 
 def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
-    """Return the method for a problem, given what exact would take, and the threads with the time they have."""
+    """Return the method for a problem, given the estimated cost of exact, and the threads and their time."""
     patience = min(PATIENCE, workers.deadline.remaining())
     if estimate.fits and SAFETY * estimate.seconds <= patience:
         return Choice("exact", f"the proven optimum takes {estimate}", problem.knowledge)
     lack = f"the proven optimum would take {estimate}, more than {'the time' if estimate.fits else 'the memory'} allows"
     listed = _listed(problem, patience, workers.count)
     if listed is not None:
-        return Choice("gobnilp", f"{lack}, but not that over {scope_of(listed)}, which can be listed", listed)
+        return Choice("gobnilp", f"{lack}, but {scope_of(listed)} can be listed", listed)
     if problem.score.likelihood is None and problem.score.bulk_joints is None:
         return Choice("order", lack, problem.knowledge)
     n_sets = _undominated(problem, patience, workers)
@@ -141,7 +141,7 @@ def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
 
 
 def _listed(problem: Problem, patience: float, cores: int) -> Knowledge | None:
-    """Return the knowledge whose parent sets are to be listed, None where they are too many."""
+    """Return the knowledge whose parent sets are to be listed, None if there are too many."""
     known = problem.knowledge
     is_limited = known.in_superstructure or known.limit is not None
     if problem.score.bulk_joints is None:
@@ -156,7 +156,7 @@ def _listed(problem: Problem, patience: float, cores: int) -> Knowledge | None:
 
 
 def _undominated(problem: Problem, patience: float, workers: Workers) -> int | None:
-    """Return about how many parent sets are undominated, one more than allowed if too many; None if not estimated."""
+    """Estimate how many parent sets are undominated, one more than allowed if too many; None if not estimated."""
     score = problem.score.gaussian
     if score is None or problem.n_nodes > MOST_COLUMNS or patience <= 0:
         return None
@@ -173,19 +173,19 @@ def _undominated(problem: Problem, patience: float, workers: Workers) -> int | N
 
 
 def _within(start: object, problem: Problem, knowledge: Knowledge) -> object:
-    """Return the start if its parent sets are among those that are listed, else None."""
+    """Return the start if its parent sets are among the listed ones, otherwise None."""
     return start if start is None or knowledge.allows_dag(start_dag(problem, start)) else None
 
 
 def _at_least(result: Result, problem: Problem, start: object) -> Result:
-    """Return the result, or the start where that is better, as one with more parents than are listed can be."""
+    """Return the result, or the start if it is better, which is possible if it has more parents than are listed."""
     if start is None:
         return result
     dag = start_dag(problem, start)
     score = problem.score.total(dag)
     if result.score is None or score <= result.score:
         return result
-    note = "the DAG given as start is better than all over the listed parent sets"
+    note = "the DAG given as start is better than all DAGs over the listed parent sets"
     return replace(
         result, adjacency=dag, score=score, bound=None, scope=None, status="converged", notes=(*result.notes, note),
         details={**result.details, **worth(problem, dag)},

@@ -1,6 +1,6 @@
-"""What may be claimed about an answer: rounding is in its bound, nothing is proven past an unbounded score.
+"""What may be claimed about an answer: the bound includes rounding, and nothing is proven if a score is unbounded.
 
-Also, a run that was stopped does not return edges that lose score.
+Also, a stopped run does not return edges that lower the score.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ __all__ = ["refuse_unbounded", "with_rounding", "without_losses"]
 def with_rounding(result: Result, problem: Problem) -> Result:
     """Return the result with a bound that holds in exact arithmetic.
 
-    The optimum of exact arithmetic was seen with a score that is off by at most the score's ``rounding``, and so was
-    the DAG that is returned: the bound is larger by twice that, which ``details["rounding"]`` says. Where the error is
-    not known there is no bound.
+    The computed scores of the true optimum and of the DAG returned are each wrong by at most the score's ``rounding``.
+    So the bound is raised by twice that, which ``details["rounding"]`` reports. If the error is not known, there is no
+    bound.
     """
     rounding = problem.score.rounding
     details = {**result.details, "rounding": rounding}
@@ -37,13 +37,13 @@ def with_rounding(result: Result, problem: Problem) -> Result:
 
 
 def refuse_unbounded(result: Result, problem: Problem) -> None:
-    """Raise for a graph in which parents determine a column: its score has no limit, and no comparison a meaning."""
+    """Raise an error if parents determine a column: the score then has no limit, and comparisons no meaning."""
     if not is_acyclic(result.adjacency):
         return
     for node in map(int, np.flatnonzero(result.adjacency.any(axis=0))):
         parents = np.flatnonzero(result.adjacency[:, node])
         if problem.score.unbounded(node, parents):
-            for j in parents:  # only those that it takes
+            for j in parents:  # keep only those that are needed
                 fewer = parents[parents != j]
                 parents = fewer if problem.score.unbounded(node, fewer) else parents
             name, others = problem.names[node], [problem.names[int(j)] for j in parents]
@@ -55,7 +55,7 @@ def refuse_unbounded(result: Result, problem: Problem) -> None:
 
 
 def without_losses(result: Result, problem: Problem) -> Result:
-    """Return the result of a stopped run without edges that lose score, as far as the knowledge allows."""
+    """Return the result of a stopped run without edges that lower the score, as far as the knowledge allows."""
     if result.status not in ("time_limit", "interrupted") or not is_acyclic(result.adjacency):
         return result
     adjacency = result.adjacency.copy()
@@ -70,7 +70,7 @@ def without_losses(result: Result, problem: Problem) -> Result:
 
 
 def _best_kept(problem: Problem, node: int, parents: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return parents of a node after taking away what it is better off without, one at a time."""
+    """Return the parents of a node after removing those that lower its score, one at a time."""
     score, required = problem.score, np.flatnonzero(problem.knowledge.must[:, node])
     here = score.local(node, parents)
     while len(parents) > len(required):

@@ -1,4 +1,4 @@
-"""A bound for every DAG that costs next to nothing: the likelihood without any structure, less what no DAG saves.
+"""A cheap bound for every DAG: the saturated likelihood minus the smallest penalties.
 
 With L(S) the largest log-likelihood of the columns S and l_i(J) = L(J + i) - L(J), every DAG and every topological
 order of it give
@@ -6,7 +6,7 @@ order of it give
     Σ_i l_i(J_i)  ≤  Σ_i l_i(predecessors of i)  =  L(V),
 
 because l_i grows with the set. So no DAG scores more than L(V) minus the penalties of the smallest parent sets. A
-marginal likelihood (BDeu, BGe) is an average of likelihoods over the parameters, so that it is at most the largest one.
+marginal likelihood (BDeu, BGe) is an average of likelihoods over the parameters, so it is at most the largest one.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from dagopt.scores.multinomial import MultinomialScore
 __all__ = ["likelihood_bound", "with_likelihood_bound"]
 
 GAUSSIAN = ("gaussian", "gaussian of standardised columns")
-ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of one step of a factorisation, with room to spare
-MOST_COLUMNS = 1000  # beyond, it would take longer than a short run
-MOST_ROUNDING = 1e-6  # of a logarithm: with columns nearer to dependent than that there is no bound
+ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of one step of a factorisation, with a margin
+MOST_COLUMNS = 1000  # beyond this it would take longer than a short run
+MOST_ROUNDING = 1e-6  # of a logarithm: if columns are so nearly dependent that it is larger, there is no bound
 
 
 def with_likelihood_bound(result: Result, problem: Problem) -> Result:
-    """Return the result with the bound of the likelihood, where it has none or a weaker one."""
+    """Return the result with the likelihood bound, if it has none or a weaker one."""
     if result.score is None or result.status == "optimal" or problem.n_nodes > MOST_COLUMNS:
         return result
     bound = likelihood_bound(problem)
@@ -47,13 +47,13 @@ def with_likelihood_bound(result: Result, problem: Problem) -> Result:
 
 
 def likelihood_bound(problem: Problem) -> float | None:
-    """Return what no allowed DAG exceeds, None where the score has no likelihood or the columns are dependent.
+    """Return a score that no allowed DAG exceeds; None if the score has no likelihood or the columns are dependent.
 
     Parameters
     ----------
     problem : Problem
-        Of its knowledge the required and the forbidden edges are used: with few allowed parents, the sum over the nodes
-        of the likelihood with all allowed parents is smaller than L(V).
+        Required and forbidden edges are used: with few allowed parents, the sum over the nodes of the likelihood with
+        all allowed parents is smaller than L(V).
     """
     found = _likelihood(problem)
     penalised = problem.score.joints
@@ -74,7 +74,7 @@ def likelihood_bound(problem: Problem) -> float | None:
 
 
 def _likelihood(problem: Problem) -> tuple[JointScore, float] | None:
-    """Return the likelihood without penalty that the score is at most, and the error of its sums."""
+    """Return the unpenalised likelihood that bounds the score, and the error of its sums."""
     table = problem.table
     if isinstance(table, ContinuousTable) and problem.score.bounding_likelihood in GAUSSIAN:
         error = ROUNDING * problem.n_nodes**2 / _least_eigenvalue(table.correlation)

@@ -1,4 +1,4 @@
-"""The order in which a method works through the columns: by their names, or as they stand."""
+"""The order in which a method works through the columns: by name, or as in the table."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ def name_order(names: Sequence[str]) -> NDArray[np.int64]:
 
 
 def working_order(names: Sequence[str], ties: str) -> NDArray[np.int64]:
-    """Return the positions of the columns in the order that settles ties: ``"names"`` or ``"columns"``."""
+    """Return the positions of the columns in the order that breaks ties: ``"names"`` or ``"columns"``."""
     return name_order(names) if ties == "names" else np.arange(len(names))

@@ -1,4 +1,4 @@
-"""Options that several methods have, and how a method takes its own."""
+"""Options that several methods share, and how a method gets its options."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ def random_state() -> Any:
 def n_jobs() -> Any:
     """Return the option of methods that use threads."""
     check = Check("int", checked_jobs)
-    text = "Number of threads; all cores unless given, and for -1. The answer does not depend on it."
+    text = "Number of threads; all cores by default or with -1. The answer does not depend on it."
     return option(None, text, check, flag="--jobs", metavar="N", unset="all cores")
 
 
-def start(text: str = "A graph, or a graph file, with an allowed DAG to begin at; the answer is never worse.") -> Any:
-    """Return the option of methods that can begin at a DAG."""
+def start(text: str = "A graph, or a graph file, with an allowed DAG to start from; the answer is never worse.") -> Any:
+    """Return the option of methods that can start from a DAG."""
     return option(None, text, anything("graph or path"), metavar="FILE", parse=Path)
 
 
 def device() -> Any:
     """Return the option of methods that run on a CPU or on a GPU."""
-    text = "Where to compute: auto takes a GPU if there is one and the problem is large enough to gain from it."
+    text = "Where to compute: auto uses a GPU if there is one and the problem is large enough to benefit."
     return option("auto", text, one_of("auto", "cpu", "gpu"), metavar="NAME")
 
 
 def ties() -> Any:
     """Return the option of methods that choose between equally good steps."""
     text = (
-        "What settles ties: the names, so that the order of the columns does not matter, or the order of the columns, "
-        "as in R's bnlearn."
+        "What breaks ties: names, so that the order of the columns does not matter, or the order of the columns, as in "
+        "R's bnlearn."
     )
     return option("names", text, one_of("names", "columns"))
 
@@ -62,7 +62,7 @@ def memory_limit() -> Any:
         parse_bytes(value)
         return value
 
-    text = "Bytes, or text such as 8GB; most of what is free unless given."
+    text = "Bytes, or text such as 8GB; by default most of the free memory."
     return option(None, text, Check("int or str", check), metavar="SIZE", unset="what is free")
 
 
@@ -84,7 +84,7 @@ FLAGGED = {
 
 
 class Solver(Protocol[Posed]):
-    """A method as it is called: options by name, checked before anything is done."""
+    """A method as a callable: options are given by name and checked before anything is done."""
 
     options: type[Options]
 
@@ -95,7 +95,7 @@ class Solver(Protocol[Posed]):
 def solver(
     kind: type[Taken],
 ) -> Callable[[Callable[Concatenate[Posed, Taken, Deadline, Progress, ...], Result]], Solver[Posed]]:
-    """Make a method of ``solve(problem, options, deadline, progress)``: it is called with its options by name."""
+    """Turn ``solve(problem, options, deadline, progress)`` into a method that is called with its options by name."""
 
     def decorate(solve: Callable[Concatenate[Posed, Taken, Deadline, Progress, ...], Result]) -> Solver[Posed]:
         @wraps(solve)

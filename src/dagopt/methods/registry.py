@@ -1,4 +1,4 @@
-"""The methods by name: where each is, and what it does in a line.
+"""The methods by name: where each one is, and one line on what it does.
 
 A method is imported when it is called. To add one, write its module and give it an entry in ``METHODS``.
 """
@@ -18,7 +18,7 @@ __all__ = ["FROM_SCORES", "METHODS", "Method", "method_name"]
 
 @dataclass(frozen=True)
 class Method:
-    """A method by name: where its function is and what it does in a line.
+    """A method by name: where its function is, and one line on what it does.
 
     The function is made by ``methods.options.solver``: it is called as ``solve(problem, deadline=, progress=,
     **options)`` and returns a ``Result``; its attribute ``options`` is the dataclass of its options.
@@ -28,11 +28,11 @@ class Method:
     function: str
     about: str
     estimator: str | None = None
-    """The name of the estimator class that is made of the method, if there is one."""
+    """The name of the method's estimator class, if there is one."""
     max_parents: int | None = None
-    """The limit on the number of parents where none is given."""
+    """The limit on the number of parents if none is given."""
     kind: str = "auto"
-    """How an estimator reads columns where nothing is said."""
+    """How an estimator reads columns by default."""
 
     def load(self) -> Solver[Any]:
         """Import the function."""
@@ -52,7 +52,7 @@ METHODS = {
     "auto": Method(
         "auto",
         "solve_auto",
-        "exact while it fits, else gobnilp or branch-and-cut where parent sets can be listed, else cg-dca",
+        "exact if it fits, else gobnilp or branch-and-cut if parent sets can be listed, else cg-dca",
     ),
     "exact": Method(
         "exact.solve", "solve_exact", "the proven best DAG, by dynamic programming over subsets", "ExactDP"
@@ -63,7 +63,7 @@ METHODS = {
     "cg-dca": Method(
         "column_generation.cg_dca",
         "solve_cg_dca",
-        "row and column generation with DCA pricing, joined with order search",
+        "row and column generation with DCA pricing, combined with order search",
         "CGDCA",
     ),
     "cg-dca-paper": Method(
@@ -96,23 +96,26 @@ METHODS = {
         "HillClimbing",
     ),
     "tabu": Method(
-        "climbing.tabu", "solve_tabu", "hill climbing that walks on past local optima, but never back", "Tabu"
+        "climbing.tabu",
+        "solve_tabu",
+        "hill climbing that continues past local optima",
+        "Tabu",
     ),
     "pc": Method("independence.stable_pc", "solve_pc", "stable PC: a PDAG from tests of independence", "StablePC"),
     "mmhc": Method(
-        "independence.mmhc", "solve_mmhc", "hill climbing among the neighbours that MMPC's tests leave", "MMHC"
+        "independence.mmhc", "solve_mmhc", "hill climbing over the neighbours that MMPC's tests keep", "MMHC"
     ),
 }
 
-FROM_SCORES = {  # the same for files of local scores
-    "auto": Method("auto", "solve_auto_pool", "one of the two by the number of nodes"),
+FROM_SCORES = {  # the methods for files of local scores
+    "auto": Method("auto", "solve_auto_pool", "exact or gobnilp, by the number of nodes"),
     "exact": Method("exact.solve", "solve_given_pool", "the proven best DAG over given parent sets"),
-    "gobnilp": Method("cutting_planes.gobnilp", "solve_pool_by_cuts", "the same by cutting planes"),
+    "gobnilp": Method("cutting_planes.gobnilp", "solve_pool_by_cuts", "the proven best DAG by cutting planes"),
 }
 
 
 def method_name(name: str) -> str:
-    """Return the method that a name stands for, or raise the error that lists the methods."""
+    """Return the method that a name stands for, or raise an error that lists the methods."""
     if name not in METHODS:
         raise unknown_name("method", name, list(METHODS))
     return name

@@ -1,4 +1,4 @@
-"""The graph that a search starts from: made a DAG that knowledge allows, and compared with the answer."""
+"""The graph that a search starts from: turned into a DAG that the knowledge allows, and compared with the answer."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = ["start_dag", "with_start"]
 
 
 def start_dag(problem: Problem, start: Any) -> NDArray[np.int8]:
-    """Return the DAG to start from, in column order, or say why it cannot be used.
+    """Return the DAG to start from, in column order, or raise an error that says why it cannot be used.
 
     Parameters
     ----------
     problem : Problem
         Columns and knowledge.
     start : graph or None
-        Anything that ``as_graph`` takes; the required edges alone for None. Undirected edges are given the direction
-        that knowledge demands, and the others one that makes no new v-structure.
+        Anything that ``as_graph`` accepts; only the required edges for None. Undirected edges get the direction
+        that the knowledge requires, and the others one that makes no new v-structure.
     """
     knowledge = problem.knowledge
     if start is None:
@@ -38,8 +38,8 @@ def start_dag(problem: Problem, start: Any) -> NDArray[np.int8]:
         member = extend_pdag(_directed_by(knowledge, adjacency))
         if member is None:
             raise InputError(
-                "the start graph has undirected edges that no DAG with its arrows and v-structures gives a direction;"
-                " give them one"
+                "the start graph has undirected edges that cannot be directed without a cycle or a new v-structure;"
+                " give them a direction"
             )
         adjacency = member
     else:
@@ -54,21 +54,21 @@ def start_dag(problem: Problem, start: Any) -> NDArray[np.int8]:
             raise InputError(f"the start DAG {what} edge {quoted(edges)}; change the start or the constraints")
     for i in map(int, np.flatnonzero(present.sum(axis=0) > knowledge.at_most)):
         raise InputError(
-            f"the start DAG gives {problem.names[i]!r} {int(present[:, i].sum())} parents, expected at most "
-            f"{knowledge.at_most[i]}; remove some or raise max_parents"
+            f"expected at most {knowledge.at_most[i]} parents of {problem.names[i]!r} in the start DAG but got "
+            f"{int(present[:, i].sum())}; remove some or raise max_parents="
         )
     return np.array(adjacency, dtype=np.int8)
 
 
 def _directed_by(knowledge: Knowledge, adjacency: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Return the graph with those undirected edges directed of which knowledge requires or forbids one direction."""
+    """Return the graph with its undirected edges directed where the knowledge requires or forbids one direction."""
     undirected = (adjacency & adjacency.T) != 0
     against = undirected & (knowledge.must.T | (~knowledge.may & knowledge.may.T))
     return np.where(against, 0, adjacency).astype(np.int8)
 
 
 def with_start(result: Result, problem: Problem, start: NDArray[np.int8]) -> Result:
-    """Return the result with what it has become of the start: ``start_score``, ``improvement`` and edges in details."""
+    """Return the result with a comparison to the start: ``start_score``, ``improvement`` and edges in ``details``."""
     before, after = start != 0, result.adjacency != 0
     kept = (before | before.T) & (after | after.T)
     score = problem.score.total(start)

@@ -1,1 +1,1 @@
-"""Networks with parameters: discrete, Gaussian; files, simulation and bundled ones."""
+"""Networks with parameters: discrete, Gaussian and mixed ones; files and simulation."""

@@ -59,11 +59,11 @@ class Network(Questions):
 
     @abstractmethod
     def without_parents(self, node: int) -> Network:
-        """Return the network with the edges into a node cut and every one of its values possible."""
+        """Return the network without the edges into a node, in which all its values are possible."""
 
     @abstractmethod
     def engine(self) -> Engine:
-        """Return what answers questions about the network."""
+        """Return the engine that answers questions about the network."""
 
     @property
     def adjacency(self) -> NDArray[np.int64]:

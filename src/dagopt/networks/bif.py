@@ -18,7 +18,7 @@ from dagopt.networks.discrete import SUM_TOLERANCE, DiscreteNetwork, table_shape
 
 __all__ = ["format_bif", "parse_bif", "parse_bif_structure", "read_bif", "write_bif"]
 
-PRINTED = 1e-3  # rows of a file may miss 1 by this much: published tables are rounded
+PRINTED = 1e-3  # the sum of a row of a file may differ from 1 by this much: published tables are rounded
 
 
 def read_bif(path: str | os.PathLike[str]) -> DiscreteNetwork:
@@ -38,7 +38,7 @@ def read_bif(path: str | os.PathLike[str]) -> DiscreteNetwork:
     -----
     Blocks may come in any order, commas and bars are separators, properties are skipped. A ``table`` for a
     node with parents lists the node's own levels slowest and the last parent fastest, as JavaBayes does.
-    Rows that miss a sum of 1 by at most 0.001 are divided by their sum.
+    Rows whose sum differs from 1 by at most 0.001 are divided by their sum.
     """
     return parse_bif(read_text(path), str(path))
 
@@ -46,18 +46,18 @@ def read_bif(path: str | os.PathLike[str]) -> DiscreteNetwork:
 def write_bif(
     network: DiscreteNetwork, path: str | os.PathLike[str], *, name: str = "unknown", comment: str = ""
 ) -> None:
-    """Write a discrete network to a BIF file, which appears whole or not at all.
+    """Write a discrete network to a BIF file, completely or not at all.
 
     Parameters
     ----------
     network : DiscreteNetwork
-        What to write; :func:`read_bif` gives back exactly the same.
+        What to write; :func:`read_bif` returns exactly the same.
     path : path
-        The file; one that is there is replaced.
+        The file; an existing one is replaced.
     name : str
         The name in the network block.
     comment : str
-        Lines for the head of the file.
+        Lines for the top of the file.
     """
     write_text(format_bif(network, name=name, comment=comment), path)
 
@@ -86,7 +86,7 @@ def parse_bif_structure(text: str, source: str = "BIF text") -> tuple[tuple[str,
 def format_bif(network: DiscreteNetwork, *, name: str = "unknown", comment: str = "") -> str:
     """Return a discrete network as BIF text; every probability reads back as the same float.
 
-    Names and levels that other readers do not take are written as plain words, with the true ones in properties.
+    Names and levels that other readers do not accept are written as plain words, with the true ones in properties.
     """
     lines = [f"// {line}".rstrip() for line in comment.splitlines()]
     lines += [f"network {spelled([name])[0]} {{", "}"]
@@ -118,13 +118,13 @@ def _fill(
         where = f"{source}, line {line}"
         wanted = prod(shape) if key == "table" else shape[-1]
         if len(numbers) != wanted:
-            raise InputError(f"{where}: expected {wanted} probabilities for {name!r}, got {len(numbers)}")
+            raise InputError(f"{where}: expected {wanted} probabilities for {name!r} but got {len(numbers)}")
         if key == "default":
             default = _normalised(where, name, np.array(numbers))
             continue
         index = () if key == "table" else _index(where, name, key, levels)
         if not np.isnan(table[index]).all():
-            raise InputError(f"{where}: expected each row of {name!r} once, got this one again; remove one")
+            raise InputError(f"{where}: expected each row of {name!r} once but got this one again; remove one")
         values = np.array(numbers).reshape(shape[-1], *shape[:-1]) if key == "table" else np.array(numbers)
         table[index] = _normalised(where, name, np.moveaxis(values, 0, -1))
     if (empty := np.isnan(table[..., 0])).any():
@@ -138,7 +138,7 @@ def _fill(
 
 def _index(where: str, name: str, labels: tuple[str, ...] | str, levels: list[tuple[str, ...]]) -> tuple[int, ...]:
     if len(labels) != len(levels):
-        raise InputError(f"{where}: expected {len(levels)} parent levels for {name!r}, got {quoted(labels)}")
+        raise InputError(f"{where}: expected {len(levels)} parent levels for {name!r} but got {quoted(labels)}")
     for label, own in zip(labels, levels, strict=True):
         if label not in own:
             raise InputError(f"{where}: unknown level {label!r} of a parent of {name!r}; there are: {quoted(own)}")
@@ -149,5 +149,5 @@ def _normalised(where: str, name: str, rows: NDArray[np.float64]) -> NDArray[np.
     sums = rows.sum(axis=-1, keepdims=True)
     worst = float(np.abs(sums - 1).max())
     if worst > PRINTED:
-        raise InputError(f"{where}: expected probabilities of {name!r} that sum to 1, got a sum off by {worst:.3g}")
+        raise InputError(f"{where}: expected probabilities of {name!r} that sum to 1 but got a sum off by {worst:.3g}")
     return rows / np.where(np.abs(sums - 1) > SUM_TOLERANCE, sums, 1.0)

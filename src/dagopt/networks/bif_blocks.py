@@ -43,21 +43,21 @@ class BlocksOfText:
 
 @dataclass
 class _Meaning:
-    """What the words of a file stand for, where its properties say so: names, and levels, by word."""
+    """What the words of a file stand for, if its properties say so: names, and levels, by word."""
 
     names: dict[str, str] = field(default_factory=dict)
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def read_blocks(text: str, source: str) -> BlocksOfText:
-    """Read every block of a text; each variable then has one, and each parent is a variable.
+    """Read every block of a text; check that each variable has one and that each parent is a variable.
 
     Parameters
     ----------
     text : str
         The BIF text.
     source : str
-        What to call the text in errors.
+        The name of the text in errors.
     """
     scanner = Scanner(text, source)
     variables: dict[str, tuple[str, ...]] = {}
@@ -71,15 +71,15 @@ def read_blocks(text: str, source: str) -> BlocksOfText:
         elif keyword == "probability":
             _parse_probability(scanner, blocks)
         else:
-            scanner.fail(f"expected a network, variable or probability block, got {keyword!r}")
+            scanner.fail(f"expected a network, variable or probability block but got {keyword!r}")
     if not variables:
-        raise InputError(f"{source}: expected variable blocks, got none; is this a BIF file?")
+        raise InputError(f"{source}: expected variable blocks but got none; is this a BIF file?")
     _check_families(source, variables, blocks)
     return _with_true_names(BlocksOfText(source, variables, blocks), meaning)
 
 
 def _with_true_names(read: BlocksOfText, meaning: _Meaning) -> BlocksOfText:
-    """Return the blocks with every word replaced by what it stands for; as they are where that would be unclear."""
+    """Return the blocks with every word replaced by what it stands for; unchanged if that would be ambiguous."""
     names = {word: meaning.names.get(word, word) for word in read.variables}
     levels = {word: meaning.levels.get(word, own) for word, own in read.variables.items()}
     fits = all(len(set(levels[word])) == len(own) for word, own in read.variables.items())
@@ -103,33 +103,35 @@ def _with_true_names(read: BlocksOfText, meaning: _Meaning) -> BlocksOfText:
 
 
 def _check_families(source: str, variables: dict[str, tuple[str, ...]], blocks: dict[str, Block]) -> None:
-    """Raise unless every variable has a probability block, over different variables that there are."""
+    """Raise unless every variable has a probability block over distinct, existing variables."""
     if missing := [name for name in variables if name not in blocks]:
-        raise InputError(f"{source}: expected a probability block for every variable, none for {quoted(missing)}")
+        raise InputError(
+            f"{source}: expected a probability block for every variable but got none for {quoted(missing)}"
+        )
     for name, block in blocks.items():
         for other in (name, *block.parents):
             if other not in variables:
                 raise InputError(f"{source}, line {block.line}: variable {other!r} has no variable block; add it")
         if len({name, *block.parents}) <= len(block.parents):
-            raise InputError(f"{source}, line {block.line}: expected different variables, got {name!r} twice")
+            raise InputError(f"{source}, line {block.line}: expected different variables but got {name!r} twice")
 
 
 def _parse_network(scanner: Scanner) -> None:
     while not scanner.is_mark(token := scanner.next(), "{"):
         if token is None:
-            scanner.fail("expected '{' after the name of the network, got the end of the file")
+            scanner.fail("expected '{' after the name of the network but got the end of the file")
     while not scanner.is_mark(token := scanner.next(), "}"):
         if token != "property":
-            scanner.fail(f"expected a property or '}}' in the network block, got {shown(token)}")
+            scanner.fail(f"expected a property or '}}' in the network block but got {shown(token)}")
         scanner.read_property()
 
 
 def _parse_variable(scanner: Scanner, variables: dict[str, tuple[str, ...]], meaning: _Meaning) -> None:
     name = scanner.next()
     if name is None or scanner.is_mark(name, "{}()[]|,;"):
-        scanner.fail(f"expected the name of a variable, got {shown(name)}")
+        scanner.fail(f"expected the name of a variable but got {shown(name)}")
     if name in variables:
-        scanner.fail(f"expected each variable once, got {name!r} again; remove one of the blocks")
+        scanner.fail(f"expected each variable once but got {name!r} again; remove one of the blocks")
     scanner.expect("{")
     while not scanner.is_mark(token := scanner.next(), "}"):
         if token == "property":
@@ -141,15 +143,15 @@ def _parse_variable(scanner: Scanner, variables: dict[str, tuple[str, ...]], mea
         elif token == "type" and name not in variables:
             variables[name] = _parse_levels(scanner, name)
         else:
-            scanner.fail(f"expected one type, properties or '}}' for {name!r}, got {shown(token)}")
+            scanner.fail(f"expected one type, properties or '}}' for {name!r} but got {shown(token)}")
     if name not in variables:
-        scanner.fail(f"expected 'type discrete [ k ] {{ levels }};' for {name!r}, got no type")
+        scanner.fail(f"expected 'type discrete [ k ] {{ levels }};' for {name!r} but got no type")
 
 
 def _parse_levels(scanner: Scanner, name: str) -> tuple[str, ...]:
     kind = scanner.next()
     if kind != "discrete":
-        scanner.fail(f"expected {name!r} to be discrete, got {shown(kind)}; only discrete networks are read")
+        scanner.fail(f"expected {name!r} to be discrete but got {shown(kind)}; only discrete networks are read")
     scanner.expect("[")
     count = scanner.next()
     scanner.expect("]")
@@ -157,11 +159,11 @@ def _parse_levels(scanner: Scanner, name: str) -> tuple[str, ...]:
     levels = scanner.names("}")
     if count != str(len(levels)):
         scanner.fail(
-            f"expected {count} levels for {name!r}, got {len(levels)}: {quoted(levels)};"
+            f"expected {count} levels for {name!r} but got {len(levels)}: {quoted(levels)};"
             " put levels with spaces or marks in quotes"
         )
     if not levels or len(set(levels)) < len(levels):
-        scanner.fail(f"expected different levels for {name!r}, got {quoted(levels) or 'none'}; rename")
+        scanner.fail(f"expected different levels for {name!r} but got {quoted(levels) or 'none'}; rename")
     scanner.expect(";")
     return tuple(levels)
 
@@ -171,7 +173,7 @@ def _parse_probability(scanner: Scanner, blocks: dict[str, Block]) -> None:
     line = scanner.line
     names = scanner.names(")")
     if not names or names[0] in blocks:
-        scanner.fail(f"expected the name of a variable not met before, got {quoted(names[:1]) or 'none'}")
+        scanner.fail(f"expected the name of a new variable but got {quoted(names[:1]) or 'none'}")
     block = blocks[names[0]] = Block(line, names[1:])
     scanner.expect("{")
     while not scanner.is_mark(token := scanner.next(), "}"):
@@ -184,7 +186,7 @@ def _parse_probability(scanner: Scanner, blocks: dict[str, Block]) -> None:
         elif token in ("table", "default"):
             block.rows.append((line, token, _parse_numbers(scanner)))
         else:
-            scanner.fail(f"expected '(levels)', table, default or '}}', got {shown(token)}")
+            scanner.fail(f"expected '(levels)', table, default or '}}' but got {shown(token)}")
 
 
 def _parse_numbers(scanner: Scanner) -> list[float]:
@@ -193,8 +195,8 @@ def _parse_numbers(scanner: Scanner) -> list[float]:
         try:
             number = float(token)
         except ValueError:
-            scanner.fail(f"expected a probability, got {token!r}")
+            scanner.fail(f"expected a probability but got {token!r}")
         if not 0 <= number <= 1:
-            scanner.fail(f"expected a probability in [0, 1], got {token}")
+            scanner.fail(f"expected a probability in [0, 1] but got {token}")
         numbers.append(number)
     return numbers

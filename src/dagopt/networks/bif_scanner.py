@@ -1,4 +1,4 @@
-"""The tokens of a BIF text, one by one, and the line on which each stands."""
+"""The tokens of a BIF text, one by one, and the line of each."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def shown(token: str | None) -> str:
 
 @dataclass
 class Scanner:
-    """Hands out the tokens of a text one by one and knows the line of the last."""
+    """Returns the tokens of a text one by one and keeps the line of the last."""
 
     text: str
     source: str
     place: int = 0
     start: int = 0
-    literal: bool = False  # whether the last token stood in quotes
-    counted: int = 0  # the lines up to this place have been counted
+    literal: bool = False  # whether the last token was quoted
+    counted: int = 0  # the lines up to this position have been counted
     lines: int = 1
 
     def next(self) -> str | None:
@@ -49,7 +49,7 @@ class Scanner:
             self.place = word.end()
             return word[0]
         if self.text[self.place] in '"/':
-            self.fail("expected a closed string or comment, got one without an end; close it")
+            self.fail("expected a closed string or comment but got one without an end; close it")
         self.place += 1
         return self.text[self.start]
 
@@ -61,14 +61,14 @@ class Scanner:
         """Read the next token, which must be ``wanted``."""
         token = self.next()
         if token != wanted or self.literal:
-            self.fail(f"expected {wanted!r}, got {shown(token)}")
+            self.fail(f"expected {wanted!r} but got {shown(token)}")
 
     def names(self, closing: str) -> list[str]:
-        """Read names up to a closing mark; commas and bars only separate."""
+        """Read names up to a closing mark; commas and bars are separators."""
         found: list[str] = []
         while not self.is_mark(token := self.next(), closing):
             if token is None or self.is_mark(token, "{}()[];"):
-                self.fail(f"expected a name or {closing!r}, got {shown(token)}")
+                self.fail(f"expected a name or {closing!r} but got {shown(token)}")
             if not self.is_mark(token, ",|"):
                 found.append(token)
         return found
@@ -77,7 +77,7 @@ class Scanner:
         """Read the rest of a property, up to its semicolon."""
         rest = _PROPERTY.match(self.text, self.place)
         if rest is None:
-            self.fail("expected ';' after the property, got the end of the file; add it")
+            self.fail("expected ';' after the property but got the end of the file; add it")
         self.place = rest.end()
         return rest[0]
 
@@ -89,5 +89,5 @@ class Scanner:
         return self.lines
 
     def fail(self, message: str) -> NoReturn:
-        """Raise with the place of the last token."""
+        """Raise an error with the line of the last token."""
         raise InputError(f"{self.source}, line {self.line}: {message}")

@@ -1,7 +1,7 @@
-"""Names that every reader of BIF takes, with the true ones beside them as properties.
+"""Names that every reader of BIF accepts, with the true names stored as properties.
 
-pgmpy and pyAgrum read words of letters, digits, ``_`` and ``-``, and no quoted names. Any other name or level is
-written as such a word. What it stands for is kept in a property of the variable, percent-encoded, which other readers
+pgmpy and pyAgrum read words of letters, digits, ``_`` and ``-``, but no quoted names. Any other name or level is
+written as such a word. Its true spelling is kept, percent-encoded, in a property of the variable, which other readers
 skip.
 """
 
@@ -22,7 +22,7 @@ _KEYWORDS = {"network", "variable", "probability", "property", "type", "discrete
 
 
 def spelled(names: Iterable[str]) -> list[str]:
-    """Return different words for names: a name itself where it is one that every reader takes.
+    """Return distinct words for names: the name itself if every reader accepts it.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def spelled(names: Iterable[str]) -> list[str]:
 
 
 def spelled_levels(levels: Iterable[str]) -> list[str]:
-    """Return different words for the levels of a column; whole numbers stay as they are."""
+    """Return distinct words for the levels of a column; whole numbers are kept."""
     return _different(list(levels), lambda level: bool(_WORD.fullmatch(level) or _WHOLE.fullmatch(level)))
 
 
@@ -58,7 +58,7 @@ def _different(names: Sequence[str], is_plain: Callable[[str], bool]) -> list[st
 
 
 def written_properties(name: str, word: str, levels: Sequence[str], words: Sequence[str]) -> list[str]:
-    """Return the properties of a variable that say what its words stand for; none where they are the names."""
+    """Return the properties of a variable that say what its words stand for; none if the words are the names."""
     lines = [f"property {NAME_PROPERTY} = {_encoded(json.dumps(name))} ;"] if name != word else []
     if list(levels) != list(words):
         lines.append(f"property {LEVELS_PROPERTY} = {_encoded(json.dumps(list(levels)))} ;")
@@ -66,7 +66,7 @@ def written_properties(name: str, word: str, levels: Sequence[str], words: Seque
 
 
 def read_property(text: str) -> tuple[str | None, tuple[str, ...] | None]:
-    """Return the name, or the levels, that a property tells; nothing of a property that is not ours."""
+    """Return the name or the levels stored in a property; None for properties of other programs."""
     key, _, value = (part.strip() for part in text.rstrip(" ;").partition("="))
     try:
         if key == NAME_PROPERTY:

@@ -1,4 +1,4 @@
-"""Cells of data or of evidence as a network takes them: numbers, codes of levels, NaN where nothing is known."""
+"""Cells of data or evidence in the form for networks: numbers, codes of levels, NaN where nothing is known."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def cell_of(model: Model, node: int, value: object) -> float:
             raise unknown_name(f"level of column {name!r}:", value, levels)
         return float(place)
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(float(value)):
-        raise InputError(f"expected a number for the continuous column {name!r} but got {value!r}")
+        raise InputError(f"expected a number for the continuous column {name!r} but got {value!r}; correct it")
     return float(value)
 
 
 def row_of(model: Model, evidence: Mapping[str, object] | None, fixed: Mapping[int, float], what: str) -> Cells:
-    """Return one row with what is known of each node; ``what`` names the mapping in errors."""
+    """Return one row with what is known about each node; ``what`` names the mapping in errors."""
     row = np.full((1, len(model.names)), np.nan)
     for node, cell in fixed.items():
         row[0, node] = cell
@@ -52,13 +52,13 @@ def row_of(model: Model, evidence: Mapping[str, object] | None, fixed: Mapping[i
     for name, value in (evidence or {}).items():
         node = position_of(model, name, f"column in the {what}:")
         if node in fixed:
-            raise InputError(f"column {name!r} is set by do() already; leave it out of the {what}")
+            raise InputError(f"column {name!r} is already set by do(); leave it out of the {what}")
         row[0, node] = cell_of(model, node, value)
     return row
 
 
 def event_of(model: Model, event: Mapping[str, object]) -> Event:
-    """Return the event by node: a level or several of a discrete column, an interval of a continuous one."""
+    """Return the event by node: one or more levels of a discrete column, an interval of a continuous one."""
     if not isinstance(event, Mapping) or not event:
         raise InputError(f"expected an event as a mapping such as {{'Y': 'yes'}} but got {event!r}")
     found: dict[int, tuple[float, float] | NDArray[np.bool_]] = {}
@@ -76,7 +76,7 @@ def event_of(model: Model, event: Mapping[str, object]) -> Event:
 
 
 def _interval(name: str, value: object) -> tuple[float, float]:
-    """Return the ends of an interval, None standing for no end."""
+    """Return the ends of an interval, where None means no limit."""
     ends = list(value) if isinstance(value, list | tuple) else []
     if len(ends) != 2 or not all(end is None or (isinstance(end, Real) and not math.isnan(float(end))) for end in ends):
         raise InputError(
@@ -86,15 +86,15 @@ def _interval(name: str, value: object) -> tuple[float, float]:
         infinite if end is None else float(end) for end, infinite in zip(ends, (-math.inf, math.inf), strict=True)
     )
     if low >= high:
-        raise InputError(f"expected low < high in the interval of {name!r} but got {value!r}")
+        raise InputError(f"expected low < high in the interval of {name!r} but got {value!r}; correct it")
     return low, high
 
 
 def cells_of(model: Model, data: object) -> tuple[Cells, pd.Index[Any]]:
-    """Return the rows of any source of data; a column that is not there, or an empty cell, is not known."""
+    """Return the rows of any source of data; missing columns and empty cells count as not known."""
     columns, index = read_columns_of(data, model.names)
     if not columns:
-        raise InputError(f"expected at least one of the columns {quoted(model.names)} but the data have none of them")
+        raise InputError(f"expected at least one of the columns {quoted(model.names)} but got none; check the header")
     cells = np.full((len(index), len(model.names)), np.nan)
     for node, name in enumerate(model.names):
         if name in columns:
@@ -122,7 +122,7 @@ def _column_cells(column: Column, levels: Sequence[str] | None) -> NDArray[np.fl
 
 
 def _place(value: object, levels: Sequence[str]) -> int | None:
-    """Return the position of a level, by its text or else by its number: 1.0 is the level '1'."""
+    """Return the position of a level, by its text or by its number: 1.0 is the level '1'."""
     if str(value) in levels:
         return levels.index(str(value))
     try:

@@ -43,20 +43,20 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
 
 
 def checked_count(what: str, value: Any, least: int = 1) -> int:
-    """Return ``value`` as an int, or raise if it is no integer or too small."""
+    """Return ``value`` as an int, or raise if it is not an integer or too small."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise InputError(f"expected {what} to be an integer >= {least}, got {value!r}")
+        raise InputError(f"expected {what} to be a whole number >= {least} but got {value!r}; change it")
     return int(value)
 
 
 def checked_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names as a tuple, or raise if there are none, one is no string or one comes twice."""
+    """Return the names as a tuple, or raise if there are none, one is not a string or one occurs twice."""
     names = tuple(names)
     if not names or not all(isinstance(name, str) for name in names):
-        raise InputError(f"expected at least one node name, each a string, got {quoted(names) or 'none'}")
+        raise InputError(f"expected at least one node name, each a string but got {quoted(names) or 'none'}")
     if len(set(names)) < len(names):
         twice = [name for k, name in enumerate(names) if name in names[:k]]
-        raise InputError(f"expected different node names, got {quoted(twice)} more than once; rename")
+        raise InputError(f"expected different node names but got {quoted(twice)} more than once; rename")
     return names
 
 
@@ -65,14 +65,14 @@ def topological_order(names: Sequence[str], parents: Sequence[Sequence[int]]) ->
 
     Notes
     -----
-    First come, first served, and not the smallest first as in `dagopt.graph.order`: networks draw their nodes
-    in this order, so the data of a seed rest on it.
+    Nodes come in the order in which they become available, not the smallest first as in `dagopt.graph.order`: networks
+    draw their nodes in this order, so the data drawn with a seed depend on it.
     """
     n = len(names)
     children: list[list[int]] = [[] for _ in range(n)]
     for j, own in enumerate(parents):
         if len(set(own)) < len(own) or not all(0 <= i < n for i in own):
-            raise InputError(f"expected different parents among positions 0..{n - 1} for {names[j]!r}, got {own}")
+            raise InputError(f"expected different parents among positions 0..{n - 1} for {names[j]!r} but got {own}")
         for i in own:
             children[i].append(j)
     waiting = [len(own) for own in parents]
@@ -86,7 +86,7 @@ def topological_order(names: Sequence[str], parents: Sequence[Sequence[int]]) ->
                 ready.append(child)
     if len(order) < n:
         stuck = quoted(names[j] for j in range(n) if waiting[j])
-        raise InputError(f"expected an acyclic graph, got a cycle among or above {stuck}; remove one of its edges")
+        raise InputError(f"expected an acyclic graph but got a cycle among or above {stuck}; remove one of its edges")
     return order
 
 
@@ -112,7 +112,7 @@ def position_of(names: Sequence[str], node: Any) -> int:
             raise unknown_name("column", node, list(names))
         return list(names).index(node)
     if isinstance(node, bool) or not isinstance(node, Integral) or not -len(names) <= int(node) < len(names):
-        raise InputError(f"expected the name of a column or a position below {len(names)} but got {node!r}")
+        raise InputError(f"expected the name of a column or a position below {len(names)} but got {node!r}; correct it")
     return int(node)
 
 
@@ -121,7 +121,7 @@ def checked_given(names: Sequence[str], parents: Parents, column: str, given: st
     if column not in names:
         raise unknown_name("column", column, list(names))
     if given not in ("parents", "blanket"):
-        raise InputError(f"expected given= 'all', 'parents' or 'blanket' but got {given!r}")
+        raise InputError(f"expected given= to be 'all', 'parents' or 'blanket' but got {given!r}; change the option")
     node = list(names).index(column)
     return node, parents[node] if given == "parents" else blanket_of(parents, node)
 
@@ -137,11 +137,11 @@ def graph_of(names: Sequence[str], adjacency: NDArray[np.int64]) -> networkx.DiG
 def parents_of(dag: networkx.DiGraph, names: Sequence[str]) -> Parents:
     """Return the parents of each column, in column order."""
     if not isinstance(dag, networkx.DiGraph):
-        raise InputError(f"expected the DAG as a networkx.DiGraph over the columns, got {type(dag).__name__}")
+        raise InputError(f"expected the DAG as a networkx.DiGraph over the columns but got {type(dag).__name__}")
     position = {name: k for k, name in enumerate(names)}
     nodes = {str(node) for node in dag}
     if strange := [node for node in sorted(nodes) if node not in position]:
-        raise InputError(f"the DAG has nodes that are no columns: {quoted(strange)}; columns: {quoted(names)}")
+        raise InputError(f"the DAG has nodes that are not columns: {quoted(strange)}; the columns are {quoted(names)}")
     if missing := [name for name in names if name not in nodes]:
         raise InputError(f"the DAG has no node for the columns {quoted(missing)}; add them with dag.add_node")
     parents: list[set[int]] = [set() for _ in names]
@@ -153,7 +153,7 @@ def parents_of(dag: networkx.DiGraph, names: Sequence[str]) -> Parents:
 def named_columns(data: pd.DataFrame, names: Sequence[str] | None = None) -> tuple[tuple[str, ...], pd.DataFrame]:
     """Return names and frame with string column labels, cut to ``names`` if given."""
     if not isinstance(data, pd.DataFrame):
-        raise InputError(f"expected the data as a pandas DataFrame, got {type(data).__name__}")
+        raise InputError(f"expected the data as a pandas DataFrame but got {type(data).__name__}")
     if names is not None and not names:
         return (), data.iloc[:, :0]
     labels = checked_names([str(label) for label in data.columns])
@@ -161,5 +161,5 @@ def named_columns(data: pd.DataFrame, names: Sequence[str] | None = None) -> tup
     if names is None:
         return labels, data
     if missing := [name for name in names if name not in labels]:
-        raise InputError(f"expected a column for every node, missing: {quoted(missing)}; got {quoted(labels)}")
+        raise InputError(f"expected a column for every node but {quoted(missing)} is missing; got {quoted(labels)}")
     return tuple(names), data[list(names)]

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 __all__ = ["SUM_TOLERANCE", "DiscreteNetwork", "counted_cells", "table_shape"]
 
-MOST_CELLS = 10**8  # a larger table is refused before memory is asked for
-SUM_TOLERANCE = 1e-6  # probabilities of a row may miss 1 by this much; they are then divided by their sum
-ROUNDING = 1e-12  # rows nearer to 1 than this stay as they are, so that a network read back is the same
+MOST_CELLS = 10**8  # a larger table is rejected before memory is allocated
+SUM_TOLERANCE = 1e-6  # the sum of a row may differ from 1 by this much; the row is then divided by its sum
+ROUNDING = 1e-12  # rows with a sum closer to 1 than this are kept, so that a network read back is the same
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DiscreteNetwork(Network):
-    """A DAG over discrete variables with one conditional probability table a node.
+    """A DAG over discrete variables with one conditional probability table per node.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class DiscreteNetwork(Network):
         names = checked_names(self.names)
         for what, given in (("levels", self.levels), ("parents", self.parents), ("tables", self.tables)):
             if len(given) != len(names):
-                raise InputError(f"expected {what} for {len(names)} nodes, got {len(given)}; give one per name")
+                raise InputError(f"expected {what} for {len(names)} nodes but got {len(given)}; give one per name")
         levels = tuple(_checked_levels(n, own) for n, own in zip(names, self.levels, strict=True))
         parents = tuple(tuple(int(i) for i in own) for own in self.parents)
         topological_order(names, parents)
@@ -141,18 +141,18 @@ class DiscreteNetwork(Network):
         dag : networkx.DiGraph
             The structure, over exactly the columns.
         levels : mapping of str to sequence of str, optional
-            Levels by column. By default the categories of a categorical column, else the sorted values.
+            Levels by column. By default the categories of a categorical column, otherwise the sorted values.
         pseudocount : float
-            Added to every count (0: the ratios of the counts).
+            Added to every count (0 gives the ratios of the counts).
 
         Returns
         -------
         DiscreteNetwork
-            Nodes in column order. A parent configuration that never occurs gets the uniform distribution,
-            for which the likelihood has no say.
+            Nodes in column order. A parent configuration that never occurs does not affect the likelihood and gets the
+            uniform distribution.
         """
         if not 0 <= pseudocount < np.inf:
-            raise InputError(f"expected a finite pseudocount >= 0, got {pseudocount}; 0 is maximum likelihood")
+            raise InputError(f"expected a finite pseudocount >= 0 but got {pseudocount}; 0 is maximum likelihood")
         names, data = named_columns(data)
         parents = parents_of(dag, names)
         given = {} if levels is None else {str(name): tuple(own) for name, own in levels.items()}
@@ -174,7 +174,7 @@ class DiscreteNetwork(Network):
         return self._log_probabilities(codes, range(len(self.names)))
 
     def engine(self) -> Elimination:
-        """Return what answers questions about the network."""
+        """Return the engine that answers questions about the network."""
         from dagopt.networks.inference.elimination import Elimination
 
         return Elimination(self)
@@ -213,7 +213,7 @@ def counted_cells(
     shape: tuple[int, ...],
     weights: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float64]:
-    """Return how often each cell of a node's table occurs; ``weights`` says how often each row does."""
+    """Return how often each cell of a node's table occurs; ``weights`` says how often each row occurs."""
     cells = _configurations(codes, parents, shape) * shape[-1] + codes[node]
     return np.bincount(cells, weights=weights, minlength=prod(shape)).reshape(shape).astype(np.float64)
 
@@ -229,7 +229,7 @@ def _configurations(codes: NDArray[np.integer[Any]], parents: Sequence[int], sha
 def _checked_levels(name: str, levels: Sequence[str]) -> tuple[str, ...]:
     levels = tuple(str(level) for level in levels)
     if not levels or len(set(levels)) < len(levels):
-        raise InputError(f"expected at least one level, all different, for {name!r}, got {quoted(levels) or 'none'}")
+        raise InputError(f"expected at least one level, all different, for {name!r} but got {quoted(levels) or 'none'}")
     return levels
 
 
@@ -241,8 +241,8 @@ def _checked_table(
     array = np.array(table, dtype=np.float64)
     if array.shape != shape:
         raise InputError(
-            f"expected a table of shape {shape} for {names[node]!r} (its parents' levels, then its own),"
-            f" got {array.shape}"
+            f"expected a table of shape {shape} for {names[node]!r} (its parents' levels, then its own)"
+            f" but got {array.shape}; reshape it"
         )
     sums = array.sum(axis=-1)
     inside = ((array >= 0) & (array <= 1)).all(axis=-1)
@@ -253,7 +253,7 @@ def _checked_table(
         raise InputError(
             f"expected probabilities in [0, 1] that sum to 1 for {names[node]!r}"
             + (f" given {given}" if given else "")
-            + f", got {array[where].tolist()}"
+            + f" but got {array[where].tolist()}"
         )
     rows = np.abs(sums - 1) > ROUNDING
     array[rows] /= sums[rows][..., None]
@@ -272,13 +272,13 @@ def _codes(column: pd.Series[Any], levels: Sequence[str]) -> NDArray[np.intp]:
     places, values = pd.factorize(column)
     if (places < 0).any():
         raise InputError(
-            f"expected no missing value in column {column.name!r}, got {(places < 0).sum()};"
+            f"expected no missing value in column {column.name!r} but got {(places < 0).sum()};"
             " drop the rows or fill them in"
         )
     position = {level: k for k, level in enumerate(levels)}
     if unknown := [value for value in map(str, values) if value not in position]:
         raise InputError(
-            f"expected one of {quoted(levels)} in column {column.name!r}, got {quoted(unknown)};"
-            " give levels that hold every value"
+            f"expected one of {quoted(levels)} in column {column.name!r} but got {quoted(unknown)};"
+            " give levels that include every value"
         )
     return np.array([position[str(value)] for value in values], dtype=np.intp)[places]

@@ -1,4 +1,4 @@
-"""Networks as objects of other packages: pgmpy, pyAgrum; and files that pyAgrum writes."""
+"""Networks as objects of other packages (pgmpy, pyAgrum), and files that pyAgrum writes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _pgmpy_table(discrete: Any, network: DiscreteNetwork, node: int) -> Any:
 
 
 def pyagrum_network(network: object) -> Any:
-    """Return a ``BayesNet`` of pyAgrum, names and levels as here."""
+    """Return a ``BayesNet`` of pyAgrum with the same names and levels."""
     if not isinstance(network, DiscreteNetwork):
         raise InputError(
             "pyAgrum's BayesNet holds discrete columns but the network has continuous ones; see to_pgmpy()"
@@ -88,9 +88,9 @@ def _bayes_net(gum: Any, network: DiscreteNetwork, names: list[str], levels: lis
 
 
 def write_network(network: DiscreteNetwork, path: str | os.PathLike[str], comment: str = "") -> None:
-    """Write a discrete network by the suffix of the file, whole or not at all; all but ``.bif`` need pyAgrum.
+    """Write a discrete network by the suffix of the file, completely or not at all; all but ``.bif`` need pyAgrum.
 
-    Names and levels that the formats of other programs do not take are written as plain words.
+    Names and levels that the formats of other programs do not accept are written as plain words.
     """
     suffix = Path(path).suffix.lower()
     if suffix == ".bif":
@@ -108,7 +108,7 @@ def write_network(network: DiscreteNetwork, path: str | os.PathLike[str], commen
 
 
 def _package(name: str) -> Any:
-    """Import a package that is an extra, or say how to install it."""
+    """Import an optional package, or raise an error that says how to install it."""
     try:
         return import_module(name)
     except ImportError:

@@ -59,7 +59,7 @@ class GaussianNetwork(Network):
         topological_order(names, self.parents)
         if (bad := self.variances <= 0).any():
             j = int(np.argmax(bad))
-            raise InputError(f"expected a variance > 0 for {names[j]!r}, got {self.variances[j]}")
+            raise InputError(f"expected a variance > 0 for {names[j]!r} but got {self.variances[j]}")
 
     @cached_property
     def parents(self) -> Parents:  # type: ignore[override]  # worked out, not given
@@ -103,7 +103,7 @@ class GaussianNetwork(Network):
         return np.asarray(-0.5 * (np.log(2 * np.pi * self.variances[node]) + residuals**2 / self.variances[node]))
 
     def without_parents(self, node: int) -> GaussianNetwork:
-        """Return the network in which a node has no parents but its own mean and variance."""
+        """Return the network in which a node has no parents, only its own mean and variance."""
         weights, intercepts, variances = self.weights.copy(), self.intercepts.copy(), self.variances.copy()
         weights[:, node] = 0
         intercepts[node], variances[node] = self.mean()[node], self.covariance()[node, node]
@@ -133,7 +133,7 @@ class GaussianNetwork(Network):
         evidence : mapping of str to value, optional
             What is known in every row.
         order : sequence of int, optional
-            Of forward sampling: a topological order in which the nodes draw their noise (by default, one found here).
+            For forward sampling: a topological order in which the nodes draw their noise (one is found by default).
         """
         if evidence:
             return super().sample(n_samples, random_state, evidence=evidence)
@@ -167,7 +167,7 @@ class GaussianNetwork(Network):
         parents = parents_of(dag, names)
         values = _numbers(data)
         if len(values) < 2:
-            raise InputError(f"expected at least 2 rows to fit the equations, got {len(values)}; add data")
+            raise InputError(f"expected at least 2 rows to fit the equations but got {len(values)}; add data")
         mean = values.mean(axis=0)
         covariance = np.atleast_2d(np.cov(values, rowvar=False, bias=True))
         scale = np.sqrt(np.diagonal(covariance))
@@ -193,7 +193,7 @@ class GaussianNetwork(Network):
         return np.asarray(-0.5 * terms.sum(axis=1))
 
     def engine(self) -> ConditionalNormal:
-        """Return what answers questions about the network."""
+        """Return the engine that answers questions about the network."""
         from dagopt.networks.inference.conditional_normal import ConditionalNormal
 
         return ConditionalNormal(self)
@@ -202,18 +202,18 @@ class GaussianNetwork(Network):
 def _checked_order(order: Sequence[int], parents: Parents) -> list[int]:
     place = {int(j): k for k, j in enumerate(order)}
     if sorted(place) != list(range(len(parents))) or len(order) != len(parents):
-        raise InputError(f"expected an order that holds each of 0..{len(parents) - 1} once, got {list(order)}")
+        raise InputError(f"expected an order that holds each of 0..{len(parents) - 1} once but got {list(order)}")
     if late := [j for j, own in enumerate(parents) if any(place[i] > place[j] for i in own)]:
-        raise InputError(f"expected an order with parents before children, got node {late[0]} before a parent")
+        raise InputError(f"expected an order with parents before children but got node {late[0]} before a parent")
     return list(place)
 
 
 def _checked_numbers(what: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
     array = np.array(value, dtype=np.float64)
     if array.shape != shape:
-        raise InputError(f"expected {what} of shape {shape}, one entry per name, got {array.shape}")
+        raise InputError(f"expected {what} of shape {shape}, one entry per name but got {array.shape}")
     if not np.isfinite(array).all():
-        raise InputError(f"expected finite {what}, got nan or infinity")
+        raise InputError(f"expected finite {what} but got nan or infinity")
     array.setflags(write=False)
     return array
 
@@ -221,9 +221,9 @@ def _checked_numbers(what: str, value: ArrayLike, shape: tuple[int, ...]) -> NDA
 def _numbers(data: pd.DataFrame) -> NDArray[np.float64]:
     for name in data.columns:
         if not pd.api.types.is_numeric_dtype(data[name]):
-            raise InputError(f"expected numbers in column {name!r}, got {data[name].dtype}; convert or drop it")
+            raise InputError(f"expected numbers in column {name!r} but got {data[name].dtype}; convert or drop it")
     values = data.to_numpy(dtype=np.float64, na_value=np.nan)
     if (bad := ~np.isfinite(values).all(axis=0)).any():
         column = data.columns[int(np.argmax(bad))]
-        raise InputError(f"expected finite numbers in column {column!r}, got missing or infinite; drop such rows")
+        raise InputError(f"expected finite numbers in column {column!r} but got missing or infinite; drop such rows")
     return values

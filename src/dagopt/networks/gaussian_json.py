@@ -23,14 +23,14 @@ def read_gaussian_json(path: str | os.PathLike[str]) -> GaussianNetwork:
 
 
 def write_gaussian_json(network: GaussianNetwork, path: str | os.PathLike[str], *, description: str = "") -> None:
-    """Write a Gaussian network to a JSON file, which appears whole or not at all.
+    """Write a Gaussian network to a JSON file, completely or not at all.
 
     Parameters
     ----------
     network : GaussianNetwork
-        What to write; :func:`read_gaussian_json` gives back exactly the same.
+        What to write; :func:`read_gaussian_json` returns exactly the same.
     path : path
-        The file; one that is there is replaced.
+        The file; an existing one is replaced.
     description : str
         What the network is and where it comes from.
 
@@ -51,9 +51,9 @@ def parse_gaussian_json(text: str, source: str = "JSON text") -> GaussianNetwork
     for j, node in enumerate(nodes):
         for parent, weight in _entry(source, node, "parents", dict).items():
             if parent not in position:
-                raise InputError(f"{source}: the parent {parent!r} of {names[j]!r} is no node; add it")
+                raise InputError(f"{source}: the parent {parent!r} of {names[j]!r} is not a node; add it")
             if isinstance(weight, bool) or not isinstance(weight, int | float):
-                raise InputError(f"{source}: expected a number from {parent!r} to {names[j]!r}, got {weight!r}")
+                raise InputError(f"{source}: expected a number from {parent!r} to {names[j]!r} but got {weight!r}")
             weights[position[parent], j] = weight
     intercepts = np.array([_entry(source, node, "intercept", float) for node in nodes])
     variances = np.array([_entry(source, node, "variance", float) for node in nodes])
@@ -82,14 +82,14 @@ def _nodes(text: str, source: str) -> list[Any]:
     try:
         content = json.loads(text)
     except ValueError as error:
-        raise InputError(f"{source}: expected JSON, got text that is not: {error}") from None
+        raise InputError(f"{source}: expected JSON but got text that is not: {error}") from None
     except RecursionError:
-        raise InputError(f"{source}: expected JSON with nodes, got too deep a nesting; check the file") from None
+        raise InputError(f"{source}: expected JSON with nodes but got too many nested levels; check the file") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InputError(f'{source}: expected an object with "format": {FORMAT!r}, got something else')
+        raise InputError(f'{source}: expected an object with "format": {FORMAT!r} but got something else')
     nodes = content.get("nodes")
     if not isinstance(nodes, list) or not nodes:
-        raise InputError(f'{source}: expected a list of nodes, got {nodes!r}; add "nodes"')
+        raise InputError(f'{source}: expected a list of nodes but got {nodes!r}; add "nodes"')
     return nodes
 
 
@@ -97,5 +97,5 @@ def _entry(source: str, node: Any, key: str, kind: type) -> Any:
     value = node.get(key) if isinstance(node, dict) else None
     wanted = (int, float) if kind is float else kind
     if isinstance(value, bool) or not isinstance(value, wanted):
-        raise InputError(f"{source}: expected a {kind.__name__} {key!r} in every node, got {value!r}")
+        raise InputError(f"{source}: expected a {kind.__name__} {key!r} in every node but got {value!r}")
     return value

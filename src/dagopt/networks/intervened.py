@@ -15,10 +15,10 @@ __all__ = ["Intervened"]
 
 
 class Intervened(Questions):
-    """A network with columns that are set, so that their parents have no say.
+    """A network with columns that are set from outside, so that their parents have no effect on them.
 
-    The edges into those columns are cut, and their values are evidence from then on: in the network that is left,
-    conditioning on a node without parents is the same as setting it (the truncated factorisation [1]_).
+    The edges into those columns are removed, and their values become evidence: in the remaining network, conditioning
+    on a node without parents is the same as setting it (the truncated factorisation [1]_).
 
     References
     ----------

@@ -3,7 +3,7 @@ r"""Multinomial logistic regression: the log odds of each level against the firs
 .. math:: \log \frac{P(x = l)}{P(x = 0)} = \beta_l^\top z, \qquad l = 1, ..., k - 1
 
 found by Newton's method with halved steps. A weak Gaussian prior on the coefficients of standardised columns keeps
-them finite where levels are perfectly told apart.
+them finite if levels are perfectly separated.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ["Logit", "fit_logit", "log_probabilities"]
 
 Floats = NDArray[np.float64]
 
-PRIOR_PRECISION = 1e-3  # of a coefficient in standard units, the intercepts apart
+PRIOR_PRECISION = 1e-3  # of a coefficient in standard units, except intercepts
 MOST_STEPS = 100
-ENOUGH = 1e-10  # rise of the log-likelihood per row below which the climb ends
+ENOUGH = 1e-10  # iteration stops when the log-likelihood per row rises by less
 
 
 class Logit(NamedTuple):
@@ -72,7 +72,7 @@ def fit_logit(design: Floats, codes: NDArray[np.integer], n_levels: int) -> Logi
     p = np.exp(log_probabilities(standard, beta))[:, 1:]
     covariance = np.linalg.inv(_information(standard, p, prior))
     back = np.diag(1 / scale)
-    back[0, 1:] = -centre[1:] / scale[1:]  # the intercept of the columns as they were given
+    back[0, 1:] = -centre[1:] / scale[1:]  # the intercept for the columns as given
     full = np.kron(np.eye(n_levels - 1), back)
     errors = np.sqrt(np.einsum("ab,bc,ac->a", full, covariance, full)).reshape(beta.shape)
     return Logit(beta @ back.T, errors)

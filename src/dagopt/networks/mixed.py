@@ -1,8 +1,8 @@
 """`MixedNetwork`: a DAG over continuous and discrete variables, with main effects of all parents.
 
 A continuous variable is a linear function of its parents plus Gaussian noise; a discrete one has log odds that are
-linear in its parents. A discrete parent enters by the indicators of its levels but the first, so that edges go from
-either kind to either.
+linear in its parents. A discrete parent enters by the indicators of its levels except the first, so edges between any
+kinds are possible.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class MixedNetwork(Network):
         The parents of each node, by position, in order.
     coefficients : sequence of arrays
         Of shape (rows, 1 + embedded parents), the intercept first: one row for a continuous variable, one for each
-        level but the first for a discrete one.
+        level except the first for a discrete one.
     variances : array of shape (n,)
         The variance of the noise of each continuous variable; NaN for the others.
     """
@@ -73,13 +73,13 @@ class MixedNetwork(Network):
             shape = (max(len(self.levels[j]) - 1, 1), width)
             if self.coefficients[j].shape != shape:
                 raise InputError(
-                    f"expected coefficients of {name!r} of shape {shape}, got {self.coefficients[j].shape}"
+                    f"expected coefficients of {name!r} of shape {shape} but got {self.coefficients[j].shape}"
                 )
             if not self.levels[j] and not self.variances[j] > 0:
-                raise InputError(f"expected a variance > 0 for {name!r}, got {self.variances[j]}")
+                raise InputError(f"expected a variance > 0 for {name!r} but got {self.variances[j]}")
 
     def embedded_size(self, node: int) -> int:
-        """Return how many numbers stand for a variable as a parent."""
+        """Return how many numbers represent a variable as a parent."""
         return max(len(self.levels[node]) - 1, 1)
 
     @property
@@ -168,7 +168,7 @@ class MixedNetwork(Network):
         return MixedNetwork(self.names, self.levels, parents, coefficients, variances)
 
     def engine(self) -> BlanketWeighting:
-        """Return what answers questions about the network."""
+        """Return the engine that answers questions about the network."""
         from dagopt.networks.inference.blanket import BlanketWeighting
 
         return BlanketWeighting(self)
@@ -197,7 +197,7 @@ class MixedNetwork(Network):
                 found[j] = codes
             if not self.levels[j] and not np.isfinite(np.asarray(found[j], dtype=np.float64)).all():
                 raise InputError(
-                    f"expected finite numbers in column {self.names[j]!r}, got missing or infinite; drop such rows"
+                    f"expected finite numbers in column {self.names[j]!r} but got missing or infinite; drop such rows"
                 )
         return found
 

@@ -1,4 +1,4 @@
-"""`Questions`: what can be asked of any network, whatever is known and whatever is missing."""
+"""`Questions`: what can be asked of any network, whatever is known or missing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Expectation", "Questions"]
 
 @dataclass(frozen=True)
 class Expectation:
-    """What is expected of a continuous column.
+    """The distribution of a continuous column.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Expectation:
     mean, std : float
         Mean and standard deviation of its distribution, which is normal in a Gaussian network.
     standard_error : float
-        Of the mean, where it comes from draws; 0 where it is exact.
+        The standard error of the mean if it comes from draws; 0 if it is exact.
     """
 
     name: str
@@ -41,9 +41,9 @@ class Expectation:
     standard_error: float = 0.0
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the interval around the mean that holds a share of a normal distribution, 0.95 by default."""
+        """Return the interval around the mean that contains a share of a normal distribution, 0.95 by default."""
         if not 0 < level < 1:
-            raise InputError(f"expected level= between 0 and 1 but got {level!r}")
+            raise InputError(f"expected level= to be between 0 and 1 but got {level!r}; change the option")
         reach = float(ndtri((1 + level) / 2)) * self.std
         return self.mean - reach, self.mean + reach
 
@@ -52,11 +52,11 @@ class Expectation:
 
 
 class Questions(ABC):
-    """Queries, predictions and draws of a network, given whatever is known.
+    """Queries, predictions and draws from a network, given whatever is known.
 
     Evidence and events are mappings by column. The value of a discrete column is a level, as text or as the number
-    that it spells; that of a continuous one a number. Wherever data are taken, a path, a frame, an array or a Table
-    will do, with any columns or cells missing.
+    that it spells; that of a continuous column is a number. Data can be a path, a frame, an array or a Table, with any
+    columns or cells missing.
     """
 
     _fixed: Mapping[int, float] = {}
@@ -64,12 +64,12 @@ class Questions(ABC):
     @property
     @abstractmethod
     def _model(self) -> Model:
-        """The network that is asked."""
+        """The network behind the answers."""
 
     @property
     @abstractmethod
     def _engine(self) -> Engine:
-        """What answers."""
+        """The engine that answers."""
 
     def query(self, target: str, evidence: Mapping[str, object] | None = None) -> pd.Series[float] | Expectation:
         """Return the distribution of a column given the values of others.
@@ -84,13 +84,13 @@ class Questions(ABC):
         Returns
         -------
         Series or Expectation
-            Discrete: the probability of each level. Continuous: ``mean``, ``std`` and ``interval()``. Where the
-            answer comes from draws, ``attrs["standard_error"]`` or ``standard_error`` says how far off it may be.
+            Discrete: the probability of each level. Continuous: ``mean``, ``std`` and ``interval()``. If the answer
+            comes from draws, ``attrs["standard_error"]`` or ``standard_error`` has its standard error.
         """
         node = position_of(self._model, target)
         row = self._row(evidence)
         if not np.isnan(row[0, node]):
-            raise InputError(f"the target {target!r} is in the evidence too; leave it out of one of the two")
+            raise InputError(f"the target {target!r} is also in the evidence; leave it out of one of the two")
         found = self._engine.posterior(node, row)
         if np.isnan(found.figures[0]).any():
             raise self._impossible(evidence)
@@ -105,12 +105,12 @@ class Questions(ABC):
         return answer
 
     def probability(self, event: Mapping[str, object], evidence: Mapping[str, object] | None = None) -> float:
-        """Return the probability that all of some columns have given values, given the values of others.
+        """Return the probability that some columns have certain values, given the values of others.
 
         Parameters
         ----------
         event : mapping of str to value
-            Of a discrete column a level, or a list of levels of which it has one; of a continuous one an interval
+            For a discrete column a level, or a list of possible levels; for a continuous one an interval
             ``(low, high)``, with None for no limit.
         evidence : mapping of str to value, optional
             What is known.
@@ -124,7 +124,7 @@ class Questions(ABC):
         for node in wanted:
             if not np.isnan(row[0, node]):
                 name = self._model.names[node]
-                raise InputError(f"column {name!r} is in the event and known already; leave it out of one of the two")
+                raise InputError(f"column {name!r} is in the event but already known; leave it out of one of the two")
         if np.isneginf(self._engine.log_evidence(row)[0]):
             raise self._impossible(evidence)
         return self._engine.probability(wanted, row)[0]
@@ -135,17 +135,17 @@ class Questions(ABC):
         Parameters
         ----------
         data : path, frame, array or Table
-            The rows. What they say about ``column`` itself is not looked at.
+            The rows. Their values of ``column`` itself are ignored.
         column : str
             What to predict.
         given : {"all", "parents", "blanket"}
-            Predict from every known cell, from those of the parents alone, or from those of the Markov blanket
-            (parents, children and their other parents), which is as good as all where all of it is known.
+            Predict from every known cell, from those of the parents only, or from those of the Markov blanket
+            (parents, children and their other parents), which is as good as all cells if all of it is known.
 
         Returns
         -------
         Series
-            Missing where the network holds the known cells of a row impossible.
+            Missing where the known cells of a row are impossible in the network.
         """
         node, figures, index = self._posteriors(data, column, given)
         if self._model.levels_of(node) is None:
@@ -168,12 +168,12 @@ class Questions(ABC):
         Parameters
         ----------
         data : path, frame, array or Table
-            The rows; columns that they lack are filled in too.
+            The rows; missing columns are also filled in.
         draw : bool
             Draw the missing cells of a row from their joint distribution given the others, as multiple imputation
             needs; by default each gets its mean or most probable level.
         random_state : int, Generator or None
-            Of the draws.
+            Seed of the draws.
         """
         cells, index = self._cells(data)
         if draw:
@@ -218,12 +218,12 @@ class Questions(ABC):
         return frame_of(self._model, cells, pd.RangeIndex(n_samples))
 
     def do(self, values: Mapping[str, object]) -> Questions:
-        """Return the network in which columns are set from outside, whatever their parents say.
+        """Return the network in which columns are set from outside, whatever their parents.
 
         Parameters
         ----------
         values : mapping of str to value
-            The columns that are set, and to what. The edges into them are cut.
+            The columns that are set, and their values. The edges into them are removed.
 
         Returns
         -------
@@ -255,7 +255,7 @@ class Questions(ABC):
         return row_of(self._model, evidence, self._fixed, "evidence")
 
     def _cells(self, data: object) -> tuple[Cells, pd.Index[Any]]:
-        """Return the rows of data, with what is set from outside."""
+        """Return the rows of data, with the columns set from outside filled in."""
         cells, index = cells_of(self._model, data)
         for node, cell in self._fixed.items():
             cells[:, node] = cell
@@ -277,5 +277,5 @@ class Questions(ABC):
         said = ", ".join(f"{name}={value}" for name, value in (evidence or {}).items())
         return InputError(
             f"the evidence {said} has probability zero in this network; correct it, or fit the network with"
-            " equivalent_sample_size= above 0, which leaves no level impossible"
+            " equivalent_sample_size= above 0, which makes every level possible"
         )

@@ -9,7 +9,7 @@ from dagopt.networks.mixed import MixedNetwork, design_matrix
 
 __all__ = ["draw_mixed"]
 
-PILOT_ROWS = 2000  # from which the scale of each variable is seen
+PILOT_ROWS = 2000  # rows from which the scale of each variable is estimated
 
 
 def draw_mixed(
@@ -22,11 +22,11 @@ def draw_mixed(
     names : tuple of str
         The variables.
     probability : float
-        Of each edge.
+        The probability of each edge.
     arities : int array
         The number of levels of each variable; 0 for continuous ones.
     rng : Generator
-        What draws.
+        The source of randomness.
 
     Notes
     -----
@@ -62,5 +62,5 @@ def draw_mixed(
 
 
 def _spread(values: NDArray[np.generic], arity: int) -> list[float]:
-    """Return what one step of each embedded column is: a standard deviation, or the change of a level."""
+    """Return the size of one step of each embedded column: a standard deviation, or the change of a level."""
     return [1.0] * (arity - 1) if arity else [float(np.std(values.astype(np.float64)))]

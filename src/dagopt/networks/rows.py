@@ -1,4 +1,4 @@
-"""New data for a network that is fitted: its columns in order, its levels and no others."""
+"""New data for a fitted network: its columns in order, and only its levels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["matched", "read_columns_of"]
 def matched(table: Table, names: Sequence[str], like: Table | None = None) -> Table:
     """Return the columns ``names`` of a table in this order, of the kind and with the levels of ``like``."""
     if like is not None and table.kind != like.kind:
-        raise InputError(f"expected a {like.kind} table, as the one learned from, but got a {table.kind} one")
+        raise InputError(f"expected a {like.kind} table, as in learning, but got a {table.kind} one; see kind=")
     places = [table.names.index(name) for name in _all_there(names, table.names)]
     if isinstance(table, ContinuousTable):
         return table.select(places)
@@ -52,7 +52,7 @@ def _matched_mixed(table: MixedTable, like: Table | None) -> MixedTable:
 
 
 def recoded(name: str, codes: NDArray[np.integer[Any]], own: Sequence[str], levels: Sequence[str]) -> NDArray[np.int64]:
-    """Return codes of a column's own levels as codes of the network's, or name the values that it does not have."""
+    """Return codes of a column's levels as codes of the network's levels, or raise an error with the unknown values."""
     place = {level: k for k, level in enumerate(levels)}
     if unknown := [own[k] for k in np.unique(codes) if own[k] not in place]:
         raise InputError(
@@ -64,7 +64,7 @@ def recoded(name: str, codes: NDArray[np.integer[Any]], own: Sequence[str], leve
 
 
 def read_columns_of(data: object, names: Sequence[str]) -> tuple[dict[str, Column], pd.Index[Any]]:
-    """Return the wanted columns that there are, by name, and the index of the rows."""
+    """Return those of the named columns that exist, by name, and the index of the rows."""
     if isinstance(data, pd.DataFrame):
         wanted = data.loc[:, [str(label) in names for label in data.columns]]
         found = columns_from_frame(wanted)
@@ -86,5 +86,5 @@ def read_columns_of(data: object, names: Sequence[str]) -> tuple[dict[str, Colum
 
 def _all_there(names: Sequence[str], known: Sequence[str]) -> Sequence[str]:
     if missing := [name for name in names if name not in known]:
-        raise InputError(f"expected the columns {quoted(names)} but {quoted(missing)} is not among the data; add it")
+        raise InputError(f"expected the columns {quoted(names)} but {quoted(missing)} is not in the data; add it")
     return names

@@ -51,7 +51,7 @@ def simulate(
     random_state : int, Generator or None
         With a seed, the draws depend on it together with the three numbers above.
     kind : {"gaussian", "discrete", "mixed"}
-        Linear-Gaussian equations, probability tables, or half the columns of either kind (see ``MixedNetwork``).
+        Linear-Gaussian equations, probability tables, or half the columns of each kind (see ``MixedNetwork``).
     levels : int, optional
         Levels of every discrete column; 2 to 4, drawn for each, unless given.
 
@@ -122,7 +122,7 @@ def random_discrete_network(
     *,
     levels: int | None = None,
 ) -> DiscreteNetwork:
-    """Draw a random DAG with 2 to ``max_levels`` levels a node and rows uniform on the simplex.
+    """Draw a random DAG with 2 to ``max_levels`` levels per node and rows uniform on the simplex.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def random_mixed_network(
     *,
     levels: int | None = None,
 ) -> MixedNetwork:
-    """Draw a random DAG over continuous and discrete variables, half of them of each kind, edges between any two.
+    """Draw a random DAG over continuous and discrete variables, half of each kind, with edges between any kinds.
 
     The parameters are those of ``random_discrete_network``; levels are those of the discrete variables.
     """
@@ -184,7 +184,7 @@ def random_mixed_network(
 
 
 def _draw_gaussian(n_nodes: int, degree: float, rng: np.random.Generator) -> tuple[GaussianNetwork, NDArray[np.int64]]:
-    """Return a network and the order it was drawn along; published results rest on this order of draws."""
+    """Return a network and the order in which it was drawn; published results depend on this order of draws."""
     probability = _edge_probability(n_nodes, degree)
     order = rng.permutation(n_nodes)
     weights = np.zeros((n_nodes, n_nodes))
@@ -204,7 +204,7 @@ def _checked_design(n_nodes: int, degree: float) -> tuple[int, float]:
     except (TypeError, ValueError):
         value = np.nan
     if not 0 <= value <= most:
-        raise InputError(f"expected degree from 0 to {most:g}, the most for {n_nodes} nodes, got {degree!r}")
+        raise InputError(f"expected degree= to be from 0 to {most:g} for {n_nodes} nodes but got {degree!r}; lower it")
     return n_nodes, value
 
 

@@ -1,4 +1,4 @@
-"""What a pricer is."""
+"""The interface of a pricer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Priced", "Pricer"]
 
 
 class Priced(NamedTuple):
-    """Families with negative reduced cost, the least reduced cost found, and whether it is the least there is."""
+    """Families with negative reduced cost, the least reduced cost found, and whether it is proven to be the least."""
 
     families: list[Family]
     reduced_cost: float
@@ -29,7 +29,7 @@ class Pricer(Protocol):
     Attributes
     ----------
     knowledge : Knowledge
-        Which parent sets it looks at; the scope of a bound from its prices.
+        Which parent sets it considers; the scope of a bound from its prices.
     """
 
     knowledge: Knowledge
@@ -44,8 +44,8 @@ class Pricer(Protocol):
         """Price one node."""
 
     def forget(self) -> None:
-        """Begin again as after construction, so that a resumed run and one that was never stopped go the same way.
+        """Reset to the state after construction, so that a resumed run goes the same way as an uninterrupted one.
 
-        Nothing is done where prices do not depend on what was priced before.
+        Does nothing if prices do not depend on what was priced before.
         """
         return

@@ -1,11 +1,11 @@
 """A bound on DAG scores from any duals of the restricted master LP and lower bounds on the reduced costs.
 
-For duals λ_i and λ_C >= 0, and numbers r_i that no reduced cost of node i is below, no DAG over the priced parent sets
+For duals λ_i and λ_C >= 0, and lower bounds r_i on the reduced costs of node i, no DAG over the priced parent sets
 scores more than
 
     Σ_i λ_i + Σ_C λ_C (|C| - 1) - Σ_i r_i,
 
-the Lagrangian bound: weak duality, with what the best family of each node could still gain.
+the Lagrangian bound: weak duality, plus what the best family of each node could still gain.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def priced_bound(
     lp : MasterSolution
         The duals.
     deadline : Deadline
-        The clock; pricing is not interrupted by it, as every node counts.
+        The clock; it does not interrupt pricing, because every node counts.
     """
     nothing = np.zeros(0)
     prices = [pricer.price(node, master, lp, nothing, deadline) for node in range(master.n_nodes)]

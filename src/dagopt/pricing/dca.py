@@ -18,11 +18,11 @@ from dagopt.submodular.reduced_cost import ChainMemory, ReducedCost
 
 __all__ = ["DcaPricer"]
 
-TIE_ORDERS = 5  # of the equal coordinates of a start point, before a node counts as priced out
+TIE_ORDERS = 5  # orders of tied coordinates of a start point tried before a node counts as priced out
 
 
 class DcaPricer(Pricer):
-    """Prices a node by Algorithm 1; all sets on the way with negative reduced cost are families.
+    """Prices a node by Algorithm 1; all visited sets with negative reduced cost become families.
 
     Parameters
     ----------
@@ -33,9 +33,9 @@ class DcaPricer(Pricer):
     epsilon : float
         DCA's threshold ε.
     tolerance : float
-        A reduced cost counts as negative below minus this.
+        A reduced cost below minus this counts as negative.
     rng : Generator, optional
-        Draws the order of equal coordinates of DCA's points; by position without it.
+        Draws the order of equal coordinates of DCA's points; without it, they are ordered by position.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class DcaPricer(Pricer):
         self._memories: dict[int, ChainMemory] = {}
 
     def forget(self) -> None:
-        """Begin again without remembered values, which differ in their last digits by the chains that led to them."""
+        """Clear the cached values, whose last digits depend on the chains that computed them."""
         self._memories = {}
 
     def reduced_cost(self, node: int, master: RestrictedMaster, lp: MasterSolution) -> ReducedCost:
@@ -83,7 +83,7 @@ class DcaPricer(Pricer):
     def price(
         self, node: int, master: RestrictedMaster, lp: MasterSolution, start: NDArray[np.float64], deadline: Deadline
     ) -> Priced:
-        """Return the sets of negative reduced cost that DCA came through from a start point."""
+        """Return the sets of negative reduced cost that DCA visits from a start point."""
         cost = self.reduced_cost(node, master, lp)
         if not cost.size:
             return Priced([], 0.0, True)
@@ -111,7 +111,7 @@ class DcaPricer(Pricer):
 
 
 def _shortened(cost: ReducedCost, positions: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], float]:
-    """Return a subset of at most so many, taking away what costs least, one at a time."""
+    """Return a subset with at most so many members, removing the member that costs least, one at a time."""
     while len(positions) > most:
         values = [cost.value(np.delete(positions, k)) for k in range(len(positions))]
         positions = np.delete(positions, int(np.argmin(values)))

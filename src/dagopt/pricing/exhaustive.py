@@ -20,14 +20,14 @@ FAMILIES_PER_CALL = 20
 
 
 class ExhaustivePricer(Pricer):
-    """Prices a node by looking at every allowed parent set, so that what it finds is the least reduced cost.
+    """Prices a node by evaluating every allowed parent set, so it finds the least reduced cost.
 
     Parameters
     ----------
     problem : Problem
         Score and knowledge; at most ``MOST_CANDIDATES`` free candidates per node.
     tolerance : float
-        A reduced cost counts as negative below minus this.
+        A reduced cost below minus this counts as negative.
     """
 
     def __init__(self, problem: Problem, tolerance: float = 1e-6) -> None:
@@ -60,7 +60,7 @@ class ExhaustivePricer(Pricer):
         return Priced(families, float(min(costs[best[0]], 0.0)), True)
 
     def _scores(self, node: int) -> NDArray[np.float64]:
-        """Return the local scores of all subsets of the candidates joined with what must be there."""
+        """Return the local scores of all subsets of the candidates, joined with the required parents."""
         if node not in self._tables:
             candidates = self.candidates(node)
             base = np.flatnonzero(self.knowledge.must[:, node])

@@ -1,8 +1,8 @@
 """Listed pricing: the least reduced cost over all parent sets up to a size, from a list of those that could matter.
 
 A set that has a subset with at least its score is not in the list: the subset meets no cluster that the set does not
-meet, so its reduced cost is at most the set's under any duals. For discrete data few sets are left, as the
-penalty grows with the product of the numbers of levels, and looking at each of them takes microseconds.
+meet, so its reduced cost is at most the set's under any duals. For discrete data few sets are left, because the
+penalty grows with the product of the numbers of levels, and evaluating them takes microseconds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FAMILIES_PER_CALL = 20
 
 
 class ListedPricer(Pricer):
-    """Prices a node by looking at every set of its list, so that what it finds is the least reduced cost.
+    """Prices a node by evaluating every set of its list, so it finds the least reduced cost.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class ListedPricer(Pricer):
     knowledge : Knowledge
         What the pool covers; its limit on the number of parents may be lower than that of the problem.
     tolerance : float
-        A reduced cost counts as negative below minus this.
+        A reduced cost below minus this counts as negative.
     """
 
     def __init__(self, pool: Pool, knowledge: Knowledge, tolerance: float = 1e-6) -> None:

@@ -30,20 +30,20 @@ __all__ = ["GAP", "MinlpPricer", "Proven", "Regression", "check_problem"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-GAP = 1e-4  # of a reduced cost, up to which SCIP proves it
+GAP = 1e-4  # SCIP proves a reduced cost up to this gap
 FAMILIES_PER_CALL = 100
-LEAST_VARIANCE = 1e-6  # share of a column that the others must leave: below it SCIP's numbers are not safe
+LEAST_VARIANCE = 1e-6  # least residual variance (of 1) of a column given the others; below it SCIP is not reliable
 
 
 class Proven(NamedTuple):
-    """What pricing found, and a number that no reduced cost of the node is below."""
+    """What pricing found, and a lower bound on the reduced costs of the node."""
 
     priced: Priced
     lower: float
 
 
 class Regression(NamedTuple):
-    """The regression of a node on its candidates, what it must have taken out.
+    """The regression of a node on its candidates, with its required parents regressed out.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Regression(NamedTuple):
     def of(cls, correlation: Floats, node: int, base: Ints, candidates: Ints) -> Regression:
         """Return the regression of a node that always has the parents ``base``."""
         order = np.concatenate([base, candidates, [node]])
-        whole = cholesky(correlation[np.ix_(order, order)])  # the lower right of it belongs to what base leaves
+        whole = cholesky(correlation[np.ix_(order, order)])  # its lower right block is that of the residuals given base
         free = whole[len(base) :, len(base) :]
         target = free[:-1, -1]
         least = float(free[-1, -1] ** 2)
@@ -75,13 +75,13 @@ class Regression(NamedTuple):
 
         Notes
         -----
-        *Proof.* Take a set J with j. Leaving j out raises the residual variance by b_j² v(j | J - j), with v(j | S)
-        the variance of j that S leaves:
+        *Proof.* Take a set J that contains j. Removing j raises the residual variance by b_j² v(j | J - j), with
+        v(j | S) the residual variance of j given S:
 
         .. math:: b_j^2 \, v(j | J - j) = v(J - j) - v(J) \le v_0 - v_{min} .
 
-        More regressors leave less, so v(j | J - j) is at least the variance that all other candidates leave of j,
-        which is 1 / (A⁻¹)_jj.
+        More regressors leave less variance, so v(j | J - j) is at least the residual variance of j given all other
+        candidates, which is 1 / (A⁻¹)_jj.
         """
         inverse = solve_triangular(self.factor, np.eye(len(self.factor)))
         return np.asarray(np.sqrt((self.variance - self.least_variance) * (inverse**2).sum(axis=1)), dtype=np.float64)
@@ -90,7 +90,7 @@ class Regression(NamedTuple):
 class MinlpPricer:
     """Prices a node by an MINLP on SCIP: the least reduced cost, proven up to ``gap``.
 
-    The sets with negative reduced cost that SCIP came by are families, up to ``FAMILIES_PER_CALL``, the best first;
+    The sets with negative reduced cost that SCIP meets become families, up to ``FAMILIES_PER_CALL``, the best first;
     scores and reduced costs are computed from the sets, not taken from SCIP.
 
     Parameters
@@ -98,16 +98,16 @@ class MinlpPricer:
     problem : Problem
         A penalised Gaussian likelihood, and knowledge.
     tolerance : float
-        A reduced cost counts as negative below minus this.
+        A reduced cost below minus this counts as negative.
     gap : float
-        SCIP stops when the least reduced cost is known up to this; sets above minus this are not looked for.
+        SCIP stops when the least reduced cost is known up to this; sets above minus this are not searched for.
     seconds : float, optional
         Limit for one call; the bound that SCIP has by then still holds.
 
     Attributes
     ----------
     solved, stopped : int
-        How many calls came to their end, and how many did not.
+        How many calls finished, and how many did not.
     """
 
     def __init__(
@@ -130,11 +130,11 @@ class MinlpPricer:
     def price(
         self, node: int, master: RestrictedMaster, lp: MasterSolution, start: Floats, deadline: Deadline
     ) -> Priced:
-        """Return the families that SCIP came by; the start point is not needed."""
+        """Return the families that SCIP met; the start point is not needed."""
         return self.prove(node, master, lp, deadline).priced
 
     def prove(self, node: int, master: RestrictedMaster, lp: MasterSolution, deadline: Deadline) -> Proven:
-        """Return the families that SCIP came by, and a bound on the reduced costs of all allowed sets."""
+        """Return the families that SCIP met, and a bound on the reduced costs of all allowed sets."""
         base, candidates = np.flatnonzero(self.knowledge.must[:, node]), self.candidates(node)
         penalties = self._penalties(node, len(base), len(candidates))
         without = master.reduced_cost(self._family(node, base), lp)
@@ -169,7 +169,7 @@ class MinlpPricer:
         return Family(node, mask_of(parents), self._score.local(node, parents))
 
     def _penalties(self, node: int, base: int, size: int) -> Floats:
-        """Return what 0, 1, ... more parents cost, to the largest number that is allowed and finite."""
+        """Return the cost of 0, 1, ... more parents, up to the largest number that is allowed and finite."""
         most = min(int(self.knowledge.at_most[node]) - base, size)
         costs = np.array([self._score.penalty(node, range(base + k)) for k in range(most + 1)])
         return np.asarray(costs[np.isfinite(costs)] - costs[0], dtype=np.float64)
@@ -177,7 +177,7 @@ class MinlpPricer:
     def _clusters(
         self, node: int, base: Ints, candidates: Ints, master: RestrictedMaster, lp: MasterSolution
     ) -> list[tuple[frozenset[int], float]]:
-        """Return the candidates in each cluster that only they can meet, with its dual; equal ones are added up."""
+        """Return the candidates in each cluster that only they can meet, with its dual; equal clusters are merged."""
         duals: dict[frozenset[int], float] = {}
         for cluster, dual in zip(master.clusters, lp.cluster_duals, strict=True):
             if node in cluster and dual > 0 and not cluster.intersection(base.tolist()):
@@ -187,7 +187,7 @@ class MinlpPricer:
 
 
 def check_problem(problem: Problem) -> tuple[JointScore, Floats]:
-    """Return score and correlations of a problem that the program fits, or raise the error that says why not."""
+    """Return the score and the correlations of a problem, or raise an error if the program cannot handle it."""
     score, table = problem.score, problem.table
     if not isinstance(table, ContinuousTable) or score.joints is None or score.likelihood != "gaussian":
         continuous = table.kind == "continuous"
@@ -203,8 +203,8 @@ def check_problem(problem: Problem) -> tuple[JointScore, Floats]:
         left = np.zeros(problem.n_nodes)
     if left.min() < LEAST_VARIANCE:
         raise InputError(
-            f"CG-MINLP needs columns of which the others leave at least {LEAST_VARIANCE:g} of the variance but they "
-            f"leave {left.min():.1e} of {problem.names[int(left.argmin())]!r}; leave it out, give more rows, or use "
+            f"CG-MINLP needs columns that keep at least {LEAST_VARIANCE:g} of their variance given the others but "
+            f"{problem.names[int(left.argmin())]!r} keeps {left.min():.1e}; leave it out, give more rows, or use "
             f"method='exact'"
         )
     return score.joints, table.correlation

@@ -15,7 +15,7 @@ from dagopt.master.relaxation import MasterSolution
 __all__ = ["START_POINTS", "Hybrid", "RandomStart", "StartPoint", "WarmStart", "make_start_point"]
 
 Floats = NDArray[np.float64]
-SWITCH_AT = 50  # families of a node from which the hybrid strategy starts warm (section 4.1)
+SWITCH_AT = 50  # families per node after which the hybrid strategy starts warm (section 4.1)
 
 
 class StartPoint(Protocol):
@@ -28,7 +28,7 @@ class StartPoint(Protocol):
 
 
 class RandomStart:
-    """A point drawn uniformly from the cube: explores."""
+    """A point drawn uniformly from the cube, to explore."""
 
     def __call__(
         self, node: int, candidates: NDArray[np.int64], pool: FamilyPool, lp: MasterSolution, rng: np.random.Generator
@@ -38,7 +38,7 @@ class RandomStart:
 
 
 class WarmStart:
-    """The LP's own choice: how much of each candidate its parent sets of the node hold. They have reduced cost zero."""
+    """The LP's own choice: each candidate's weight in the node's LP parent sets, which have reduced cost zero."""
 
     def __call__(
         self, node: int, candidates: NDArray[np.int64], pool: FamilyPool, lp: MasterSolution, rng: np.random.Generator

@@ -24,7 +24,7 @@ def convergence_svg(trace: pd.DataFrame) -> str | None:
     Parameters
     ----------
     trace : DataFrame
-        With the column ``score`` and perhaps ``seconds`` (else rows are counted) and ``bound``.
+        With the column ``score`` and perhaps ``seconds`` (otherwise rows are counted) and ``bound``.
     """
     if "score" not in trace.columns or len(trace) < 2:
         return None
@@ -59,14 +59,14 @@ def convergence_svg(trace: pd.DataFrame) -> str | None:
 
 
 def phases(trace: pd.DataFrame, seconds: float) -> list[tuple[str, float]]:
-    """Return the phases of a run in order with their seconds; a row of the trace stands at the end of what it tells.
+    """Return the phases of a run in order with their seconds; a row of the trace is written at the end of its phase.
 
     Parameters
     ----------
     trace : DataFrame
         With the columns ``phase`` and ``seconds``; without them there are no phases.
     seconds : float
-        Length of the whole run; what the trace does not cover is given to no phase.
+        Length of the whole run; time that the trace does not cover belongs to no phase.
     """
     if not {"phase", "seconds"} <= set(trace.columns):
         return []
@@ -86,7 +86,7 @@ def _numbers(values: pd.Series[Any]) -> NDArray[np.float64]:
 
 
 def _known(x: NDArray[np.float64], y: NDArray[np.float64]) -> Curve:
-    """Return the finite points, thinned evenly where there are very many."""
+    """Return the finite points, thinned evenly if there are very many."""
     keep = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
     if len(keep) > MOST_POINTS:
         keep = keep[np.unique(np.linspace(0, len(keep) - 1, MOST_POINTS).round().astype(int))]
@@ -131,7 +131,7 @@ def _grid(xs: list[float], ys: list[float], x_of: Any, y_of: Any, what: str) -> 
 
 
 def _digits(ticks: list[float]) -> int:
-    """Return how many decimals tell the ticks apart."""
+    """Return how many decimals are needed to distinguish the ticks."""
     if len(ticks) < 2:
         return 2
     step = ticks[1] - ticks[0]

@@ -1,4 +1,4 @@
-"""A layout on matplotlib axes: everything in the units of the layout, so that it can be scaled and zoomed."""
+"""A layout drawn on matplotlib axes in the units of the layout, so that it can be scaled and zoomed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NODE_FILL, NODE_RIM, NODE_TEXT = "#eaf1f8", "#7d93ab", "#17212b"
 LARGEST_FIGURE = (15.0, 10.0)  # inches
 SMALLEST_FIGURE = (2.5, 1.5)
 LEGEND_HEIGHT = 0.35  # of one row
-LEGEND_WIDTH = 7.6  # from here the entries stand in one row, else in two
+LEGEND_WIDTH = 7.6  # from this width on the entries are in one row, otherwise in two
 
 Pair = tuple[int, int]
 
@@ -39,9 +39,9 @@ class EdgeStyle:
     Attributes
     ----------
     colour : str
-        Of the line and the head.
+        The colour of the line and the head.
     width : float
-        Of the line, in points before scaling.
+        The width of the line, in points before scaling.
     dashes : tuple or "solid"
         A line style of matplotlib.
     """
@@ -62,7 +62,7 @@ def node_widths(names: Sequence[str]) -> list[float]:
 
 
 def figure_for(layout: Layout, *, legend: bool = False) -> Axes:
-    """Make a figure as large as the layout asks for, within limits, and return axes that fill it."""
+    """Make a figure as large as the layout needs, within limits, and return axes that fill it."""
     import matplotlib.pyplot as plt
 
     wide, high = (size + 2 * MARGIN for size in (layout.width, layout.height))
@@ -89,7 +89,7 @@ def draw(
     ax : Axes
         Where to draw; its limits and frame are set.
     layout : Layout
-        The places.
+        The positions.
     names : sequence of str
         One per node.
     styles : mapping

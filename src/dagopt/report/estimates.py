@@ -1,4 +1,4 @@
-"""The parameters of the DAG as the report shows them: one equation or table of probabilities per node."""
+"""The parameters of the DAG in the form for the report: one equation or table of probabilities per node."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from dagopt.result import Result
 
 __all__ = ["coefficients", "estimates", "fitted_or_why"]
 
-MOST_CELLS = 1_000_000  # of all tables together; beyond, nothing is fitted without being asked for
-MOST_CONFIGURATIONS = 64  # rows of a table that are shown
-MOST_LEVELS = 12  # levels of a column that are shown
+MOST_CELLS = 1_000_000  # of all tables together; beyond this, tables are fitted only on request
+MOST_CONFIGURATIONS = 64  # the most rows of a table shown
+MOST_LEVELS = 12  # the most levels of a column shown
 
 
 def fitted_or_why(result: Result) -> tuple[FittedNetwork | None, str]:
-    """Return the fitted network of a result, or None and the reason why there is none; it is fitted once."""
+    """Return the fitted network of a result, or None and the reason why there is none; it is fitted only once."""
     if "_fitted_or_why" not in vars(result):
         object.__setattr__(result, "_fitted_or_why", _fitted_or_why(result))
     known: tuple[FittedNetwork | None, str] = vars(result)["_fitted_or_why"]
@@ -44,7 +44,7 @@ def _fitted_or_why(result: Result) -> tuple[FittedNetwork | None, str]:
 
 
 def coefficients(fitted: FittedNetwork | None) -> dict[tuple[int, int], dict[str, float]]:
-    """Return the figures of each edge (parent, node) of a Gaussian network; none for other networks."""
+    """Return the numbers of each edge (parent, node) of a Gaussian network; none for other networks."""
     if not isinstance(fitted, FittedGaussian):
         return {}
     found = {}
@@ -56,7 +56,7 @@ def coefficients(fitted: FittedNetwork | None) -> dict[tuple[int, int], dict[str
 
 
 def estimates(fitted: FittedNetwork | None, n_nodes: int) -> list[dict[str, Any]]:
-    """Return for each node what the page shows of its parameters, as plain values; empty where there are none."""
+    """Return for each node the parameters that the page shows, as plain values; empty if there are none."""
     if isinstance(fitted, FittedGaussian):
         return [_equation(fitted, node) for node in range(n_nodes)]
     if isinstance(fitted, FittedDiscrete):
@@ -78,7 +78,7 @@ def _equation(fitted: FittedGaussian, node: int) -> dict[str, Any]:
 def _table(fitted: FittedDiscrete, node: int) -> dict[str, Any]:
     """Return a table's rows: the parents' levels, the rows of data, and a probability and its error for each level.
 
-    Of a long table the configurations with most data are kept, of a wide one the most frequent levels.
+    A long table keeps the configurations with most data, a wide one the most frequent levels.
     """
     table, counts = fitted.network.tables[node], fitted.counts[node]
     flat = table.reshape(-1, table.shape[-1])
@@ -112,5 +112,5 @@ def _largest(values: np.ndarray[Any, Any], most: int) -> np.ndarray[Any, Any]:
 
 
 def _short(value: float) -> float | None:
-    """Return a number to five digits, None where it is not known."""
+    """Return a number to five digits, None if it is not known."""
     return float(f"{value:.5g}") if math.isfinite(value) else None

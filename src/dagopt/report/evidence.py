@@ -1,4 +1,4 @@
-"""How sure each edge is: regrets, resamples and probabilities as figures of the edges of a result."""
+"""How certain each edge is: regrets, resamples and probabilities as numbers on the edges of a result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def with_evidence(
     bootstrap: Bootstrap | None = None,
     posterior: EdgePosterior | None = None,
 ) -> Result:
-    """Return a result that also tells how sure its edges are.
+    """Return a result that also says how certain its edges are.
 
     Parameters
     ----------
@@ -40,15 +40,15 @@ def with_evidence(
     regrets : DataFrame, optional
         What ``result.regrets()`` returned: ``lost if not joined`` and ``lost if reversed``.
     bootstrap : Bootstrap, optional
-        Of the same columns: in which share of the resamples the edge's columns are ``joined`` and joined
-        ``this way``, undirected edges half each way.
+        For the same columns: the share of resamples in which the edge's columns are ``joined``, and joined
+        ``this way``; undirected edges count half each way.
     posterior : EdgePosterior, optional
-        Of the same columns: the probability that they are joined, and joined this way.
+        For the same columns: the probability that they are joined, and joined this way.
 
     Returns
     -------
     Result
-        With the figures in ``details["edge_figures"]``, beside those that are there, and a note on each source.
+        With the numbers added to ``details["edge_figures"]``, and a note on each source.
     """
     figures: Figures = dict(result.details.get("edge_figures", {}))
     notes = list(result.notes)
@@ -72,7 +72,7 @@ def _of_regrets(regrets: pd.DataFrame) -> Figures:
     lacking = [name for name in wanted if name not in regrets.columns]
     if lacking:
         raise InputError(
-            f"expected regrets= what result.regrets() returns but it has no column {quoted(lacking)}; give that frame"
+            f"expected regrets= to come from result.regrets() but it has no column {quoted(lacking)}; give that frame"
         )
     edges = [arrow(tail, head) for tail, head in zip(regrets["from"], regrets["to"], strict=True)]
     return {
@@ -83,12 +83,12 @@ def _of_regrets(regrets: pd.DataFrame) -> Figures:
 
 def _said_of(regrets: pd.DataFrame) -> str:
     if regrets["proven"].all():
-        return "what is lost without an edge is exact: the best DAGs otherwise are proven"
-    return "what is lost without an edge was found by search: the true loss is at most that"
+        return "the losses without an edge are exact: the best other DAGs are proven"
+    return "the losses without an edge were found by search: the true losses are at most these"
 
 
 def _of_pairs(result: Result, share: NDArray[np.float64], joined: str, this_way: str) -> Figures:
-    """Return the figures of every edge from a matrix that has a share for each direction."""
+    """Return the numbers of every edge from a matrix with a share for each direction."""
     edges = {arrow(result.names[i], result.names[j]): (i, j) for i, j in np.argwhere(result.adjacency)}
     known = {edge: (i, j) for edge, (i, j) in edges.items() if np.isfinite(share[i, j])}
     return {
@@ -100,5 +100,5 @@ def _of_pairs(result: Result, share: NDArray[np.float64], joined: str, this_way:
 def _require_same_columns(name: str, given: tuple[str, ...], own: tuple[str, ...]) -> None:
     if tuple(given) != tuple(own):
         raise InputError(
-            f"expected {name}= of the columns {quoted(own, 5)} but it is of {quoted(given, 5)}; use the same data"
+            f"expected {name}= to have the columns {quoted(own, 5)} but got {quoted(given, 5)}; use the same data"
         )

@@ -1,4 +1,4 @@
-"""The report: one HTML page about a result that needs nothing else, no network and no server."""
+"""The report: one self-contained HTML page about a result, which needs no network and no server."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def write_report(result: Result, path: str | os.PathLike[str]) -> Path:
     Parameters
     ----------
     result : Result
-        What ``learn`` returned. What it has in ``details["node_scores"]`` (figures by column: a number, a mapping
-        or a row of a frame), ``details["edge_gain"]`` (``"a -> b"`` to the score gained) and
-        ``details["edge_figures"]`` (a name to such a mapping, shown as a column of its own) is taken as it is. Scores,
-        gains and parameters that it does not tell are worked out from its data.
+        What ``learn`` returned. The report shows ``details["node_scores"]`` (by column: a number, a mapping or a row of
+        a frame), ``details["edge_gain"]`` (``"a -> b"`` to the score gained) and ``details["edge_figures"]`` (a name to
+        such a mapping, shown as a separate column) as given. Missing scores, gains and parameters are computed from the
+        data.
     path : path
-        The file, usually ``.html``; written whole or not at all.
+        The file, usually ``.html``; written completely or not at all.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def render_report(result: Result) -> str:
 
 
 def as_json(value: Any) -> str:
-    """Return JSON that may stand in a script element: no character in it can end the element."""
+    """Return JSON that is safe inside a script element: no character in it can end the element."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
@@ -92,7 +92,7 @@ def _filled(template: str, parts: Mapping[str, str]) -> str:
 
 
 def _script() -> str:
-    """Return the scripts as one, with nothing left in the global scope but what they put there."""
+    """Return the scripts as one, wrapped in a function so that they do not leak into the global scope."""
     return "\n".join(["(() => {", '"use strict";', *map(_asset, SCRIPTS), "})();"])
 
 

@@ -1,4 +1,4 @@
-"""Names as they are drawn: printable, not too long, and how wide they are."""
+"""Names in the form in which they are drawn: printable, not too long, with their width."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WIDE = frozenset("mwMW@%&QGOD_")
 
 
 def label(name: str, longest: int = LONGEST) -> str:
-    """Return a name in one line without control characters, its middle left out where it is too long."""
+    """Return a name in one line without control characters; the middle is left out if it is too long."""
     plain = "".join(" " if category(char) in ("Cc", "Zl", "Zp") else char for char in name)
     if len(plain) <= longest:
         return plain
@@ -21,13 +21,13 @@ def label(name: str, longest: int = LONGEST) -> str:
 
 
 def label_width(text: str, size: float) -> float:
-    """Return about how wide a text is in a sans-serif font of the given size, rather too wide than too narrow."""
+    """Return the approximate width of a text in a sans-serif font of the given size, rounded up."""
     return size * sum(_width(char) for char in text)
 
 
 def _width(char: str) -> float:
     """Return the width of a character relative to the font size."""
-    if category(char) in ("Mn", "Me", "Cf"):  # combining marks take no room
+    if category(char) in ("Mn", "Me", "Cf"):  # combining marks have no width
         return 0.0
     if east_asian_width(char) in "WF":
         return 1.05

@@ -51,8 +51,8 @@ def downward(adjacency: NDArray[np.int8]) -> NDArray[np.int8]:
     Parameters
     ----------
     adjacency : ndarray of int8
-        Any PDAG. A DAG is returned as it is, a PDAG as a DAG that extends it where there is one; else undirected
-        edges follow an order of the directed ones, and edges that close a cycle are turned.
+        Any PDAG. A DAG is returned as it is, a PDAG as a DAG that extends it if there is one; otherwise undirected
+        edges follow an order of the directed ones, and edges that close a cycle are reversed.
     """
     if is_acyclic(adjacency):
         return adjacency
@@ -95,7 +95,7 @@ def layered(nodes: list[int], edges: list[Pair], n_nodes: int) -> Layers:
 
 
 def _levels(nodes: list[int], edges: list[Pair]) -> dict[int, int]:
-    """Return the layer of each node: as few layers as can be and, with them, the least total edge length.
+    """Return the layer of each node: as few layers as possible and, given that, the least total edge length.
 
     The linear program of section 2 of [2]_; its matrix is that of a network, so its vertices are whole numbers.
     """
@@ -153,7 +153,7 @@ def _ordered(rows: list[list[int]], chains: list[list[int]]) -> list[list[int]]:
 def _depth_first(
     rows: list[list[int]], above: dict[int, list[int]], below: dict[int, list[int]], turned: bool
 ) -> list[list[int]]:
-    """Return a first order: points as a depth-first walk meets them, from the top or from the bottom."""
+    """Return a first order: the order in which a depth-first walk meets the points, from the top or the bottom."""
     row_of = {point: k for k, row in enumerate(rows) for point in row}
     order: list[list[int]] = [[] for _ in rows]
     seen: set[int] = set()
@@ -172,7 +172,7 @@ def _depth_first(
 
 
 def _sweep(order: list[list[int]], towards: dict[int, list[int]], *, down: bool, turned: bool) -> None:
-    """Sort each layer by the mean place of the neighbours in the layer just passed; without any, stay."""
+    """Sort each layer by the mean position of the neighbours in the layer just passed; points without any stay."""
     layers = range(1, len(order)) if down else range(len(order) - 2, -1, -1)
     for k in layers:
         fixed = order[k - 1] if down else order[k + 1]

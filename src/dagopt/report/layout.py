@@ -1,6 +1,6 @@
-"""Where nodes and edges of a graph are drawn: layers from top to bottom, long edges straight, labels apart.
+"""Where nodes and edges of a graph are drawn: layers from top to bottom, straight long edges, separate labels.
 
-The order within layers comes from `dagopt.report.layering`; the horizontal places minimise the total bend of the
+The order within layers comes from `dagopt.report.layering`; the horizontal positions minimise the total bend of the
 edges, weighted so that long ones stay straight (the program of section 4.2 of [1]_).
 
 References
@@ -30,13 +30,13 @@ LAYER_GAP = 34.0  # between layers, at least
 SLOPE = 0.07  # of the widest edge between two layers, added to their gap
 WIDEST_GAP = 240.0
 PART_GAP = 34.0  # between parts that no edge joins
-ASPECT = 1.7  # width to height of the whole, where there is a choice
-STRAIGHT = (1.0, 2.0, 8.0)  # cost of a bend by how many of its two ends are points of long edges
+ASPECT = 1.7  # preferred ratio of width to height
+STRAIGHT = (1.0, 2.0, 8.0)  # cost of a bend, by how many of its two ends are points of long edges
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Places in the units of the labels' widths, from the upper left corner, y downwards.
+    """Positions in the units of the labels' widths, from the upper left corner, y downwards.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Layout:
         Height of every node.
     routes : dict
         For each edge (from, to), undirected ones with the smaller node first, the points that its line passes, from
-        the border of the first node to the border of the second. The line is upright at each of them.
+        the border of the first node to the border of the second. The line is vertical at each of them.
     width, height : float
         Size of the drawing.
     """
@@ -63,7 +63,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class _Part:
-    """A connected part, drawn by itself from its own corner."""
+    """A connected part, laid out separately from its own corner."""
 
     points: dict[int, tuple[float, float]]
     chains: dict[Pair, list[int]]
@@ -89,7 +89,7 @@ def layered_layout(
     node_height : float
         Height of every node.
     along : array-like of shape (n_nodes, n_nodes), optional
-        A DAG with the same skeleton along which edges go down, where that of the graph is not wanted.
+        A DAG with the same skeleton along which edges go down, instead of the graph itself.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def _drawn(nodes: list[int], edges: list[Pair], widths: NDArray[np.float64], nod
 
 
 def _across(layers: Layers, half: dict[int, float]) -> dict[int, float]:
-    """Return the horizontal places that keep the order and bend the edges least."""
+    """Return the horizontal positions that keep the order and bend the edges least."""
     points = [p for row in layers.rows for p in row]
     place = {p: k for k, p in enumerate(points)}
     apart = [(a, b, _separation(a, b, half)) for row in layers.rows for a, b in pairwise(row)]
@@ -200,7 +200,7 @@ def _least_bend(
 def _balance(
     x: dict[int, float], rows: list[list[int]], links: list[tuple[int, int, float]], half: dict[int, float]
 ) -> None:
-    """Move each node to the middle of the places that are as good: between its middle neighbours, if there is room."""
+    """Move each node to the middle of the equally good positions: between its middle neighbours, if there is room."""
     near: dict[int, list[tuple[int, float]]] = {p: [] for p in x}
     for a, b, weight in links:
         near[a].append((b, weight))
@@ -233,7 +233,7 @@ def _median(weighted: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _packed(parts: list[_Part]) -> tuple[list[tuple[float, float]], float, float]:
-    """Put the parts on shelves, high ones first; return their corners and the size of the whole."""
+    """Pack the parts in rows, tall ones first; return their corners and the total size."""
     if not parts:
         return [], 0.0, 0.0
     area = sum((part.width + PART_GAP) * (part.height + PART_GAP) for part in parts)

@@ -1,4 +1,4 @@
-"""A result as a notebook shows it: the summary, a small drawing, and the edges with what is known of each."""
+"""A result in the form for a notebook: the summary, a small drawing, and the edges with their numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["result_html"]
 
-MOST_DRAWN = 40  # columns, beyond which the drawing is left out
+MOST_DRAWN = 40  # with more columns the drawing is left out
 
 
 def result_html(result: Result) -> str:
@@ -39,7 +39,7 @@ def result_html(result: Result) -> str:
 
 
 def _drawing(result: Result) -> str:
-    """Return the graph as SVG; nothing of a large one."""
+    """Return the graph as SVG; empty for a large graph."""
     if len(result.names) > MOST_DRAWN or not result.graph.n_edges:
         return ""
     from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""Where the result comes from, as the report says it."""
+"""The origin of the result, for the report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["origin_line", "origin_section"]
 
 
 def origin_line(result: Result) -> str:
-    """Return one line: the data, the score, the method and the date; nothing where they are not known."""
+    """Return one line: the data, the score, the method and the date; empty if they are not known."""
     told = result.provenance
     if told is None:
         return ""
@@ -23,7 +23,7 @@ def origin_line(result: Result) -> str:
 
 
 def origin_section(result: Result, view: View) -> str:
-    """Return everything that is needed to make the result again."""
+    """Return everything that is needed to reproduce the result."""
     told = result.provenance
     if told is None:
         return ""
@@ -47,7 +47,7 @@ def _facts(told: Provenance) -> list[tuple[str, str]]:
         ("SHA-256", f"<code>{escape(told.sha256)}</code>" if told.sha256 else ""),
         ("Score", escape(told.score + penalty)),
         ("Method", escape(told.method + (f", chosen by {told.asked}" if told.asked != told.method else ""))),
-        ("Options", f"<code>{escape(options)}</code>" if options else "none but the defaults"),
+        ("Options", f"<code>{escape(options)}</code>" if options else "defaults"),
         ("Seed", "" if told.seed is None else str(told.seed)),
         ("Program", escape(f"dagopt {told.version}")),
         ("Date", escape(f"{_day(told)}, {told.date[11:16]} {told.date[19:]}".rstrip())),

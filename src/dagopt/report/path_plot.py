@@ -74,7 +74,7 @@ def plot_path(path: PenaltyPath, ax: Axes | None = None) -> Axes:
 
 
 def _cells(penalties: NDArray[np.float64]) -> list[float]:
-    """Return where the stretch of each penalty begins and ends: halfway to its neighbours."""
+    """Return where the interval of each penalty begins and ends: halfway to its neighbours."""
     if len(penalties) == 1:
         return [float(penalties[0]) * 1.5 + 1.0, float(penalties[0]) / 1.5]
     between = np.sqrt(penalties[:-1] * penalties[1:])
@@ -85,6 +85,6 @@ def _cells(penalties: NDArray[np.float64]) -> list[float]:
 
 
 def _runs(present: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return the first and last places of each run of ones."""
+    """Return the first and last index of each run of ones."""
     steps = np.diff(np.concatenate([[0], present.astype(np.int8), [0]]))
     return list(zip(np.flatnonzero(steps == 1).tolist(), (np.flatnonzero(steps == -1) - 1).tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Pictures by matplotlib: a graph in layers, a learned graph beside the true one, the course of a run."""
+"""Pictures by matplotlib: a graph in layers, a learned graph compared with the true one, the course of a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_comparison", "plot_convergence", "plot_graph"]
 
 INK = "#46525f"
-# Okabe and Ito's colours, which people with any common colour vision can tell apart; the line styles differ too.
+# Okabe and Ito's colours, which people with all common kinds of colour vision can distinguish; line styles differ too.
 CORRECT = EdgeStyle("#46525f", 1.3)
 OTHER_MARK = EdgeStyle("#0072b2", 2.0, (0, (5, 1.4, 1.2, 1.4)))
 EXTRA = EdgeStyle("#e69f00", 2.2)
@@ -44,8 +44,8 @@ def plot_graph(graph: Any, ax: Axes | None = None, strength: Mapping[tuple[str, 
     ax : matplotlib Axes, optional
         Where to draw; a new figure of the right size if not given.
     strength : mapping of (from, to) to float, optional
-        Edges are drawn the wider the larger their value, from 0 on. An undirected edge may be given either way
-        round; one that is not given is thin.
+        The larger its value (at least 0), the wider an edge is drawn. An undirected edge may be given in either
+        direction; an edge without a value is thin.
 
     Returns
     -------
@@ -68,14 +68,14 @@ def plot_comparison(learned: Any, true: Any, ax: Axes | None = None) -> Axes:
     ----------
     learned, true : anything that `dagopt.graph.as_graph` takes
         Both over the same nodes. As in `dagopt.compare`, the essential graphs of DAGs are compared: an edge without
-        arrow head is one whose direction the data cannot tell.
+        an arrow head is one whose direction the data cannot determine.
     ax : matplotlib Axes, optional
         Where to draw; a new figure of the right size if not given.
 
     Returns
     -------
     Axes
-        With a legend that counts correct, missing, extra and otherwise marked edges.
+        With a legend that counts correct, missing and extra edges, and edges with a different direction.
     """
     found = compare(learned, true)
     second = as_graph(true)
@@ -101,12 +101,12 @@ def plot_comparison(learned: Any, true: Any, ax: Axes | None = None) -> Axes:
 
 
 def plot_convergence(trace: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw how the score, and the bound where there is one, came to their last values.
+    """Draw the score, and the bound if there is one, over the run.
 
     Parameters
     ----------
     trace : DataFrame
-        With the column ``score`` and perhaps ``seconds`` (else the rows are counted) and ``bound``, such as
+        With the column ``score`` and perhaps ``seconds`` (otherwise the rows are counted) and ``bound``, such as
         ``result.trace``.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if not given.

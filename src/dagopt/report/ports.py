@@ -11,7 +11,7 @@ Pair = tuple[int, int]
 Point = tuple[float, float]
 Cubic = tuple[Point, Point, Point]
 
-END_GAP = 9.0  # between two ends on one border, where there is room
+END_GAP = 9.0  # between two ends on one border, if there is room
 USED = 0.72  # share of a node's width that edges may end on
 
 
@@ -56,7 +56,7 @@ def spread_ends(
 
 
 def _wanted(edge: Pair, between: list[Point], x: NDArray[np.float64], half: NDArray[np.float64]) -> tuple[float, float]:
-    """Return where the two ends of an edge would be if it were alone: upright where that can be."""
+    """Return where the two ends of an edge would be if it were alone: vertical if possible."""
     a, b = edge
     if between:
         first, last = between[0][0], between[-1][0]
@@ -73,14 +73,14 @@ def _clip(value: float, centre: float, half: float) -> float:
 
 
 def _direction(edge: Pair, between: list[Point], side: int, centres: NDArray[np.float64]) -> float:
-    """Return how steeply an edge leaves to the right; of ends at one place the flattest are outermost."""
+    """Return how steeply an edge leaves to the right; among ends at the same position the flattest are outermost."""
     there = (between[0] if side == 0 else between[-1]) if between else tuple(centres[edge[1 - side]])
     here = centres[edge[side]]
     return float((there[0] - here[0]) / max(abs(there[1] - here[1]), 1.0))
 
 
 def _apart(wanted: list[float], centre: float, half: float) -> list[float]:
-    """Return the places nearest to the wanted ones, in order, a gap apart and on the node (pooled violators)."""
+    """Return the positions nearest to the wanted ones, in order, a gap apart and on the node (pooled violators)."""
     count = len(wanted)
     gap = min(END_GAP, 2 * half / max(count - 1, 1))
     blocks: list[list[float]] = []  # [mean, size]
@@ -96,7 +96,7 @@ def _apart(wanted: list[float], centre: float, half: float) -> list[float]:
 
 
 def cubics(route: NDArray[np.float64]) -> list[Cubic]:
-    """Return the Bézier pieces of a route, upright at every point: two control points and the end of each."""
+    """Return the Bézier pieces of a route, vertical at every point: two control points and the end of each."""
     pieces: list[Cubic] = []
     for (x0, y0), (x1, y1) in zip(route.tolist(), route.tolist()[1:], strict=False):
         bend = min(max((y1 - y0) * 0.5, -abs(x1 - x0)), abs(x1 - x0))

@@ -1,4 +1,4 @@
-"""The sections of the report as HTML, each with all texts escaped."""
+"""The sections of the report as HTML, with all texts escaped."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dagopt.result import Result
 
 __all__ = ["SECTIONS", "caption", "header", "switch"]
 
-MOST_ROWS = 100  # of the trace
+MOST_ROWS = 100  # of the trace shown
 
 
 def header(result: Result, view: View) -> str:
-    """Return the head of the page: what was found, what is proven, and the main figures."""
+    """Return the top of the page: what was found, what is proven, and the main numbers."""
     short, kind = headline(result)
     sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in proven(result))
     return (
@@ -31,7 +31,7 @@ def header(result: Result, view: View) -> str:
 
 
 def _tiles(result: Result) -> list[tuple[str, str, str]]:
-    """Return the main figures: name, value and a remark."""
+    """Return the main numbers: name, value and a remark."""
     tiles = [("Columns", f"{len(result.names):,}", "")]
     if result.n_samples:
         tiles.append(("Rows", f"{result.n_samples:,}", ""))
@@ -45,7 +45,7 @@ def _tiles(result: Result) -> list[tuple[str, str, str]]:
     if result.provenance is None:
         return [*tiles, ("Time", f"{result.seconds:,.2f} s", "")]
     compiling = result.provenance.compile_seconds
-    remark = f"and {compiling:,.1f} s to compile, once on a machine" if compiling >= 0.05 else ""
+    remark = f"and {compiling:,.1f} s to compile, once per machine" if compiling >= 0.05 else ""
     return [*tiles, ("Time", f"{result.provenance.seconds:,.2f} s", remark)]
 
 
@@ -55,7 +55,7 @@ def _tile(name: str, value: str, remark: str) -> str:
 
 
 def switch(view: View) -> str:
-    """Return the switch between DAG and essential graph; nothing where the class has no DAG."""
+    """Return the switch between DAG and essential graph; empty if the class has no DAG."""
     if not view.has_dag:
         return ""
     options = [("dag", "DAG", view.starts_with_dag), ("essential", "Essential graph", not view.starts_with_dag)]
@@ -81,7 +81,7 @@ def caption(view: View) -> str:
 
 
 def course_section(result: Result, view: View) -> str:
-    """Return how the answer was found: chart, phases, trace; nothing where the run left no trace."""
+    """Return how the answer was found: chart, phases, trace; empty if the run left no trace."""
     trace = result.trace
     chart = convergence_svg(trace)
     spent = phases(trace, result.seconds)
@@ -152,7 +152,7 @@ def _sentence(text: str) -> str:
 
 
 def edge_section(result: Result, view: View) -> str:
-    """Return the table of edges, with its filter and a column for each figure that edges have."""
+    """Return the table of edges, with its filter and one column for each number that edges have."""
     figures = [_figures_of(edge) for edge in view.edges]
     columns = list(dict.fromkeys(name for own in figures for name in own))
     heads = [(text, False) for text in ("From", "To", "Direction")] + [(name.capitalize(), True) for name in columns]
@@ -203,7 +203,7 @@ def _rounded(value: float) -> str:
 
 
 def notes_section(result: Result, view: View) -> str:
-    """Return the method's notes and figures, and what is to be said of the parameters; nothing if there are none."""
+    """Return the method's notes and numbers, and notes on the parameters; empty if there are none."""
     plain = {key: value for key, value in result.details.items() if isinstance(value, int | float | str)}
     said = (*result.notes, *view.notes)
     if not said and not plain:

@@ -1,4 +1,4 @@
-"""The graph as SVG, drawn once for the DAG and the essential graph: a switch of style hides the heads."""
+"""The graph as SVG, drawn once for the DAG and the essential graph: a change of style hides the heads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def graph_svg(view: View) -> tuple[str, Layout]:
     """Return the SVG element of the graph, and its layout.
 
     Nodes are groups of the class ``node`` with their number in ``data-node``; edges of the class ``edge``, also
-    ``undirected`` if the essential graph leaves the direction open, with ``data-edge`` and, where it is known,
+    ``undirected`` if the essential graph leaves the direction open, with ``data-edge`` and, if it is known,
     ``data-strength``.
     """
     widths = [max(label_width(label(name), FONT) + 2 * PADDING, 34.0) for name in view.names]
@@ -49,7 +49,7 @@ def graph_svg(view: View) -> tuple[str, Layout]:
 
 
 def line_width(strength: float | None, largest: float) -> float:
-    """Return the width of an edge's line: by its strength if strengths are known, else the same for all."""
+    """Return the width of an edge's line: by its strength if strengths are known, otherwise the same for all."""
     if largest <= 0:
         return PLAIN
     share = min(max((strength or 0.0) / largest, 0.0), 1.0)

@@ -1,4 +1,4 @@
-"""A result as the report shows it: one list of edges for DAG and essential graph, with what is known of each."""
+"""A result in the form for the report: one list of edges for DAG and essential graph, with what is known about each."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Edge:
     undirected : bool
         Whether the essential graph leaves its direction open.
     strength : float or None
-        The score that is lost when the edge alone is taken away, where it is known.
+        The score that is lost when only this edge is removed, if it is known.
     figures : dict
-        Further figures by name, such as ``coefficient``: each is a column of the table of edges and a line of the
+        Further numbers by name, such as ``coefficient``: each is a column of the table of edges and a line of the
         edge's panel.
     """
 
@@ -46,7 +46,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class View:
-    """What is drawn of a result.
+    """The parts of a result that are drawn.
 
     Attributes
     ----------
@@ -55,17 +55,17 @@ class View:
     edges : tuple of Edge
         All edges.
     drawn : ndarray of int8
-        The graph that is laid out: the DAG where there is one, else the class.
+        The graph that is laid out: the DAG if there is one, otherwise the class.
     has_dag : bool
         Whether there is a DAG to show.
     starts_with_dag : bool
-        Whether the method learned a DAG; else the class is shown first.
+        Whether the method learned a DAG; otherwise the class is shown first.
     figures : tuple of dict
-        For each node, figures by name, such as ``local score`` and ``gain``.
+        For each node, numbers by name, such as ``local score`` and ``gain``.
     estimates : tuple of dict
-        For each node, what the page shows of its parameters; empty where they were not fitted.
+        For each node, the parameters that the page shows; empty if they were not fitted.
     notes : tuple of str
-        What is to be said about the parameters.
+        Notes on the parameters.
     """
 
     names: tuple[str, ...]
@@ -79,7 +79,7 @@ class View:
 
 
 def page_view_of(result: Result) -> View:
-    """Return what the page shows of a result: its view, with the parameters of the DAG."""
+    """Return what the page shows: the view of a result, with the parameters of the DAG."""
     view = view_of(result)
     fitted, why = fitted_or_why(result)
     slopes = coefficients(fitted)
@@ -89,7 +89,7 @@ def page_view_of(result: Result) -> View:
 
 
 def view_of(result: Result) -> View:
-    """Return what is drawn of a result; what the method did not tell about edges and nodes is worked out."""
+    """Return the view of a result; numbers on edges and nodes that the method did not give are computed."""
     essential = np.asarray(result.cpdag_adjacency)
     learned_dag = result.graph.is_dag
     member = result.graph.adjacency if learned_dag else extend_pdag(essential)
@@ -115,7 +115,7 @@ def view_of(result: Result) -> View:
 
 
 def _of_edge(values: object, tail: str, head: str) -> float | None:
-    """Return the figure of an edge from a mapping by ``"a -> b"`` or by pair, in either direction."""
+    """Return the number of an edge from a mapping by ``"a -> b"`` or by pair, in either direction."""
     if not isinstance(values, Mapping):
         return None
     for key in (f"{tail} -> {head}", (tail, head), f"{tail} - {head}", f"{head} - {tail}", f"{head} -> {tail}"):
@@ -134,7 +134,7 @@ def _number(value: object) -> float | None:
 
 
 def _figures(scores: Any, names: tuple[str, ...]) -> tuple[dict[str, float], ...]:
-    """Return the figures of each node from a frame, a series, a mapping by name, or a list in order."""
+    """Return the numbers of each node from a frame, a series, a mapping by name, or a list in order."""
     if isinstance(scores, pd.DataFrame):
         by = next((column for column in ("node", "name", "column") if column in scores.columns), None)
         frame = scores if by is None else scores.set_index(by)

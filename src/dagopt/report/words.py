@@ -9,8 +9,8 @@ __all__ = ["counted", "found", "headline", "proven", "title_of"]
 
 _ENDED = {
     "converged": "The run ended by itself. That proves nothing about other graphs.",
-    "time_limit": "The run was stopped by the time limit; this is the best that was found until then.",
-    "interrupted": "The run was stopped by hand; this is the best that was found until then.",
+    "time_limit": "The run was stopped by the time limit; this is the best graph found by then.",
+    "interrupted": "The run was stopped by the user; this is the best graph found by then.",
 }
 
 
@@ -39,7 +39,7 @@ def found(result: Result, view: View) -> str:
     directed = len(view.edges) - undirected
     rows = f" from {counted(result.n_samples, 'row')} of data" if result.n_samples else ""
     if not view.edges:
-        return f"No edge was found{rows}: no column helps to predict another one enough to pay for it."
+        return f"No edge was found{rows}: no column predicts another one well enough to justify an edge."
     text = f"The graph learned{rows} has {counted(len(view.edges), 'edge')}. "
     if undirected == 0:
         return text + "All of them point the same way in every graph that explains the data as well."
@@ -54,7 +54,7 @@ def found(result: Result, view: View) -> str:
 
 
 def proven(result: Result) -> list[str]:
-    """Return what is proven and what is not, a sentence each."""
+    """Return what is proven and what is not, one sentence each."""
     said = []
     if result.bound is None or result.score is None:
         said.append("Nothing is proven about other graphs: one with a higher score may exist.")

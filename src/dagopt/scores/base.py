@@ -1,4 +1,4 @@
-"""The one interface of all scores: decomposable, higher is better.
+"""The interface of all scores: decomposable, higher is better.
 
 A score needs ``names``, ``n_samples``, ``label`` and ``local(node, parents)``; every method works with these alone.
 The rest is optional. A score that declares more is searched faster, or proves more:
@@ -16,10 +16,10 @@ part                  who uses it
 ``counts``,
 ``blocks``
 ``bulk_joints``       listing of discrete parent sets, where the joint of one set serves all its members
-``joints``            its likelihood and penalty apart; bounds from the saturated likelihood
+``joints``            likelihood and penalty separately; bounds from the saturated likelihood
 ``gaussian``          listing of undominated parent sets, rows of log-determinants (branch-and-cut)
 ``likelihood``        the pricing of CG-DCA (Propositions 1 and 2)
-``part``              what counts for one node, where nodes do not share all rows
+``part``              the score of one node, where nodes do not share all rows
 ====================  =====================================================================================
 """
 
@@ -50,7 +50,7 @@ Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.int64]
 
 MOST_SUBSET_CANDIDATES = 26
-SECONDS_PER_LOCAL = 1e-4  # of a local score in plain Python, for estimates alone
+SECONDS_PER_LOCAL = 1e-4  # seconds for a local score in plain Python; only for estimates
 
 
 class BulkJoints(Protocol):
@@ -61,7 +61,7 @@ class BulkJoints(Protocol):
         """Number of columns n."""
 
     def counting_order(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Return the order in which the joints of these sets are best computed, and the rows so."""
+        """Return the order in which the joints of these sets are best computed, and the rows in that order."""
 
     def joints_of_sets(self, rows: Ints) -> tuple[Floats, Ints]:
         """Return the joint of each set, and how many of its configurations occur."""
@@ -88,16 +88,16 @@ class Score(ABC):
     label : str
         What the number is, with its convention, for reports.
     is_score_equivalent : bool
-        Whether Markov equivalent DAGs have the same score, which is to say that one set function F gives all local
-        scores as ``F(J + i) - F(J)``. False unless a sub-class says otherwise.
+        Whether Markov equivalent DAGs have the same score: then one set function F gives all local scores as
+        ``F(J + i) - F(J)``. False unless a sub-class says otherwise.
     likelihood : {"gaussian", "multinomial"} or None
-        Which maximised log-likelihood ``joint`` is, for a score that is a likelihood less a penalty: see
-        ``JointScore``. It names the decomposition that CG-DCA prices with.
+        Which maximised log-likelihood ``joint`` is, for a score that is a likelihood minus a penalty: see
+        ``JointScore``. It names the decomposition that CG-DCA uses for pricing.
     bounding_likelihood : str or None
-        Which maximised log-likelihood no local score exceeds before its penalty: the likelihood itself, or for a
-        marginal likelihood the one that it is an average of.
+        A maximised log-likelihood that no local score exceeds before its penalty: the likelihood itself, or for a
+        marginal likelihood the likelihood that it averages.
     seconds_per_local : float
-        About what one local score takes; only for estimates.
+        The approximate time for one local score; only for estimates.
     """
 
     names: tuple[str, ...]
@@ -114,23 +114,23 @@ class Score(ABC):
 
     @property
     def rounding(self) -> float:
-        """How far the score of any DAG can be from that in exact arithmetic; 0 for a score taken as it is."""
+        """How far the score of any DAG can be from its value in exact arithmetic; 0 if the score counts as exact."""
         return 0.0
 
     @property
     def logdets_suffice(self) -> bool:
-        """Whether the matrix of ``logdets`` has all digits that the score has."""
+        """Whether the matrix of ``logdets`` is as precise as the score."""
         return True
 
     def unbounded(self, node: int, parents: Ints) -> bool:
-        """Say whether parents determine a column, so that in exact arithmetic the score has no upper limit."""
+        """Say whether the parents determine a column, so that in exact arithmetic the score has no upper limit."""
         return False
 
-    # --- optional parts: what makes methods faster; None where a score does not have it ---
+    # --- optional parts that make methods faster; None if a score does not have the part ---
 
     @property
     def joints(self) -> JointScore | None:
-        """The score as differences of one set function less a penalty."""
+        """The score as differences of one set function minus a penalty."""
         return None
 
     @property
@@ -140,17 +140,17 @@ class Score(ABC):
 
     @property
     def logdets(self) -> LogDetForm | None:
-        """The score as log-determinants of one matrix, as compiled kernels take it."""
+        """The score as log-determinants of one matrix, in the form for compiled kernels."""
         return None
 
     @property
     def counts(self) -> CountForm | None:
-        """The score as sums over the cells of contingency tables, as compiled kernels take it."""
+        """The score as sums over the cells of contingency tables, in the form for compiled kernels."""
         return None
 
     @property
     def blocks(self) -> BlockForm | None:
-        """The score as log-determinants of groups of columns of one matrix, as compiled kernels take it."""
+        """The score as log-determinants of groups of columns of one matrix, in the form for compiled kernels."""
         return None
 
     @property
@@ -160,12 +160,12 @@ class Score(ABC):
 
     @property
     def seconds_per_potential(self) -> float:
-        """About what one potential of ``fill_potentials`` takes; only for estimates."""
+        """The approximate time for one potential of ``fill_potentials``; only for estimates."""
         return self.seconds_per_local
 
     @property
     def told_pairs(self) -> NDArray[np.bool_] | None:
-        """Pairs of columns between which the score tells the direction of an edge, by interventions; None without."""
+        """Pairs of columns whose edge gets its direction from interventions; None without interventions."""
         return None
 
     def part(self, node: int) -> Score:
@@ -185,15 +185,15 @@ class Score(ABC):
         return self.local_packed(nodes, flat, offsets), np.full(len(nodes), np.inf)
 
     def bounds_fall_by(self, node: int, candidates: Ints) -> float:
-        """Return by how much the bounds of ``local_and_bounds`` are lower where only these may be parents."""
+        """Return how much lower the bounds of ``local_and_bounds`` are when only these may be parents."""
         return 0.0
 
     def fill_potentials(self, high: int, low_bits: int, out: Floats, node: int = 0) -> None:
         """Fill ``out`` with the potentials of the 2^low_bits sets whose higher bits are those of ``high``.
 
         Bit b of a set is column b. Potentials are any set function F with ``local(node, J) = F(J + node) - F(J)``.
-        That of a score-equivalent score is the same for all nodes; else F is the local score of a set with ``node``,
-        and 0 without.
+        For a score-equivalent score F is the same for all nodes; otherwise F is the local score for a set that contains
+        ``node``, and 0 for other sets.
         """
         for low in range(1 << low_bits):
             chosen = list(members(low | high << low_bits))
@@ -210,7 +210,7 @@ class Score(ABC):
         """
         return self
 
-    # --- what follows from these ---
+    # --- derived from the parts above ---
 
     @property
     def n_nodes(self) -> int:
@@ -276,18 +276,18 @@ class Score(ABC):
 
 
 def check_subsets(candidates: Sequence[int] | Ints) -> int:
-    """Return the number of candidates, or refuse it where all their subsets are too many."""
+    """Return the number of candidates, or raise an error if they have too many subsets."""
     size = len(candidates)
     if size > MOST_SUBSET_CANDIDATES:
         raise InputError(
             f"expected at most {MOST_SUBSET_CANDIDATES} candidates for all subsets but got {size}: "
-            f"2^{size} scores would not fit; choose fewer candidates"
+            f"2^{size} scores would not fit in memory; choose fewer candidates"
         )
     return size
 
 
 def pack_sets(sets: Sequence[Iterable[int]]) -> tuple[Ints, Ints]:
-    """Return the sets end to end, each sorted, and where each begins (one more entry than sets)."""
+    """Return the sets concatenated, each sorted, and where each begins (one more entry than sets)."""
     packed = [sorted(own) for own in sets]
     offsets = np.zeros(len(packed) + 1, dtype=np.int64)
     np.cumsum([len(own) for own in packed], out=offsets[1:])
@@ -296,5 +296,5 @@ def pack_sets(sets: Sequence[Iterable[int]]) -> tuple[Ints, Ints]:
 
 
 def as_set(parents: Iterable[int]) -> Ints:
-    """Return the parents sorted, so that one set has one value to the last bit."""
+    """Return the parents sorted, so that equal sets have exactly equal scores."""
     return np.array(sorted(parents), dtype=np.int64)

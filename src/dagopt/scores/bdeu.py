@@ -50,5 +50,5 @@ class BDeuScore(CountingScore):
         super().__init__(table, ess=equivalent_sample_size)
 
     def superset_bounds(self, nodes: int | Ints, cost: Floats, occurring: Ints) -> Floats:
-        """Return minus log a_i for each configuration of the parents that occurs; their number grows with the set."""
+        """Return -log a_i times the number of parent configurations that occur, which grows with the set."""
         return np.asarray(-occurring * np.log(self.arity[nodes]), dtype=np.float64)

@@ -29,8 +29,8 @@ class BGeScore(LogDetScore):
        + \log \frac{\Gamma_l((N + \alpha_w - n + l) / 2)}{\Gamma_l((\alpha_w - n + l) / 2)}
        + \tfrac{\alpha_w - n + l}{2} l \log t - \tfrac{N + \alpha_w - n + l}{2} \log |R_{SS}|.
 
-    Unlike the penalised likelihoods this score depends on the units of the columns, through T, so that columns are
-    standardised unless it is said otherwise.
+    Unlike the penalised likelihoods, this score depends on the units of the columns, through T. So columns are
+    standardised by default.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class BGeScore(LogDetScore):
         super().__init__(table.names, table.n_samples, matrix, lambda scale: self._columns(table, scale))
 
     def _columns(self, table: ContinuousTable, scale: Floats) -> Floats:
-        """Return scaled columns whose products are R: those of the table below a square root of T."""
+        """Return scaled columns whose products are R: a square root of T stacked on the columns of the table."""
         data = table.scaled(scale * self._units / math.sqrt(table.n_samples))
         return np.vstack([np.diag(math.sqrt(self._prior) / scale), data])
 
@@ -87,7 +87,7 @@ class BGeScore(LogDetScore):
     def _constants(self, sizes: NDArray[np.int_]) -> Floats:
         n_samples, before = self.n_samples, self.degrees - self.n_nodes + sizes
         after = n_samples + before
-        # The multivariate gamma functions, less the powers of pi that cancel in their ratio.
+        # The multivariate gamma functions, without the powers of pi that cancel in their ratio.
         ratio = np.array(
             [
                 float(np.sum(gammaln((a - np.arange(s)) / 2) - gammaln((b - np.arange(s)) / 2)))

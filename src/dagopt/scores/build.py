@@ -41,7 +41,7 @@ __all__ = [
 
 ScoreLike = str | float | Score | Callable[..., Any]
 
-LARGEST_PENALTY = 1e9  # of one parameter: no edge pays long before, and sums of larger ones would lose the fit
+LARGEST_PENALTY = 1e9  # per parameter: far above what any edge gains; sums of larger ones would lose the fit's digits
 
 
 Maker = Callable[[Any, ScoreOptions], Score]
@@ -49,14 +49,14 @@ Maker = Callable[[Any, ScoreOptions], Score]
 
 @dataclass(frozen=True)
 class NamedScore:
-    """A score that is known by name: what it is, and how it is made for each kind of table.
+    """A score with a name: what it is, and how to make it for each kind of table.
 
     Attributes
     ----------
     text : str
         One line for help and documentation.
     makers : mapping of str to callable
-        By ``table.kind``: takes the table and the ``ScoreOptions``, returns the score.
+        For each ``table.kind``, a function of the table and the ``ScoreOptions`` that returns the score.
     """
 
     text: str
@@ -64,7 +64,7 @@ class NamedScore:
 
 
 def _likelihood(penalty: Callable[[int], float], gamma: float = 0.0) -> Mapping[str, Maker]:
-    """Return the makers of the likelihood less so much per parameter, given the rows, and 2 γ log n per edge."""
+    """Return makers of the likelihood minus ``penalty(N)`` per parameter and 2 γ log n per edge."""
 
     def per_edge(table: Table) -> float:
         return ebic_edge_cost(len(table.names), gamma)
@@ -92,7 +92,7 @@ SCORES: dict[str, NamedScore] = {
     "aic": NamedScore("log-likelihood - parameters, for any kind of data", _likelihood(PENALTIES["aic"])),
     "loglik": NamedScore("log-likelihood alone (no penalty), for any kind of data", _likelihood(PENALTIES["loglik"])),
     "ebic": NamedScore(
-        "BIC less log(n) for each edge, n the number of columns: hardly any edge comes by chance",
+        "BIC minus log(n) for each edge, n the number of columns: hardly any edge appears by chance",
         _likelihood(PENALTIES["bic"], GAMMA),
     ),
     "cg": NamedScore(
@@ -108,7 +108,7 @@ SCORES: dict[str, NamedScore] = {
         {"continuous": lambda table, options: BGeScore(table, options.equivalent_sample_size)},
     ),
     "bge-raw": NamedScore(
-        "the same of the columns as they are given, which depends on their units",
+        "Bayesian Gaussian equivalent of the columns as given, so it depends on their units",
         {"continuous": lambda table, options: BGeScore(table, options.equivalent_sample_size, standardize=False)},
     ),
 }
@@ -160,9 +160,9 @@ def penalty_value(score: str | float, n_samples: int) -> float:
     if isinstance(score, bool) or not isinstance(score, (int, float, np.number)):
         raise InputError(f"expected the name of a score ({quoted(SCORES)}) or a penalty >= 0 but got {score!r}")
     if not (math.isfinite(score) and score >= 0):
-        raise InputError(f"expected a penalty >= 0 as the score but got {score}")
+        raise InputError(f"expected a penalty >= 0 as the score but got {score}; change score=")
     if score > LARGEST_PENALTY:
-        raise InputError(f"expected a penalty <= {LARGEST_PENALTY:g} as the score but got {score}; choose less")
+        raise InputError(f"expected a penalty <= {LARGEST_PENALTY:g} as the score but got {score}; choose a lower one")
     return float(score)
 
 
@@ -170,8 +170,7 @@ def penalty_value(score: str | float, n_samples: int) -> float:
 def score(data: object, dag: object, score: ScoreLike = "bic", **options: Any) -> float:
     """Return the score of a DAG on data; higher is better.
 
-    The doctor looks at the table first, as ``learn`` has it: a column that is constant or that others determine is
-    refused.
+    The table is checked first, as in ``learn``: a column that is constant, or determined by others, is an error.
 
     Parameters
     ----------

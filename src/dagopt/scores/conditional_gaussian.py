@@ -15,7 +15,7 @@ from dagopt.scores.base import Score
 
 __all__ = ["ConditionalGaussianScore"]
 
-ROWS_TO_SPARE = 5  # beyond the number of continuous columns, that a configuration needs
+ROWS_TO_SPARE = 5  # rows that a configuration needs beyond the number of continuous columns
 MOST_REMEMBERED = 1_000_000
 
 
@@ -31,8 +31,8 @@ class ConditionalGaussianScore(Score):
        - \Lambda (q (1 + s (s + 3) / 2) - 1)
 
     and the local score is :math:`F(J \cup i) - F(J)`. Effects of continuous columns may differ between
-    configurations, which the degenerate Gaussian cannot say, at the price of many more parameters. A set of which a
-    configuration has fewer than s + 5 rows, or a singular covariance, is ruled out.
+    configurations, which the degenerate Gaussian does not allow, at the price of many more parameters. A set is ruled
+    out if one of its configurations has fewer than s + 5 rows or a singular covariance.
 
     Parameters
     ----------
@@ -64,13 +64,13 @@ class ConditionalGaussianScore(Score):
         self._known: dict[frozenset[int], float] = {}
 
     def local(self, node: int, parents: Iterable[int] = ()) -> float:
-        """Return the local score; minus infinity where the counts do not allow the set."""
+        """Return the local score; minus infinity if the counts do not allow the set."""
         own = frozenset(int(j) for j in parents)
         together, without = self.potential(own | {node}), self.potential(own)
         return together - without if math.isfinite(together) else -math.inf
 
     def potential(self, columns: frozenset[int]) -> float:
-        """Return F of a set of columns; minus infinity where the counts do not allow it."""
+        """Return F of a set of columns; minus infinity if the counts do not allow it."""
         known = self._known.get(columns)
         if known is None:
             if len(self._known) >= MOST_REMEMBERED:

@@ -1,4 +1,4 @@
-"""Scores that a user brings: a plain function, a sub-class of ``Score``, or a function of the table."""
+"""Scores supplied by the user: a plain function, a sub-class of ``Score``, or a function of the table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FunctionScore(Score):
     Parameters
     ----------
     table : Table
-        Whose columns are scored; the function has its data from elsewhere.
+        The table whose columns are scored; the function gets its data elsewhere.
     function : callable
         ``function(node, parents)`` returns the local score, higher being better: ``node`` is the name of a column and
         ``parents`` a tuple of the names of its parents, in the order of the columns. It must return the same number
@@ -36,50 +36,50 @@ class FunctionScore(Score):
         self._function = function
 
     def local(self, node: int, parents: Iterable[int] = ()) -> float:
-        """Return the value of the function, or raise for what is no number."""
+        """Return the value of the function, or raise an error if it is not a number."""
         name, others = self.names[node], tuple(self.names[j] for j in sorted(parents))
         value = self._function(name, others)
         if not isinstance(value, int | float | np.number) or math.isnan(value) or value == math.inf:
             raise InputError(
                 f"expected a number from the score function but score({name!r}, {others!r}) returned {value!r}; "
-                f"return a float, higher being better"
+                f"return a float, where higher is better"
             )
         return float(value)
 
 
 def is_custom(score: object) -> bool:
-    """Say whether a score is one that a user brings, not a name or a penalty."""
+    """Say whether a score is supplied by the user, not a name or a penalty."""
     return isinstance(score, Score) or callable(score)
 
 
 def is_made_from_table(score: object) -> bool:
-    """Say whether a score can be made anew for other rows: not an instance, nor a function of node and parents."""
+    """Say whether a score can be rebuilt for other rows: not an instance or a function of node and parents."""
     return not is_custom(score) or (not isinstance(score, Score) and _takes_table(score))
 
 
 def custom_score(table: Table, score: Any) -> Score:
-    """Return the score that a user brings for a table.
+    """Return the user's score for a table.
 
     Parameters
     ----------
     table : Table
         The data.
     score : Score, type or callable
-        A ``Score`` of these columns; or what takes the table as its one argument and returns one, such as a sub-class
-        of ``Score``; or a function ``f(node, parents)`` of names, see ``FunctionScore``.
+        A ``Score`` of these columns; or a callable that takes the table alone and returns one, such as a sub-class of
+        ``Score``; or a function ``f(node, parents)`` of names, see ``FunctionScore``.
     """
     made = score
     if not isinstance(score, Score):
         made = score(table) if _takes_table(score) else FunctionScore(table, score)
     if not isinstance(made, Score):
-        raise InputError(f"expected score= to return a Score when it is called with the table but got {made!r}")
+        raise InputError(f"expected score= to return a Score when called with the table but got {made!r}; check it")
     for part in ("names", "n_samples", "label"):
         if not hasattr(made, part):
             raise InputError(f"expected the score to have the attribute {part!r}; set it in __init__")
     if tuple(made.names) != tuple(table.names):
         raise InputError(
-            f"expected a score of the columns {_few(table.names)} but it is one of {_few(made.names)}; make it from "
-            f"this table, or give score= the class instead"
+            f"expected a score of the columns {_few(table.names)} but got one of {_few(made.names)}; make it from "
+            f"this table, or give the class as score="
         )
     for node, name in enumerate(table.names):
         value = made.local(node, ())
@@ -89,20 +89,20 @@ def custom_score(table: Table, score: Any) -> Score:
 
 
 def _takes_table(score: Any) -> bool:
-    """Say whether a callable takes the table: it needs one argument where a local score needs two."""
+    """Say whether a callable takes the table: it needs one argument, while a local score needs two."""
     if isinstance(score, type):
         return True
     try:
         parameters = inspect.signature(score).parameters.values()
-    except (TypeError, ValueError):  # a function that does not tell
+    except (TypeError, ValueError):  # a function without a signature
         return False
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     needed = [one for one in parameters if one.kind in positional and one.default is one.empty]
     several = any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in parameters)
     if len(needed) > 2 or (len(needed) < 1 and not several):
         raise InputError(
-            f"expected score= a function f(node, parents), or one of the table alone, but {score!r} needs "
-            f"{len(needed)} arguments"
+            f"expected score= to be a function f(node, parents), or one of the table alone, but {score!r} needs "
+            f"{len(needed)} arguments; change its signature"
         )
     return len(needed) == 1 and not several
 

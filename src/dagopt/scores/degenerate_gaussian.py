@@ -46,7 +46,7 @@ class DegenerateGaussianScore(JointScore):
     penalty : float
         Λ ≥ 0, the cost of one parameter: log(N) / 2 is BIC, 1 is AIC.
     edge_penalty : float
-        ε ≥ 0, what an edge costs beside its parameters; 2 γ log n for EBIC.
+        ε ≥ 0, the cost of an edge in addition to its parameters; 2 γ log n for EBIC.
 
     References
     ----------
@@ -77,7 +77,7 @@ class DegenerateGaussianScore(JointScore):
 
     @cached_property
     def rounding(self) -> float:
-        """How far the score of any DAG can be from that in exact arithmetic."""
+        """How far the score of any DAG can be from its value in exact arithmetic."""
         matrix = self._form.matrix
         spread = max(float(np.linalg.eigvalsh(matrix)[0]), PIVOT_FLOOR) if len(matrix) else 1.0
         terms = self.n_samples * (1 + np.abs(self._form.log_scale).max(initial=0.0))
@@ -85,11 +85,11 @@ class DegenerateGaussianScore(JointScore):
 
     @property
     def seconds_per_potential(self) -> float:
-        """About what one potential takes."""
+        """The approximate time for one potential."""
         return SECONDS_PER_POTENTIAL * float(self.sizes.mean()) ** 3
 
     def _cost(self, nodes: int | Ints, widths: Floats | Ints | int, counts: Ints | int) -> Floats:
-        """Return the penalty of nodes with so many parents, of so many embedded columns."""
+        """Return the penalty of nodes with so many parents that have so many embedded columns."""
         cost: Floats = self.parameter_cost * self.sizes[nodes] * widths + self.edge_cost * np.asarray(counts)
         return cost
 
@@ -121,7 +121,7 @@ class DegenerateGaussianScore(JointScore):
         return joint
 
     def local_and_bounds(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
-        """Return local scores, and bounds: the likelihood with all parents less the penalty of the set."""
+        """Return local scores, and bounds: the likelihood with all parents minus the penalty of the set."""
         everything = np.arange(self.n_nodes, dtype=np.int64)
         most = {int(i): self._fit(int(i), everything[everything != i]) for i in np.unique(nodes)}
         logres, widths = self._logs_many(nodes, flat, offsets)

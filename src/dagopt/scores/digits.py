@@ -1,13 +1,13 @@
-"""How many digits the log-determinants of a table have, and what rounding can do to a score.
+"""How precise the log-determinants of a table are, and how rounding can change a score.
 
-A log-determinant of correlations is computed from their matrix M, entries of which are off by some roundings u. To
-first order log det M_SS is then off by tr(M_SS^-1 E) with the matrix E of the errors, about u tr(M^-1) or less. Where
+A log-determinant of correlations is computed from their matrix M, whose entries have rounding errors of size u. To
+first order log det M_SS then has the error tr(M_SS^-1 E), E the matrix of the errors, about u tr(M^-1) or less. Where
 that matters, the coordinates of the columns in an orthonormal basis (a QR factorisation of the centred, scaled data)
-take the place of their correlations: what others leave of column i is then a vector, whose length is off by a few
-roundings of 1, and its logarithm by that over the length ρ_i that all others leave of it, 1 / ρ_i² being on the
-diagonal of M^-1.
+replace their correlations. The residual of column i given others is then a vector. Its length has an error of a few
+roundings of 1, and the logarithm has that error divided by ρ_i, the length of the residual given all others; 1 / ρ_i²
+is on the diagonal of M^-1.
 
-The units below were chosen, not derived: in random tables the largest error met was 0.58 of a quarter of these
+The units below were chosen, not derived: in random tables the largest error found was 0.58 of a quarter of these
 allowances.
 """
 
@@ -28,21 +28,21 @@ Floats = NDArray[np.floating[Any]]
 
 UNIT = float(np.finfo(np.float64).eps)
 LOG_OF_DEPENDENT = math.log(DEPENDENT)
-NEGLIGIBLE = 1e-4  # of a score: up to here correlations suffice
-MANY_COLUMNS, NEGLIGIBLE_OF_MANY = 64, 1e-2  # where nothing is proven over all DAGs and coordinates would slow searches
+NEGLIGIBLE = 1e-4  # error of a score up to which correlations suffice
+MANY_COLUMNS, NEGLIGIBLE_OF_MANY = 64, 1e-2  # here nothing is proven over all DAGs, and coordinates slow the search
 ROWS_A_BLOCK = 512
-MOST_INVERTED = 2000  # columns up to which the inverse of M is looked at
+MOST_INVERTED = 2000  # the largest number of columns for which M is inverted
 
 
 class Digits(NamedTuple):
-    """What the columns are computed with.
+    """The representation of the columns, and its rounding error.
 
     Attributes
     ----------
     vectors : array of shape (n, r) or None
-        Coordinates of the columns, each of length 1, where the matrix has lost too many digits.
+        Coordinates of the columns, each of length 1, if the matrix is not precise enough.
     rounding : float
-        How far off a logarithm of a residual variance can be; infinite where that is not known.
+        The largest error of the logarithm of a residual variance; infinite if it is not known.
     """
 
     vectors: NDArray[np.float64] | None
@@ -50,7 +50,7 @@ class Digits(NamedTuple):
 
     @classmethod
     def of(cls, matrix: Floats, n_samples: int, power: float, columns: Callable[[], Floats]) -> Digits:
-        """Return the digits of a matrix with unit diagonal.
+        """Return the representation for a matrix with unit diagonal.
 
         Parameters
         ----------
@@ -59,7 +59,7 @@ class Digits(NamedTuple):
         n_samples : int
             Rows behind each entry.
         power : float
-            What logarithms are multiplied with in a score.
+            The factor of the logarithms in a score.
         columns : callable
             Returns the columns of length 1 whose products are the entries.
         """
@@ -97,7 +97,7 @@ def _triangles(blocks: Floats) -> Floats:
 
 
 def _inverse_diagonal(matrix: Floats) -> NDArray[np.float64] | None:
-    """Return the diagonal of the inverse, 1 / ρ_i²; None where there is none to rely on."""
+    """Return the diagonal of the inverse, 1 / ρ_i²; None if it is not reliable."""
     try:
         factor = np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:

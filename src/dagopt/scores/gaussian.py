@@ -39,12 +39,12 @@ class LogDetScore(JointScore):
     """
 
     seconds_per_local = 1e-6
-    seconds_per_potential = 0.0  # next to the recursion
+    seconds_per_potential = 0.0  # negligible beside the recursion
 
     def __init__(
         self, names: tuple[str, ...], n_samples: int, matrix: Floats, columns: Callable[[Floats], Floats]
     ) -> None:
-        """Take the matrix M and, for a scale of each column, scaled columns X with X'X = M up to the scales."""
+        """Take the matrix M, and a function of a scale per column that returns columns X with X'X = M up to scale."""
         scale = np.sqrt(np.diag(matrix))
         self.names = names
         self.n_samples = n_samples
@@ -63,17 +63,17 @@ class LogDetScore(JointScore):
 
     @property
     def logdets_suffice(self) -> bool:
-        """Whether the matrix of ``logdets`` has all digits that the score has."""
+        """Whether the matrix of ``logdets`` is as precise as the score."""
         return self._digits.vectors is None
 
     @cached_property
     def rounding(self) -> float:
-        """How far the score of any DAG can be from that in exact arithmetic."""
+        """How far the score of any DAG can be from its value in exact arithmetic."""
         terms = float(self._power.max()) * (1 + np.abs(self._log_scale).max(initial=0.0)) + np.abs(self._constant).max()
         return self.n_nodes * (self._digits.rounding * float(self._power.max()) + 16 * UNIT * float(terms))
 
     def unbounded(self, node: int, parents: Ints) -> bool:
-        """Say whether parents determine a column, so that in exact arithmetic the score has no upper limit."""
+        """Say whether the parents determine a column, so that in exact arithmetic the score has no upper limit."""
         logdet, logres = self._kernels.logs(self._source, self._log_scale, node, as_set(parents))
         return bool(logres - self._log_scale[node] <= LOG_OF_DEPENDENT or logdet <= LOG_OF_NOTHING / 2)
 
@@ -95,7 +95,7 @@ class LogDetScore(JointScore):
         return self._cost
 
     def penalty(self, node: int, parents: Iterable[int]) -> float:
-        """Return the penalty, which depends on the number of parents alone."""
+        """Return the penalty, which depends only on the number of parents."""
         return float(self._cost[len(set(parents))])
 
     def all_joints(self, variables: Sequence[int] | Ints) -> Floats:
@@ -202,11 +202,11 @@ class GaussianScore(LogDetScore):
     Parameters
     ----------
     table : ContinuousTable
-        The data, of which only the covariance is used, or else coordinates of the columns (``digits.py``).
+        The data; only the covariance is used, or coordinates of the columns (``digits.py``).
     penalty : float
         Λ ≥ 0, the cost of one parameter: log(N) / 2 is BIC, 1 is AIC.
     convention : {"paper", "bnlearn"}
-        ``paper`` counts |J| parameters a node and divides the residual sum of squares by N (appendix A.1).
+        ``paper`` counts |J| parameters per node and divides the residual sum of squares by N (appendix A.1).
         ``bnlearn`` counts |J| + 2 (also the intercept and the variance) and divides by N - |J| - 1, as the
         scores ``bic-g`` and ``aic-g`` of the R package bnlearn do.
     """
@@ -220,14 +220,14 @@ class GaussianScore(LogDetScore):
         super().__init__(table.names, table.n_samples, table.covariance, table.scaled)
 
     def local_and_bounds(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
-        """Return local scores, and bounds: the likelihood with all parents less the penalty of the set."""
+        """Return local scores, and bounds: the likelihood with all parents minus the penalty of the set."""
         everything = np.arange(self.n_nodes, dtype=np.int64)
         likelihood = {int(i): self._fit(int(i), everything[everything != i]) for i in np.unique(nodes)}
         bounds = np.array([likelihood[int(i)] for i in nodes]) - self._cost[np.diff(offsets)]
         return self.local_packed(nodes, flat, offsets), bounds
 
     def bounds_fall_by(self, node: int, candidates: Ints) -> float:
-        """Return what the likelihood with these parents lacks of the one with all others as parents."""
+        """Return how far the likelihood with these parents is below the one with all other nodes as parents."""
         everything = np.arange(self.n_nodes, dtype=np.int64)
         fall = self._fit(node, everything[everything != node]) - self._fit(node, np.sort(candidates))
         return max(fall, 0.0) if np.isfinite(fall) else 0.0

@@ -1,7 +1,7 @@
 """Rows in which columns were set from outside: they do not count for the local scores of those columns.
 
-A row whose target is i says nothing about how i depends on its parents, and all the more about what i causes [1]_. So
-the local scores of a node are those of the rows that do not target it, and DAGs that observation cannot tell apart may
+A row whose target is i says nothing about how i depends on its parents, but much about what i causes [1]_. So
+the local scores of a node use only the rows that do not target it, and DAGs that observation cannot tell apart may
 differ in score.
 
 References
@@ -40,7 +40,7 @@ class InterventionalScore(Score):
     def __init__(self, whole: Score, parts: Sequence[Score], targets: NDArray[np.bool_]) -> None:
         self.names = whole.names
         self.n_samples = whole.n_samples
-        self.label = f"{whole.label}, rows that set a column not counted for it"
+        self.label = f"{whole.label}, without the rows that set the column"
         self.seconds_per_local = whole.seconds_per_local
         self.parts = tuple(parts)
         alone = targets[:, :, None] != targets[:, None, :]
@@ -48,12 +48,12 @@ class InterventionalScore(Score):
 
     @property
     def told_pairs(self) -> NDArray[np.bool_]:
-        """Pairs of columns of which some rows set one and not the other: the direction of an edge there is told."""
+        """Pairs of columns of which some rows set one and not the other: this gives their edge a direction."""
         return self._told
 
     @property
     def rounding(self) -> float:
-        """How far the score of any DAG can be from that in exact arithmetic."""
+        """How far the score of any DAG can be from its value in exact arithmetic."""
         return sum(part.rounding for part in self.parts)
 
     def unbounded(self, node: int, parents: Ints) -> bool:
@@ -77,7 +77,7 @@ class InterventionalScore(Score):
         return self._by_node(nodes, flat, offsets)
 
     def _by_node(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
-        """Ask the part of each node for its own sets."""
+        """Score the sets of each node with that node's part."""
         scores, bounds = np.empty(len(nodes)), np.empty(len(nodes))
         for node in np.unique(nodes):
             chosen = np.flatnonzero(nodes == node)
@@ -114,7 +114,7 @@ def target_masks(interventions: Iterable[object], names: Sequence[str], n_rows: 
                 raise unknown_name("target of an intervention:", name, names)
             masks[row, place[name]] = True
     if always := [names[k] for k in np.flatnonzero(masks.all(axis=0)).tolist()]:
-        raise InputError(f"column {quoted(always)} is set in every row, so nothing tells its causes; leave it out")
+        raise InputError(f"column {quoted(always)} is set in every row, so its causes cannot be learned; leave it out")
     return masks
 
 

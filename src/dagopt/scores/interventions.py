@@ -41,14 +41,14 @@ def interventional_score(
     if isinstance(interventions, str):
         if not isinstance(data, pd.DataFrame) or interventions not in data.columns:
             raise InputError(
-                f"expected interventions= a column of a DataFrame, or one entry per row, but got {interventions!r}"
+                f"expected interventions= to be a column of the data or one entry per row but got {interventions!r}"
             )
         targets: Iterable[object] = data[interventions].astype(object)
         data = data.drop(columns=interventions)
     elif isinstance(interventions, Iterable):
         targets = interventions
     else:
-        raise InputError(f"expected interventions= a column or one entry per row but got {interventions!r}")
+        raise InputError(f"expected interventions= to be a column or one entry per row but got {interventions!r}")
     frame = as_frame(data, **reading.to_dict())
     plain = replace(reading, columns=None, exclude=None, discretize=None).to_dict()
     table = as_table(frame, **plain)

@@ -26,17 +26,17 @@ __all__ = ["JointScore"]
 
 
 class JointScore(Score):
-    """A score whose local scores are differences of one set function less a penalty.
+    """A score whose local scores are differences of one set function minus a penalty.
 
-    Where ``likelihood`` is set, ``joint(S)`` is the largest log-likelihood of the columns S, that of the saturated
-    model: ``joint`` of all columns bounds the likelihood of every DAG.
+    If ``likelihood`` is set, ``joint(S)`` is the largest log-likelihood of the columns S, that of the saturated
+    model; ``joint`` of all columns bounds the likelihood of every DAG.
     """
 
     is_score_equivalent = True
     parameter_cost: float = 0.0
-    """Λ, what one parameter costs in a penalised likelihood."""
+    """Λ, the cost of one parameter in a penalised likelihood."""
     edge_cost: float = 0.0
-    """ε, what an edge costs beside its parameters."""
+    """ε, the cost of an edge in addition to its parameters."""
 
     @property
     def joints(self) -> JointScore:
@@ -45,7 +45,7 @@ class JointScore(Score):
 
     @property
     def penalty_by_size(self) -> Floats | None:
-        """The penalty of 0, 1, ..., n - 1 parents, where it depends on their number alone; else None."""
+        """The penalty of 0, 1, ..., n - 1 parents, if it depends only on their number; otherwise None."""
         return None
 
     def joint(self, columns: Iterable[int]) -> float:
@@ -69,7 +69,7 @@ class JointScore(Score):
 
     @abstractmethod
     def penalty(self, node: int, parents: Iterable[int]) -> float:
-        """Return the part of the local score that is no difference of joints, as a cost."""
+        """Return the part of the local score that is not a difference of joints, as a cost."""
 
     @abstractmethod
     def all_penalties(self, node: int, candidates: Ints) -> Floats:

@@ -27,17 +27,17 @@ from dagopt.scores.joint import JointScore
 __all__ = ["CountingScore", "MultinomialScore"]
 
 SECONDS_PER_SET = 1e-6
-SECONDS_PER_ROW = 3e-9  # of counting one distinct row for one set of a list
-SECONDS_PER_TREE_ROW = 6e-10  # the same for all sets at once, where most rows are merged
+SECONDS_PER_ROW = 3e-9  # seconds to count one distinct row for one set of a list
+SECONDS_PER_TREE_ROW = 6e-10  # the same when all sets are counted at once and most rows are merged
 
 
 class CountingScore(JointScore):
-    """A score whose joint is a sum over the cells of a contingency table (see ``kernels.counting``).
+    """A score whose joint is a sum over the cells of a contingency table (see ``kernels/counts/counting.py``).
 
     Parameters
     ----------
     table : DiscreteTable
-        The data: distinct rows with weights, so that cost follows the number of distinct rows.
+        The data: distinct rows with weights, so the cost depends on the number of distinct rows.
     ess : float
         Equivalent sample size of the Dirichlet prior; 0 for the maximised likelihood.
     """
@@ -70,14 +70,14 @@ class CountingScore(JointScore):
 
     @property
     def counts(self) -> CountForm:
-        """The data as the kernels take them, and the costs of one parameter and of one edge."""
+        """The data in the form for kernels, and the costs of one parameter and of one edge."""
         return CountForm(self._data, float(self._rate), float(self.edge_cost))
 
     @property
     def rounding(self) -> float:
-        """How far the score of a DAG can be from that in exact arithmetic, if it is not below that without edges.
+        """How far a DAG's score can be from its value in exact arithmetic, for DAGs no worse than the empty one.
 
-        A joint has terms that add up to N log N, and the penalty of such a DAG is no more than its likelihood gains.
+        A joint has terms that add up to N log N, and the penalty of such a DAG is at most the gain in likelihood.
         """
         size = self.n_samples * (math.log(self.n_samples + 1) + float(np.log(self.arity).max(initial=0.0)) + 1)
         return 64 * float(np.finfo(np.float64).eps) * self.n_nodes * size
@@ -89,7 +89,7 @@ class CountingScore(JointScore):
 
     @property
     def seconds_per_potential(self) -> float:
-        """About what one potential takes, where most rows are merged."""
+        """The approximate time for one potential, when most rows are merged."""
         return self._seconds_per_potential * self._counted_share()
 
     def for_best(self) -> CountingScore:
@@ -136,7 +136,7 @@ class CountingScore(JointScore):
         return joint
 
     def _products(self, variables: Ints) -> Floats:
-        """Return the products of the arities of the first 0, 1, 2, ... variables, as far as floats go."""
+        """Return the products of the arities of the first 0, 1, 2, ... variables, capped to the range of floats."""
         with np.errstate(over="ignore"):
             products = np.cumprod(self.arity[variables], dtype=np.float64)
         clipped: Floats = np.minimum(np.concatenate([[1.0], products]), kernels.LARGEST_PRODUCT)
@@ -153,7 +153,7 @@ class CountingScore(JointScore):
 
     @cached_property
     def _rare(self) -> tuple[Ints, NDArray[np.int32], Ints]:
-        """The columns from those that split rows most to those with one frequent level, and the rows without it."""
+        """The columns, those that split the rows most first, and each one's rows without its most frequent level."""
         rows, offsets = joint_sets.rare_rows(self._data.codes, self._data.arity, self._data.weights)
         return np.argsort(-np.diff(offsets), kind="stable"), rows, offsets
 
@@ -247,7 +247,7 @@ class MultinomialScore(CountingScore):
     penalty : float
         Λ ≥ 0, the cost of one parameter: log(N) / 2 is BIC, 1 is AIC.
     edge_penalty : float
-        ε ≥ 0, what an edge costs beside its parameters; 2 γ log n for EBIC.
+        ε ≥ 0, the cost of an edge in addition to its parameters; 2 γ log n for EBIC.
 
     Notes
     -----

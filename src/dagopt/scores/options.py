@@ -16,8 +16,8 @@ class ScoreOptions(Options):
 
     score: Any = option(
         "bic",
-        "The name of a score (bic, aic, loglik, bdeu, bge), a number, which is the penalty of one parameter, or a "
-        "score of your own: a sub-class of Score, or a function of a column's name and its parents' names.",
+        "The name of a score (bic, aic, loglik, bdeu, bge); a number, the penalty of one parameter; or your own "
+        "score: a sub-class of Score, or a function of a column's name and its parents' names.",
         anything("str, float, Score or callable"),
         flag="--score/--penalty",
         metavar="SCORE",
@@ -30,7 +30,7 @@ class ScoreOptions(Options):
     )
     equivalent_sample_size: float = option(
         1.0,
-        "The weight of the prior of BDeu, or of the prior mean of BGe, in rows.",
+        "The weight, in rows, of the prior of BDeu or of the prior mean of BGe.",
         number(),
         flag="--ess",
         metavar="ROWS",

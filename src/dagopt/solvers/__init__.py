@@ -1,1 +1,1 @@
-"""Solvers behind one wall: the only modules that import one, each imported when it is used."""
+"""The only modules that import LP or IP solvers; each solver is imported when it is used."""

@@ -1,4 +1,4 @@
-"""What the integer masters on SCIP and Gurobi have in common: how a solve begins, and what it concludes."""
+"""What the integer masters on SCIP and Gurobi share: how a solve begins, and how its result is read."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Cluster = frozenset[int]
 Chosen = NDArray[np.int64]
 
 TOLERANCE = 1e-9  # of rows, reduced costs and integers: an error of 1e-5 in the LP's bound per row, for costs of 1e4
-CLUSTERS_A_ROUND = 20  # 50 were not faster where tried
-NO_LIMIT = 1e15  # seconds; the solvers take no infinity
+CLUSTERS_A_ROUND = 20  # 50 were not faster in tests
+NO_LIMIT = 1e15  # seconds; the solvers do not accept infinity
 
 
 class BranchAndCut(ABC):
@@ -34,7 +34,7 @@ class BranchAndCut(ABC):
     ) -> IntegerSolution:
         """Return the best DAG over the pool, given clusters known to cut and a DAG to start from.
 
-        Parents of the incumbent that are no family of the pool are replaced by the best family inside them.
+        Parent sets of the incumbent that are not families of the pool are replaced by the best family inside them.
         """
         families = FamilyArrays.of(pool).without_dominated()
         start = families.start(incumbent)
@@ -47,7 +47,7 @@ class BranchAndCut(ABC):
     def run(
         self, families: FamilyArrays, clusters: list[Cluster], start: Chosen | None, deadline: Deadline
     ) -> IntegerSolution:
-        """Solve from the families of a DAG, or from none."""
+        """Solve, starting from the families of a DAG if they are given."""
 
 
 def conclude(
@@ -70,4 +70,4 @@ def refuse(solver: str, status: object, infeasible: bool) -> Exception:
     """Return the error for a status that is neither an optimum nor a limit."""
     if infeasible:
         return InputError(NO_DAG)
-    return DagoptError(f"expected {solver} to end with an optimum or at a limit but its status is {status!r}")
+    return DagoptError(f"expected {solver} to stop at an optimum or a limit but its status is {status!r}")

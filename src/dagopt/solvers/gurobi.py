@@ -1,7 +1,7 @@
 """Branch and cut on Gurobi for the restricted master IP, as the paper does (section 4).
 
 Integer points with cycles are cut off by lazy constraints, fractional points by user cuts; every LP point is turned
-into a good DAG. Gurobi is loaded when it is asked for, so that it may be missing.
+into a good DAG. Gurobi is loaded only when it is asked for, so it need not be installed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dagopt.solvers.branch_and_cut import CLUSTERS_A_ROUND, NO_LIMIT, TOLERANCE,
 
 __all__ = ["GurobiBranchAndCut"]
 
-ABSOLUTE_GAP = 1e-7  # of scores, below which a bound counts as reached
+ABSOLUTE_GAP = 1e-7  # a bound counts as reached when it is this close to the score
 REMEDY = "use integer_solver='scip', which needs no licence"
 
 
@@ -32,7 +32,7 @@ class GurobiBranchAndCut(BranchAndCut):
     def run(
         self, families: FamilyArrays, clusters: list[Cluster], start: NDArray[np.int64] | None, deadline: Deadline
     ) -> IntegerSolution:
-        """Solve in an environment of its own."""
+        """Solve in a separate environment."""
         gurobipy = _gurobipy()
         try:
             with gurobipy.Env(params={"OutputFlag": 0}) as environment, gurobipy.Model(env=environment) as model:
@@ -44,7 +44,7 @@ class GurobiBranchAndCut(BranchAndCut):
 
 
 def _gurobipy() -> Any:
-    """Return the module, or say how to install it."""
+    """Return the module, or raise an error that says how to install it."""
     try:
         import gurobipy
     except ImportError:
@@ -56,7 +56,7 @@ def _gurobipy() -> Any:
 
 
 def _licence_errors(grb: Any) -> tuple[int, ...]:
-    """Return the numbers of the errors of a missing licence, a small one, or one that cannot be reached."""
+    """Return the error numbers for a missing, too small or unreachable licence."""
     return (grb.Error.NO_LICENSE, grb.Error.SIZE_LIMIT_EXCEEDED, grb.Error.NETWORK)
 
 
@@ -107,7 +107,7 @@ class _Master:
         parameters.TimeLimit = min(self._deadline.remaining(), NO_LIMIT)
 
     def solve(self) -> IntegerSolution:
-        """Run Gurobi and say what came out."""
+        """Run Gurobi and return the solution."""
         model, families = self._model, self._families
         model.optimize(self._callback)
         if self._error is not None:
@@ -132,7 +132,7 @@ class _Master:
         return outcomes[status]
 
     def _callback(self, model: Any, where: int) -> None:
-        """Stop at the deadline; cut points off; keep the first exception, which Gurobi would only print."""
+        """Stop at the deadline; cut off points; keep the first exception, which Gurobi would only print."""
         from gurobipy import GRB
 
         try:

@@ -1,6 +1,6 @@
-"""Linear programs on HiGHS: one live model to which columns and rows are added.
+"""Linear programs on HiGHS: one model that stays in memory, to which columns (LP variables) and rows are added.
 
-The signs of duals are turned here and nowhere else. For a maximisation with rows ``a x <= b`` the multipliers
+The signs of duals are converted only here. For a maximisation with rows ``a x <= b`` the multipliers
 are λ >= 0 and the reduced cost of a column is ``cost - Σ λ_r a_r``, which is at most 0 for every column at its
 lower bound when the point is optimal. A minimisation is the maximisation of the negative.
 """
@@ -39,7 +39,7 @@ class LinearSolution:
     point : array
         The values of the columns.
     multipliers : array
-        One per row; see the module for the sign.
+        One per row; see the module docstring for the sign.
     reduced_costs : array
         One per column: cost - Σ λ_r a_r of a maximisation, the negative of that of a minimisation.
     """
@@ -80,7 +80,7 @@ class LinearProgram:
         rows: Sequence[int] = (),
         values: Sequence[float] = (),
     ) -> int:
-        """Add a column with its entries in rows that exist; return its place."""
+        """Add a column with its entries in existing rows; return its index."""
         self._highs.addCol(
             cost,
             lower,
@@ -94,7 +94,7 @@ class LinearProgram:
         return self.n_columns - 1
 
     def add_columns(self, costs: NDArray[np.float64], rows: NDArray[np.integer]) -> None:
-        """Add columns from 0 up, each with a one in one row that exists."""
+        """Add columns with lower bound 0, each with a one in one existing row."""
         count = len(costs)
         self._highs.addCols(
             count,
@@ -135,7 +135,7 @@ class LinearProgram:
     def add_row(
         self, lower: float, upper: float, columns: Sequence[int], values: Sequence[float] | NDArray[np.float64]
     ) -> int:
-        """Add a row over columns that exist; return its place."""
+        """Add a row over existing columns; return its index."""
         self._highs.addRow(
             lower,
             upper,
@@ -155,7 +155,7 @@ class LinearProgram:
     def add_rows(
         self, uppers: Sequence[float], columns: Sequence[NDArray[np.integer]], values: Sequence[NDArray[np.float64]]
     ) -> None:
-        """Add rows ``a x <= upper`` over columns that exist."""
+        """Add rows ``a x <= upper`` over existing columns."""
         if not uppers:
             return
         starts = np.concatenate([[0], np.cumsum([len(own) for own in columns])])
@@ -172,7 +172,7 @@ class LinearProgram:
         self._grown.add("rows")
 
     def delete_rows(self, rows: NDArray[np.integer]) -> None:
-        """Remove rows by their places; those behind move up."""
+        """Remove rows by their indices; later rows move up."""
         if len(rows):
             self._highs.deleteRows(len(rows), np.sort(rows).astype(np.int32))
             self.n_rows -= len(rows)
@@ -192,9 +192,9 @@ class LinearProgram:
             self._grown.add("bounds")
 
     def solve(self) -> LinearSolution:
-        """Return an optimal point, from the last basis on; where that fails, from scratch by either simplex.
+        """Return an optimal point, starting from the last basis; if that fails, from scratch by either simplex.
 
-        New columns leave the last point feasible, so the primal simplex goes on from it; new rows leave its duals
+        New columns leave the last point feasible, so the primal simplex continues from it; new rows leave its duals
         feasible, so the dual simplex does.
         """
         solution = self.solve_within(NO_LIMIT)
@@ -203,7 +203,7 @@ class LinearProgram:
         return solution
 
     def solve_within(self, seconds: float) -> LinearSolution | None:
-        """Do what ``solve`` does; None where the program is infeasible or the time is over."""
+        """Do what ``solve`` does; None if the program is infeasible or the time is over."""
         self._highs.setOptionValue("time_limit", min(self._highs.getRunTime() + seconds, NO_LIMIT))
         only_columns = self._grown == {"columns"}
         self._highs.setOptionValue("simplex_strategy", PRIMAL_SIMPLEX if only_columns else DUAL_SIMPLEX)

@@ -1,11 +1,11 @@
 """Integer programs on SCIP: the restricted master IP by branch and cut, and the separation IP.
 
 The restricted master starts from the rows of given clusters; the others are added when a point violates them
-(section 4 of the paper). Around this stand a propagation of certain ancestors and a primal heuristic that turns
-every LP point into a good DAG. Scores are measured from each node's best, so that numbers stay small.
+(section 4 of the paper). In addition, certain ancestors are propagated, and a primal heuristic turns every LP point
+into a good DAG. Scores are relative to each node's best, so that numbers stay small.
 
-Every callback is guarded: SCIP ignores exceptions in them, so the first one is kept, the solve is interrupted, and
-it is raised afterwards.
+Every callback is guarded: SCIP ignores exceptions in callbacks, so the first one is kept, the solve is interrupted,
+and the exception is raised afterwards.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class _Master:
             needscons=False,
         )
         _set_parameters(model, deadline)
-        model.setHeuristics(SCIP_PARAMSETTING.OFF)  # they know nothing of cycles
-        model.setPresolve(SCIP_PARAMSETTING.OFF)  # variables stay what they are
+        model.setHeuristics(SCIP_PARAMSETTING.OFF)  # they ignore cycles
+        model.setPresolve(SCIP_PARAMSETTING.OFF)  # keeps the variables unchanged
         model.setParam("misc/usesymmetry", 0)
         timing = SCIP_HEURTIMING.DURINGLPLOOP | SCIP_HEURTIMING.AFTERLPNODE
         self._heuristic = _Near(self._handler, start)
@@ -105,7 +105,7 @@ class _Master:
             model.addSol(solution)
 
     def solve(self) -> IntegerSolution:
-        """Run SCIP and say what came out."""
+        """Run SCIP and return the solution."""
         model, families = self._model, self._families
         model.optimize()
         for plugin in (self._handler, self._heuristic):
@@ -124,9 +124,9 @@ class _Master:
 
 
 def _guarded(nothing: Any, failed: Any) -> Callable[[Callable[..., Answer | None]], Callable[..., Answer]]:
-    """Return a decorator for callbacks, which stops the solve at the deadline or at the first exception.
+    """Return a decorator for callbacks that stops the solve at the deadline or at the first exception.
 
-    ``nothing`` is what SCIP is told where a callback returns None, ``failed`` where it raises.
+    SCIP gets ``nothing`` if a callback returns None, and ``failed`` if it raises.
     """
 
     def decorate(callback: Callable[..., Answer | None]) -> Callable[..., Answer]:
@@ -180,19 +180,19 @@ class _Acyclic(Conshdlr):
 
     @_guarded(nothing=SCIP_RESULT.DIDNOTFIND, failed=SCIP_RESULT.DIDNOTFIND)
     def conssepalp(self, constraints: list[Any], n_useful: int) -> Answer | None:
-        """Cut a fractional LP point off."""
+        """Cut off a fractional LP point."""
         return self._add(self._separator.heuristic(self.families, self.lp_values()))
 
     @_guarded(nothing=SCIP_RESULT.FEASIBLE, failed=SCIP_RESULT.INFEASIBLE)
     def consenfolp(self, constraints: list[Any], n_useful: int, infeasible: bool) -> Answer | None:
-        """Cut an integer LP point with cycles off."""
+        """Cut off an integer LP point with cycles."""
         return self._add(self._cycles(self.lp_values()))
 
     @_guarded(nothing=SCIP_RESULT.FEASIBLE, failed=SCIP_RESULT.INFEASIBLE)
     def consenfops(
         self, constraints: list[Any], n_useful: int, infeasible: bool, objective_infeasible: bool
     ) -> Answer | None:
-        """Cut an integer point with cycles off where there is no LP."""
+        """Cut off an integer point with cycles when there is no LP."""
         return self._add(self._cycles(self._values(None)))
 
     @_guarded(nothing=SCIP_RESULT.FEASIBLE, failed=SCIP_RESULT.INFEASIBLE)
@@ -217,7 +217,7 @@ class _Acyclic(Conshdlr):
         return {"result": SCIP_RESULT.REDUCEDDOM} if drop.any() else None
 
     def conslock(self, constraint: Any, lock_type: int, n_positive: int, n_negative: int) -> None:
-        """Lock every variable both ways: a family in or out can close a cycle, as another takes its place."""
+        """Lock every variable both ways: adding or removing a family can close a cycle, as another replaces it."""
         both = n_positive + n_negative
         for x in self.x:
             self.model.addVarLocksType(x, lock_type, both, both)
@@ -248,7 +248,7 @@ class _Near(Heur):
 
 
 class _Poll(Eventhdlr):
-    """Looks at the deadline after every LP."""
+    """Checks the deadline after every LP."""
 
     def __init__(self, deadline: Deadline) -> None:
         self._deadline = deadline
@@ -258,7 +258,7 @@ class _Poll(Eventhdlr):
         self.model.catchEvent(SCIP_EVENTTYPE.LPSOLVED, self)
 
     def eventexit(self) -> None:
-        """Ask to be left alone."""
+        """Ask not to be called any more."""
         self.model.dropEvent(SCIP_EVENTTYPE.LPSOLVED, self)
 
     def eventexec(self, event: Any) -> None:
@@ -276,23 +276,23 @@ def _add_cluster(model: Model, x: list[Any], families: FamilyArrays, cluster: Cl
 
 
 def _set_parameters(model: Model, deadline: Deadline) -> None:
-    """Set what every model needs: silence, small tolerances, the deadline's clock."""
+    """Set what every model needs: no output, small tolerances, the deadline's clock."""
     model.hideOutput()
-    model.setParam("misc/catchctrlc", False)  # the deadline does
+    model.setParam("misc/catchctrlc", False)  # the deadline handles it
     model.setParam("numerics/feastol", TOLERANCE)
     model.setParam("numerics/dualfeastol", TOLERANCE)
-    model.setParam("timing/clocktype", 2)  # the clock on the wall
+    model.setParam("timing/clocktype", 2)  # wall clock
     model.setParam("limits/time", min(deadline.remaining(), NO_LIMIT))
 
 
 def _interrupt(model: Model) -> None:
-    """Stop a solve, where SCIP takes this; where it does not, the next callback is soon."""
+    """Stop a solve, if SCIP accepts it now; if not, the next callback comes soon."""
     if model.getStage() in (SCIP_STAGE.PRESOLVING, SCIP_STAGE.PRESOLVED, SCIP_STAGE.SOLVING):
         model.interruptSolve()
 
 
 def _free(model: Model) -> None:
-    """Free a model now: left to the end of the interpreter, it would call a handler that is gone."""
+    """Free a model now: at interpreter exit it would call a handler that no longer exists."""
     if hasattr(model, "free"):
         model.free()
     else:  # PySCIPOpt 6.0
@@ -318,7 +318,7 @@ def separation_ip(
         model.setMaximize()
         model.addCons(quicksum(z) >= 1)
         for i, own, value in zip(node, parents, mass, strict=True):
-            if own:  # y is 0 or 1 by itself once z is
+            if own:  # y is automatically 0 or 1 once z is
                 y = model.addVar(vtype="C", lb=0.0, ub=1.0, obj=float(value))
                 model.addCons(y <= z[i])
                 model.addCons(y <= quicksum(z[j] for j in own))

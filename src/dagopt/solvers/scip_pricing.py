@@ -1,15 +1,16 @@
 """The pricing problem of Gaussian data as a mixed-integer nonlinear program, by spatial branch and bound on SCIP.
 
-For one node, with z_j = 1 where candidate j is a parent, its coefficient b_j, and w the residual variance over the
-least one that there is, with all candidates,
+For one node, let z_j = 1 if candidate j is a parent, b_j its coefficient, and w the residual variance divided by the
+least possible one, that with all candidates:
 
     min  t + Σ step z_j + e + Σ λ_C y_C
     s.t. t >= N/2 log w,   N/2 w >= N/2 + |r|²,   r = √(N/2) (U b - d),   |b_j| <= M_j z_j,
          y_C >= z_j for j in C,   Σ z_j <= most,   e >= what a convex penalty is above its first step.
 
-The residual variance is convex in b, and a sum of squares once the matrix of the candidates is factored. The row of t
-is what is not convex; SCIP branches on w for it. Scaled so, SCIP's tolerance of a row is one of the objective, too,
-whatever N. A primal heuristic fits the coefficients of every set that an LP point rounds to, in closed form.
+The residual variance is convex in b, and a sum of squares once the matrix of the candidates is factored. Only the row
+of t is not convex; SCIP branches on w for it. With this scaling, SCIP's tolerance for a row is also one for the
+objective, whatever N is. A primal heuristic fits the coefficients of every set that an LP point rounds to, in closed
+form.
 
 References
 ----------
@@ -38,8 +39,8 @@ __all__ = ["SAFETY", "PricingOutcome", "PricingProgram", "solve_pricing"]
 Floats = NDArray[np.float64]
 Chosen = tuple[int, ...]
 
-FEASIBILITY = 1e-6  # of rows; with the 1e-9 of the restricted master LPs failed and proofs did not end
-SAFETY = 1e-5  # taken off SCIP's bound: its LPs are optimal to 1e-7, times the ranges of the variables
+FEASIBILITY = 1e-6  # of rows; with the 1e-9 of the restricted master, LPs failed and proofs did not end
+SAFETY = 1e-5  # subtracted from SCIP's bound: its LPs are optimal to 1e-7, times the ranges of the variables
 COMPLETE = ("optimal", "infeasible", "gaplimit")
 
 
@@ -72,7 +73,7 @@ class PricingProgram:
 
     @property
     def largest_ratio(self) -> float:
-        """The w of no parents."""
+        """The value of w without parents."""
         return 1.0 + float(self.target @ self.target)
 
     def fit(self, chosen: Chosen) -> tuple[Floats, Floats]:
@@ -96,11 +97,11 @@ class PricingOutcome:
     Attributes
     ----------
     sets : list of tuple of int
-        Positions of the candidates in each set below the cutoff that was met on the way, the best first.
+        Positions of the candidates in each set found below the cutoff, the best first.
     bound : float
-        No set below the cutoff has a lower objective; minus infinity where SCIP failed.
+        No set below the cutoff has a lower objective; minus infinity if SCIP failed.
     complete : bool
-        Whether SCIP came to its end, rather than to a limit of time.
+        Whether SCIP finished, rather than reaching a time limit.
     """
 
     sets: list[Chosen]
@@ -111,7 +112,7 @@ class PricingOutcome:
 def solve_pricing(
     program: PricingProgram, cutoff: float, gap: float, seconds: float | None, deadline: Deadline
 ) -> PricingOutcome:
-    """Look for the sets of candidates with the least objective.
+    """Find the sets of candidates with the least objective.
 
     Parameters
     ----------
@@ -136,7 +137,7 @@ def solve_pricing(
 def _attempt(
     program: PricingProgram, cutoff: float, gap: float, seconds: float | None, deadline: Deadline, separating: int
 ) -> PricingOutcome | None:
-    """Run SCIP once; None where it met an LP that it could not solve, which is rare."""
+    """Run SCIP once; None if it met an LP that it could not solve, which is rare."""
     model = Model()
     try:
         variables = _Variables(model, program)
@@ -147,9 +148,9 @@ def _attempt(
         model.setParam("limits/time", min(deadline.remaining(), NO_LIMIT if seconds is None else seconds))
         model.setParam("limits/absgap", gap)
         model.setObjlimit(cutoff)
-        model.setHeuristics(SCIP_PARAMSETTING.OFF)  # the one below finds the sets, and faster
+        model.setHeuristics(SCIP_PARAMSETTING.OFF)  # the heuristic below finds the sets faster
         model.setSeparating(separating)
-        model.setPresolve(SCIP_PARAMSETTING.OFF)  # variables stay what they are
+        model.setPresolve(SCIP_PARAMSETTING.OFF)  # keeps the variables unchanged
         model.includeEventhdlr(_Poll(deadline), "poll", "stops at the deadline")
         fitted = _Fitted(program, variables, cutoff, deadline)
         timing = SCIP_HEURTIMING.DURINGLPLOOP | SCIP_HEURTIMING.AFTERLPNODE
@@ -253,7 +254,7 @@ class _Fitted(Heur):
 
     @_guarded(nothing=SCIP_RESULT.DIDNOTFIND, failed=SCIP_RESULT.DIDNOTFIND)
     def heurexec(self, timing: int, infeasible: bool) -> Answer | None:
-        """Try what is above one half, and what is above zero, at the LP point."""
+        """Try the parents above one half, and those above zero, at the LP point."""
         values = [self.model.getSolVal(None, z) for z in self._variables.z]
         largest = sorted(range(len(values)), key=lambda j: (-values[j], j))[: len(self._program.penalties) - 1]
         found = False

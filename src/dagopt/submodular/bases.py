@@ -1,4 +1,4 @@
-"""Submodular functions by their values along orders, and their greedy bases: what both convex steps of DCA use."""
+"""Submodular functions given by values along orders, and their greedy bases; both convex steps of DCA use them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 
 
 class SetFunction:
-    """A submodular function; a sub-class may have compiled versions of what the convex steps need.
+    """A submodular function; a sub-class may compile the parts that the convex steps need.
 
     Parameters
     ----------
@@ -32,16 +32,16 @@ class SetFunction:
         return self._chain(order)
 
     def base(self, order: Ints, linear: Floats) -> tuple[Floats, float, int]:
-        """Return the greedy base of an order for the function less a linear term, its least prefix sum, and where."""
+        """Return the greedy base of an order (minus a linear term), its least prefix sum and where that is."""
         return base_of_chain(self, order, linear)
 
     def minimiser(self, linear: Floats, order: Ints, tolerance: float) -> Ints | None:
-        """Return a set that minimises the function less a linear term, begun at an order; None if not compiled."""
+        """Return a set that minimises the function minus a linear term, starting at an order; None if not compiled."""
         return None
 
 
 def base_of_chain(chain: Callable[[Ints], Floats], order: Ints, linear: Floats) -> tuple[Floats, float, int]:
-    """Return the greedy base by the values of a function along an order."""
+    """Return the greedy base from the values of a function along an order."""
     values = chain(order)
     reduced = values - values[0] - np.concatenate([[0.0], np.cumsum(linear[order])])
     length = int(np.argmin(reduced))

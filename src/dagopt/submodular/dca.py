@@ -20,15 +20,15 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 ConvexStep = Callable[[SetFunction, int], Callable[[Floats, Floats, float, Callable[[], bool]], Ints]]
-"""Takes g and its number of elements, returns what minimises g^L(x) - <y, x>.
+"""Takes g and its number of elements, and returns a function that minimises g^L(x) - <y, x>.
 
-That takes y, a first point, a tolerance, and what says whether to stop before the end."""
+Its arguments are y, a first point, a tolerance, and a function that says whether to stop early."""
 
 MOST_STEPS = 100
 
 
 class Visited(NamedTuple):
-    """A set that the algorithm came to: positions of its candidates, and z there."""
+    """A set that the algorithm visited: the positions of its candidates, and z there."""
 
     positions: Ints
     value: float
@@ -51,15 +51,15 @@ def dca(
     start : array
         x^0.
     convex_step : callable
-        Makes what minimises g^L(x) - <y, x>; see ``CONVEX_STEPS``.
+        Makes the function that minimises g^L(x) - <y, x>; see ``CONVEX_STEPS``.
     epsilon : float
-        Stop when z changes by less.
+        Stop when z changes by less than this.
     rng : Generator, optional
-        Draws the order of equal coordinates anew at every step; by position without it. At a 0/1 point almost all
-        coordinates tie, and the paper is silent on them, but their order decides which sets the next step can
-        see: with one fixed order a warm start goes nowhere new.
+        Draws a new order of equal coordinates at every step; without it, ties are in order of position. At a 0/1 point
+        almost all coordinates tie. The paper does not say how to order them, but their order decides which sets the
+        next step can reach: with one fixed order a warm start finds nothing new.
     stop : callable
-        Says whether to end here, before every step and, as far as the convex step asks, within it.
+        Says whether to stop; called before every step and, if the convex step does so, within it.
 
     Returns
     -------

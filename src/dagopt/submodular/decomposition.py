@@ -20,7 +20,7 @@ COSTS: dict[str, type[ReducedCost]] = {
 
 
 def decomposed(score: Score) -> tuple[JointScore, type[ReducedCost]]:
-    """Return joint and penalty of a score, and the class of its reduced costs, or raise where it has no such form."""
+    """Return a score with its joint and penalty, and the class of its reduced costs; raise if it has no such form."""
     if score.joints is None or score.likelihood not in COSTS:
         raise InputError(
             f"CG-DCA needs a penalised likelihood ('bic', 'aic', 'loglik' or a penalty) but the score is "

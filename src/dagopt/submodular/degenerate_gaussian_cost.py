@@ -1,4 +1,4 @@
-"""Proposition 1 over groups of columns: the reduced cost of a node of mixed data, a difference of submodular functions.
+"""Proposition 1 over groups of columns: the reduced cost for mixed data as a difference of submodular functions.
 
 With ``joint(S)`` = -N/2 log det Σ̂ of the groups of S + const, m_j embedded columns of column j and m(J) their sum
 over J
@@ -32,5 +32,5 @@ class DegenerateGaussianCost(ReducedCost):
         return np.asarray(np.concatenate([[0.0], np.cumsum(cost)])[len(self.base) :], dtype=np.float64)
 
     def supermodular(self, chosen: Ints) -> Floats:
-        """Return nothing: the penalty is modular."""
+        """Return zeros: the penalty is modular."""
         return np.zeros(len(chosen) + 1)

@@ -4,7 +4,7 @@ With ``joint(S)`` = -N/2 log det Σ̂_SS + const
 
     g(J) = -joint(J + i) + Λ|J| + clusters + λ_i,      f(J) = -joint(J).
 
-The convention of bnlearn adds to the penalty a convex function of |J|, which f takes with a minus: a convex function
+The bnlearn convention adds a convex function of |J| to the penalty. It is subtracted from f, because a convex function
 of the size is supermodular.
 """
 
@@ -23,7 +23,7 @@ from dagopt.submodular.reduced_cost import ReducedCost
 
 __all__ = ["GaussianCost"]
 
-LARGE_PENALTY = 1e9  # stands for an infinite one
+LARGE_PENALTY = 1e9  # stands for an infinite penalty
 
 
 class GaussianCost(ReducedCost):
@@ -36,7 +36,7 @@ class GaussianCost(ReducedCost):
 
     @cached_property
     def form(self) -> GaussianForm:
-        """What the compiled kernels take of g."""
+        """The function g in the form for compiled kernels."""
         score = self.memory.score
         assert score.logdets is not None
         half = 0.5 * score.n_samples
@@ -58,7 +58,7 @@ class GaussianCost(ReducedCost):
         return self._modular[: len(chosen) + 1]
 
     def supermodular(self, chosen: Ints) -> Floats:
-        """Return what the penalty is above Λ|J|, after 0, 1, ... of the candidates."""
+        """Return the part of the penalty above Λ|J|, after 0, 1, ... of the candidates."""
         return self._excess[: len(chosen) + 1]
 
     @property
@@ -71,7 +71,7 @@ class GaussianCost(ReducedCost):
 
     @cached_property
     def _excess(self) -> Floats:
-        """Nothing, or convex in the number of parents; where it is infinite a steep parabola, which is convex too."""
+        """Zero, or convex in the number of parents; a steep parabola, also convex, replaces infinite values."""
         by_size = self.memory.score.penalty_by_size
         assert by_size is not None
         penalty = by_size[self._sizes]
@@ -87,12 +87,12 @@ class _GaussianG(SetFunction):
         self._cost = cost
 
     def base(self, order: Ints, linear: Floats) -> tuple[Floats, float, int]:
-        """Return the greedy base of an order, its least prefix sum, and where."""
+        """Return the greedy base of an order, its least prefix sum and where it is."""
         compiled: Any = kernels.greedy_base
         base: tuple[Floats, float, int] = compiled(self._cost.form, linear, order)
         return base
 
     def minimiser(self, linear: Floats, order: Ints, tolerance: float) -> Ints:
-        """Return a set that minimises g less a linear term."""
+        """Return a set that minimises g minus a linear term."""
         compiled: Any = kernels.min_norm_gaussian
         return np.asarray(compiled(self._cost.form, linear, order, tolerance), dtype=np.int64)

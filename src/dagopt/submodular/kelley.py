@@ -1,6 +1,6 @@
 """Kelley's cutting planes for min over the unit cube of g^L(x) - <y, x>, the convex step of the paper's DCA.
 
-The LP holds x and t >= g^L(x) - g(∅) by the cuts found so far, ``t >= <s, x>`` for greedy subgradients s. Its value
+The LP has the variables x and t, with t >= g^L(x) - g(∅) by cuts ``t >= <s, x>`` for greedy subgradients s. Its value
 bounds the minimum from below, and every point is rounded to the best prefix of its order, which bounds it
 from above; the two meet after finitely many cuts.
 
@@ -25,19 +25,20 @@ __all__ = ["CuttingPlanes"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MOST_ROUNDS = 1000
-NEW_SHARE = 0.2  # of the last slope or point in the running means
-TIE = 1e-9  # coordinates closer than this are equal
+NEW_SHARE = 0.2  # the weight of the last slope or point in the running means
+TIE = 1e-9  # coordinates closer than this count as equal
 
 
 class CuttingPlanes:
     """Kelley's method for one g and any number of linear terms, one after the other.
 
-    The cuts are about g alone, so they serve every linear term: DCA changes only that from step to step.
+    The cuts depend only on g, so they serve every linear term; DCA changes only that term from step to step.
 
-    Two things make the rounds fewer, about five times. At a vertex of the LP most coordinates are 0 or 1, and every
-    order of the equal ones gives a valid cut at the same point: they come by what they seem to gain, the linear term
-    less a running mean of the slopes. And each round also cuts at two points inside the cube, the running mean of the
-    LP's points and the middle between the last one and the best set, as the LP's points jump from corner to corner.
+    Two things reduce the number of rounds about fivefold. At a vertex of the LP most coordinates are 0 or 1, and every
+    order of the equal ones gives a valid cut at the same point: they are ordered by their apparent gain, the linear
+    term minus a running mean of the slopes. And since the LP's points jump from corner to corner, each round also cuts
+    at two points inside the cube: the running mean of the LP's points, and the midpoint of the last one and the best
+    set.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ class CuttingPlanes:
         return value, length
 
     def _order(self, point: Floats, linear: Floats) -> Ints:
-        """Return the positions by decreasing coordinate, equals by what they seem to gain."""
+        """Return the positions by decreasing coordinate, ties by their apparent gain."""
         if self._slopes is None:
             return decreasing_order(point)
         gain = np.argsort(self._slopes - linear, kind="stable")

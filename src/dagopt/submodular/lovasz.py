@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 
 
 def decreasing_order(point: Floats, ties: Ints | None = None) -> Ints:
-    """Return the positions by decreasing coordinate, equals in the order of ``ties``, or in their own."""
+    """Return the positions by decreasing coordinate, ties in the order of ``ties`` or by position."""
     if ties is None:
         return np.argsort(-point, kind="stable")
     return ties[np.argsort(-point[ties], kind="stable")]
@@ -32,7 +32,7 @@ def extension(point: Floats, order: Ints, chain: Floats) -> float:
 
 
 def subgradient(order: Ints, chain: Floats) -> Floats:
-    """Return the steps of h along an order, each at its element's place."""
+    """Return the steps of h along an order, each at its element's index."""
     steps = np.empty(len(order))
     steps[order] = np.diff(chain)
     return steps

@@ -2,7 +2,7 @@
 
 For h with h(∅) = 0 the point p of least norm in the base polytope of h gives a minimiser: the set of negative
 coordinates. Wolfe's algorithm keeps a few vertices (greedy bases), moves to the affine minimiser of their hull
-and adds the vertex that is best against the present point, until none helps.
+and adds the vertex that improves the current point most, until none helps.
 
 References
 ----------
@@ -38,7 +38,7 @@ def min_norm(g: SetFunction, linear: Floats, start: Floats, tolerance: float) ->
     linear : array
         What is subtracted, y.
     start : array
-        A point whose order is the first.
+        A point whose order gives the first vertex.
     tolerance : float
         How far from the minimum the set may be.
     """
@@ -47,12 +47,12 @@ def min_norm(g: SetFunction, linear: Floats, start: Floats, tolerance: float) ->
 
 
 def min_norm_of_chains(chain: Callable[[Ints], Floats], linear: Floats, start: Floats, tolerance: float) -> Ints:
-    """Return the same for any submodular function that is given by its values along orders."""
+    """Return the same for any submodular function given by its values along orders."""
     order = np.argsort(-start, kind="stable")
     best_value, best_set = np.inf, np.empty(0, dtype=np.int64)
 
     def vertex(order: Ints) -> Floats:
-        """Return the greedy base of an order, and remember the best prefix on the way."""
+        """Return the greedy base of an order, and remember its best prefix."""
         nonlocal best_value, best_set
         base, value, length = base_of_chain(chain, order, linear)
         if value < best_value:

@@ -19,7 +19,7 @@ class MultinomialCost(ReducedCost):
     """z_i = g - f for a node of a penalised multinomial likelihood."""
 
     def modular(self, chosen: Ints) -> Floats:
-        """Return what edges cost beside their parameters, after 0, 1, ... of the candidates."""
+        """Return the cost of edges in addition to their parameters, after 0, 1, ... of the candidates."""
         return self.memory.score.edge_cost * np.arange(
             len(self.base), len(self.base) + len(chosen) + 1, dtype=np.float64
         )

@@ -13,8 +13,8 @@ of a modular and a supermodular part
 
 Notes
 -----
-The subgradients printed in section 3.2 of the paper leave out the factors N/2 and N of the propositions; here
-they are kept, as the propositions need them.
+The subgradients printed in section 3.2 of the paper omit the factors N/2 and N of the propositions; they are kept
+here, because the propositions need them.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ __all__ = ["ChainMemory", "ReducedCost"]
 
 
 class ChainMemory:
-    """Joints along chains of sets, remembered: the paper's "small trick" of section 3.2.
+    """A cache of joints along chains of sets: the paper's "small trick" of section 3.2.
 
-    A chain of log-determinants is one Cholesky factorisation (Lemma 1), cheaper than looking it up; a chain of
-    entropies counts rows, and is kept.
+    A chain of log-determinants is one Cholesky factorisation (Lemma 1), cheaper than a look-up; a chain of
+    entropies needs counts over the rows, so it is kept.
 
     Parameters
     ----------
     score : JointScore
         Where joints come from.
     most : int
-        Number of sets to remember; all are forgotten when there are more.
+        The number of sets to keep; the cache is cleared when there are more.
     """
 
     def __init__(self, score: JointScore, most: int = 2_000_000) -> None:
@@ -132,7 +132,7 @@ class ReducedCost(ABC):
         return np.asarray(-joint - self.supermodular(chosen), dtype=np.float64)
 
     def modular(self, chosen: Ints) -> Floats:
-        """Return the modular part of the penalty after 0, 1, ... of these candidates; nothing unless overridden."""
+        """Return the modular part of the penalty after 0, 1, ... of these candidates; zeros unless overridden."""
         return np.zeros(len(chosen) + 1)
 
     @abstractmethod
@@ -144,12 +144,12 @@ class ReducedCost(ABC):
         return np.concatenate([[self.node], self.base]).astype(np.int64)
 
     def _first_meeting(self, chosen: Ints) -> Ints:
-        """Return after how many candidates each cluster is met; one more than there are where it never is."""
+        """Return after how many candidates each cluster is met; the number of candidates plus one if it never is."""
         already = np.asarray(self.clusters[:, self.base].any(axis=1))
         hit = np.concatenate([already[:, None], self.clusters[:, chosen]], axis=1)
         return np.where(hit.any(axis=1), hit.argmax(axis=1), len(chosen) + 1)
 
     def value(self, chosen: Sequence[int] | Ints) -> float:
-        """Return z of one set of positions, by a chain through it."""
+        """Return z of one set of positions, computed by a chain through it."""
         order = np.asarray(chosen, dtype=np.int64)
         return float(self.g(order)[-1] - self.f(order)[-1])

@@ -128,15 +128,15 @@ def test_other_spellings(tmp_path, name, text):
         ("a.csv", ",A,B\nA,0,1\nC,0,0\n", "same names in the first column"),
         ("a.csv", ",A,A\nA,0,1\nA,0,0\n", "'A' more than once"),
         ("a.csv", "\n\n,\n", "got 2 columns and 0 rows"),
-        ("a.json", "{", "expected JSON, but .* at line 1"),
+        ("a.json", "{", "expected JSON but .* at line 1"),
         ("a.json", "[1, 2]", 'the lists "nodes" and "edges"'),
         ("a.json", '{"nodes": ["A"]}', 'the lists "nodes" and "edges"'),
         ("a.json", '{"nodes": [null], "edges": []}', "expected a node under 'id' or 'name' but got None"),
         ("a.json", '{"nodes": ["A"], "edges": ["A"]}', "expected an edge with 'from' or 'source'"),
         ("a.json", '{"nodes": ["A"], "edges": [{"from": "A"}]}', "expected a node under 'to' or 'target'"),
         ("a.json", '{"nodes": ["A"], "edges": [{"from": "A", "to": "B"}]}', "unknown node in the graph 'B'"),
-        ("a.json", "[" * 100000, "too deep a nesting"),
-        ("a.graphml", "<graphml", "expected GraphML, but"),
+        ("a.json", "[" * 100000, "too many nested levels"),
+        ("a.graphml", "<graphml", "expected GraphML but"),
         ("a.graphml", "<html/>", "with a <graph> but got <html>"),
         ("a.graphml", "<graphml><graph><node/></graph></graphml>", "<node> with 'id'"),
         ("a.graphml", '<graphml><graph><node id="a"/><node id="a"/></graph></graphml>', "'a' more than once"),
@@ -146,7 +146,7 @@ def test_other_spellings(tmp_path, name, text):
         ("a.bnlearn", "[A|B][B|A]", "'A' - 'B' is undirected"),
         ("a.bnlearn", "[A|B][B|C][C|A]", "has the cycle"),
         ("a.bnlearn", "[A][A]", "'A' more than once"),
-        ("a.bif", "network x {}", "expected variable blocks, got none"),
+        ("a.bif", "network x {}", "expected variable blocks but got none"),
         ("a.bif", BIF_A + "probability ( A | B ) { }", "line 1: variable 'B' has no variable block"),
         ("a.bif", BIF_A, "none for 'A'"),
         ("a.bif", BIF_A + BIF_B + "probability(A|B){} probability(B|A){}", "'A' - 'B' is undirected"),
@@ -164,7 +164,7 @@ def test_malformed_files(tmp_path, name, text, message):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"", "an empty file"), (b" \r\n", "an empty file"), (b"from,to\nA,\xe9\n", "found byte 0xe9 at 10; save")],
+    [(b"", "an empty file"), (b" \r\n", "an empty file"), (b"from,to\nA,\xe9\n", "got byte 0xe9 at 10; save")],
 )
 def test_unreadable_content(tmp_path, content, message):
     """Empty files and other encodings are named as such."""
@@ -180,7 +180,7 @@ def test_paths_that_do_not_work(tmp_path, monkeypatch):
     folder = tmp_path / "folder.dot"
     folder.mkdir()
     for action, message in [
-        (lambda: read_graph(tmp_path / "none.dot"), "found none; check the path"),
+        (lambda: read_graph(tmp_path / "none.dot"), "got none; check the path"),
         (lambda: read_graph(folder), "found a folder"),
         (lambda: read_graph("a\0b.dot"), "could not read"),
         (lambda: read_graph(tmp_path / "a.xyz"), "expected a graph file ending in"),

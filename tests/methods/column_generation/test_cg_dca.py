@@ -284,17 +284,17 @@ def test_other_scores_are_refused_in_one_line(simulated, asia, name, kind):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"init": "cold"}, "init= one of 'random', 'warm', 'hybrid' but got 'cold'"),
-        ({"convex_step": "newton"}, "convex_step= one of 'kelley', 'min-norm'"),
-        ({"pricing": "none"}, "pricing= one of 'auto', 'dca', 'listed', 'exhaustive'"),
-        ({"integer_solver": "cplex"}, "integer_solver= one of"),
-        ({"integer_seconds": 0}, "expected integer_seconds= a number > 0 but got 0"),
-        ({"epsilon": 0.0}, "expected epsilon= a number > 0 but got 0"),
-        ({"tolerance": -1.0}, "expected tolerance= a number > 0 but got -1"),
-        ({"max_passes": 0}, "expected max_passes= a whole number >= 1 but got 0"),
-        ({"max_families": 2.5}, "expected max_families= a whole number >= 1 but got 2.5"),
-        ({"switch_at": -1}, "expected switch_at= a whole number >= 0 but got -1"),
-        ({"resume": True}, "checkpoint= with resume=True"),
+        ({"init": "cold"}, "init= to be one of 'random', 'warm', 'hybrid' but got 'cold'"),
+        ({"convex_step": "newton"}, "convex_step= to be one of 'kelley', 'min-norm'"),
+        ({"pricing": "none"}, "pricing= to be one of 'auto', 'dca', 'listed', 'exhaustive'"),
+        ({"integer_solver": "cplex"}, "integer_solver= to be one of"),
+        ({"integer_seconds": 0}, "expected integer_seconds= to be a number > 0 but got 0"),
+        ({"epsilon": 0.0}, "expected epsilon= to be a number > 0 but got 0"),
+        ({"tolerance": -1.0}, "expected tolerance= to be a number > 0 but got -1"),
+        ({"max_passes": 0}, "expected max_passes= to be a whole number >= 1 but got 0"),
+        ({"max_families": 2.5}, "expected max_families= to be a whole number >= 1 but got 2.5"),
+        ({"switch_at": -1}, "expected switch_at= to be a whole number >= 0 but got -1"),
+        ({"resume": True}, "resume=True needs checkpoint="),
     ],
 )
 def test_wrong_options_are_refused(simulated, option, message):

@@ -125,7 +125,7 @@ def test_a_damaged_file_is_refused(tmp_path):
     save_checkpoint(saved, path)
     for text in broken(path.read_text(), path):
         path.write_text(text)
-        with pytest.raises(InputError, match=r"expected the checkpoint of a run.*start anew without resume=") as caught:
+        with pytest.raises(InputError, match=r"expected the checkpoint of a run.*start again without") as caught:
             load_checkpoint(path, saved.problem, 3)
         assert "\n" not in str(caught.value)
     for content in (b"", b"\xff\xfe\x00"):

@@ -145,9 +145,9 @@ def test_options_that_make_no_sense_are_refused(tmp_path):
     problem = make_problem("gaussian", 5, 0)
     with pytest.raises(dagopt.InputError, match=r"local_size= .* at most 12, .* 20"):
         solve(problem, local_size=20)
-    with pytest.raises(dagopt.InputError, match="n_best= a whole number >= 1"):
+    with pytest.raises(dagopt.InputError, match="n_best= to be a whole number >= 1"):
         solve(problem, n_best=0)
-    with pytest.raises(dagopt.InputError, match="restarts= a whole number >= 0"):
+    with pytest.raises(dagopt.InputError, match="restarts= to be a whole number >= 0"):
         solve(problem, restarts=-1)
     path = tmp_path / "scores.jkl"
     dagopt.learn(problem.table, method="gobnilp", save_scores=path)

@@ -202,8 +202,8 @@ def test_progress_is_a_true_fraction(options):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"device": "tpu"}, "expected device= one of 'auto', 'cpu', 'gpu' but got 'tpu'"),
-        ({"n_jobs": 0}, "expected n_jobs= a whole number >= 1 but got 0; -1 is all cores"),
+        ({"device": "tpu"}, "expected device= to be one of 'auto', 'cpu', 'gpu' but got 'tpu'"),
+        ({"n_jobs": 0}, "expected n_jobs= to be a whole number >= 1 but got 0; -1 is all cores"),
         ({"n_jobs": -2}, "got -2"),
         ({"memory_limit": "lots"}, "'lots'"),
         ({"n_best": 0}, "expected n_best"),

@@ -352,7 +352,7 @@ def test_a_search_over_many_columns_stops_within_a_second():
 @pytest.mark.parametrize("options", [{"restarts": 0}, {"kicks": -1}])
 def test_wrong_numbers_are_refused(options):
     """No search at all, and a negative number of kicks, are errors."""
-    with pytest.raises(InputError, match="expected restarts >= 1 and kicks >= 0"):
+    with pytest.raises(InputError, match="expected restarts= >= 1 and kicks= >= 0"):
         searched(problem_of(gaussian_table(0, 3)), **options)
 
 
@@ -362,5 +362,5 @@ def test_scores_of_the_other_kind_and_no_candidates_are_refused():
         LogDetOrders(problem_of(discrete_table(0, 3)))
     with pytest.raises(InputError, match="expected a score of discrete data"):
         CountOrders(problem_of(gaussian_table(0, 3)))
-    with pytest.raises(InputError, match="expected candidates >= 1"):
+    with pytest.raises(InputError, match="expected candidates= to be a whole number >= 1"):
         LogDetOrders(problem_of(gaussian_table(0, 3)), candidates=0)

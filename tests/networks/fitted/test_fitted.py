@@ -420,13 +420,13 @@ def test_other_data_must_match(asia, numbers):
         result.fit(asia.data.drop(columns="smoke"))
     with pytest.raises(InputError, match=r"'smoke'.*missing|missing.*'smoke'"):
         result.fit(asia.data.astype(object).assign(smoke=None))
-    with pytest.raises(InputError, match="a discrete table, as the one learned from, but got a continuous"):
+    with pytest.raises(InputError, match="a discrete table, as in learning, but got a continuous"):
         result.fit(dagopt.as_table(numbers[0]))
     with pytest.raises(InputError, match="option 'missing' is for other data"):
         result.fit(missing="drop")
     with pytest.raises(InputError, match="unknown column 'smok'; did you mean 'smoke'"):
         result.fit().predict(asia.data, "smok")
-    with pytest.raises(InputError, match="given= 'all', 'parents' or 'blanket'"):
+    with pytest.raises(InputError, match="given= to be 'all', 'parents' or 'blanket'"):
         result.fit().predict(asia.data, "smoke", given="children")
     with pytest.raises(InputError, match="more than once"):
         result.fit().log_likelihood(pd.concat([asia.data, asia.data[["smoke"]]], axis=1))

@@ -22,7 +22,7 @@ __all__ = ["FORMATS", "Format", "read_graph", "write_graph"]
 
 
 class Format(NamedTuple):
-    """A graph format: how to make a graph of a text, a text of a graph, and the suffixes of its files.
+    """A graph format: how to read and write a graph as text, and the suffixes of its files.
 
     To add one, write a module in this package and give it an entry in ``FORMATS``.
     """
@@ -30,7 +30,7 @@ class Format(NamedTuple):
     parse: Callable[[str], Graph]
     render: Callable[[Graph], str]
     suffixes: tuple[str, ...]
-    render_figures: Callable[[Graph, Figures], str] | None = None  # for formats that hold figures of edges
+    render_figures: Callable[[Graph, Figures], str] | None = None  # for formats that hold numbers on edges
     only_dags: bool = False
 
 
@@ -43,7 +43,7 @@ def _parse_bif(text: str) -> Graph:
 
 
 def _refuse_bif(graph: Graph) -> str:
-    """Raise the error for a graph that is to be written as BIF."""
+    """Raise the error for writing a graph without parameters as BIF."""
     raise InputError(
         f"expected probability tables for a BIF file but got a graph of {graph.n_nodes} nodes without any; fit them"
         " with dagopt convert graph.csv out.bif --data data.csv, or write another format such as .dot"
@@ -60,7 +60,7 @@ FORMATS = {
     "bnlearn": Format(parse_model_string, format_model_string, (".bnlearn", ".txt"), only_dags=True),
     "bif": Format(_parse_bif, _refuse_bif, (".bif",), only_dags=True),
 }
-"""The graph formats by the names that ``format=`` takes; ``bif`` needs parameters to be written."""
+"""The graph formats by the names that ``format=`` accepts; writing ``bif`` needs parameters."""
 
 
 def read_graph(path: str | os.PathLike[str], names: Iterable[str] | None = None, *, format: str | None = None) -> Graph:
@@ -71,7 +71,7 @@ def read_graph(path: str | os.PathLike[str], names: Iterable[str] | None = None,
     path : str or path
         The file. Its suffix gives the format: ``.csv`` (edges or adjacency, told apart by the header),
         ``.adj.csv``, ``.dot`` or ``.gv``, ``.graphml``, ``.json``, ``.bnlearn`` or ``.txt`` (a model
-        string), ``.bif`` (the structure alone).
+        string), ``.bif`` (only the structure).
     names : iterable of str, optional
         All nodes, in the order wanted, as in `dagopt.graph.as_graph`.
     format : str, optional
@@ -91,13 +91,13 @@ def read_graph(path: str | os.PathLike[str], names: Iterable[str] | None = None,
 
 
 def write_graph(graph: Any, path: str | os.PathLike[str], *, format: str | None = None) -> None:
-    """Write a graph to a file, whole or not at all.
+    """Write a graph to a file, completely or not at all.
 
     Parameters
     ----------
     graph : Result, or anything that `dagopt.graph.as_graph` takes
-        The score gained by each edge of a result, and what bootstrap, regrets or posterior say of it, and numbers on
-        the edges of a networkx graph, go into DOT and GraphML as attributes. Model strings (``.bnlearn``, ``.txt``)
+        DOT and GraphML store as edge attributes the score gained by each edge of a result, its numbers from bootstrap,
+        regrets or posterior, and the numbers on the edges of a networkx graph. Model strings (``.bnlearn``, ``.txt``)
         hold only DAGs; all other formats hold any PDAG.
     path : str or path
         The file to write or replace; its suffix gives the format as in `read_graph`, and ``.csv`` is
@@ -107,7 +107,7 @@ def write_graph(graph: Any, path: str | os.PathLike[str], *, format: str | None 
 
     Notes
     -----
-    Every format but ``edges`` keeps the order of the nodes.
+    Every format except ``edges`` keeps the order of the nodes.
     """
     chosen = _format_of(path, format)
     own = getattr(graph, "graph", None)
@@ -123,7 +123,7 @@ def write_graph(graph: Any, path: str | os.PathLike[str], *, format: str | None 
 
 
 def _format_of(path: str | os.PathLike[str], format: str | None) -> Format:
-    """Return the format asked for by name, or else by the longest suffix that fits."""
+    """Return the format by name if given, otherwise by the longest suffix that fits."""
     if format is not None:
         if format not in FORMATS:
             raise unknown_name("graph format", format, list(FORMATS))

@@ -14,7 +14,7 @@ _RESERVED = re.compile(r"[\[\]|:]|^\s|\s$")
 
 
 def parse_model_string(text: str) -> Graph:
-    """Read a model string; the nodes come in the order of their brackets.
+    """Read a model string; the nodes are in the order of their brackets.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def parse_model_string(text: str) -> Graph:
 
 
 def format_model_string(graph: Graph) -> str:
-    """Write a DAG as a model string, its nodes in the order they have."""
+    """Write a DAG as a model string, with its nodes in their order."""
     require_dag(graph)
     for name in graph.names:
         if _RESERVED.search(name):

@@ -26,8 +26,8 @@ def parse_csv(text: str) -> Graph:
 def parse_edges(text: str) -> Graph:
     """Read an edge list: a header ``from,to``, then one row per edge.
 
-    Rows both ways make an edge undirected; a row with nothing under ``to`` is a node that may have no
-    edge. Nodes come in the order in which they appear.
+    Rows in both directions make an edge undirected; a row with nothing under ``to`` is a node that may have no
+    edges. Nodes are in the order in which they appear.
     """
     rows = _rows(text)
     if not _is_edge_header(rows):
@@ -52,7 +52,7 @@ def format_edges(graph: Graph) -> str:
 
 
 def parse_adjacency(text: str) -> Graph:
-    """Read a table of 0 and 1 under the names; the rows may start with their names too."""
+    """Read a table of 0 and 1 under the names; the rows may also start with their names."""
     header, *rows = _rows(text)
     if len(header) == len(rows) + 1:
         header = header[1:]
@@ -73,7 +73,7 @@ def parse_adjacency(text: str) -> Graph:
 
 
 def _row_order(labels: list[str], names: tuple[str, ...]) -> list[int]:
-    """Return where in ``labels`` each name stands."""
+    """Return the position of each name in ``labels``."""
     if sorted(labels) != sorted(names):
         raise InputError(
             f"expected the same names in the first column as in the header but got {quoted(labels, 3)} under"
@@ -104,7 +104,7 @@ def _is_edge_header(rows: list[list[str]]) -> bool:
 
 
 def _rows(text: str) -> list[list[str]]:
-    """Split CSV text; spaces around a field go, those inside quotes stay, blank lines are skipped."""
+    """Split CSV text; spaces around a field are dropped, those inside quotes kept, blank lines skipped."""
     rows: list[list[str]] = []
     row: list[str] = []
     at = 0
@@ -113,7 +113,7 @@ def _rows(text: str) -> list[list[str]]:
         assert match is not None  # the pattern takes any text up to the next comma or line end
         in_quotes, plain, end = match.groups()
         if in_quotes is None and plain.startswith('"'):
-            raise InputError(f"expected a closing quote after {plain[:20]!r}, found none; quote a field on both sides")
+            raise InputError(f"expected a closing quote after {plain[:20]!r} but got none; quote a field on both sides")
         row.append(plain.strip() if in_quotes is None else in_quotes.replace('""', '"'))
         at = match.end()
         if end != ",":
@@ -121,7 +121,7 @@ def _rows(text: str) -> list[list[str]]:
                 rows.append(row)
             row = []
     if not rows:
-        raise InputError("expected rows of comma-separated names, found none; check the file")
+        raise InputError("expected rows of comma-separated names but got none; check the file")
     return rows
 
 

@@ -2,8 +2,8 @@
 
 The reader takes ``digraph`` and ``graph`` (and dagitty's ``dag`` and ``pdag``), quoted and joined
 texts, chains ``a -> b -> c``, groups ``{a b}``, nested subgraphs, ports, attributes, defaults and
-comments. What an edge means is what Graphviz would draw: an arrowhead at one end is a direction, at
-none or at both ends an undirected edge.
+comments. An edge means what Graphviz would draw: with an arrowhead at one end it is directed, with none
+or with both it is undirected.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Token(NamedTuple):
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    """Split DOT into tokens without comments; quoted texts come unescaped."""
+    """Split DOT into tokens without comments; quoted texts are unescaped."""
     at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -78,7 +78,7 @@ def _html(text: str, start: int) -> tuple[str, int]:
 
 def _syntax_error(text: str, at: int, found: str) -> InputError:
     line = text.count("\n", 0, at) + 1
-    return InputError(f"expected DOT such as 'digraph {{ A -> B }}', but {found} in line {line}; correct that line")
+    return InputError(f"expected DOT such as 'digraph {{ A -> B }}' but {found} in line {line}; correct that line")
 
 
 class _Parser:
@@ -140,7 +140,7 @@ class _Parser:
         return text
 
     def statements(self, defaults: dict[str, str], depth: int) -> list[str]:
-        """Read up to the closing brace; return the nodes named there. Defaults hold to that brace."""
+        """Read up to the closing brace; return the nodes named there. Defaults apply up to that brace."""
         if depth > _MOST_NESTED:
             raise _syntax_error(self.text, self.peek.at, f"found more than {_MOST_NESTED} nested braces")
         defaults = dict(defaults)
@@ -199,7 +199,7 @@ class _Parser:
 
 
 def _pairs(tail: str, head: str, arrow: str, attributes: dict[str, str]) -> list[tuple[str, str]]:
-    """Return the pairs of an edge by the arrowheads that would be drawn; both ways for an undirected one."""
+    """Return the pairs of an edge by the arrowheads that would be drawn; both directions for an undirected one."""
     drawn = attributes.get("dir", "forward" if arrow == "->" else "none").lower()
     at_head = drawn in ("forward", "both") and attributes.get("arrowhead") != "none"
     at_tail = drawn in ("back", "both") and attributes.get("arrowtail") != "none"
@@ -209,12 +209,12 @@ def _pairs(tail: str, head: str, arrow: str, attributes: dict[str, str]) -> list
 
 
 def parse_dot(text: str) -> Graph:
-    """Read a DOT graph; the nodes come in the order in which they appear."""
+    """Read a DOT graph; the nodes are in the order in which they appear."""
     return _Parser(text).parse()
 
 
 def format_dot(graph: Graph, figures: Figures | None = None) -> str:
-    """Write a digraph: all nodes, then the edges with their figures, the undirected ones with ``dir=none``."""
+    """Write a digraph: all nodes, then the edges with their numbers, the undirected ones with ``dir=none``."""
     lines = ["digraph {"]
     lines += [f"  {_quote(name)};" for name in graph.names]
     for a, b in [*graph.directed_edges, *graph.undirected_edges]:

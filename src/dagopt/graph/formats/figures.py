@@ -1,4 +1,4 @@
-"""What is known of each edge, for files that hold it: score gained, frequency, regret, coefficients."""
+"""The numbers known about each edge, for files that hold them: score gained, frequency, regret, coefficients."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def edge_figures(source: Any, graph: Graph) -> Figures:
     Parameters
     ----------
     source : Result, networkx graph or other
-        A result has figures in ``details["edge_gain"]`` and ``details["edge_figures"]``, a networkx graph has
-        attributes of edges. Anything else has none.
+        A result has numbers in ``details["edge_gain"]`` and ``details["edge_figures"]``, a networkx graph has
+        edge attributes. Anything else has none.
     graph : Graph
         Its edges.
     """

@@ -20,13 +20,12 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def parse_graphml(text: str) -> Graph:
     """Read GraphML; an edge is undirected by its own ``directed`` or by the graph's ``edgedefault``.
 
-    Nodes are named by their id, or by a data field ``name`` where all of them have one, as in igraph's
-    files.
+    Nodes are named by their id, or by a data field ``name`` if all of them have one, as in igraph's files.
     """
     try:
         root = ElementTree.fromstring(text)
     except (ElementTree.ParseError, ValueError) as error:
-        raise InputError(f"expected GraphML, but {error}; check the file") from None
+        raise InputError(f"expected GraphML but {error}; check the file") from None
     graph = root.find("{*}graph")
     if graph is None:
         raise InputError(f"expected GraphML with a <graph> but got <{_tag(root)}>; check the file")
@@ -56,7 +55,7 @@ def _name(node: ElementTree.Element, keys: set[str | None]) -> str | None:
 def _required(element: ElementTree.Element, key: str) -> str:
     value = element.get(key)
     if not value:
-        raise InputError(f"expected <{_tag(element)}> with {key!r}, found one without; add it")
+        raise InputError(f"expected <{_tag(element)}> with {key!r} but got one without; add it")
     return value
 
 
@@ -65,7 +64,7 @@ def _tag(element: ElementTree.Element) -> str:
 
 
 def format_graphml(graph: Graph, figures: Figures | None = None) -> str:
-    """Write the directed graph of networkx with the figures of its edges; an undirected edge is written both ways."""
+    """Write a directed graph with the numbers on its edges; an undirected edge is written in both directions."""
     for name in graph.names:
         if bad := _NOT_XML.search(name):
             raise InputError(

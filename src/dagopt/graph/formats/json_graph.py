@@ -20,11 +20,13 @@ def parse_json(text: str) -> Graph:
     try:
         content = json.loads(text)
     except json.JSONDecodeError as error:
-        raise InputError(f"expected JSON, but {error.msg.lower()} at line {error.lineno}; check the file") from None
+        raise InputError(f"expected JSON but {error.msg.lower()} at line {error.lineno}; check the file") from None
     except ValueError:  # a number with more digits than Python converts
-        raise InputError("expected JSON with nodes and edges but got a number of thousands of digits; check") from None
+        raise InputError(
+            "expected JSON with nodes and edges but got a number with thousands of digits; check the file"
+        ) from None
     except RecursionError:
-        raise InputError("expected JSON with nodes and edges but got too deep a nesting; check the file") from None
+        raise InputError("expected JSON with nodes and edges but got too many nested levels; check the file") from None
     edges = content.get("edges", content.get("links")) if isinstance(content, dict) else None
     if not isinstance(edges, list) or not isinstance(content.get("nodes"), list):
         raise InputError('expected JSON with the lists "nodes" and "edges" (or "links") but got others; add both lists')
@@ -39,7 +41,7 @@ def parse_json(text: str) -> Graph:
 
 
 def _label(item: Any, *keys: str) -> str | int:
-    """Return the text or number that stands for a node, plain or under one of the keys."""
+    """Return the text or number that names a node, directly or under one of the keys."""
     if isinstance(item, dict):
         item = next((item[key] for key in keys if key in item), None)
     elif "id" not in keys:

@@ -21,15 +21,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 DENSE_CELLS = 1 << 14  # labels are renumbered only beyond this range or twice the rows
-FEW_CELLS = 1 << 10  # so few that neighbouring rows often meet in one cell
+FEW_CELLS = 1 << 10  # so few that neighbouring rows often fall in one cell
 LARGEST_PRODUCT = 1e290  # of arities, so that ess / q stays a number
 
 
 class Counts(NamedTuple):
-    """Distinct rows with weights, and which joint is made of their counts.
+    """Distinct rows with weights, and the kind of joint that is computed from their counts.
 
     ``codes[j, r]`` is the level of column j in distinct row r, ``weights[r]`` how often the row occurs, ``clogc[c]`` is
-    c log c (of no use for ``ess > 0``).
+    c log c (not used if ``ess > 0``).
     """
 
     codes: NDArray[np.uint16]
@@ -49,7 +49,7 @@ class CountForm(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def renumber(cells, span):  # type: ignore[no-untyped-def]
-    """Renumber labels in ``range(span)`` as 0, 1, ... in place; return how many there are."""
+    """Renumber the labels in ``range(span)`` as 0, 1, ... in place; return how many there are."""
     rows = cells.shape[0]
     found = 0
     if span <= 16 * rows + DENSE_CELLS:
@@ -98,7 +98,7 @@ def term(count, clogc, ess, prior):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _counts(cells, span, weights):  # type: ignore[no-untyped-def]
-    """Return the weight of every label; few labels are counted in four tables, so that no sum waits."""
+    """Return the weight of every label; few labels use four tables, so that no addition waits for the last one."""
     rows = cells.shape[0]
     if span > FEW_CELLS:
         spread = np.zeros(span, dtype=np.int64)
@@ -120,7 +120,7 @@ def _counts(cells, span, weights):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def cell_sum(cells, span, weights, clogc, ess, product):  # type: ignore[no-untyped-def]
-    """Return the sum over the cells that makes up ``joint`` (see the module)."""
+    """Return the sum over the cells that makes up ``joint`` (see the module docstring)."""
     if span > 4 * cells.shape[0] + DENSE_CELLS:
         span = renumber(cells, span)
     counts = _counts(cells, span, weights)
@@ -133,7 +133,7 @@ def cell_sum(cells, span, weights, clogc, ess, product):  # type: ignore[no-unty
 
 @njit(cache=True, nogil=True)
 def two_sums(cells, span, arity, weights, clogc, ess, product):  # type: ignore[no-untyped-def]
-    """Return the joints of a set and of the set it was last refined from, by a variable of this arity.
+    """Return the joints of a set and of the set before its last refinement, by a variable of this arity.
 
     Labels are ``coarse * arity + code``, so the coarse counts are sums of ``arity`` neighbours.
     """
@@ -183,7 +183,7 @@ def _cells(codes, arity, parents, cells):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def joints(counts, node, parents, cells):  # type: ignore[no-untyped-def]
-    """Return the joints of ``J`` and ``J + i`` and the arities' product; ``cells`` is room for the labels."""
+    """Return the joints of ``J`` and ``J + i`` and the product of the arities; ``cells`` is a buffer for the labels."""
     codes, arity, weights, clogc, ess = counts
     span, product = _cells(codes, arity, parents, cells)
     span = refine(cells, span, codes[node], arity[node])
@@ -257,8 +257,8 @@ def additions(counts, node, parents, without, together):  # type: ignore[no-unty
 def _joint_tree(counts, variables, base, first_span, first_product, out):  # type: ignore[no-untyped-def]
     """Fill ``out[mask]`` with the joint of the cells ``base`` split by the variables in the bits of ``mask``.
 
-    Counting ``mask`` upwards walks a tree of refinements from the highest bit down, so that each set is
-    one refinement of a set that is at hand.
+    Counting ``mask`` upwards walks a tree of refinements from the highest bit down, so that each set needs
+    only one refinement of a set that is already stored.
     """
     codes, arity, weights, clogc, ess = counts
     m = variables.shape[0]

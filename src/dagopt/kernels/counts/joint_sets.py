@@ -1,8 +1,8 @@
 """Joints of many sets of discrete variables at once.
 
-The rows are split by a set's variables one after the other, in an order that is the same for all sets, and what the
-next set has in common with the last is kept. The last variable is the one whose most frequent level has the largest
-share: only the rows with other levels are counted, and the rest of each cell is what these leave of it. So most sets
+The rows are split by a set's variables one after the other, in an order that is the same for all sets, and the splits
+that the next set shares with the last are kept. The last variable is the one whose most frequent level has the largest
+share. Only the rows with its other levels are counted; the count of that level is the rest of each cell. So most sets
 take one pass over the few rows in which one variable is not at its most frequent level.
 """
 
@@ -16,7 +16,7 @@ from dagopt.kernels.counts.counting import DENSE_CELLS, LARGEST_PRODUCT, renumbe
 
 @njit(cache=True, nogil=True)
 def rare_rows(codes, arity, weights):  # type: ignore[no-untyped-def]
-    """Return the rows in which each variable is not at its most frequent level, end to end, and offsets."""
+    """Return the rows in which each variable is not at its most frequent level, concatenated, and their offsets."""
     n, rows = codes.shape
     offsets = np.zeros(n + 1, dtype=np.int64)
     listed = np.empty(n * rows, dtype=np.int32)
@@ -38,7 +38,7 @@ def rare_rows(codes, arity, weights):  # type: ignore[no-untyped-def]
 def _sum_split(counts, last, cells, rare, whole, prior, finer):  # type: ignore[no-untyped-def]
     """Return the joint of cells split by one more variable, and how many of the finer cells occur.
 
-    ``whole`` are the weights of the cells before; ``finer`` is room for those of the finer ones.
+    ``whole`` are the weights of the cells before the split; ``finer`` is a buffer for the weights after it.
     """
     code, arity, weights, span = counts.codes[last], counts.arity[last], counts.weights, whole.shape[0]
     finer[: span * arity] = 0
@@ -61,7 +61,7 @@ def _sum_split(counts, last, cells, rare, whole, prior, finer):  # type: ignore[
 
 @njit(cache=True, nogil=True)
 def _sum_sparse(counts, last, cells, span, prior):  # type: ignore[no-untyped-def]
-    """Return the same where there could be many more cells than rows."""
+    """Return the same as ``_sum_split``, where there could be many more cells than rows."""
     code, arity, weights = counts.codes[last], counts.arity[last], counts.weights
     split = np.empty(cells.shape[0], dtype=np.int64)
     for r in range(cells.shape[0]):
@@ -78,10 +78,10 @@ def _sum_sparse(counts, last, cells, span, prior):  # type: ignore[no-untyped-de
 
 @njit(cache=True, nogil=True)
 def joints_of_sets(counts, listed, offsets, sets, joint, occurring):  # type: ignore[no-untyped-def]
-    """Fill ``joint[k]`` and the number of configurations that occur, for every set, whose members are ``sets[k]``.
+    """Fill ``joint[k]`` and the number of configurations that occur for every set ``sets[k]``.
 
-    Variables split the rows in the order in which they stand; sets that follow each other should share their first
-    ones, and the last should have the fewest rows in ``listed``.
+    Variables split the rows in the order given. Consecutive sets should share their first variables, and the last
+    variable should have the fewest rows in ``listed``.
     """
     codes, arity, weights, clogc, ess = counts
     rows = codes.shape[1]

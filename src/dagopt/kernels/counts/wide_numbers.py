@@ -1,8 +1,8 @@
 """Sums of positive numbers far beyond the range of float64: a number is ``part * 2^(512 level)``.
 
 Exponentials of log-scores span thousands of orders of magnitude, so sums over subsets of them fit no float64 with one
-scale for all. ``part`` begins between 2^-256 and 2^256, and a sum of 2^n numbers stays far inside float64; a number two
-levels below another is nothing beside it. Zero has part 0 and the level ``NEVER``.
+scale for all. ``part`` starts between 2^-256 and 2^256, and a sum of 2^n numbers stays well within float64; a number
+two levels below another is negligible beside it. Zero has part 0 and the level ``NEVER``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _log(part, level):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _add_run(parts, levels, more_parts, more_levels):  # type: ignore[no-untyped-def]
-    """Add the numbers of one run to those of another, place by place."""
+    """Add the numbers of one run to those of another, element by element."""
     for k in range(parts.shape[0]):
         a, b = levels[k], more_levels[k]
         top = a if a > b else b
@@ -49,7 +49,7 @@ def _add_run(parts, levels, more_parts, more_levels):  # type: ignore[no-untyped
 
 @njit(cache=True, nogil=True)
 def _add_short_runs(parts, levels, step):  # type: ignore[no-untyped-def]
-    """Add to each place with the bit ``step`` the place without it, for a bit so low that runs are short."""
+    """Add to each entry with the bit ``step`` the entry without it, for a bit so low that runs are short."""
     for k in range(parts.shape[0] // 2):
         low = k & (step - 1)
         small = ((k - low) << 1) + low
@@ -79,7 +79,7 @@ def sum_low(parts, levels):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _copy(parts, levels, from_parts, from_levels, at):  # type: ignore[no-untyped-def]
-    """Fill a run with the numbers from the place ``at`` on."""
+    """Fill a run with the numbers from index ``at`` on."""
     length = parts.shape[0]
     some_parts, some_levels = from_parts[at : at + length], from_levels[at : at + length]
     for k in range(length):

@@ -1,9 +1,9 @@
 """Violated clusters of an LP point by greedy growth, inside the strongly connected parts of its support.
 
-Of a violated cluster, take the part that has no parents in the rest of it: it is violated as much, and strongly
-connected in the graph of the arcs with mass. So each strongly connected component is looked at for itself, with nodes
-renumbered, and the work follows the sizes of the components and not the number of nodes. ``separation.py`` says what
-escape is.
+Every violated cluster contains a part that has no parents in the rest of it; this part is violated at least as much
+and is strongly connected in the graph of the arcs with mass. So each strongly connected component is searched
+separately, with its nodes renumbered, and the work depends on the sizes of the components, not on the number of nodes.
+``separation.py`` defines the escape.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Support(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def support_of(nodes, local, offsets, mass, parents, starts):  # type: ignore[no-untyped-def]
-    """Return the support over ``nodes``, whose places among themselves are ``local``, -1 for nodes not among them."""
+    """Return the support over ``nodes``; ``local`` is each node's index among them, -1 for other nodes."""
     n = nodes.shape[0]
     count = size = 0
     for i in nodes:
@@ -130,7 +130,7 @@ def support_of(nodes, local, offsets, mass, parents, starts):  # type: ignore[no
 
 @njit(cache=True, nogil=True)
 def _join(c, support, inside, met, change, linked):  # type: ignore[no-untyped-def]
-    """Put node c into a cluster: bring up to date which families meet it, and what each node's joining would do."""
+    """Add node c to a cluster; update which families meet it and how adding each other node would change the escape."""
     inside[c] = True
     for q in range(support.use_starts[c], support.use_starts[c + 1]):
         k = support.uses[q]
@@ -152,7 +152,7 @@ def _join(c, support, inside, met, change, linked):  # type: ignore[no-untyped-d
 
 @njit(cache=True, nogil=True)
 def _shrink(support, inside):  # type: ignore[no-untyped-def]
-    """Take nodes out of a cluster while the escape does not rise; return the escape."""
+    """Remove nodes from a cluster while the escape does not rise; return the escape."""
     members = np.flatnonzero(inside)
     hits = np.zeros(support.node.shape[0], dtype=np.int64)  # parents in the cluster
     value = 0.0
@@ -190,11 +190,11 @@ def _shrink(support, inside):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def grow_clusters(support, seeds, most_escape, clusters, escapes):  # type: ignore[no-untyped-def]
-    """Grow a cluster from each seed, one or two nodes, by the node that lowers the escape most, and keep its best sets.
+    """Grow a cluster from each seed (one or two nodes), always by the node that lowers the escape most.
 
-    Each seed leaves up to two clusters with escape < ``most_escape``: the first such set on its way, and the set
-    of least escape; both are then rid of nodes that do not help. Returns how many were written to the rows of
-    ``clusters``, a truth value for each node, and to ``escapes``; there must be room for two a seed.
+    Each seed gives up to two clusters with escape < ``most_escape``: the first such set met, and the set
+    of least escape; nodes that do not help are then removed from both. Returns how many were written to the rows of
+    ``clusters`` (one truth value per node) and to ``escapes``; there must be room for two per seed.
     """
     n = support.offsets.shape[0] - 1
     change = np.empty(n)

@@ -1,15 +1,15 @@
 """Local cuts: inequalities that all DAGs over a few nodes satisfy, and an LP point does not.
 
-For a set S of s nodes the families of its nodes are put together by what they have inside S: item (i, T) stands for all
+For a set S of s nodes the families of its nodes are grouped by their parents inside S: item (i, T) stands for all
 families of i with J ∩ S = T, and y_{i,T} is their mass. A DAG gives a point y that takes at most one item per node and
-has no cycle. Since parents may always be taken away, the inequalities that matter have coefficients a ≥ 0 and can be
-scaled to Σ a_{i,T} y_{i,T} ≤ 1. The one that a point violates most solves
+has no cycle. Since parents may always be removed, the inequalities that matter have coefficients a ≥ 0 and can be
+scaled to Σ a_{i,T} y_{i,T} ≤ 1. The inequality that a point violates most solves
 
     max Σ a y   s.t.  Σ_{items of D} a ≤ 1 for every DAG D over S,  a ≥ 0,
 
-whose dual covers y by DAGs of least total weight. A primal simplex method solves the dual over the items with y > 0;
-the family that enters is the best DAG for the present prices, by the recursion over subsets. Lifting then gives every
-other item the largest coefficient that it can have.
+whose dual covers y by DAGs of least total weight. A primal simplex method solves the dual over the items with y > 0.
+The DAG that enters the basis is the best one for the current prices, found by the recursion over subsets. Lifting then
+gives every other item the largest coefficient that it can have.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NEVER = -1e30
 
 @njit(cache=True, nogil=True)
 def _spread(s, best):  # type: ignore[no-untyped-def]
-    """Let every set P have what its subsets have: ``best[P * s + i]`` becomes the maximum over subsets of P."""
+    """Replace ``best[P * s + i]`` by its maximum over the subsets of P."""
     for b in range(s):
         width = (1 << b) * s
         for low in range(0, best.shape[0], 2 * width):
@@ -55,7 +55,7 @@ def _recursion(s, best, opt, sink):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _best_dag(s, item_node, item_set, price, best, opt, sink):  # type: ignore[no-untyped-def]
-    """Return the value of the best DAG for these prices of items, at least 0 for each node."""
+    """Return the value of the best DAG for these prices of the items, where each node earns at least 0."""
     best[:] = 0.0
     for k in range(item_node.shape[0]):
         at = item_set[k] * s + item_node[k]
@@ -66,7 +66,7 @@ def _best_dag(s, item_node, item_set, price, best, opt, sink):  # type: ignore[n
 
 @njit(cache=True, nogil=True)
 def _enter_dag(s, item_node, item_set, price, best, sink, inverse, direction):  # type: ignore[no-untyped-def]
-    """Fill ``direction`` with the basis inverse times the family of the DAG that ``sink`` tells."""
+    """Fill ``direction`` with the basis inverse times the vector of the DAG that ``sink`` encodes."""
     direction[:] = 0.0
     p = (1 << s) - 1
     while p:
@@ -86,8 +86,8 @@ def _enter_dag(s, item_node, item_set, price, best, sink, inverse, direction):  
 def cover(s, item_node, item_set, mass, enough, coefficient):  # type: ignore[no-untyped-def]
     """Return the weight of the least cover of the items' mass by DAGs, and its prices as coefficients.
 
-    The weight minus 1 is by how much Σ coefficient * y ≤ 1, which holds for all DAGs, is violated. 0 is returned, for
-    nothing found, as soon as the weight is at most ``enough``, or if the method does not come to an end.
+    The weight minus 1 is the violation of Σ coefficient * y ≤ 1, which holds for all DAGs. Returns 0, meaning that
+    nothing was found, as soon as the weight is at most ``enough``, or if the method does not finish.
     """
     m = item_node.shape[0]
     best = np.empty(s << s)
@@ -150,10 +150,10 @@ def cover(s, item_node, item_set, mass, enough, coefficient):  # type: ignore[no
 
 @njit(cache=True, nogil=True)
 def lift(s, table):  # type: ignore[no-untyped-def]
-    """Raise the coefficients ``table[T * s + i]`` as far as Σ table * y ≤ 1 stays true, node after node.
+    """Raise the coefficients ``table[T * s + i]`` as far as Σ table * y ≤ 1 allows, one node after the other.
 
-    Node i takes one item only, so its coefficients are raised at once: that of T to 1 minus the best of a DAG in
-    which i has the parents T, which is the maximum over P ⊇ T of the best before i (P) and after it.
+    Node i takes one item only, so all its coefficients are raised together: that of T to 1 minus the best value of a
+    DAG in which i has the parents T, the maximum over P ⊇ T of the best value of P before i and of the rest after it.
     """
     full = (1 << s) - 1
     before = np.empty(1 << s)
@@ -202,7 +202,7 @@ def _inside(words, subset):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _is_one_component(s, item_node, item_set):  # type: ignore[no-untyped-def]
-    """Say whether the arcs of the items make all nodes reach each other; if not, a smaller set does as well."""
+    """Say whether all nodes reach each other by the arcs of the items; if not, a smaller set gives the same cut."""
     into = np.zeros((2, s), dtype=np.int64)
     for k in range(item_node.shape[0]):
         into[0, item_node[k]] |= item_set[k]
@@ -226,7 +226,7 @@ def _is_one_component(s, item_node, item_set):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def local_cuts(words, mass, offsets, subsets, least, tables):  # type: ignore[no-untyped-def]
-    """Look for a cut violated by more than ``least`` over each subset of nodes.
+    """Search each subset of nodes for a cut violated by more than ``least``.
 
     Families ``offsets[i]`` to ``offsets[i + 1]`` are those of node i. Returns by how much each cut is violated,
     0 for none; ``tables[q, T * s + i]`` are the coefficients of subset q.
@@ -259,8 +259,9 @@ def local_cuts(words, mass, offsets, subsets, least, tables):  # type: ignore[no
 def grow_subsets(arcs, noise, seeds, size, subsets):  # type: ignore[no-untyped-def]
     """Grow a subset from the two ends of each seed; fill one row per seed in the order of growth.
 
-    ``arcs[i, j]`` is the mass of families of i with parent j. The node that comes next has most mass to and from the
-    subset, arcs both ways counted once more; ``noise[q]`` are factors for each node. Returns how many rows are full.
+    ``arcs[i, j]`` is the mass of families of i with parent j. The next node is the one with most mass to and from the
+    subset; arcs in both directions count once more. ``noise[q]`` has one factor per node. Returns how many rows are
+    full.
     """
     n = arcs.shape[0]
     into = np.empty(n)
@@ -294,7 +295,7 @@ def grow_subsets(arcs, noise, seeds, size, subsets):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True)
 def cut_row(words, offsets, subset, table, coefficient):  # type: ignore[no-untyped-def]
-    """Fill ``coefficient`` with those of a cut for all families of the subset's nodes, one node after the other."""
+    """Fill ``coefficient`` with a cut's coefficients for all families of the subset's nodes, node by node."""
     s = subset.shape[0]
     at = 0
     for a in range(s):

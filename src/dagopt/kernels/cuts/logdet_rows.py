@@ -1,8 +1,8 @@
 """Rows of log-determinants: h(S) = log det M_SS is submodular for every positive definite matrix M.
 
-For a family (i, J) and a set C that has i, the row's coefficient is half of -log var(i | J ∩ C) under M, and its
-right-hand side half of -log det M_CC. Families are given by their node and their parents end to end, ``flat`` from
-``starts[k]`` to ``starts[k + 1]``. M has a unit diagonal.
+For a family (i, J) and a set C that contains i, the row's coefficient is half of -log var(i | J ∩ C) under M, and its
+right-hand side is half of -log det M_CC. Family k has the parents ``flat[starts[k] : starts[k + 1]]``. M has a unit
+diagonal.
 """
 
 from __future__ import annotations
@@ -111,9 +111,9 @@ def _sweep(matrix, p):  # type: ignore[no-untyped-def]
 def flip(matrix, node, flat, starts, mass, users, user_starts, inside, most_flips):  # type: ignore[no-untyped-def]
     """Change C node by node while the row's violation Σ x l_i(J ∩ C) - L(C) grows; return the violation.
 
-    ``users[user_starts[b]:user_starts[b + 1]]`` are the families that have b as node or parent. C, ``inside``, is
-    changed in place. Each step takes the node whose flip gains most. The matrix swept by C gives L of C with or
-    without a node.
+    ``users[user_starts[b]:user_starts[b + 1]]`` are the families that have b as node or parent. C is ``inside``, which
+    is changed in place. Each step flips the node that gains most. The matrix swept by C gives L of C with or without
+    a node.
     """
     n = matrix.shape[0]
     count = node.shape[0]
@@ -173,7 +173,7 @@ def flip(matrix, node, flat, starts, mass, users, user_starts, inside, most_flip
 
 @njit(cache=True, nogil=True)
 def violation(matrix, node, flat, starts, mass, gradient):  # type: ignore[no-untyped-def]
-    """Add the part of the families to the violation of the row of M with C = V, and to its gradient in M.
+    """Add the families' part to the violation of the row of M with C = V, and to its gradient in M.
 
     The violation is ½ log det M - ½ Σ x log var(i | J), and var(i | J) has the gradient u uᵀ, u = 1 at i and minus the
     regression coefficients at J. Only the sum over families is computed here.

@@ -1,4 +1,4 @@
-"""What an LP point of the restricted master says: clusters that it violates, and an order of the nodes near it.
+"""What an LP point of the restricted master gives: clusters that it violates, and an order of the nodes near it.
 
 A set of nodes is a row of 64-bit words, so any number of nodes will do. Families are given as ``node[k]``,
 ``words[k]`` (the parent set J) and ``mass[k]`` (the LP value x_{i ← J}), only those with mass > 0. When every node
@@ -26,7 +26,7 @@ def _has(row, j):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _flip(row, j):  # type: ignore[no-untyped-def]
-    """Put node ``j`` into a set, or take it out."""
+    """Add node ``j`` to a set, or remove it if it is there."""
     row[j >> 6] ^= ONE << np.uint64(j & 63)
 
 
@@ -60,7 +60,7 @@ def escape(node, words, mass, cluster):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _weigh(node, words, mass, inside, open_, weight):  # type: ignore[no-untyped-def]
-    """Return the escape that is certain and the one still undecided; ``weight`` gets the latter's part of each node."""
+    """Return the certain and the undecided escape; ``weight`` is filled with each node's part of the latter."""
     certain = 0.0
     undecided = 0.0
     weight[:] = 0.0
@@ -81,9 +81,9 @@ def _weigh(node, words, mass, inside, open_, weight):  # type: ignore[no-untyped
 def least_escape(node, words, mass, n_nodes, smallest, start, most_steps, best):  # type: ignore[no-untyped-def]
     """Search all clusters with a given smallest node for the least escape below ``start``, into ``best``.
 
-    Depth-first over nodes that are in, out or open, those first that decide most. The mass of families whose node is
-    in and whose parents are all out can only grow, which is the bound. Returns the least escape, ``start`` if there
-    is none below, and the steps taken, more than ``most_steps`` if the search was given up.
+    A depth-first search over nodes that are in, out or open; nodes that decide most come first. The bound is the mass
+    of the families whose node is in and whose parents are all out, which can only grow. Returns the least escape
+    (``start`` if none is lower) and the number of steps, more than ``most_steps`` if the search was given up.
     """
     inside = np.zeros((n_nodes + 1, words.shape[1]), dtype=np.uint64)
     open_ = np.zeros((n_nodes + 1, words.shape[1]), dtype=np.uint64)
@@ -106,7 +106,7 @@ def least_escape(node, words, mass, n_nodes, smallest, start, most_steps, best):
             continue
         inside[depth + 1] = inside[depth]
         open_[depth + 1] = open_[depth]
-        _flip(open_[depth], chosen)  # out, when the search comes back
+        _flip(open_[depth], chosen)  # it is out when the search returns here
         _flip(inside[depth + 1], chosen)
         _flip(open_[depth + 1], chosen)
         depth += 1
@@ -115,7 +115,7 @@ def least_escape(node, words, mass, n_nodes, smallest, start, most_steps, best):
 
 @njit(cache=True, nogil=True)
 def sink_order(node, mass, parents, starts, n_nodes, order):  # type: ignore[no-untyped-def]
-    """Fill ``order`` from its end: the last node is the one of whose choice the mass of the others suffers least.
+    """Fill ``order`` from its end: the next last node is the one that costs the other nodes least mass.
 
     Families are those of node 0, 1, ...; the parents of family k are ``parents[starts[k] : starts[k + 1]]``.
     """
@@ -181,7 +181,7 @@ def impossible(words, offsets, alive, drop):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def dominated(words, offsets, out):  # type: ignore[no-untyped-def]
-    """Mark the families that have a subset among the families before them of the same node."""
+    """Mark the families of which an earlier family of the same node is a subset."""
     for i in range(offsets.shape[0] - 1):
         for k in range(offsets[i], offsets[i + 1]):
             out[k] = False

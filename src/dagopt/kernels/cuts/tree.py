@@ -1,7 +1,7 @@
-"""What a node of the tree needs: precedence and its consequences, and what rows take from the scores.
+"""Computations at a node of the tree: precedence and its consequences, and what rows subtract from the scores.
 
-Sets of nodes are rows of 64-bit words. A family (i, J) puts J before i. Where ``after[k]`` holds the nodes whose
-addition to J would improve the family, a best DAG with it has these nodes after i.
+Sets of nodes are rows of 64-bit words. A family (i, J) puts J before i. If ``after[k]`` holds the nodes whose
+addition to J would improve family k, a best DAG that uses the family has these nodes after i.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def _put(row, j):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def propagate(words, after, offsets, later, alive):  # type: ignore[no-untyped-def]
-    """Close ``later`` under transitivity and under what all families left of a node claim; False if nothing is left.
+    """Close ``later`` under transitivity and under what all remaining families of a node imply; False if none remain.
 
     ``later[i]`` is the set of nodes that come after i. Families that contradict it are no longer ``alive``. Both are
-    changed in place, until nothing follows any more.
+    changed in place until nothing more follows.
     """
     n, width = later.shape
     earlier = np.empty((n, width), dtype=np.uint64)
@@ -79,10 +79,10 @@ def propagate(words, after, offsets, later, alive):  # type: ignore[no-untyped-d
 
 @njit(cache=True, nogil=True)
 def improvable(words, score, offsets, least, first, last, after):  # type: ignore[no-untyped-def]
-    """Fill ``after[k]`` with the nodes b such that some family inside J + b scores more by ``least``, for some nodes.
+    """Fill ``after[k]`` with the nodes b for which some family inside J + b scores more than family k by ``least``.
 
-    Families are those of the nodes from ``first`` to ``last``, each from the best score down. A better family with
-    exactly one member outside J names that member.
+    This is done for the families of the nodes from ``first`` to ``last``, each sorted from the best score down. A
+    better family with exactly one member outside J names that member.
     """
     width = words.shape[1]
     for i in range(first, last):
@@ -128,7 +128,7 @@ def best_remainders(remainder, alive, offsets, best):  # type: ignore[no-untyped
 def covered_pairs(node, words, offsets, rank, pairs):  # type: ignore[no-untyped-def]
     """Write pairs of families (p, J), (r, J + p) with r of higher priority, ``rank[r] < rank[p]``; return how many.
 
-    Those are the two ends of a covered arc p → r. ``pairs`` has room for as many as its length.
+    They are the two ends of a covered arc p → r. At most ``len(pairs)`` pairs are written.
     """
     count = 0
     width = words.shape[1]

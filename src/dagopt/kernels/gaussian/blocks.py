@@ -6,7 +6,7 @@ log-determinant that was divided out of group j. For a node ``i`` and a set ``J`
 * ``logdet(J)`` = log det of the columns of all groups of J,
 * ``logres(i, J)`` = logdet(J + i) - logdet(J).
 
-With one column in every group these are the quantities of ``logdet.py``, by the same Cholesky rows.
+With one column per group these are the quantities of ``logdet.py``, computed by the same Cholesky rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class BlockForm(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def _append_group(matrix, log_scale, starts, factor, order, size, node):  # type: ignore[no-untyped-def]
-    """Append the columns of a group behind ``size`` columns; return the logarithm that they add."""
+    """Append the columns of a group to ``size`` columns; return what they add to the log-determinant."""
     total = log_scale[node]
     for column in range(starts[node], starts[node + 1]):
         order[size] = column
@@ -114,7 +114,7 @@ def additions(matrix, log_scale, starts, node, parents, candidates, logres):  # 
 
 @njit(cache=True, nogil=True)
 def _eliminate(work, first, last):  # type: ignore[no-untyped-def]
-    """Take columns ``last - 1`` down to ``first`` out of what is before them; return the logarithm of their pivots."""
+    """Eliminate columns ``last - 1`` down to ``first`` from those before them; return the sum of the log pivots."""
     total = 0.0
     for column in range(last - 1, first - 1, -1):
         pivot = max(work[column, column], PIVOT_FLOOR)
@@ -131,7 +131,7 @@ def _eliminate(work, first, last):  # type: ignore[no-untyped-def]
 def logdet_slice(matrix, log_scale, starts, high, low_bits, out):  # type: ignore[no-untyped-def]
     """Fill ``out`` with the log-determinants of the 2^low_bits sets whose bits above are those of ``high``.
 
-    A tree of Schur complements as in ``logdet.py``, a group at each level.
+    A tree of Schur complements as in ``logdet.py``, with one group at each level.
     """
     n = starts.shape[0] - 1
     rest = matrix.copy()

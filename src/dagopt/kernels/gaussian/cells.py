@@ -12,10 +12,10 @@ from dagopt.kernels.gaussian.logdet import PIVOT_FLOOR
 
 @njit(cache=True, nogil=True)
 def cell_sum(values, chosen, cells, n_cells, fewest):  # type: ignore[no-untyped-def]
-    """Return the log-likelihood of the cells and of a Gaussian in each over the chosen columns; and how many occur.
+    """Return the log-likelihood of the cells and of a Gaussian over the chosen columns in each; and how many occur.
 
-    ``values`` has one row per column, ``cells`` the cell of each row of data. NaN where a cell that occurs has fewer
-    than ``fewest`` rows, or columns that determine each other.
+    ``values`` has one row per column, ``cells`` the cell of each row of data. The result is NaN if a cell that occurs
+    has fewer than ``fewest`` rows, or columns that determine each other.
     """
     rows = cells.shape[0]
     size = chosen.shape[0]

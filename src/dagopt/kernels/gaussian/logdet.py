@@ -8,7 +8,8 @@ the diagonal that was divided out, so that results do not depend on the units of
 * ``logres(i, J)`` = log (M_ii - M_iJ M_JJ^{-1} M_Ji) = logdet(J + i) - logdet(J),
 
 both read off one Cholesky factorisation (Lemma 1 of the paper). A pivot below ``PIVOT_FLOOR`` means that the
-variable is a linear combination of those before it: it is raised to the floor and predicts nothing more.
+variable is a linear combination of those before it: the pivot is raised to the floor, and the variable predicts
+nothing further.
 """
 
 from __future__ import annotations
@@ -166,8 +167,8 @@ def _logdet_tree(matrix, log_scale, base, out):  # type: ignore[no-untyped-def]
     """Fill ``out[mask]`` with ``base`` plus the log-determinant of the set of bits of ``mask``.
 
     A tree of Schur complements: from the highest variable down each is kept (eliminated from the rest)
-    or dropped. Counting ``mask`` upwards walks the tree, and a step that turns bit ``b`` on renews only
-    the levels below ``b``: about 6 multiply-adds a set in all.
+    or dropped. Counting ``mask`` upwards walks the tree, and a step that turns bit ``b`` on recomputes only
+    the levels below ``b``: about 6 multiply-adds per set in all.
     """
     m = matrix.shape[0]
     work = np.empty((m + 1, m, m))  # work[b]: what is left of the variables below b

@@ -1,4 +1,4 @@
-"""The minimum-norm point for g of a Gaussian reduced cost, all of it compiled.
+"""The minimum-norm point for g of a Gaussian reduced cost, fully compiled.
 
 The algorithm is that of ``submodular/min_norm.py``, which also serves as its twin in the tests.
 """
@@ -21,8 +21,9 @@ MOST_VERTICES = 2000
 class GaussianForm(NamedTuple):
     """The g of a Gaussian reduced cost.
 
-    ``half`` is N/2, ``first`` the node and its required parents, ``steps[k]`` what the k-th candidate of any order
-    costs beside its log-determinant; ``clusters[c, j]`` says that candidate j meets cluster c, with dual ``duals[c]``.
+    ``half`` is N/2, ``first`` the node and its required parents, ``steps[k]`` the cost of the k-th candidate of any
+    order apart from its log-determinant; ``clusters[c, j]`` says that candidate j meets cluster c, with dual
+    ``duals[c]``.
     """
 
     matrix: NDArray[np.floating[Any]]
@@ -39,7 +40,7 @@ class GaussianForm(NamedTuple):
 def _greedy(form, linear, order, factor, vertex):  # type: ignore[no-untyped-def]
     """Fill ``vertex`` with the greedy base of an order; return the least prefix sum and its length.
 
-    ``factor`` is room for a Cholesky factor whose first rows are those of the node and its required parents.
+    ``factor`` is a buffer for a Cholesky factor whose first rows are those of the node and its required parents.
     """
     matrix, log_scale, half, first, candidates, steps, clusters, duals = form
     fixed = first.shape[0]
@@ -69,7 +70,7 @@ def _greedy(form, linear, order, factor, vertex):  # type: ignore[no-untyped-def
 
 @njit(cache=True, nogil=True)
 def _begun(form, size):  # type: ignore[no-untyped-def]
-    """Return room for a Cholesky factor, with the rows of the node and its required parents."""
+    """Return a buffer for a Cholesky factor, with the rows of the node and its required parents filled in."""
     first = form.first
     factor = np.empty((first.shape[0] + size, first.shape[0] + size))
     for k in range(first.shape[0]):

@@ -4,7 +4,7 @@ A set T is dominated if a subset scores at least as well. In an undominated T ev
 
     I(i; j | T - j) = l_i(T) - l_i(T - j) = l_j(T - j + i) - l_j(T - j)  >  cost(|T|) - cost(|T| - 1),
 
-where l_i(J) = -N/2 log var(i | J). Along a search that has taken J and has the candidates R left, J ⊆ T ⊆ J + R, both
+where l_i(J) = -N/2 log var(i | J). In a search that has taken J and has the candidates R left, J ⊆ T ⊆ J + R, both
 forms have bounds: the first is at most l_i(J + R) - l_i(J - j), the second l_j(J + R + i) - l_j(J - j). The largest
 likelihoods are read off the diagonal of the inverse of the matrix of J + R + i, the smallest off the matrix swept by J
 (the regression on J). Leaving a candidate out is one step of elimination in the inverse, taking it is one sweep.
@@ -53,8 +53,8 @@ def _sweep(source, target, p):  # type: ignore[no-untyped-def]
 def never_useful(inverse, matrix, i, u, threshold, most_steps):  # type: ignore[no-untyped-def]
     """Say whether var(i | Z) / var(i | Z + u) ≤ ``threshold`` for every set Z of the other variables.
 
-    Branch and bound over Z between those taken and those not left out, with bounds from both ends. False also where
-    ``most_steps`` were not enough.
+    Branch and bound over the Z between the variables taken and those not left out, with bounds from both ends. Also
+    False if ``most_steps`` are not enough.
     """
     n = matrix.shape[0]
     levels = n + 2
@@ -155,7 +155,7 @@ def begin(matrix, n_must, upper, lower, free, active, counters, score):  # type:
 
 @njit(cache=True, nogil=True)
 def resume(n_samples, cost, n_must, most, margin, rooms, scores, done, members, most_steps, found):  # type: ignore[no-untyped-def]
-    """Search on for up to ``most_steps`` steps or until ``found`` is full; ``counters[OVER]`` says when it is over.
+    """Continue for up to ``most_steps`` steps or until ``found`` is full; ``counters[OVER]`` says when it is over.
 
     Parameters
     ----------
@@ -170,13 +170,13 @@ def resume(n_samples, cost, n_must, most, margin, rooms, scores, done, members, 
     rooms : tuple of arrays
         (upper, lower, free, active, branch, stage, up, taken, fresh, counters): the state of the search.
     scores : array of shape (2, levels)
-        For each number of parents taken: the score of J, and the best score of a subset of J that was met.
+        For each number of parents taken: the score of J, and the best score met of a subset of J.
     done : array of one
         The share of the search that is done, counting each branch as half of its parent: an estimate of the rest.
     members : int array
         The members of J in the order in which they were taken.
     found : bool array of shape (room, size)
-        The sets found; those of them that a subset beats must still be removed.
+        The sets found; the caller must still remove those that a subset beats.
     """
     upper, lower, free, active, branch, stage, up, taken, fresh, counters = rooms
     size = upper.shape[1]
@@ -259,7 +259,7 @@ def _choose(half, cost, n_must, margin, upper, least, free, active, up, taken, d
         dropping = False
         for b in range(size):
             if free[b] and upper[level, b, b] * least[b, b] <= threshold:
-                target = level + 1 if shared else level  # the parent still needs its own
+                target = level + 1 if shared else level  # the level above still needs its own copy
                 shared = False
                 _leave_out(upper[level], upper[target], active, b)
                 level = target

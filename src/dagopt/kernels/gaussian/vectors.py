@@ -1,14 +1,14 @@
-"""Log-determinants and residual variances from the columns themselves, where their correlations have lost the digits.
+"""Log-determinants and residual variances from the columns themselves, for correlations too large for ``logdet.py``.
 
-Every function has the name, the arguments and the results of its twin in ``logdet.py``, but for the first argument:
+Every function has the name, the arguments and the results of its twin in ``logdet.py``, except the first argument:
 ``vectors[j]`` holds the coordinates of column j, of length 1, in some orthonormal basis, so that
-``matrix = vectors @ vectors.T``. What other columns leave of column j is then the vector that remains when its
-projections are taken away (modified Gram-Schmidt), whose length has an error of a few roundings of 1. A Cholesky
-factor of the matrix has that error in the square of the length, and so half the digits.
+``matrix = vectors @ vectors.T``. The residual of column j given other columns is the vector that remains when its
+projections are removed (modified Gram-Schmidt); its length has an error of a few times the rounding error of 1. A
+Cholesky factor of the matrix has that error in the square of the length, and so only half the digits.
 
-A column of whose variance less than ``DEPENDENT`` is left is taken as a combination of the others. It predicts nothing
-more, and the logarithm of what is left is ``LOG_OF_NOTHING``: a score that is unbounded in exact arithmetic is larger
-here than any other.
+A column with a residual variance below ``DEPENDENT`` counts as a linear combination of the others. It predicts nothing
+further, and the logarithm of its residual is ``LOG_OF_NOTHING``: a score that is unbounded in exact arithmetic is
+larger here than any other.
 
 References
 ----------
@@ -41,7 +41,7 @@ def _log(pivot):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _take_away(vector, direction):  # type: ignore[no-untyped-def]
-    """Take the projection on a direction of length 1, or 0, away from a vector."""
+    """Subtract from a vector its projection on a direction of length 1 or 0."""
     share = _dot(vector, direction)
     for k in range(vector.shape[0]):
         vector[k] -= share * direction[k]
@@ -49,7 +49,7 @@ def _take_away(vector, direction):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _append(vectors, basis, k, variable):  # type: ignore[no-untyped-def]
-    """Write what the first k directions leave of a column as direction k; return its squared length."""
+    """Write the residual of a column after the first k directions as direction k; return its squared length."""
     own = basis[k]
     own[:] = vectors[variable]
     for a in range(k):
@@ -144,7 +144,7 @@ def removals(vectors, log_scale, node, parents, logdet, logres):  # type: ignore
 def _logdet_tree(vectors, log_scale, base, out):  # type: ignore[no-untyped-def]
     """Fill ``out[mask]`` with ``base`` plus the log-determinant of the set of bits of ``mask``.
 
-    The tree of ``logdet.py``: from the highest variable down each is kept, and taken away from those below, or dropped.
+    The tree of ``logdet.py``: from the highest variable down, each is kept (projected out of those below) or dropped.
     """
     m = vectors.shape[0]
     work = np.empty((m + 1, m, vectors.shape[1]))  # work[b]: what is left of the variables below b
@@ -166,7 +166,7 @@ def _logdet_tree(vectors, log_scale, base, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _keep(above, below, b):  # type: ignore[no-untyped-def]
-    """Write what variable b leaves of those below it; return the logarithm of what was left of b."""
+    """Write the residuals of the variables below b given b; return the logarithm of the residual of b."""
     pivot = _dot(above[b], above[b])
     inverse = 1.0 / pivot if pivot >= DEPENDENT else 0.0
     for r in range(b):

@@ -2,7 +2,7 @@
 
 A DAG over S is a DAG over S - i with a sink i that has parents J ⊆ S - i. Its skeleton and v-structures are
 those of the smaller DAG plus the edges of i, plus the v-structures a → i ← b for a, b in J not joined there.
-So its class is a function of the smaller class and of (i, J), and a class is known by a code of two 64-bit numbers:
+So its class is a function of the smaller class and of (i, J). A class is identified by a code of two 64-bit numbers:
 the exclusive or of random numbers, one for each edge of its skeleton and one for each of its v-structures.
 ``local(i, J) = F[J + i] - F[J]`` as in ``kernels/lattice/subsets.py``.
 
@@ -31,7 +31,7 @@ class Classes(NamedTuple):
     codes : int array
         Two numbers that tell classes apart.
     sinks, parents, ranks : int arrays
-        A sink of a member, its parents, and the rank of the class that is left without it.
+        A sink of a member, its parents, and the rank of the class that remains without it.
     """
 
     values: NDArray[np.float64]
@@ -50,13 +50,13 @@ class RandomCodes(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def _lowest(mask):  # type: ignore[no-untyped-def]
-    """Return the place of the lowest bit."""
+    """Return the index of the lowest bit."""
     return _ones((mask & -mask) - 1)
 
 
 @njit(cache=True, nogil=True)
 def _merge(masks, values, small, large, new_masks, new_values):  # type: ignore[no-untyped-def]
-    """Merge row ``small`` into row ``large``: the best of both, from the best down; equals from ``small`` first."""
+    """Merge row ``small`` into row ``large``: the best of both, from the best down; ties go to ``small``."""
     width = masks.shape[1]
     p = q = 0
     for k in range(width):
@@ -98,7 +98,7 @@ def best_sets(table, node, must, may, at_most, masks, values):  # type: ignore[n
 
 @njit(cache=True, nogil=True)
 def _code(classes, random, rest, rank, node, chosen):  # type: ignore[no-untyped-def]
-    """Return the code of the class that a sink with the chosen parents makes of a class over ``rest``."""
+    """Return the code of the class that results when a sink with the chosen parents joins a class over ``rest``."""
     _, codes, sinks, parents, ranks = classes
     edges, colliders = random
     one, two = codes[rest, rank, 0], codes[rest, rank, 1]
@@ -115,7 +115,7 @@ def _code(classes, random, rest, rank, node, chosen):  # type: ignore[no-untyped
             one ^= colliders[node, j, k, 0]
             two ^= colliders[node, j, k, 1]
     left = chosen
-    while left & (left - 1):  # take back those of pairs that are joined, sink by sink
+    while left & (left - 1):  # cancel those of pairs that are joined, sink by sink
         j = np.int64(sinks[rest, rank])
         if (left >> j) & 1:
             left ^= 1 << j
@@ -132,7 +132,7 @@ def _code(classes, random, rest, rank, node, chosen):  # type: ignore[no-untyped
 
 @njit(cache=True, nogil=True)
 def _seen(codes, count, one, two, slots, stamp):  # type: ignore[no-untyped-def]
-    """Say whether the code is among the first ``count``, and enter it as the next one if not.
+    """Say whether the code is among the first ``count``; if not, add it as the next one.
 
     ``slots`` is a table of (stamp, place); entries with another stamp are empty.
     """
@@ -150,7 +150,7 @@ def _seen(codes, count, one, two, slots, stamp):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _rise(keys, pairs, value, node, rank, place, count):  # type: ignore[no-untyped-def]
-    """Put an entry into a heap of ``count`` entries, the largest value on top."""
+    """Add an entry to a heap of ``count`` entries, with the largest value on top."""
     at = count
     while at > 0 and keys[(at - 1) >> 1] < value:
         above = (at - 1) >> 1
@@ -163,7 +163,7 @@ def _rise(keys, pairs, value, node, rank, place, count):  # type: ignore[no-unty
 
 @njit(cache=True, nogil=True)
 def _drop_top(keys, pairs, count):  # type: ignore[no-untyped-def]
-    """Take the top out of a heap of ``count`` entries."""
+    """Remove the top of a heap of ``count`` entries."""
     last = count - 1
     at = 0
     while 2 * at + 1 < last:
@@ -184,8 +184,8 @@ def extend(chosen, table, best, classes, random):  # type: ignore[no-untyped-def
     """Find the best classes of the chosen sets; all their subsets must be done.
 
     For one sink i the pairs (class of S - i, parents) give different classes, so of the pairs with ranks (a, b),
-    counted from 1, those with a b > k have k others before them and are never needed. The rest is taken from
-    the best down, over all sinks, and a class that came before is passed over.
+    counted from 1, those with a b > k have k others before them and are never needed. The rest are taken from
+    the best down, over all sinks, and classes already found are skipped.
     """
     values, codes, sinks, parents, ranks = classes
     n = best.shape[0]

@@ -1,16 +1,16 @@
 """The best DAG with each edge and without it, over the lattice of subsets; a set is the bits of an integer.
 
-``opt[S]`` is the best score of a DAG over S (``kernels/lattice/subsets.py``) and ``rest[S]`` the most that variables
-outside S add when those of S come before them:
+``opt[S]`` is the best score of a DAG over S (``kernels/lattice/subsets.py``) and ``rest[S]`` is the most that the
+variables outside S can add when those of S come before them:
 
     rest[V] = 0,    rest[S] = max over i outside S of best_i[S] + rest[S + i].
 
 So ``local(i, J) + max over S ⊇ J without i of opt[S] + rest[S + i]`` is the best score of a DAG in which i has exactly
-the parents J. The maximum over supersets is one over subsets of complements: in that table, the place of an
+the parents J. The maximum over supersets is a maximum over subsets of complements: in that table, the index of an
 entry is the complement of its set. Tables of a node leave its own bit out.
 
 In a DAG that does not join i and x one of the two comes first. With x before i the best score is the maximum over J
-without x of ``local(i, J)`` and the same maximum over the S ⊇ J + x; the other order has its figure at the other node.
+without x of ``local(i, J)`` plus the same maximum over the S ⊇ J + x; the other order is computed at the other node.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dagopt.kernels.lattice.subsets import _close_bits, _larger, _with_gap, _wit
 
 @njit(cache=True, nogil=True)
 def _sources_one_by_one(best, begin, here):  # type: ignore[no-untyped-def]
-    """Finish the places from ``begin`` in falling order; each waits only for larger ones."""
+    """Finish the entries from ``begin`` in falling order; each depends only on larger ones."""
     for s in range(here.shape[0] - 2, -1, -1):
         i = 0
         while (1 << i) < here.shape[0]:
@@ -43,7 +43,7 @@ def _raise_by(here, later, scores):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _sources_of_eight(best, begin, v):  # type: ignore[no-untyped-def]
-    """Finish eight places by the nodes among their three lowest bits that come next."""
+    """Finish eight entries by letting the nodes among their three lowest bits come next."""
     a = best[0, begin >> 1 : (begin >> 1) + 4]  # node 0 after 0, 2, 4, 6
     b = best[1, begin >> 1 : (begin >> 1) + 4]  # node 1 after 0, 1, 4, 5
     c = best[2, begin >> 1 : (begin >> 1) + 4]  # node 2 after 0, 1, 2, 3
@@ -60,8 +60,8 @@ def _sources_of_eight(best, begin, v):  # type: ignore[no-untyped-def]
 def sources(best, low_bits, block, rest, chunk_bits, chunks):  # type: ignore[no-untyped-def]
     """Finish ``rest`` for the given chunks of a block; all chunks above them must be finished.
 
-    The twin of ``subset_lattice.sinks``: ``best[i]`` is the closed table of low node i, and ``rest`` comes with what
-    was pulled from other blocks.
+    The twin of ``subsets.sinks``: ``best[i]`` is the closed table of low node i, and ``rest`` already holds what was
+    pulled from other blocks.
     """
     length = 1 << chunk_bits
     for t in chunks:
@@ -133,7 +133,7 @@ def around(opt, rest, node, out, chunk_bits, first, last):  # type: ignore[no-un
 
 @njit(cache=True, nogil=True)
 def _raise_parents(found, first_bit, x, value):  # type: ignore[no-untyped-def]
-    """Raise ``found`` by a score of the sets with the bits ``x`` from ``first_bit`` on."""
+    """Raise ``found`` to a score of the sets whose bits from ``first_bit`` on are ``x``."""
     for b in range(first_bit, found.shape[1]):
         without = 1 - ((x >> b) & 1)
         found[without, b] = _larger(value, found[without, b])
@@ -166,8 +166,9 @@ def _raise_apart(found, chunk_bits, chunk, scores, above):  # type: ignore[no-un
 def with_and_without(table, node, allowed, above, chunk_bits, first, last, found):  # type: ignore[no-untyped-def]
     """Raise ``found[0, x]`` and ``found[1, x]`` to the best scores with and without each parent.
 
-    Over the sets J of the chunks ``first`` to ``last``; ``above`` is the closed table of ``around``. Places leave the
-    node's bit out. ``found[2, x]`` is raised to the best score with x before the node but not as its parent.
+    The maximum is over the sets J of the chunks ``first`` to ``last``; ``above`` is the closed table of ``around``.
+    Indices leave the node's bit out. ``found[2, x]`` is raised to the best score with x before the node but not as its
+    parent.
     """
     length = 1 << chunk_bits
     final = above.shape[0] - 1

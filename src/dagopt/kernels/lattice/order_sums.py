@@ -8,7 +8,7 @@ With ``local(i, J) = F[J + i] - F[J]``, a logarithmic weight ``prior[i, size]`` 
 ``before[S]``, ``after[S]`` and ``choice[i]`` are logarithms: of the sum over the orders of S and all parent sets that
 agree with them; of the same for the variables outside S when those of S come first; and of the sum of weight_i over the
 subsets of a set. Tables of a node leave its own bit out. Sums over supersets are sums over subsets of complements:
-there, an entry is the complement of its place.
+there, the index of an entry is the complement of its set.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FAR = -745.0  # the exponential of anything less is zero
 
 
 class Weights(NamedTuple):
-    """What the weights of the parent sets of a node are made of.
+    """What the weights of a node's parent sets are computed from.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Weights(NamedTuple):
     node : int
         The node i.
     empty : float
-        The local score without parents, from which scores are measured.
+        The local score without parents, which is subtracted from all scores.
     prior : array
         The logarithm of the prior weight of a parent set, by its size.
     allowed : Allowed
@@ -139,7 +139,7 @@ def around(before, after, node, parts, levels, chunk_bits, first, last):  # type
 
 @njit(cache=True, nogil=True)
 def parent_shares(weights, parts, levels, total, chunk_bits, first, last, out):  # type: ignore[no-untyped-def]
-    """Add to ``out[x]`` the probability of each parent: the sum over the sets J of chunks that have it.
+    """Add to ``out[x]`` the probability of each parent: the sum over the sets J of the chunks that contain it.
 
     ``parts`` and ``levels`` are the closed table of ``around``, so that J has the probability
     ``weight_i(J) * sum over S ⊇ J of before[S] after[S + i] / exp(total)``. Places leave the node's bit out.

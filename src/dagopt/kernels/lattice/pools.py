@@ -1,8 +1,8 @@
-"""The subset recursion over given candidate parent sets, with memory for one number a set.
+"""The subset recursion over given candidate parent sets, with memory for one number per set.
 
-A block is all sets with the same high bits T. Its tables of best parents are made afresh from the candidates
-whose high bits lie in T, so nothing but ``opt`` is kept; and since a node is never its own parent, the table of
-a high node b in T serves the sets without b as well. Blocks with equally many high bits do not depend on
+A block is all sets with the same high bits T. Its tables of best parents are recomputed from the candidates
+whose high bits lie in T, so only ``opt`` is kept; and since a node is never its own parent, the table of
+a high node b in T also serves the sets without b. Blocks with the same number of high bits do not depend on
 each other.
 """
 
@@ -18,7 +18,7 @@ from dagopt.kernels.lattice.subsets import _close_bits, _without, sinks
 
 
 class PoolForm(NamedTuple):
-    """Candidates of all nodes end to end: the k-th of node i is at ``offsets[i] + k``; a block has 2^low_bits sets."""
+    """The candidates of all nodes: the k-th of node i is at ``offsets[i] + k``; a block has 2^low_bits sets."""
 
     masks: NDArray[np.int64]
     scores: NDArray[np.float64]
@@ -28,7 +28,7 @@ class PoolForm(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def _table(masks, scores, low_bits, block, node, out):  # type: ignore[no-untyped-def]
-    """Fill ``out`` with the best candidate inside the block and each place, a low node's own bit left out."""
+    """Fill ``out`` with the best candidate inside each set of the block; a low node's own bit is left out."""
     low_node = node < low_bits
     bits = low_bits - 1 if low_node else low_bits
     places = (1 << low_bits) - 1
@@ -73,7 +73,7 @@ def blocks(form, opt, chosen):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def best_candidate(masks, scores, inside):  # type: ignore[no-untyped-def]
-    """Return the place of the best candidate inside a set, the first of equals, or -1."""
+    """Return the index of the best candidate inside a set, the first of ties, or -1."""
     best = -np.inf
     chosen = -1
     for k in range(masks.shape[0]):

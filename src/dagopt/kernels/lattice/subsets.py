@@ -37,14 +37,14 @@ class Allowed(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def _without(mask, bit):  # type: ignore[no-untyped-def]
-    """Return the mask with the place of ``bit`` taken out."""
+    """Return the mask with the position of ``bit`` removed."""
     low = (1 << bit) - 1
     return (mask & low) | ((mask >> 1) & ~low)
 
 
 @njit(cache=True, nogil=True)
 def _with_gap(mask, bit):  # type: ignore[no-untyped-def]
-    """Return the mask with a zero put in at the place of ``bit``."""
+    """Return the mask with a zero inserted at the position of ``bit``."""
     low = (1 << bit) - 1
     return (mask & low) | ((mask & ~low) << 1)
 
@@ -219,7 +219,7 @@ def close_high(out, first_bit, n_bits, first, last):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True)
 def _sinks_one_by_one(best, begin, here):  # type: ignore[no-untyped-def]
-    """Finish the places from ``begin`` in order; each waits only for smaller ones."""
+    """Finish the entries from ``begin`` in order; each depends only on smaller ones."""
     for s in range(1, here.shape[0]):
         i = 0
         while (1 << i) <= s:
@@ -231,7 +231,7 @@ def _sinks_one_by_one(best, begin, here):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _pull_eight(scores, at, here, source, target):  # type: ignore[no-untyped-def]
-    """Raise eight places by one sink that is none of their three lowest bits."""
+    """Raise eight entries by one sink that is none of their three lowest bits."""
     before = here[source : source + 8]
     gain = scores[at : at + 8]
     after = here[target : target + 8]
@@ -242,7 +242,7 @@ def _pull_eight(scores, at, here, source, target):  # type: ignore[no-untyped-de
 
 @njit(cache=True, nogil=True)
 def _sinks_of_eight(best, begin, v):  # type: ignore[no-untyped-def]
-    """Finish eight places by the sinks among their three lowest bits."""
+    """Finish eight entries by the sinks among their three lowest bits."""
     a = best[0, begin >> 1 : (begin >> 1) + 4]  # node 0 after 0, 2, 4, 6
     b = best[1, begin >> 1 : (begin >> 1) + 4]  # node 1 after 0, 1, 4, 5
     c = best[2, begin >> 1 : (begin >> 1) + 4]  # node 2 after 0, 1, 2, 3
@@ -259,8 +259,8 @@ def _sinks_of_eight(best, begin, v):  # type: ignore[no-untyped-def]
 def sinks(best, low_bits, block, opt, chunk_bits, chunks):  # type: ignore[no-untyped-def]
     """Finish ``opt`` for the given chunks of a block; all chunks below them must be finished.
 
-    ``best[i]`` is the closed table of low node i. ``opt`` comes with what was pushed from other blocks, and
-    a chunk is 2^chunk_bits neighbouring places.
+    ``best[i]`` is the closed table of low node i. ``opt`` already holds what was pushed from other blocks, and
+    a chunk is 2^chunk_bits neighbouring entries.
     """
     length = 1 << chunk_bits
     for t in chunks:
@@ -297,7 +297,7 @@ def push(scores, block, bit, opt, first, last):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def best_set(table, node, candidates, must, may, at_most):  # type: ignore[no-untyped-def]
-    """Return the best allowed parent set inside ``candidates`` and its score; of equals the first counting up."""
+    """Return the best allowed parent set inside ``candidates`` and its score; the smallest mask of ties."""
     bit = 1 << node
     allowed = candidates & may
     best = -np.inf

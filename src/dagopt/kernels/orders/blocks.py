@@ -1,4 +1,4 @@
-"""Local scores of a node with one parent more or one less, for scores made of log-determinants of groups of columns.
+"""Local scores of a node with one more or one fewer parent, for scores made of log-determinants of column groups.
 
 ``form`` is a ``BlockForm`` of ``kernels/gaussian/blocks.py``.
 """
@@ -31,9 +31,9 @@ def removals(form, v, parents, values):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def additions(form, v, parents, candidates, enough, values):  # type: ignore[no-untyped-def]
-    """Fill ``values[k]`` with the score of v with ``candidates[k]`` in addition; return it with the parents alone.
+    """Fill ``values[k]`` with the score of v with the extra parent ``candidates[k]``; return the score without it.
 
-    A candidate that is a parent, or that does not raise the score by ``enough``, has -inf.
+    A candidate that is a parent, or that does not raise the score by ``enough``, gets -inf.
     """
     matrix, log_scale, starts, rates = form
     new = np.empty(candidates.shape[0], dtype=np.int64)

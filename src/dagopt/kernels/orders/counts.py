@@ -1,9 +1,9 @@
-"""Local scores of a node with one parent more or one less, for scores made of counts.
+"""Local scores of a node with one more or one fewer parent, for scores made of counts.
 
 A score is a difference of two joints of ``kernels/counts/counting.py``, less ``rate * (a_i - 1)`` times the product of
-the arities of the parents, less ``edge`` for each parent. ``information[j]`` is N times the entropy of column j: no
-parent tells more than that. ``bits[starts[j] + l]`` has one bit per row of the data, set where column j has level l: a
-small table is counted by the bits that two levels share, a large one row by row.
+the arities of the parents, less ``edge`` for each parent. ``information[j]`` is N times the entropy of column j: an
+upper limit on what a parent can add. ``bits[starts[j] + l]`` has one bit per row of the data, set where column j has
+level l: a small table is counted by the bits that two levels share, a large one row by row.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from dagopt.kernels.counts import counting
 
-FEW_CELLS = 1 << 10  # of a contingency table that is kept whole even for fewer rows
-WORDS_PER_ROW = 3  # counted by bits in the time that one row takes
+FEW_CELLS = 1 << 10  # a contingency table of this size is stored whole even if there are fewer rows
+WORDS_PER_ROW = 3  # words of bits counted in the time that one row takes
 
 
 class CountScore(NamedTuple):
-    """A score made of counts; the head of this module explains ``information``, ``bits`` and ``starts``."""
+    """A score made of counts; the module docstring explains ``information``, ``bits`` and ``starts``."""
 
     counts: counting.Counts
     rate: float
@@ -64,9 +64,9 @@ def removals(score, v, parents, values):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def additions(score, v, parents, candidates, enough, values):  # type: ignore[no-untyped-def]
-    """Fill ``values[k]`` with the score of v with ``candidates[k]`` in addition; return it with the parents alone.
+    """Fill ``values[k]`` with the score of v with the extra parent ``candidates[k]``; return the score without it.
 
-    A candidate that is a parent, or that does not raise the score by ``enough``, has -inf.
+    A candidate that is a parent, or that does not raise the score by ``enough``, gets -inf.
     """
     codes, arity, weights, clogc, ess = score.counts
     rate, edge, information, bits, starts = score.rate, score.edge, score.information, score.bits, score.starts
@@ -130,7 +130,7 @@ def _cost(arity, rate, v, product):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _shared(one, other):  # type: ignore[no-untyped-def]
-    """Return how many rows two rows of bits have in common."""
+    """Return how many bits are set in both of two bit vectors."""
     total = np.uint64(0)
     for w in range(one.shape[0]):
         total += _ones(one[w] & other[w])  # type: ignore[call-arg]
@@ -164,7 +164,7 @@ def _masks(bits, starts, arity, parents, v):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _table_by_bits(masks, totals, levels):  # type: ignore[no-untyped-def]
-    """Return how many rows of each mask have each level; the last level has those that are left."""
+    """Return how many rows of each mask have each level; the last level gets the remaining rows."""
     table = np.zeros((masks.shape[0], levels.shape[0]), dtype=np.int64)
     last = levels.shape[0] - 1
     for i in range(masks.shape[0]):
@@ -180,7 +180,7 @@ def _table_by_bits(masks, totals, levels):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _table_by_rows(cells, span, code, arity, weights):  # type: ignore[no-untyped-def]
-    """Return the weight of every cell and level; two tables take turns, so that no sum waits for the one before."""
+    """Return the weight of every cell and level; two tables alternate, so that no addition waits for the last one."""
     rows = cells.shape[0]
     table = np.zeros((2, span, arity), dtype=np.int64)
     for r in range(0, rows - 1, 2):

@@ -12,7 +12,7 @@ took x or x is a parent of u, ``-stamps[u]`` if it would have taken x, anything 
 v of the marks tells who has v in its walk; what the walk of v itself takes is found by walking again, which is cheaper
 than to read a column.
 
-Numbers that are passed on are np.int64: for a literal 0 numba would compile another version.
+Numbers passed on are np.int64: for a literal 0 numba would compile another version.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from dagopt.kernels.orders.trees import BUDGET, ENOUGH, members, walk
 __all__ = ["Place", "Room", "State", "best_place", "give_required", "has", "insert_best", "make_room", "mark_parents",
            "put", "queue", "score_order", "use_parents"]  # fmt: skip
 
-NOWHERE = 1 << 40  # the rank of a variable that is taken out
-NO_LIMIT = 1 << 60  # on the lists that are made
+NOWHERE = 1 << 40  # the rank of a variable that is removed
+NO_LIMIT = 1 << 60  # no limit on the number of lists made
 SPENT = -1
 HEAD, LENGTH, JOURNAL, UNDER_WAY, REQUIRED = range(5)
 
 
 class State(NamedTuple):
-    """A search under way; the head of this module says what each array holds."""
+    """A search in progress; the module docstring says what each array holds."""
 
     order: NDArray[np.int64]
     rank: NDArray[np.int64]
@@ -53,13 +53,13 @@ class Room(NamedTuple):
     Attributes
     ----------
     counts : int array
-        HEAD and LENGTH of the queue, entries of the JOURNAL, whether a kick is UNDER_WAY, whether edges are REQUIRED.
+        HEAD and LENGTH of the queue, length of the JOURNAL, whether a kick is UNDER_WAY, whether edges are REQUIRED.
     queue, waiting : arrays of length n
-        The variables in the queue, as a ring, and which they are.
+        The queue of variables, as a ring, and which variables are in it.
     order : int array
         The order before the kick.
     entry : int array
-        For each variable its place in the journal plus one, or 0.
+        For each variable its index in the journal plus one, or 0.
     changed, parents, sizes, scores : arrays
         The journal: the variables that changed since the kick began, and what they had before.
     events : array of bytes
@@ -95,7 +95,7 @@ class Place(NamedTuple):
 
 
 def make_room(n: int, most_parents: int, required: bool) -> Room:
-    """Return empty room for n variables with at most so many parents; ``required`` if some edge is."""
+    """Return empty work arrays for n variables with at most so many parents; ``required`` if some edge is required."""
 
     def ints() -> NDArray[np.int64]:
         return np.zeros(n, dtype=np.int64)
@@ -119,7 +119,7 @@ def make_room(n: int, most_parents: int, required: bool) -> Room:
 
 @njit(cache=True, nogil=True)
 def score_order(growth, state, first):  # type: ignore[no-untyped-def]
-    """Find the parents of the variables from place ``first`` on; return the place at which the budget was spent."""
+    """Find the parents of the variables from position ``first`` on; return the position where the budget ran out."""
     order, rank, parents, sizes, scores, marks, stamps = state
     for p in range(order.shape[0]):
         rank[order[p]] = p
@@ -136,7 +136,7 @@ def score_order(growth, state, first):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def give_required(growth, state, first):  # type: ignore[no-untyped-def]
-    """Give the variables from place ``first`` on their required parents alone."""
+    """Give the variables from position ``first`` on only their required parents."""
     order, _, parents, sizes, scores, _, _ = state
     for p in range(first, order.shape[0]):
         v = order[p]
@@ -149,7 +149,7 @@ def give_required(growth, state, first):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def use_parents(growth, state, v, chosen):  # type: ignore[no-untyped-def]
-    """Give v these parents, all before it, if they score better than those it has."""
+    """Give v these parents, all before it, if they score better than its current ones."""
     _, _, parents, sizes, scores, _, _ = state
     value = local_score(growth.score, v, chosen)
     if value > scores[v] + ENOUGH:
@@ -170,7 +170,7 @@ def mark_parents(state, v):  # type: ignore[no-untyped-def]
 def insert_best(growth, state, room, variables):  # type: ignore[no-untyped-def]
     """Put each variable in turn at its best place; return how many were tried, and how many in a row at the end stayed.
 
-    Fewer than all are tried when the budget of the trees is spent. No variable's score falls unless it loses a parent.
+    Fewer than all are tried if the budget of the trees runs out. A variable's score falls only if it loses a parent.
     """
     idle = 0
     tried = 0
@@ -312,7 +312,7 @@ def put(growth, state, room, v, place):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _change(growth, state, room, u, limit, must_change):  # type: ignore[no-untyped-def]
-    """Walk for u; take the parents found if they are better, or if they must change, and queue who is concerned."""
+    """Walk for u; take the parents found if they are better, or if they must change, and queue those affected."""
     _, rank, parents, sizes, scores, marks, stamps = state
     if room.counts[UNDER_WAY] and not room.entry[u]:
         k = room.counts[JOURNAL]
@@ -337,7 +337,7 @@ def _change(growth, state, room, u, limit, must_change):  # type: ignore[no-unty
 
 @njit(cache=True, nogil=True)
 def queue(room, v):  # type: ignore[no-untyped-def]
-    """Put v at the end of the queue, unless it is in it."""
+    """Append v to the queue, unless it is already in it."""
     if room.waiting[v]:
         return
     room.waiting[v] = True

@@ -1,8 +1,8 @@
 """Local kicks: a few neighbours move, only what that changes is searched again, and a worse order is undone.
 
-A kick takes a variable and some of its neighbours (parents, children, parents of children) and puts each directly
-before or behind one of its own neighbours. Then the queue is emptied: each variable in it goes to its best place near
-the present one; when a variable gets other parents, it and its old and new parents are queued. If the order is worse
+A kick takes a variable and some of its neighbours (parents, children, parents of children) and moves each directly
+before or behind one of its own neighbours. Then the queue is emptied: each variable in it moves to its best position
+nearby; when a variable gets other parents, it and its old and new parents are queued. If the order is worse
 than before the kick, it is restored: parents are copied back from the journal, and the marks of the variables that
 changed are made anew by walks. So a kick costs what its neighbourhood costs, not a search over all variables, and
 independent improvements of a large graph add up. A search over all places (``insertion.insert_best``) comes last.
@@ -31,8 +31,8 @@ from dagopt.kernels.orders.trees import BUDGET, walk
 
 __all__ = ["DRAWS", "end", "kick", "queue_all", "settle"]
 
-MOST_MOVED = 6  # variables that one kick moves
-DRAWS = 2 + 3 * MOST_MOVED  # random numbers that one kick takes
+MOST_MOVED = 6  # the most variables that one kick moves
+DRAWS = 2 + 3 * MOST_MOVED  # the random numbers that one kick uses
 
 
 @njit(cache=True, nogil=True)
@@ -44,7 +44,7 @@ def queue_all(room, variables):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def settle(growth, state, room, depth):  # type: ignore[no-untyped-def]
-    """Empty the queue; return False where the budget of the trees was spent first."""
+    """Empty the queue; return False if the budget of the trees ran out first."""
     counts = room.counts
     while counts[LENGTH] > 0:
         if growth.trees.used[BUDGET] <= 0:
@@ -65,7 +65,7 @@ def settle(growth, state, room, depth):  # type: ignore[no-untyped-def]
 def kick(growth, state, room, draws, depth, equal):  # type: ignore[no-untyped-def]
     """Make one kick for each row of ``draws``, numbers in [0, 1); return how many were made.
 
-    Fewer than all are made where the budget of the trees is spent; the next call goes on with the kick under way. An
+    Fewer than all are made if the budget of the trees runs out; the next call then continues the unfinished kick. An
     order that is worse by more than ``equal`` is undone.
     """
     for done in range(draws.shape[0]):
@@ -79,7 +79,7 @@ def kick(growth, state, room, draws, depth, equal):  # type: ignore[no-untyped-d
 
 @njit(cache=True, nogil=True)
 def end(growth, state, room, equal):  # type: ignore[no-untyped-def]
-    """Empty the queue without a search, and keep or undo the kick under way."""
+    """Empty the queue without a search, and keep or undo the unfinished kick."""
     room.counts[LENGTH] = 0
     room.waiting[:] = False
     if room.counts[UNDER_WAY]:
@@ -158,7 +158,7 @@ def _neighbours(state, v, near):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _target(given, state, room, v, a, b):  # type: ignore[no-untyped-def]
-    """Return a place for v: before or behind one of its neighbours, or as near to it as required parents allow."""
+    """Return a position for v: next to one of its neighbours, or as near to it as required parents allow."""
     order, rank, _, _, _, _, _ = state
     must = given.must
     n = order.shape[0]

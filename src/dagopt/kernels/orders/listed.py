@@ -1,8 +1,8 @@
 """Best insertion over orders scored by lists: each variable takes its best listed parent set among those before.
 
 The rule is that of ``kernels/orders/insertion.py``. Only the variables that have v in some listed set change when v
-moves, and a listed set fits as soon as the last of its members has come, so the work for v follows the lengths of these
-lists and not the number of variables.
+moves, and a listed set fits once all its members come before the variable. So the work for v depends on the lengths of
+these lists, not on the number of variables.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-ENOUGH = 1e-7  # a gain below this is no gain
+ENOUGH = 1e-7  # a smaller gain does not count
 
 
 class Lists(NamedTuple):
@@ -57,9 +57,9 @@ def lists_of(parents, starts, values, offsets):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _first_fitting(lists, first, last, place, limit, v, with_v):  # type: ignore[no-untyped-def]
-    """Return the first set from ``first`` on whose members come before place ``limit``, and whether v is in it; or -1.
+    """Return the first set from ``first`` on with all members before ``limit``, and whether v is in it; or -1.
 
-    The place of v does not count: it may be a member if ``with_v``, and may not if not.
+    The position of v does not count: v may be a member if and only if ``with_v``.
     """
     for k in range(first, last):
         fits = True
@@ -80,7 +80,7 @@ def _first_fitting(lists, first, last, place, limit, v, with_v):  # type: ignore
 
 @njit(cache=True, nogil=True)
 def _changes(lists, place, v, change, missing):  # type: ignore[no-untyped-def]
-    """Fill what happens to the variable at each place (v taken out) when v goes behind it instead of before it."""
+    """Fill the change at each position (with v removed) when v comes after that variable instead of before it."""
     change[:] = 0.0
     missing[:] = 0
     old = place[v]
@@ -98,14 +98,14 @@ def _changes(lists, place, v, change, missing):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _own(lists, place, v, value):  # type: ignore[no-untyped-def]
-    """Fill the best value of v at each place; return the first place at which a set fits."""
+    """Fill the best value of v at each position; return the first position at which a set fits."""
     old = place[v]
     fits_from = place.shape[0]
     for k in range(lists.offsets[v], lists.offsets[v + 1]):
         after = 0
         for t in range(lists.starts[k], lists.starts[k + 1]):
             at = place[lists.parents[t]]
-            at = at if at > old else at + 1  # one more than its place when v is taken out
+            at = at if at > old else at + 1  # one more than its position with v removed
             if at > after:
                 after = at
                 if after >= fits_from:
@@ -120,10 +120,10 @@ def _own(lists, place, v, value):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def insert_best_listed(lists, order, variables):  # type: ignore[no-untyped-def]
-    """Do what ``insert_best`` does over lists: put each variable at its best place, the first of equals.
+    """Do what ``insert_best`` does over lists: move each variable to its best position, the first of ties.
 
-    Variables without a listed set among those before them are counted apart: fewer of them goes before the score.
-    Returns what was gained, and how many variables at the end stayed where they were.
+    Variables for which no listed set fits are counted separately: fewer of them matters more than the score.
+    Returns the gain, and how many of the last variables stayed where they were.
     """
     n = order.shape[0]
     place = np.empty(n, dtype=np.int64)
@@ -138,7 +138,7 @@ def insert_best_listed(lists, order, variables):  # type: ignore[no-untyped-def]
         old = place[v]
         _changes(lists, place, v, change, missing)
         fits_from = _own(lists, place, v, own)
-        score = 0.0  # all relative to v before all others
+        score = 0.0  # relative to v before all others
         lack = 0
         top = -np.inf
         fewest = n + 1
@@ -174,7 +174,7 @@ def insert_best_listed(lists, order, variables):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def settle(lists, order):  # type: ignore[no-untyped-def]
-    """Insert one variable after the other at its best place until all stay."""
+    """Move one variable after the other to its best position until all stay."""
     n = order.shape[0]
     variables = np.arange(n)
     idle = 0

@@ -1,4 +1,4 @@
-"""Growing a parent set one by one for scores made of log-determinants, all candidates at once.
+"""Growing a parent set one parent at a time, for scores made of log-determinants; all candidates are scored at once.
 
 A set of s parents scores
 ``form[0, s] - form[1, s] * logres - form[2, s] * logdet`` (see ``kernels/gaussian/logdet.py``).
@@ -20,7 +20,7 @@ NODE, SIZE = 0, 1  # of ``head``
 
 
 class Work(NamedTuple):
-    """The Cholesky factor of the parent set that is being grown, and what it leaves of v and of the candidates.
+    """The Cholesky factor of the parent set being grown, and the residuals of v and of the candidates.
 
     What belongs to the first a parents is kept, so that another set that begins with them goes on from there.
 
@@ -52,7 +52,7 @@ class Work(NamedTuple):
 
 
 class LogDets(NamedTuple):
-    """A score made of log-determinants, and room to work; ``form`` is explained at the head of this module."""
+    """A score made of log-determinants, and work arrays; the module docstring explains ``form``."""
 
     matrix: NDArray[np.float64]
     log_scale: NDArray[np.float64]
@@ -61,7 +61,7 @@ class LogDets(NamedTuple):
 
 
 def make_work(most_parents: int, most_candidates: int) -> Work:
-    """Return room for sets of so many parents and lists of so many candidates."""
+    """Return work arrays for sets of so many parents and lists of so many candidates."""
     return Work(
         rows=np.empty((most_parents, most_candidates)),
         left=np.empty((most_parents + 1, most_candidates)),
@@ -185,7 +185,7 @@ def _push(logdet, v, candidates, y):  # type: ignore[no-untyped-def]
         before = work.rows[b]
         for k in range(m):
             row[k] -= value * before[k]
-    inverse = 1.0 / math.sqrt(pivot) if pivot > PIVOT_FLOOR else 0.0  # what is determined predicts nothing
+    inverse = 1.0 / math.sqrt(pivot) if pivot > PIVOT_FLOOR else 0.0  # a determined variable predicts nothing
     factor[a, a] = inverse
     step *= inverse
     of_v[a] = step

@@ -1,7 +1,7 @@
-"""Local scores by the kind of the score: each function goes to ``logdets.py``, ``counts.py`` or ``blocks.py``.
+"""Local scores for each kind of score: each function calls ``logdets.py``, ``counts.py`` or ``blocks.py``.
 
-``score`` is ``LogDets``, ``CountScore`` or ``BlockForm``. Which one is decided when a kernel is compiled, so that the
-kernels for Gaussian data hold no code for discrete data.
+``score`` is a ``LogDets``, ``CountScore`` or ``BlockForm``. Which one is decided when a kernel is compiled, so
+kernels for Gaussian data contain no code for discrete data.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def removals(score: Any, v: Any, parents: Any, values: Any) -> None:
 def additions(score: Any, v: Any, parents: Any, candidates: Any, enough: Any, keys: Any) -> Any:
     """Return the score of v with these parents; fill ``keys`` with numbers that sort the candidates.
 
-    They sort like the scores with one candidate more. A candidate that is a parent, or that does not raise the score by
-    ``enough``, has -inf.
+    They sort like the scores with one more parent. A candidate that is a parent, or that does not raise the score by
+    ``enough``, gets -inf.
     """
 
 

@@ -1,20 +1,20 @@
 """Growth trees: the parents that growing and shrinking finds for a node among any set of allowed columns.
 
-Growing takes the best addition while one helps, shrinking the best removal while one helps, and so on until neither
-does. What is best next depends only on the parents so far and on which columns are allowed, so every node of the graph
+Growing makes the best addition while one helps, shrinking the best removal while one helps, and so on until neither
+does. The best next step depends only on the parents so far and on which columns are allowed, so every node of the graph
 has a tree of parent sets: each set has the list of all additions that help, from the best down, and the walk takes the
-first that is allowed. A set that no allowed addition improves is shrunk; if that changes it, the walk goes on from the
-smaller set. Lists are made when a walk first comes to a set, and then serve all walks.
+first that is allowed. A set that no allowed addition improves is shrunk; if that changes it, the walk continues from
+the smaller set. A list is made when a walk first reaches its set, and then serves all walks.
 
 ``score`` is the tuple of ``logdets.py``, ``counts.py`` or ``blocks.py``.
 
-A walk leaves marks: which columns it took, and which it would have taken had they been allowed (those that stand before
-the one taken in a list, and all of the last list). As long as no such column becomes allowed, and none that was taken
-is lost, the walk ends where it did.
+A walk leaves marks: which columns it took, and which it would have taken had they been allowed (those listed before
+the one taken, and all of the last list). As long as no such column becomes allowed, and none that was taken
+is lost, the walk ends at the same set.
 
-``Trees``: roots (the tree of each node, or -1), a row of ``nodes`` for each set (columns below), its
+``Trees``: roots (the tree of each node, or -1), one row of ``nodes`` per set (its entries are below), its
 ``values`` (the local score), ``lists`` and ``children`` (the additions, and the set each leads to), and ``used``: sets
-and list entries in use, lists that may still be made, and how often all was forgotten because there was no room.
+and list entries in use, lists that may still be made, and how often all was cleared because memory ran out.
 Columns of ``nodes``: the last addition VAR (-1: the set begins a tree), the set before UP, the list FIRST and COUNT
 (-1: not made), the smaller set JUMP, the number of parents SIZE, and where a tree begins its members BASE and BASE_SIZE
 in ``lists``.
@@ -34,9 +34,9 @@ from numpy.typing import NDArray
 
 from dagopt.kernels.orders import scores
 
-ENOUGH = 1e-7  # a gain below this is no gain
-MOST_SHRINKINGS = 16  # on the way to a set
-SORTED_BY_INSERTION = 16  # entries of a list, before they are merged
+ENOUGH = 1e-7  # a smaller gain does not count
+MOST_SHRINKINGS = 16  # the most shrinkings on the path to a set
+SORTED_BY_INSERTION = 16  # the length of the runs that are sorted by insertion before they are merged
 VAR, UP, FIRST, COUNT, JUMP, SIZE, BASE, BASE_SIZE = range(8)
 COLUMNS = 8
 SETS, ENTRIES, BUDGET, FORGOTTEN = range(4)
@@ -44,7 +44,7 @@ UNKNOWN, NONE = -2, -1
 
 
 class Trees(NamedTuple):
-    """The growth trees of all nodes; the head of this module says what each array holds."""
+    """The growth trees of all nodes; the module docstring says what each array holds."""
 
     roots: NDArray[np.int64]
     nodes: NDArray[np.int64]
@@ -74,11 +74,11 @@ class Growth(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def walk(growth, v, rank, limit, marks, column, stamp):  # type: ignore[no-untyped-def]
-    """Return the set that growing and shrinking ends with among candidates of rank below ``limit``.
+    """Return the set at which growing and shrinking ends among the candidates of rank below ``limit``.
 
     ``marks[x, column]`` becomes ``stamp`` for every x that was taken and ``-stamp`` for those that would have been;
-    a stamp of 0 leaves no marks. Returns -1 when a list had to be made and ``used[BUDGET]`` is spent; the lists that
-    were made are kept, so that the next walk comes further.
+    a stamp of 0 leaves no marks. Returns -1 if a list had to be made and ``used[BUDGET]`` is spent; the lists already
+    made are kept, so the next walk gets further.
     """
     roots, nodes, _, lists, children, used = growth.trees
     k = roots[v]
@@ -122,7 +122,7 @@ def walk(growth, v, rank, limit, marks, column, stamp):  # type: ignore[no-untyp
 
 @njit(cache=True, nogil=True)
 def _makes_room(growth):  # type: ignore[no-untyped-def]
-    """Spend one of the budget; forget all if there is no room for one more list, and say so."""
+    """Use one unit of the budget; clear all lists if there is no room for another one, and return whether it did."""
     roots, nodes, _, lists, _, used = growth.trees
     used[BUDGET] -= 1
     if used[SETS] + 2 <= nodes.shape[0] and used[ENTRIES] + 2 * roots.shape[0] <= lists.shape[0]:
@@ -155,7 +155,7 @@ def members(trees, k, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _in_turn(trees, k, out):  # type: ignore[no-untyped-def]
-    """Fill ``out`` with the parents of a set as they came, so that its value is the same whatever was met before."""
+    """Fill ``out`` with the parents of a set in the order they were added, so its value does not depend on the walk."""
     nodes, lists = trees.nodes, trees.lists
     size = nodes[k, SIZE]
     while nodes[k, VAR] >= 0:
@@ -183,7 +183,7 @@ def _add_set(nodes, used, var, up, size):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _begin(trees, parents, up):  # type: ignore[no-untyped-def]
-    """Add a set that begins a tree."""
+    """Add a set that starts a tree."""
     _, nodes, _, lists, _, used = trees
     size = parents.shape[0]
     k = _add_set(nodes, used, np.int64(-1), up, np.int64(size))
@@ -196,7 +196,7 @@ def _begin(trees, parents, up):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _plant(growth, v):  # type: ignore[no-untyped-def]
-    """Begin the tree of v at its required parents."""
+    """Start the tree of v at its required parents."""
     roots = growth.trees.roots
     if roots[v] < 0:
         roots[v] = _begin(growth.trees, np.flatnonzero(growth.given.must[v]), np.int64(-1))
@@ -214,7 +214,7 @@ def _forget(growth):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _list_additions(growth, v, k):  # type: ignore[no-untyped-def]
-    """Score a set, and list the additions that help from the best down, equal ones in the order of the candidates."""
+    """Score a set and list the additions that help, from the best down; ties are in the order of the candidates."""
     own, begins, ends, _, most = growth.given
     _, nodes, values, lists, children, used = growth.trees
     candidates = own[begins[v] : ends[v]]
@@ -240,7 +240,7 @@ def _list_additions(growth, v, k):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _sort_down(keys, entries):  # type: ignore[no-untyped-def]
-    """Sort entries by decreasing keys, equal ones as they were: short runs by insertion, then merged."""
+    """Sort entries stably by decreasing keys: short runs by insertion, then merging."""
     size = keys.shape[0]
     for first in range(0, size, SORTED_BY_INSERTION):
         for i in range(first + 1, min(first + SORTED_BY_INSERTION, size)):
@@ -294,8 +294,8 @@ def _shrinkings(nodes, k):  # type: ignore[no-untyped-def]
 def _shrunk(growth, v, k):  # type: ignore[no-untyped-def]
     """Make the best removal while one helps; return the smaller set, or NONE if none helps.
 
-    A set that came by many shrinkings already is left as it is: where columns are nearly dependent, what growing gains
-    and what shrinking gains can differ by rounding, and without an end the walk would go in a circle.
+    A set already reached by many shrinkings is left as it is: where columns are nearly dependent, the gains of growing
+    and shrinking can differ by rounding, and without a limit the walk could go round in circles.
     """
     must, trees = growth.given.must, growth.trees
     nodes, values = trees.nodes, trees.values

@@ -1,4 +1,4 @@
-"""What a row is, and what finds rows.
+"""The interface of rows and of the objects that find them.
 
 For **any submodular set function** h with h(∅) = 0 and every DAG,
 
@@ -46,7 +46,7 @@ class Row:
     upper : float
         The right-hand side, rounded up.
     kind : str
-        What found it.
+        The kind of row, by what found it.
     """
 
     families: Ints
@@ -57,14 +57,14 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """The families that an LP point takes, as the kernels want them.
+    """The families that an LP point uses, in the form for kernels.
 
     Attributes
     ----------
     places : int array
         Where they are among all families.
     node, flat, starts, mass : arrays
-        The node of each, all parents end to end, where each begins, and the LP values.
+        The node of each, all parents concatenated, where those of each begin, and the LP values.
     """
 
     places: Ints
@@ -81,7 +81,7 @@ class Support:
         return cls(places, families.node[places], flat, starts, values[places])
 
     def users(self, n_nodes: int) -> tuple[Ints, Ints]:
-        """Return for each node the families that have it as node or parent, end to end, and where each begins."""
+        """Return for each node the families with it as node or parent, concatenated, and where each node's begin."""
         sizes = np.diff(self.starts)
         one = np.concatenate([self.node, self.flat])
         family = np.concatenate([np.arange(len(self.node)), np.repeat(np.arange(len(self.node)), sizes)])
@@ -100,9 +100,9 @@ class Point:
     values : array
         The LP value of each.
     bound : float
-        What no DAG over the families alive exceeds.
+        A score that no DAG over the remaining families exceeds.
     excess : array
-        For each family how much lower the bound is if it is taken; minus infinity if it may not be.
+        For each family, how much lower the bound is if it is used; minus infinity if it may not be used.
     """
 
     families: FamilyArrays
@@ -112,7 +112,7 @@ class Point:
 
     @cached_property
     def support(self) -> Support:
-        """The families that the point takes."""
+        """The families that the point uses."""
         return Support.of(self.families, self.values)
 
 
@@ -124,8 +124,8 @@ class RowFinder(ABC):
         """Return violated rows, perhaps none."""
 
     def harder(self) -> bool:
-        """Try harder from now on, as the root has stalled; False if that is not possible."""
+        """Search harder from now on, because the root has stalled; False if that is not possible."""
         return False
 
     def easier(self) -> None:  # noqa: B027
-        """Try as hard as usual again."""
+        """Return to the usual effort."""

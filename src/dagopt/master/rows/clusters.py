@@ -1,9 +1,9 @@
 """Cluster rows, h(S) = min(1, |S ∩ C|), and their mirror image: last-node rows.
 
-A set C of nodes has a first node in the order of the DAG, none of whose parents is in C. In a *best* DAG it has a
-last node too: every node whose addition to J_i would improve the score of i comes after i, or else the arc could be
-added. So with A(i, J) these nodes, some i of C has A(i, J_i) ∩ C = ∅. Both rows are found in the same way, with J or
-A as the sets.
+A set C of nodes has a first node in the order of the DAG, none of whose parents is in C. In a *best* DAG it also has a
+last node: every node whose addition to J_i would improve the score of i comes after i, or else the arc could be
+added. Let A(i, J) be these nodes; then some i of C has A(i, J_i) ∩ C = ∅. Both rows are found in the same way, with J
+or A as the sets.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ INTEGER_TOLERANCE = 1e-6
 
 
 def cluster_row(families: FamilyArrays, cluster: frozenset[int], kind: str = "cluster") -> Row:
-    """Return the row of a cluster: at most all of its nodes but one have a parent in it."""
+    """Return the row of a cluster: at least one of its nodes has no parent in it."""
     places = families.in_row(cluster).astype(np.int64)
     return Row(places, np.ones(len(places)), len(cluster) - 1.0, kind)
 
@@ -39,12 +39,12 @@ def pair_rows(families: FamilyArrays) -> list[Row]:
 
 
 class ClusterRows(RowFinder):
-    """Rows of clusters found by greedy growth; the cycles of an integer point.
+    """Rows of clusters found by greedy growth, or of the cycles of an integer point.
 
     Parameters
     ----------
     most : int
-        Rows at once.
+        The most rows returned at once.
     """
 
     def __init__(self, most: int) -> None:
@@ -68,7 +68,7 @@ class LastNodeRows(RowFinder):
     after : uint64 array
         A(i, J) of every family of the whole problem, as words.
     most : int
-        Rows at once.
+        The most rows returned at once.
     """
 
     def __init__(self, after: NDArray[np.uint64], most: int) -> None:

@@ -11,7 +11,7 @@ from dagopt.master.rows.base import Point, Row, RowFinder
 
 __all__ = ["LocalRows"]
 
-ROWS_A_ROUND, MOST_ROWS = 20, 160  # where the root stalls it looks for more, and so in larger subsets
+ROWS_A_ROUND, MOST_ROWS = 20, 160  # if the root stalls, more rows are wanted, so larger subsets are searched
 
 
 class LocalRows(RowFinder):
@@ -22,11 +22,11 @@ class LocalRows(RowFinder):
     threads : ThreadPoolExecutor
         Where kernels run.
     largest : int
-        Nodes of the largest subsets; below 3 there are no cuts.
+        The number of nodes of the largest subsets; below 3 there are no cuts.
     random_state : int
-        Seed of the choice of subsets.
+        The seed for choosing subsets.
     stopped : callable
-        Says when to come back early.
+        Says when to return early.
     """
 
     def __init__(

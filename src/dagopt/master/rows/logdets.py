@@ -1,8 +1,8 @@
 """Rows of log-determinants: entropies of the data, and of any other Gaussian distribution.
 
 h(S) = ½ log det M_SS is submodular for *every* positive definite M. With M the sample correlations, the row says that
-the likelihoods of a DAG's families inside C add up to at most that of C without any structure. The row that cuts
-deepest comes from another M: it maximises the violation
+the likelihoods of a DAG's families inside C add up to at most the likelihood of the saturated model of C. The row that
+cuts deepest comes from another M, which maximises the violation
 
     ½ log det M - ½ Σ x log var_M(i | J)
 
@@ -29,20 +29,20 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 EPS = float(np.finfo(np.float64).eps)
-LEAST_EIGENVALUE = 1e-7  # of a matrix that makes rows
+LEAST_EIGENVALUE = 1e-7  # a matrix with a smaller eigenvalue gives no rows
 MOST_FLIPS = 200
-MEMORY = 15  # steps that L-BFGS remembers
+MEMORY = 15  # steps kept by L-BFGS
 WEIGHTS = (30_000.0, 3_000.0, 300.0)
 LEAST_VIOLATION = 1e-3  # in units of the score
 
 
 class LogDets:
-    """Makes rows of matrices.
+    """Makes rows from matrices.
 
     Parameters
     ----------
     worth : float
-        What a difference of 1 in h is worth in the score: N for a Gaussian likelihood.
+        How much a difference of 1 in h changes the score: N for a Gaussian likelihood.
     """
 
     def __init__(self, worth: float) -> None:
@@ -51,7 +51,7 @@ class LogDets:
         self._spread: tuple[Floats, float] | None = None
 
     def row(self, families: FamilyArrays, matrix: Floats, inside: Bools, kind: str) -> Row | None:
-        """Return the row of a matrix with unit diagonal and a set C, None where rounding would blur it.
+        """Return the row of a matrix with unit diagonal and a set C, None if rounding would spoil it.
 
         The right-hand side covers the rounding of all numbers of the row.
         """
@@ -67,7 +67,7 @@ class LogDets:
         return Row(places, self._scale * values[places], self._scale * upper, kind)
 
     def _smallest_eigenvalue(self, matrix: Floats) -> float:
-        """Return the smallest eigenvalue, which is at most that of every part of the matrix."""
+        """Return the smallest eigenvalue, which is at most that of every principal sub-matrix."""
         if self._spread is None or self._spread[0] is not matrix:
             self._spread = (matrix, float(np.linalg.eigvalsh(matrix)[0]))
         return self._spread[1]
@@ -83,9 +83,9 @@ class EntropyRows(RowFinder):
     matrix : array
         M, with unit diagonal.
     most_starts, most_rows : int
-        Sets from which C is changed, and rows returned.
+        The most sets C to start from, and the most rows returned.
     random_state : int
-        Seed of the choice of starts, where there are more.
+        The seed for choosing starts when there are more.
     """
 
     def __init__(
@@ -154,9 +154,9 @@ class MatrixRows(RowFinder):
     starts : list of array
         Matrices with unit diagonal from which the search starts. They may be changed.
     weights : tuple of float
-        Of the quadratic penalty, in units of the score, one after the other.
+        Weights of the quadratic penalty, in units of the score, tried one after the other.
     most_steps : int
-        Of L-BFGS.
+        The most steps of L-BFGS.
     """
 
     def __init__(
@@ -197,9 +197,9 @@ def deepest_matrix(start: Floats, support: Support, weight: float, most_steps: i
     support : Support
         The LP point.
     weight : float
-        Of the squared distance of the Cholesky factors.
+        The weight of the squared distance between the Cholesky factors.
     most_steps : int
-        Of L-BFGS.
+        The most steps of L-BFGS.
     """
     n = len(start)
     centre = np.linalg.cholesky(start)

@@ -1,13 +1,13 @@
 """Rows that keep one DAG of each equivalence class.
 
-An arc p → r is covered if r has the parents of p and p itself; turning it round gives an equivalent DAG. With
-priorities of the nodes, the DAG of a class whose topological order is smallest has no covered arc p → r with r of
+An arc p → r is covered if the parents of r are those of p and p itself; reversing it gives an equivalent DAG. Given
+priorities of the nodes, the DAG of a class with the smallest topological order has no covered arc p → r with r of
 higher priority. So
 
     x_{p,J} + x_{r,J+p} + Σ over J' that contain r of x_{p,J'}  ≤  1.
 
-The score must be the same for equivalent DAGs, and every such turn must be allowed: no knowledge but one parent limit
-for all.
+The score must be the same for equivalent DAGs, and every such reversal must be allowed: no knowledge except one parent
+limit for all nodes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_PAIRS = 2000
 
 
 def turns_are_free(knowledge: Knowledge) -> bool:
-    """Say whether every covered arc may be turned round: only one parent limit for all nodes is known."""
+    """Say whether every covered arc may be reversed: the only knowledge is one parent limit for all nodes."""
     n = knowledge.n_nodes
     everything = knowledge.may | np.eye(n, dtype=bool)
     limits = np.minimum(knowledge.at_most, n - 1)
@@ -60,7 +60,7 @@ class SymmetryRows(RowFinder):
     rank : int array
         The rank of each node, smaller ones first.
     most : int
-        Rows at once.
+        The most rows returned at once.
     """
 
     def __init__(self, rank: NDArray[np.int64], most: int) -> None:
@@ -95,6 +95,6 @@ class SymmetryRows(RowFinder):
 
 
 def _have(words: NDArray[np.uint64], node: int) -> NDArray[np.bool_]:
-    """Say which sets have a node."""
+    """Say which sets contain a node."""
     found: NDArray[np.bool_] = (words[:, node >> 6] >> np.uint64(node & 63)) & np.uint64(1) != 0
     return found

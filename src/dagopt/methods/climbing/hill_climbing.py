@@ -28,7 +28,7 @@ Trace = list[tuple[int, str, str, str, float, float]]
 
 @dataclass
 class SearchLog:
-    """What a search over DAGs tells while it runs, and what it leaves behind.
+    """What a search over DAGs reports while it runs, and its record.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class SearchLog:
     progress : Progress
         Where it is shown.
     n_rounds : int
-        Climbs that are planned; with one, no fraction of the work is known.
+        The number of climbs planned; with one, the fraction of work done is not known.
     round : int
-        The climb under way, from 0.
+        The current climb, from 0.
     rows : list
         The moves made.
     reason : str or None
@@ -57,19 +57,19 @@ class SearchLog:
     reason: StopReason | None = None
 
     def stops(self, deadline: Deadline) -> bool:
-        """Say whether to stop now, and keep why."""
+        """Say whether to stop now, and record why."""
         self.reason = self.reason or deadline.reason
         return self.reason is not None
 
     def add(self, move: Move, score: float, *, why: str = "") -> None:
-        """Keep a move, and show it now and then."""
+        """Record a move, and show progress now and then."""
         kind = f"{why}{KINDS[move.kind]}"
         self.rows.append((self.round, kind, self.names[move.tail], self.names[move.head], move.gain, score))
         if len(self.rows) % SHOW_EVERY == 0:
             self.show(score)
 
     def show(self, score: float) -> None:
-        """Show how far the search is."""
+        """Show how far the search has come."""
         share = self.round / self.n_rounds if self.n_rounds > 1 else None
         self.progress.update(self.phase, share, score=score, moves=len(self.rows))
 
@@ -82,7 +82,7 @@ class SearchLog:
 class HillClimbingOptions(Options):
     """Options of hill climbing."""
 
-    start: Any = start("The DAG to start from, a graph or a graph file; the required edges alone unless given.")
+    start: Any = start("The DAG to start from, a graph or a graph file; by default only the required edges.")
     restarts: int = option(0, "Further climbs, each from the best DAG so far after some random moves.", whole(0))
     perturb: int = option(1, "Random legal moves before each restart.", whole(1))
     random_state: int = random_state()
@@ -91,7 +91,7 @@ class HillClimbingOptions(Options):
 
 @solver(HillClimbingOptions)
 def solve_hc(problem: Problem, options: HillClimbingOptions, deadline: Deadline, progress: Progress) -> Result:
-    """Climb from a DAG to a local optimum of the score, and again from perturbed optima.
+    """Climb from a DAG to a local optimum of the score, then again from perturbed optima.
 
     Returns
     -------
@@ -100,10 +100,10 @@ def solve_hc(problem: Problem, options: HillClimbingOptions, deadline: Deadline,
 
     Notes
     -----
-    Each step takes the move with the largest gain. Gains within 1e-12 of the score are taken as equal; of equal
-    moves an addition goes before a deletion before a reversal, and then the names of tail and head
+    Each step makes the move with the largest gain. Gains within 1e-12 of the score count as equal. Among equal moves,
+    additions come before deletions and deletions before reversals, and then the names of tail and head
     decide, in alphabetical order with X2 before X10, so that the order of the columns does not matter. With
-    ``ties="columns"`` the places of the columns decide instead.
+    ``ties="columns"`` the positions of the columns decide instead.
     """
     return with_restarts(problem, climb, "hc", options, deadline, progress)
 
@@ -111,7 +111,7 @@ def solve_hc(problem: Problem, options: HillClimbingOptions, deadline: Deadline,
 def climb(dag: MovingDag, deadline: Deadline, log: SearchLog) -> tuple[NDArray[np.int8], float]:
     """Make the best move until none gains; return the DAG, in name order, and its score.
 
-    The score after a move must be higher than before, whatever was promised: no DAG comes twice.
+    The score after a move must be higher than before, whatever the predicted gain: so no DAG is visited twice.
     """
     best, best_score = dag.adjacency.copy(), dag.score
     while (move := dag.best_move()) is not None and not log.stops(deadline):

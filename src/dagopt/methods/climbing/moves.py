@@ -1,4 +1,4 @@
-"""A DAG that single-edge moves change, with the gain of every move at hand."""
+"""A DAG that changes by single-edge moves, with the gain of every move stored."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["ADD", "DELETE", "KINDS", "REVERSE", "Move", "MovingDag"]
 ADD, DELETE, REVERSE = kernels.ADD, kernels.DELETE, kernels.REVERSE
 KINDS = ("add", "delete", "reverse")
 
-RELATIVE_TOLERANCE = 1e-12  # of the score: gains closer than this or than rounding are equal, smaller ones no gain
+RELATIVE_TOLERANCE = 1e-12  # of the score: closer gains (or within rounding) count as equal, smaller ones as none
 LEAST_TOLERANCE = 1e-8
-FEW = 4  # with fewer than n / FEW possible parents only these are scored
-ATTEMPTS = 100  # draws of a random move before it is given up
+FEW = 4  # with fewer than n / FEW possible parents, only these are scored
+ATTEMPTS = 100  # draws of a random move before giving up
 
 NO_MOVES = np.empty((0, 3), dtype=np.int64)
 
@@ -42,9 +42,9 @@ class Move(NamedTuple):
 
 
 class MovingDag:
-    """A DAG under search, always acyclic and always within the knowledge.
+    """The DAG of a search, always acyclic and always within the knowledge.
 
-    Nodes are numbered by the names of the columns (``name_order``), so that a rule "the first of equal
+    Nodes are numbered by the names of the columns (``name_order``), so that the rule "the first of equal
     moves" does not depend on the order of the columns, unless ``ties`` is ``"columns"``.
 
     Parameters
@@ -54,7 +54,7 @@ class MovingDag:
     may : bool array of shape (n, n), optional
         Allowed edges, in column order, instead of those of the knowledge.
     ties : {"names", "columns"}
-        How nodes are numbered; what is called name order below is column order for the latter.
+        How nodes are numbered; with ``"columns"``, name order means column order below.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class MovingDag:
     local : array
         The local score of each node.
     gain : array of shape (n, n)
-        What switching each edge gains, see ``kernels.hill_climbing``; an edge that is not allowed has -inf.
+        What switching each edge gains, see ``kernels/climbing.py``; an edge that is not allowed has -inf.
     """
 
     def __init__(self, problem: Problem, may: NDArray[np.bool_] | None = None, ties: str = "names") -> None:
@@ -73,7 +73,7 @@ class MovingDag:
         grid = np.ix_(self.order, self.order)
         self._score = problem.score
         rounding = problem.score.rounding
-        self._rounding = 4 * rounding / n if np.isfinite(rounding) else 0.0  # of the two nodes of a move, twice
+        self._rounding = 4 * rounding / n if np.isfinite(rounding) else 0.0  # twice that of the two nodes of a move
         self._must = np.ascontiguousarray(knowledge.must[grid])
         self._may = np.ascontiguousarray((knowledge.may if may is None else may)[grid])
         self._allowed = np.flatnonzero(self._may)
@@ -92,20 +92,20 @@ class MovingDag:
         return float(self.local.sum())
 
     def in_columns(self, adjacency: NDArray[np.int8]) -> NDArray[np.int8]:
-        """Return an adjacency array in name order in the order of the columns."""
+        """Convert an adjacency array from name order to column order."""
         return np.ascontiguousarray(adjacency[np.ix_(self._rank, self._rank)])
 
     def in_names(self, adjacency: NDArray[np.int8]) -> NDArray[np.int8]:
-        """Return an adjacency array in the order of the columns in name order."""
+        """Convert an adjacency array from column order to name order."""
         return np.ascontiguousarray(adjacency[np.ix_(self.order, self.order)])
 
     def load(self, adjacency: NDArray[np.int8], deadline: Deadline) -> bool:
-        """Put another DAG (in name order) in place; only nodes with other parents are scored anew.
+        """Switch to another DAG (in name order); only nodes whose parents differ are scored again.
 
         Returns
         -------
         bool
-            False where the deadline came first: the gains are then not known.
+            False if the deadline came first: the gains are then not known.
         """
         stale = (adjacency != self.adjacency).any(axis=0) | np.isnan(self.local)
         self.adjacency = adjacency.copy()
@@ -128,7 +128,7 @@ class MovingDag:
         return None if kind < 0 else Move(kind, tail, head, gain)
 
     def random_move(self, rng: np.random.Generator) -> Move | None:
-        """Draw a legal move: an allowed edge at random, then what can be done with it; None if none was met."""
+        """Draw a legal move: an allowed edge at random, then a legal change of it; None if none was found."""
         for _ in range(ATTEMPTS if len(self._allowed) else 0):
             tail, head = divmod(int(self._allowed[rng.integers(len(self._allowed))]), len(self.adjacency))
             kind = int(rng.integers(DELETE, REVERSE + 1)) if self.adjacency[tail, head] else ADD
@@ -143,7 +143,7 @@ class MovingDag:
         return bool(kernels.is_legal(self.adjacency, self._reach, rules, kind, tail, head))
 
     def apply(self, move: Move) -> None:
-        """Make a legal move and renew the gains of the nodes whose parents it changes."""
+        """Make a legal move and update the gains of the nodes whose parents it changes."""
         kind, tail, head, _ = move
         self.adjacency[tail, head] ^= 1
         if kind == REVERSE:
@@ -157,7 +157,7 @@ class MovingDag:
             self._renew(node)
 
     def _renew(self, node: int) -> None:
-        """Score a node with its parents and with every parent set that one switched edge gives it."""
+        """Score a node with its parents and with every parent set that differs by one edge."""
         column = int(self.order[node])
         here = np.flatnonzero(self.adjacency[:, node])
         parents = self.order[here]

@@ -1,4 +1,4 @@
-"""Tabu search over DAGs: hill climbing that walks on past a local optimum, but never back."""
+"""Tabu search over DAGs: hill climbing that continues past a local optimum, but not back to recent DAGs."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ __all__ = ["TabuList", "TabuOptions", "solve_tabu", "walk"]
 class TabuOptions(HillClimbingOptions):
     """Options of tabu search."""
 
-    tabu: int = option(10, "How many of the DAGs last visited are remembered.", whole(1))
-    max_worse: int = option(20, "Moves in a row without a new best DAG after which the search ends.", whole(0))
+    tabu: int = option(10, "How many of the last visited DAGs are remembered.", whole(1))
+    max_worse: int = option(20, "The search ends after this many moves in a row without a new best DAG.", whole(0))
 
 
 @solver(TabuOptions)
 def solve_tabu(problem: Problem, options: TabuOptions, deadline: Deadline, progress: Progress) -> Result:
-    """Search with a memory of the last DAGs, which are not visited again.
+    """Search with a list of the last DAGs, which are not visited again.
 
     Returns
     -------
     Result
-        The best DAG met, a local optimum unless the run was stopped; ``trace`` and ``details`` as in ``solve_hc``.
+        The best DAG found, a local optimum unless the run was stopped; ``trace`` and ``details`` as in ``solve_hc``.
 
     Notes
     -----
@@ -50,7 +50,7 @@ def solve_tabu(problem: Problem, options: TabuOptions, deadline: Deadline, progr
 def walk(
     dag: MovingDag, deadline: Deadline, log: SearchLog, length: int, max_worse: int
 ) -> tuple[NDArray[np.int8], float]:
-    """Make the best move that leads to no remembered DAG; return the best DAG met, in name order, and its score."""
+    """Make the best moves that lead to no remembered DAG; return the best DAG found, in name order, and its score."""
     visited = TabuList(length)
     best, best_score = dag.adjacency.copy(), dag.score
     worse = 0
@@ -68,7 +68,7 @@ def walk(
 
 
 class TabuList:
-    """The DAGs last visited, each as the set of edges in which it differs from the current one.
+    """The last visited DAGs, each as the set of edges in which it differs from the current one.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class TabuList:
         self._differences: deque[frozenset[tuple[int, int]]] = deque(maxlen=length)
 
     def leave(self, move: Move) -> None:
-        """Remember the current DAG and go on by a move."""
+        """Remember the current DAG and make a move."""
         self._differences.append(frozenset())
         for k, difference in enumerate(self._differences):
             self._differences[k] = difference ^ move.switched
@@ -88,7 +88,7 @@ class TabuList:
     def moves(self) -> NDArray[np.int64]:
         """Return the moves that lead to a remembered DAG, as rows (kind, tail, head).
 
-        One edge of difference is an addition or a deletion, whichever is possible; an edge that points
+        A difference of one edge is an addition or a deletion, whichever is possible; an edge that points
         the other way is a reversal.
         """
         rows = []

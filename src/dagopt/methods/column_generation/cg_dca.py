@@ -1,8 +1,8 @@
 """CG-DCA: column generation with DCA pricing, wired together (section 4 of the paper).
 
-``cg-dca-paper`` is the paper's method, every setting with its section. ``cg-dca`` joins it with order search: measured,
-the LP's duals lead the families away from the best DAG, and an order search finds what they miss. Each addition is
-a switch of its own.
+``cg-dca-paper`` is the paper's method; every setting names its section. ``cg-dca`` combines it with order search:
+measurements show that the LP's duals lead the families away from the best DAG, and an order search finds what they
+miss. Each addition can be switched off separately.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from dagopt.workers import Stopped, Workers
 __all__ = ["solve_cg_dca", "solve_cg_dca_paper"]
 
 MOST_BOUND_CANDIDATES = 15  # free candidates per node up to which all parent sets are priced at the end
-MOST_LISTED_COLUMNS = 200  # of discrete data: beyond, even the pairs of parents are too many to list unasked
+MOST_LISTED_COLUMNS = 200  # of discrete data: beyond this, even the pairs of parents are too many to list by default
 MOST_LISTED, LEAST_LISTED_SIZE = 300_000, 2  # parent sets that are listed unasked, and the size that always is
-MOST_PRICED_NODES = 100  # beyond, one round of pricing takes longer than the order search that it is to help
+MOST_PRICED_NODES = 100  # beyond this, one round of pricing takes longer than the order search that it should help
 BEFORE = {"restarts": 10, "kicks": 10}  # effort of the order search that comes first
-AGAIN = {"restarts": 1, "kicks": 3}  # and of those after an integer phase
+AGAIN = {"restarts": 1, "kicks": 3}  # effort of the order searches after an integer phase
 
 
 @solver(CgDcaOptions)
@@ -59,7 +59,7 @@ def solve_cg_dca(problem: Problem, options: CgDcaOptions, deadline: Deadline, pr
     Returns
     -------
     Result
-        With a bound only where all parent sets, or all up to a size, were priced at the end.
+        With a bound only if all parent sets, or all up to a size, were priced at the end.
     """
     return _Run(problem, options, deadline, progress).result("cg-dca")
 
@@ -68,11 +68,11 @@ def solve_cg_dca(problem: Problem, options: CgDcaOptions, deadline: Deadline, pr
 def solve_cg_dca_paper(problem: Problem, options: CgDcaOptions, deadline: Deadline, progress: Progress) -> Result:
     """Run the paper's method with its settings: hybrid start, switch at 50, Kelley.
 
-    Where the paper is silent, and where this differs, is listed in ``docs/algorithms.md``: several clusters are sought
+    ``docs/algorithms.md`` lists where the paper gives no details and where this differs: several clusters are sought
     before the exact separation, and tied start points are tried in several orders.
 
-    Every integer solver proves its DAG the best over the families. They may still lead to different ends: branch and
-    cut also finds cluster rows on the way, which the LP then has.
+    Every integer solver proves that its DAG is the best over the families. The final results may still differ: branch
+    and cut also finds cluster rows, which are then added to the LP.
     """
     return _Run(problem, options, deadline, progress).result("cg-dca-paper")
 
@@ -113,7 +113,7 @@ class _Run(Run):
             return ListedPricer(pool, knowledge, options.tolerance)
 
     def identity(self) -> dict[str, Any]:
-        """Return what a checkpoint must agree on: data, score, knowledge and options."""
+        """Return what must be the same as in a checkpoint: data, score, knowledge and options."""
         digest = hashlib.sha256()
         knowledge = self.problem.knowledge
         for array in (*self.problem.table.arrays, knowledge.must, knowledge.may, knowledge.at_most):
@@ -164,11 +164,11 @@ class _Run(Run):
         return found
 
     def _is_better(self, dag: Dag | None) -> bool:
-        """Say whether a DAG has a higher score than the incumbent, not merely an equivalent structure."""
+        """Say whether a DAG scores higher than the incumbent, so equivalent DAGs do not count."""
         return dag is not None and self.problem.score.total(dag) > self.trace.best + self.options.tolerance
 
     def search_orders(self, start: object, **effort: int) -> Dag:
-        """Return the best DAG of an order search; the parent sets that it met become families."""
+        """Return the best DAG of an order search; the parent sets that it visited become families."""
         dag, met = order_incumbent(
             self.problem,
             self.deadline,
@@ -183,12 +183,12 @@ class _Run(Run):
         return dag
 
     def add_sets(self, sets: Iterable[BareFamily]) -> None:
-        """Add parent sets that did not come from pricing as families."""
+        """Add as families parent sets that did not come from pricing."""
         score = self.problem.score
         self.master.add_families([Family(node, mask_of(own), score.local(node, list(own))) for node, own in sets])
 
     def begin(self) -> None:
-        """Take the DAG that is given, or that of an order search, as the first incumbent."""
+        """Take the given DAG, or that of an order search, as the first incumbent."""
         if self.options.order_start:
             self.progress.update("order search", None)
             with self.trace.timed("order"):
@@ -210,7 +210,7 @@ class _Run(Run):
             passes = self.trace.passes - 1
             state = Checkpoint.of(self.identity(), self.master, dag, passes, self.rng, self.trace.rows)
             save_checkpoint(state, self.checkpoint)
-            self.master.rebuild()  # as a resumed run will, so that both go the same way
+            self.master.rebuild()  # as a resumed run does, so that both continue in the same way
             self.pricer.forget()
 
     # --- the outcome ---
@@ -219,7 +219,7 @@ class _Run(Run):
         """Run, from a checkpoint if there is one to resume."""
         resume = self.options.resume
         if resume and self.checkpoint is None:
-            raise InputError("expected checkpoint= with resume=True but got none; name the file of the run to continue")
+            raise InputError("resume=True needs checkpoint= but got none; name the file of the run to continue")
         if resume and self.checkpoint is not None and Path(self.checkpoint).exists():
             self.restore(load_checkpoint(self.checkpoint, self.identity(), self.problem.n_nodes))
         else:
@@ -239,17 +239,17 @@ class _Run(Run):
         return (np.inf, None) if pricer is None else (self.bound(pricer), scope_of(pricer.knowledge))
 
     def exact_pricer(self) -> ExhaustivePricer | ListedPricer | None:
-        """Return a pricer that looks at all parent sets, or at all up to a size; None where they are too many."""
+        """Return a pricer over all parent sets, or over all up to a size; None if there are too many."""
         if not isinstance(self.pricer, DcaPricer):
             return self.pricer
         most = self.problem.knowledge.may.sum(axis=0).max()  # required parents included
         return None if most > MOST_BOUND_CANDIDATES else ExhaustivePricer(self.problem, self.options.tolerance)
 
     def bound(self, pricer: ExhaustivePricer | ListedPricer) -> float:
-        """Return a bound on the DAGs whose parent sets the pricer looks at.
+        """Return a bound on the scores of the DAGs whose parent sets the pricer covers.
 
-        With listed parent sets pricing and separation go on in turn until neither finds anything: the bound is then
-        that of the whole LP.
+        With listed parent sets, pricing and separation alternate until neither finds anything: the bound is then
+        that of the full LP.
         """
         best = np.inf
         while True:

@@ -1,6 +1,6 @@
 """CG-MINLP: column generation with exact pricing by a mixed-integer nonlinear program (section 5.1 of the paper).
 
-The loop is that of CG-DCA; what differs is the pricing, after Cussens (2023), and that its bounds prove something.
+The loop is that of CG-DCA. The pricing differs (after Cussens 2023): it is exact, so it gives proven bounds.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ class CgMinlpOptions(Options):
     """
 
     integer_solver: str = option("auto", "How the restricted master IP is solved.", one_of(*INTEGER_SOLVERS))
-    tolerance: float = option(1e-6, "A reduced cost counts as negative below minus this.", number())
-    gap: float = option(GAP, "Up to which the least reduced cost of a node is proven.", number())
+    tolerance: float = option(1e-6, "A reduced cost below minus this counts as negative.", number())
+    gap: float = option(GAP, "The gap up to which the least reduced cost of a node is proven.", number())
     node_time_limit: float | None = option(
-        None, "Seconds for one pricing of one node; the bound that SCIP has by then is used.", number()
+        None, "Seconds for pricing one node once; the bound that SCIP has by then is used.", number()
     )
     max_nodes: int = option(
-        10, "With more columns than this a time limit must be given: exact pricing may take hours.", whole(1)
+        10, "With more columns than this, a time limit is required: exact pricing may take hours.", whole(1)
     )
-    max_passes: int | None = option(None, "Limit on passes, beside the time.", whole(1))
+    max_passes: int | None = option(None, "Limit on passes, in addition to the time limit.", whole(1))
 
 
 @solver(CgMinlpOptions)
@@ -70,13 +70,13 @@ def solve_cg_minlp(problem: Problem, options: CgMinlpOptions, deadline: Deadline
     if problem.n_nodes > max_nodes and np.isinf(deadline.time_limit):
         raise InputError(
             f"expected at most {max_nodes} columns for method 'cg-minlp' without a time limit but got "
-            f"{problem.n_nodes}: exact pricing may take hours; give time_limit=, raise max_nodes=, or use 'cg-dca'"
+            f"{problem.n_nodes}; exact pricing may take hours: give time_limit=, raise max_nodes=, or use 'cg-dca'"
         )
     return _Run(problem, options, deadline, progress).result()
 
 
 class _Run(Run):
-    """A run with exact pricing: every round in which all nodes were priced under the same duals proves a bound."""
+    """A run with exact pricing: every round in which all nodes are priced under the same duals proves a bound."""
 
     def __init__(self, problem: Problem, options: CgMinlpOptions, deadline: Deadline, progress: Progress) -> None:
         super().__init__(problem, options, deadline, progress)

@@ -25,7 +25,7 @@ class Checkpoint:
     Attributes
     ----------
     problem : dict
-        What identifies data, score and options; a run continues only what it began.
+        What identifies data, score and options; a run continues only its own checkpoint.
     families, clusters
         The restricted master.
     incumbent : int8 array or None
@@ -56,13 +56,13 @@ class Checkpoint:
         rng: np.random.Generator,
         trace: list[dict[str, object]],
     ) -> Checkpoint:
-        """Return the present state."""
+        """Return the current state."""
         state = dict(rng.bit_generator.state)
         return cls(problem, list(master.pool), list(master.clusters), incumbent, passes, state, list(trace))
 
 
 def save_checkpoint(checkpoint: Checkpoint, path: str | Path) -> None:
-    """Write a checkpoint, whole or not at all."""
+    """Write a checkpoint completely or not at all."""
     dag = checkpoint.incumbent
     content = {
         "dagopt_checkpoint": 1,
@@ -74,14 +74,14 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path) -> None:
         "random_state": checkpoint.random_state,
         "trace": checkpoint.trace,
     }
-    write_text(json.dumps(content, default=lambda number: number.item()), path)  # numpy's own numbers, too
+    write_text(json.dumps(content, default=lambda number: number.item()), path)  # also converts numpy numbers
 
 
 def load_checkpoint(path: str | Path, problem: dict[str, Any], n_nodes: int) -> Checkpoint:
     """Read a checkpoint of the same problem, or raise an error that names what differs."""
     text = read_text(path)
     damaged = InputError(
-        f"expected the checkpoint of a run but {path} is none, or a damaged one; start anew without resume="
+        f"expected the checkpoint of a run but {path} is not one, or is damaged; start again without resume="
     )
     try:
         content = json.loads(text)
@@ -95,7 +95,7 @@ def load_checkpoint(path: str | Path, problem: dict[str, Any], n_nodes: int) -> 
             raise InputError(
                 f"expected a checkpoint of this run but {path} belongs to another: "
                 f"{key} was {saved.get(key)!r} and is now {value!r}; "
-                f"give the same data and options, or start anew without resume="
+                f"give the same data and options, or start again without resume="
             )
     try:
         return _checkpoint_of(content, n_nodes)

@@ -27,29 +27,29 @@ Dag = NDArray[np.int8]
 
 
 class Observer(Protocol):
-    """What the loop tells while it runs; it knows no format."""
+    """What the loop reports while it runs, in no particular format."""
 
     def families(self, lp: MasterSolution, reduced_costs: NDArray[np.float64]) -> None:
-        """Tell that a round of pricing ended."""
+        """Report the end of a round of pricing."""
 
     def rows(self, lp: MasterSolution) -> None:
-        """Tell that a round of separation ended."""
+        """Report the end of a round of separation."""
 
     def integers(self, solution: IntegerSolution, dag: Dag | None) -> None:
-        """Tell that an integer phase, and with it a pass, ended."""
+        """Report the end of an integer phase, and so of a pass."""
 
 
 class ColumnGeneration:
-    """The loop; its parts come in by the constructor.
+    """The loop; its parts are passed to the constructor.
 
     Parameters
     ----------
     master : RestrictedMaster
         Families, clusters and the LP over them; every node has a family at the start.
     price : callable
-        ``price(node, lp)`` returns families with negative reduced cost and the least one found.
+        ``price(node, lp)`` returns families with negative reduced cost and the least reduced cost found.
     separate : callable
-        ``separate(lp)`` returns violated clusters, none if none is left.
+        ``separate(lp)`` returns violated clusters, if any are left.
     solve_ip : callable
         ``solve_ip(incumbent)`` returns the best DAG over the pool.
     stop : callable
@@ -57,7 +57,7 @@ class ColumnGeneration:
     observer : Observer
         Told after every step.
     tolerance : float
-        A reduced cost counts as negative below minus this: "until rc >= 0" of the paper never ends in floating point.
+        A reduced cost below minus this counts as negative: the paper's "until rc >= 0" never ends in floating point.
     after_pass : callable, optional
         Called at the end of every pass except the last, for checkpoints: a run resumed from the last checkpoint
         reaches the end again.
@@ -118,7 +118,7 @@ class ColumnGeneration:
             whole = whole and solution.status in (
                 "optimal",
                 "limit",
-            )  # else the DAG may repeat as the run was cut short
+            )  # otherwise the DAG may repeat only because the run was cut short
             if whole and previous is not None and dag is not None and np.array_equal(dag, previous):  # 23
                 return dag, True
             self.after_pass(dag)
@@ -126,7 +126,7 @@ class ColumnGeneration:
 
 
 def first_families(score_of: Callable[[int, list[int]], float], must: NDArray[np.bool_]) -> list[Family]:
-    """Return line 2: the empty set of each node, or the parents that it must have."""
+    """Return the families of line 2: the empty set of each node, or its required parents."""
     families = []
     for node in range(len(must)):
         parents = [int(j) for j in np.flatnonzero(must[:, node])]

@@ -1,4 +1,4 @@
-"""The options of CG-DCA: one definition, with the paper's settings as other defaults."""
+"""The options of CG-DCA: one definition, with two sets of defaults, ours and the paper's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CgDcaOptions(Options):
     """
 
     init: str = option("hybrid", "Start points of pricing (section 4.1).", one_of(*START_POINTS))
-    switch_at: int = option(SWITCH_AT, "Families of a node from which hybrid starts warm (section 4.1: 50).", whole(0))
+    switch_at: int = option(SWITCH_AT, "Families per node after which hybrid starts warm (section 4.1: 50).", whole(0))
     convex_step: str = option(
         "min-norm",
         "How DCA's convex programs are solved (section 2.3: Kelley); both ways are exact.",
@@ -38,8 +38,8 @@ class CgDcaOptions(Options):
     )
     pricing: str = option(
         "auto",
-        "dca is the paper's, for penalised likelihoods; listed looks at all parent sets up to a size that could "
-        "matter; exhaustive at all, while they are few. auto lists for discrete data of up to 200 columns, and is dca "
+        "dca is the paper's, for penalised likelihoods; listed prices all parent sets up to a size that could "
+        "matter; exhaustive prices all, if they are few. auto is listed for discrete data of up to 200 columns, dca "
         "else.",
         one_of(*PRICING),
     )
@@ -49,41 +49,39 @@ class CgDcaOptions(Options):
         one_of(*INTEGER_SOLVERS),
     )
     integer_seconds: float | None = option(
-        10.0, "Limit on each integer phase; its best DAG is taken then. No limit for None.", number()
+        10.0, "Limit in seconds on each integer phase, which then returns its best DAG; None for no limit.", number()
     )
     order_start: bool = option(
         True,
-        "Whether an order search comes first: its DAG is the first incumbent, and the parent sets that it met are "
+        "Whether an order search comes first: its DAG is the first incumbent, and the parent sets that it visits are "
         "families.",
         truth(),
     )
-    order_again: bool = option(
-        True, "Whether the order of every new DAG of the integer phase is searched again.", truth()
-    )
+    order_again: bool = option(True, "Whether an order search starts from every new DAG of the integer phase.", truth())
     price_incumbent: bool = option(
-        True, "Whether pricing that found nothing starts once more at the incumbent's parents.", truth()
+        True, "Whether pricing that finds nothing is repeated from the incumbent's parents.", truth()
     )
     start_integer: bool = option(
         True,
-        "Whether the integer phase begins at the best DAG known, and goes on from it when it finds none better.",
+        "Whether the integer phase starts from the best DAG known, and keeps it if it finds none better.",
         truth(),
     )
     epsilon: float = option(1e-6, "DCA's threshold ε (Algorithm 1).", number())
-    tolerance: float = option(1e-6, "A reduced cost counts as negative below minus this.", number())
-    max_passes: int | None = option(None, "Limit on passes, beside the time.", whole(1))
-    max_families: int | None = option(None, "Limit on families, beside the time.", whole(1))
+    tolerance: float = option(1e-6, "A reduced cost below minus this counts as negative.", number())
+    max_passes: int | None = option(None, "Limit on passes, in addition to the time limit.", whole(1))
+    max_families: int | None = option(None, "Limit on families, in addition to the time limit.", whole(1))
     random_state: int = random_state()
     n_jobs: int | None = n_jobs()
     start: Any = start()
     checkpoint: str | Path | None = option(
-        None, "Where pool, clusters and incumbent are saved after every pass.", anything("path")
+        None, "A file in which pool, clusters and incumbent are saved after every pass.", anything("path")
     )
     resume: bool = option(
-        False, "Continue from the checkpoint if it is there; the answer is that of a run never stopped.", truth()
+        False, "Continue from the checkpoint if it exists; the answer is that of an uninterrupted run.", truth()
     )
 
     def identity(self) -> dict[str, Any]:
-        """Return the options that the way of a run depends on, which a checkpoint must agree on."""
+        """Return the options that change the course of a run, which must be the same as in a checkpoint."""
         free = ("max_passes", "max_families", "n_jobs", "start", "checkpoint", "resume")
         return {name: value for name, value in self.to_dict().items() if name not in free}
 

@@ -1,4 +1,4 @@
-"""One run of column generation: what CG-DCA and CG-MINLP have in common around the loop of Algorithm 2."""
+"""One run of column generation: what CG-DCA and CG-MINLP share around the loop of Algorithm 2."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Dag", "LoopOptions", "Run"]
 
 Dag = NDArray[np.int8]
 
-ROUNDING = 1e-10  # of a score, as a share of it
+ROUNDING = 1e-10  # relative rounding error of a score
 
 
 class LoopOptions(Protocol):
@@ -37,11 +37,11 @@ class LoopOptions(Protocol):
 
     @property
     def tolerance(self) -> float:
-        """A reduced cost counts as negative below minus this."""
+        """A reduced cost below minus this counts as negative."""
 
     @property
     def max_passes(self) -> int | None:
-        """Limit on passes, beside the time."""
+        """Limit on passes, in addition to the time limit."""
 
 
 class Run(ABC):
@@ -59,7 +59,7 @@ class Run(ABC):
         Told at every step.
     """
 
-    limits = "the limit on passes"  # what can end the loop beside the clock, in words
+    limits = "the limit on passes"  # what can end the loop besides the clock, in words
 
     def __init__(self, problem: Problem, settings: LoopOptions, deadline: Deadline, progress: Progress) -> None:
         self.problem = problem
@@ -100,7 +100,7 @@ class Run(ABC):
     def after_pass(self, dag: Dag | None) -> None:  # noqa: B027
         """Do nothing between two passes."""
 
-    # --- what the loop tells ---
+    # --- reports from the loop ---
 
     def families(self, lp: MasterSolution, reduced_costs: NDArray[np.float64]) -> None:
         """Trace a round of pricing."""
@@ -111,7 +111,7 @@ class Run(ABC):
         self.trace.add("rows", lp.value, len(self.master.pool), len(self.master.clusters))
 
     def integers(self, solution: IntegerSolution, dag: Dag | None) -> None:
-        """Trace an integer phase, and keep its DAG if it is the best; of equal ones, up to rounding, the last."""
+        """Trace an integer phase, and keep its DAG if it is the best so far, or equal to it up to rounding."""
         if dag is not None:
             score = self.problem.score.total(dag)
             if score >= self.trace.best - ROUNDING * abs(score):
@@ -129,14 +129,14 @@ class Run(ABC):
 
     @abstractmethod
     def proof(self, converged: bool) -> tuple[float, str | None]:
-        """Return a bound on the scores of the DAGs in a scope, and the scope; infinity and None where there is none."""
+        """Return a bound on the scores of the DAGs in a scope, and the scope; infinity and None if there is none."""
 
     def slack(self) -> float:
-        """Return by how much a bound may exceed the score of a DAG that is optimal."""
+        """Return how much a bound may exceed the score of an optimal DAG."""
         return self.tolerance * self.problem.n_nodes
 
     def details(self) -> dict[str, object]:
-        """Return what else there is to say about the run."""
+        """Return further details of the run."""
         return {}
 
     def outcome(self, method: str, converged: bool) -> Result:

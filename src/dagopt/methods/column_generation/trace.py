@@ -20,12 +20,12 @@ COLUMNS = ["seconds", "pass", "phase", "lp", "score", "families", "rows", "reduc
 
 
 class Trace:
-    """Collects rows, times parts and tells the progress.
+    """Collects rows, times the parts and reports progress.
 
     Parameters
     ----------
     deadline : Deadline
-        Whose clock is used.
+        The clock.
     progress : Progress
         Told at every row.
     """
@@ -37,10 +37,10 @@ class Trace:
         self.parts: dict[str, float] = {}
         self._deadline = deadline
         self._progress = progress
-        self._before = 0.0  # seconds of the run that is resumed
+        self._before = 0.0  # seconds already used by the resumed run
 
     def resume(self, rows: list[dict[str, Any]], passes: int) -> None:
-        """Go on after the rows and passes of an earlier run; its seconds count."""
+        """Continue after the rows and passes of an earlier run; its seconds count."""
         self.rows = list(rows)
         self.passes = passes + 1
         self._before = float(rows[-1]["seconds"]) if rows else 0.0
@@ -84,5 +84,5 @@ class Trace:
             self.parts[part] = self.parts.get(part, 0.0) + time.perf_counter() - start
 
     def frame(self) -> pd.DataFrame:
-        """Return the rows as a table, which has its columns even where nothing happened."""
+        """Return the rows as a table, which has its columns even if it is empty."""
         return pd.DataFrame(self.rows) if self.rows else pd.DataFrame(columns=COLUMNS)

@@ -1,12 +1,12 @@
 """Branch and cut for the best DAG over families, with rows of any kind.
 
-At every node of the tree the LP is solved, cut and solved again while that pays:
+At every node of the tree the LP is solved, cut and solved again while that helps:
 
 * rows that the point violates are found by the row finders (``master/rows``, local cuts);
-* families whose reduced cost shows that no better DAG takes them are excluded, at the root for good;
+* families whose reduced cost shows that no better DAG uses them are excluded, at the root permanently;
 * every LP point is rounded to a DAG, by an order of the nodes near it.
 
-Where cutting no longer pays the node is split: an arc is in the graph or is not, or one of two nodes comes first. The
+When cutting no longer helps, the node is split: an arc is in the graph or not, or one of two nodes comes first. The
 node with the largest bound comes next. Every bound is computed from the multipliers of the LP, so that it holds
 whatever the LP's tolerances.
 """
@@ -46,15 +46,15 @@ class Rules:
     Attributes
     ----------
     tolerance : float
-        Relative to the score: a DAG better by less is not looked for.
+        Relative to the score: a DAG better by less than this is not searched for.
     rounds_back : (int, int)
-        At the root and below: a node is left when so many last rounds closed less than a share of what was open.
+        At the root and below it: cutting ends when this many last rounds closed less than ``share`` of the gap.
     share : (float, float)
         That share, at the root and below.
     most_rounds : int
-        Of cutting at a node below the root.
+        The most rounds of cutting at a node below the root.
     idle_rounds : int
-        A row with multiplier 0 for so many LPs is dropped.
+        A row is dropped after this many LPs with multiplier 0.
     pairs : int
         Pairs of nodes tried before one is branched on; 0 to branch on arcs.
     """
@@ -74,13 +74,13 @@ class Outcome:
     Attributes
     ----------
     chosen : int array or None
-        The families of the best DAG, one per node, by their places; None where there is none.
+        The families of the best DAG, one index per node; None if there is none.
     score : float
         Its score, minus infinity for None.
     bound : float
         No DAG over the families that satisfies the given rows scores higher, except by the relative tolerance.
     status : {"optimal", "time_limit", "interrupted"}
-        Whether the search came to its end.
+        Whether the search finished, or why it stopped.
     n_nodes, n_cuts, n_left, n_lps, n_open : int
         Nodes of the tree, cuts added, families that the root could not exclude, LPs, nodes left open.
     root_bound : float
@@ -101,7 +101,7 @@ class Outcome:
 
 @dataclass(order=True)
 class _Node:
-    """A part of the problem, and what its DAGs score at most."""
+    """A part of the problem, and an upper bound on the scores of its DAGs."""
 
     minus_bound: float
     number: int
@@ -114,21 +114,21 @@ class BranchAndCut:
     Parameters
     ----------
     families : FamilyArrays
-        The families, without dominated ones as a rule.
+        The families, usually without dominated ones.
     start : int array or None
         The families of a DAG to start from.
     deadline : Deadline
         When to stop.
     finders : sequence of RowFinder
-        What finds rows.
+        The objects that find rows.
     rules : Rules
         When to stop cutting and how to split.
     after : uint64 array, optional
         For every family the nodes that come after its node in a best DAG, as words; none unless given.
     rows : sequence of Row
-        Inequalities that the answer must satisfy besides.
+        Further inequalities that the answer must satisfy.
     first_rows : sequence of Row
-        Rows to begin with, which are dropped like others.
+        Rows to start with, which may be dropped like others.
     allowed : callable, optional
         Whether the families of a DAG satisfy them; all do if not given.
     tell : callable, optional
@@ -154,7 +154,7 @@ class BranchAndCut:
     ) -> None:
         if (np.diff(families.offsets) == 0).any():
             raise InputError(NO_DAG)
-        families = replace(families, place=np.arange(len(families.node)))  # as they are given, from here on
+        families = replace(families, place=np.arange(len(families.node)))  # from here on in the order given
         self._families = families
         self._after_all = np.zeros_like(families.words) if after is None else after
         self._after = self._after_all
@@ -174,8 +174,8 @@ class BranchAndCut:
     def run(self) -> Outcome:
         """Search until the best DAG is proven or the deadline comes."""
         families = self._families
-        worst = families.offsets[1:] - 1  # each node's worst family, which is the smallest one as a rule
-        infeasible = self._best is None or self._given  # or may be so
+        worst = families.offsets[1:] - 1  # each node's worst family, usually the smallest one
+        infeasible = self._best is None or self._given  # the problem may be infeasible
         begin = None if infeasible else np.concatenate([self._best, families.offsets[:-1], worst])
         self._relaxation = Relaxation(families, self._given, begin, self._rules.idle_rounds)
         self._relaxation.add(self._first_rows)
@@ -183,7 +183,7 @@ class BranchAndCut:
         self._open = [_Node(-root_bound, 0, Part.whole(families))]
         n_left = len(families.node)
         while self._open and not self._closed(-self._open[0].minus_bound) and self._deadline.reason is None:
-            node = self._open[0]  # it stays there while it is worked on, so that its bound counts
+            node = self._open[0]  # it stays in the heap while it is processed, so that its bound counts
             children = self._work_on(node)
             if self._n_nodes == 0:
                 root_bound, n_left = -node.minus_bound, int(node.part.alive.sum())
@@ -206,7 +206,7 @@ class BranchAndCut:
         return Outcome(self._best, self._score, bound, reason or "optimal", *facts)
 
     def _bound(self) -> float:
-        """Return what no DAG exceeds."""
+        """Return a score that no DAG exceeds."""
         return max([self._score, *(-node.minus_bound for node in self._open)])
 
     @property
@@ -214,13 +214,13 @@ class BranchAndCut:
         return self._rules.tolerance * max(abs(self._score), 1.0)
 
     def _closed(self, bound: float) -> bool:
-        """Say whether a bound leaves nothing to look for."""
+        """Say whether a bound leaves nothing to search for."""
         return bound <= self._score + self._slack
 
     def _work_on(self, node: _Node) -> list[tuple[Part, float]] | None:
-        """Cut at a node until it is closed or no longer pays; return its children, None when stopped.
+        """Cut at a node until it is closed or cutting no longer helps; return its children, None when stopped.
 
-        The node's bound and families are made smaller on the way.
+        This lowers the node's bound and removes families.
         """
         before: list[float] = []
         below = int(self._n_nodes > 0)
@@ -254,11 +254,11 @@ class BranchAndCut:
         return self._deadline.reason is not None
 
     def _harder(self) -> bool:
-        """Let the finders try harder; say whether any can."""
+        """Let the finders search harder; say whether any can."""
         return sum(finder.harder() for finder in self._finders) > 0
 
     def _solve(self, node: _Node) -> Point | None:
-        """Return the LP point of a node, whose bound and families it makes smaller; None if it is closed or stopped."""
+        """Return the LP point of a node, and lower its bound and families; None if it is closed or stopped."""
         if not propagate(self._families, self._after, node.part):
             return None
         point = self._relaxation.solve(node.part.alive, self._deadline, self._score + self._slack)
@@ -275,7 +275,7 @@ class BranchAndCut:
         return point
 
     def _shrink(self, node: _Node, point: Point) -> Point:
-        """Forget the families that the root has excluded."""
+        """Remove the families that the root has excluded."""
         kept = np.flatnonzero(node.part.alive)
         self._families = self._families.only(kept)
         self._after = self._after_all[self._families.place]
@@ -306,7 +306,7 @@ class BranchAndCut:
                 _, children = strongest_pair(pairs, node.part, bound, self._score, self._try)
                 return [(part, own) for part, own in children if not self._closed(own)]
         arc = self._arc(point.values)
-        if arc is None:  # integer and nothing to cut off: the LP's tolerances hide what is left
+        if arc is None:  # integer and nothing to cut off: the LP's tolerances hide the remaining gap
             return [(part, bound) for part in self._split_by_families(node.part, point.values)]
         i, j = arc
         families = self._families
@@ -338,7 +338,7 @@ class BranchAndCut:
         return (int(i), int(j)) if undecided[i, j] > INTEGER_TOLERANCE else None
 
     def _split_by_families(self, part: Part, values: Floats) -> list[Part]:
-        """Return parts that leave out the integer point: the first differs at the first node that can, and so on."""
+        """Return parts that exclude the integer point: the first differs at the first node that can, and so on."""
         families = self._families
         taken = families.taken(values)
         parts = []

@@ -1,7 +1,7 @@
-"""``method="gobnilp"``: the integer program of GOBNILP, solved by cutting planes and, where these stall, by branching.
+"""``method="gobnilp"``: the integer program of GOBNILP, solved by cutting planes and, when these stall, by branching.
 
-All parent sets up to a size are scored and those that matter are families; the best DAG over them is found and proven
-by ``branch_and_cut.py``. The k best equivalence classes are found one after the other: with c(S) = 1 if some node of S
+All parent sets up to a size are scored and those that matter become families; ``branch_and_cut.py`` finds and proves
+the best DAG over them. The k best equivalence classes are found one after the other: with c(S) = 1 if some node of S
 has the others of S as parents, which is linear in the families, two DAGs are equivalent if and only if they have the
 same c on pairs and triples (Studený, Hemmecke and Lindner 2010), so one row excludes a class.
 
@@ -55,8 +55,8 @@ Dag = NDArray[np.int8]
 Ints = NDArray[np.int64]
 
 CLUSTERS_A_ROUND = 30
-ROUNDS_BACK = 3  # a node is left when the last rounds closed less than a share of what was open
-NODES_A_ROUND = 8  # a round of cuts moves few nodes, so one round back for so many nodes
+ROUNDS_BACK = 3  # cutting at a node ends when the last rounds closed less than a share of the gap
+NODES_A_ROUND = 8  # a round of cuts moves few nodes, so one more round back per this many nodes
 TRACE_EVERY = 0.2  # seconds between rows of the trace
 
 
@@ -66,10 +66,10 @@ class CutOptions(Options):
 
     local_size: int = option(
         10,
-        "Nodes of the largest local cuts; 0 for cluster cuts alone, which are those of GOBNILP.",
+        "The number of nodes of the largest local cuts; 0 for cluster cuts only, as in GOBNILP.",
         whole(0, LARGEST_SIZE),
     )
-    restarts: int = option(100, "Random orders that are improved to find a DAG to start from.", whole(0))
+    restarts: int = option(100, "The number of random orders that are improved to find a DAG to start from.", whole(0))
     random_state: int = random_state()
     n_jobs: int | None = n_jobs()
 
@@ -105,7 +105,8 @@ def solve_gobnilp(problem: Problem, options: GobnilpOptions, deadline: Deadline,
     Returns
     -------
     Result
-        With ``status="optimal"`` and ``bound == score``, or at the deadline the best DAG so far and a true bound.
+        With ``status="optimal"`` if the gap between bound and score is within the tolerance; at the deadline, the best
+        DAG so far with a proven bound.
     """
     n_best = options.n_best
     sets = count_sets(problem.knowledge)
@@ -175,11 +176,11 @@ def best_over_families(
     families, start, deadline
         As for ``BranchAndCut``, which ``more`` goes to.
     local_size : int
-        Nodes of the largest local cuts; below 3 there are none.
+        The number of nodes of the largest local cuts; below 3 there are none.
     n_jobs : int
-        Threads that look for local cuts. The answer does not depend on it.
+        The number of threads that search for local cuts. The answer does not depend on it.
     random_state : int
-        Seed of the choice of subsets.
+        The seed for choosing subsets.
     """
     back = max(ROUNDS_BACK, families.n_nodes // NODES_A_ROUND)
     with ThreadPoolExecutor(n_jobs) as threads:
@@ -191,7 +192,7 @@ def best_over_families(
 
 
 class _Search:
-    """A start by random orders, then branch and cut, with what happened."""
+    """A start by random orders, then branch and cut, and the trace of both."""
 
     def __init__(self, families: FamilyArrays, deadline: Deadline, progress: Progress, options: CutOptions) -> None:
         self.families = families
@@ -228,7 +229,7 @@ class _Search:
         self._progress.update("cutting planes", None, **facts, nodes=n_nodes, cuts=n_cuts, families=n_left)
 
     def trace(self) -> pd.DataFrame:
-        """Return what happened."""
+        """Return the trace."""
         return pd.DataFrame(self._rows, columns=["seconds", "phase", "score", "bound"])
 
 
@@ -242,8 +243,8 @@ def _figures(outcome: Outcome) -> dict[str, Any]:
 
 
 def _result(problem: Problem, search: _Search, outcome: Outcome, note: str) -> Result:
-    """Return what branch and cut found."""
-    if outcome.chosen is None:  # no time to find an order that required edges allow
+    """Return the result of branch and cut."""
+    if outcome.chosen is None:  # there was no time to find an order that the required edges allow
         adjacency = problem.knowledge.must.astype(np.int8)
     else:
         adjacency = search.families.adjacency(outcome.chosen)
@@ -256,7 +257,7 @@ def _result(problem: Problem, search: _Search, outcome: Outcome, note: str) -> R
         status=outcome.status,
         method="gobnilp",
         score_label=problem.score.label,
-        bound=max(outcome.bound, score) + (Rules.tolerance * max(abs(score), 1.0) if proven else 0.0),  # not looked for
+        bound=max(outcome.bound, score) + (Rules.tolerance * max(abs(score), 1.0) if proven else 0.0),  # not searched
         scope=scope_of(problem.knowledge),
         trace=search.trace(),
         notes=(note,),
@@ -265,7 +266,7 @@ def _result(problem: Problem, search: _Search, outcome: Outcome, note: str) -> R
 
 
 def _unfinished(problem: Problem, pool: Pool, ceiling: float, given: Dag | None, deadline: Deadline) -> Result:
-    """Return the DAG of an order over the sets scored so far, and what the scores of all sets are known to be below."""
+    """Return the DAG of an order over the sets scored so far, with a bound from the bounds on all sets' scores."""
     assert deadline.reason is not None
     dags = [problem.knowledge.must.astype(np.int8)] + ([] if given is None else [given])
     if all(len(own) for own in pool.scores):
@@ -294,8 +295,8 @@ def _best_classes(
 ) -> tuple[list[dict[str, Any]], bool]:
     """Return the best classes from the best down, and whether these are all that were asked for or exist.
 
-    A class at one edge's distance from the best is a bound on how much worse those asked for can be, and so on which
-    parent sets they can have.
+    Classes one edge away from the best limit how much worse the wanted classes can be, and so which parent sets they
+    can have.
     """
     near = _neighbours(problem, best)
     top = problem.score.total(best)
@@ -353,9 +354,9 @@ def _columns_of(families: FamilyArrays, dag: Dag) -> Ints | None:
 
 
 def _without_class(families: FamilyArrays, dag: Dag) -> Row:
-    """Return the row that only the DAGs equivalent to one violate: c differs on at least one pair or triple.
+    """Return the row that only the DAGs equivalent to one DAG violate: all others differ in c on a pair or triple.
 
-    With s(S) = 1 where c(S) = 1 for the class and -1 elsewhere, Σ s(S) c(S) is the number of ones for the class alone.
+    With s(S) = 1 where c(S) = 1 for the class and -1 elsewhere, only the class has Σ s(S) c(S) = its number of ones.
     """
     ones = set()
     for i in range(families.n_nodes):

@@ -1,9 +1,9 @@
 """Branching on which of two nodes comes first in the order of the DAG.
 
-In one child i comes before j: j is no parent of i, and families of j that i would improve are excluded (a best DAG
-has i after them). Both facts, transitivity, and what all families left of a node claim are carried on until nothing
-follows. The pair is chosen by strong branching: the LPs of both children are solved for the pairs that the LP point
-decides least.
+In one child i comes before j: j is not a parent of i, and families of j that i would improve are excluded (a best DAG
+has i after them). Both facts, transitivity, and what all remaining families of a node imply are propagated until
+nothing more follows. The pair is chosen by strong branching: the LPs of both children are solved for the pairs that the
+LP point decides least.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Words = NDArray[np.uint64]
 
 @dataclass(eq=False)
 class Part:
-    """A part of the problem: the families that may be taken, and which nodes come after which.
+    """A part of the problem: the families that may be used, and which nodes come after which.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ def propagate(families: FamilyArrays, after: Words, part: Part) -> bool:
 
 
 def undecided_pairs(point: Point, after: Words, part: Part, most: int) -> list[tuple[int, int]]:
-    """Return the pairs of nodes whose order the LP point decides least, those first that it decides least."""
+    """Return the pairs of nodes whose order the LP point decides least, the least decided first."""
     n = point.families.n_nodes
     support = point.support
     before = np.zeros((n, n))  # how much of the point has the first node before the second

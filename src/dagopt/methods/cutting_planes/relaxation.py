@@ -1,11 +1,11 @@
-"""The LP of branch and cut: some of the families at a time, the rows found so far, and a bound that needs no trust.
+"""The LP of branch and cut: some of the families, the rows found so far, and a bound that does not rely on the solver.
 
 The LP has the families that matter; after each solve the remainders of all others are computed from the multipliers,
 and those that could raise the LP join it. For multipliers λ_r ≥ 0 of rows Σ a_r x ≤ b_r
 
     Σ_r λ_r b_r + Σ_i max_J (score_i(J) - Σ_r λ_r a_r,iJ)
 
-is a bound whatever the λ_r are, so that it holds whatever the LP's tolerances.
+is a bound for any λ_r, so it holds whatever the LP's tolerances.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-ALL_AT_ONCE = 6_000  # families that are in the LP from the start
-JOINING = 4  # families of a node that join the LP at once
-LEAST_REMAINDER = 1e-7  # what a family must be worth to join
-NOWHERE = 1e5  # cost of a node without a family, which only an infeasible LP takes
+ALL_AT_ONCE = 6_000  # up to this many families, all are in the LP from the start
+JOINING = 4  # families per node that join the LP at once
+LEAST_REMAINDER = 1e-7  # the least remainder of a family that joins
+NOWHERE = 1e5  # the cost of a node without a family, paid only in an infeasible LP
 SLACK = 1e-12  # relative rounding of the sums of a bound
 
 
@@ -44,10 +44,10 @@ class Relaxation:
     given : sequence of Row
         Rows that are never dropped.
     first : int array or None
-        Families to begin with, where they are too many to be in the LP all at once, which is then feasible at a high
-        cost even where no choice of families is. None to have all of them in an LP that may be infeasible.
+        Families to start with, if there are too many for the LP at once; the LP is then always feasible, at a high
+        cost if no choice of families is. None to put all families in the LP, which may then be infeasible.
     idle_rounds : int
-        A row with multiplier 0 for so many solves is dropped.
+        A row is dropped after this many solves with multiplier 0.
     """
 
     def __init__(self, families: FamilyArrays, given: Sequence[Row], first: Ints | None, idle_rounds: int) -> None:
@@ -60,7 +60,7 @@ class Relaxation:
         self.add(self._given)
 
     def _set_up(self, families: FamilyArrays, first: Ints | None) -> None:
-        """Make the LP of these families, with the rows that are known."""
+        """Make the LP of these families, with the known rows."""
         self.families = families
         n = families.n_nodes
         best = families.score[families.offsets[:-1]]
@@ -81,7 +81,7 @@ class Relaxation:
 
     @property
     def n_rows(self) -> int:
-        """Rows in the LP, besides those of the nodes."""
+        """The number of rows in the LP, besides those of the nodes."""
         return self._rows.count
 
     def add(self, rows: Sequence[Row]) -> None:
@@ -92,7 +92,7 @@ class Relaxation:
             self._rows.write(self._program, np.arange(before, self._rows.count), self._column)
 
     def keep_only(self, kept: Ints, families: FamilyArrays) -> None:
-        """Go on with some of the families: those at ``kept``, which are ``families``."""
+        """Continue with some of the families: those at ``kept``, which are ``families``."""
         self._rows.keep_only(kept, len(self.families.node))
         gone = np.ones(len(self._column), dtype=np.bool_)
         gone[kept] = False
@@ -106,9 +106,9 @@ class Relaxation:
         self._cost, self._alive = self._cost[kept], self._alive[kept]
 
     def solve(self, alive: Bools, deadline: Deadline, enough: float = -np.inf) -> Point | None:
-        """Return an optimal point over the families alive; None if there is none or the time is over.
+        """Return an optimal point over the remaining families; None if there is none or the time is over.
 
-        A point whose bound is not above ``enough`` may come before families that would raise the LP have joined.
+        A point whose bound is not above ``enough`` may be returned before all families that would raise the LP join.
         """
         self._restrict(alive)
         while True:
@@ -124,14 +124,14 @@ class Relaxation:
                 return point
 
     def _anew(self) -> LinearSolution:
-        """Solve a new LP, where the old one was called infeasible, which it cannot be."""
+        """Solve a new LP, because the solver called the old one infeasible, which it cannot be."""
         alive, inside = self._alive, np.flatnonzero(self._column >= 0)
         self._set_up(self.families, inside)
         self._restrict(alive)
         return self._program.solve()
 
     def _restrict(self, alive: Bools) -> None:
-        """Let only these families be taken."""
+        """Allow only these families."""
         changed = np.flatnonzero((alive != self._alive) & (self._column >= 0))
         self._program.set_uppers(self._column[changed], np.where(alive[changed], np.inf, 0.0))
         self._alive = alive.copy()
@@ -168,7 +168,7 @@ class Relaxation:
         return True
 
     def _join(self, places: NDArray[np.integer]) -> None:
-        """Put families into the LP."""
+        """Add families to the LP."""
         new = places[self._column[places] < 0]
         self._column[new] = self._program.n_columns + np.arange(len(new))
         entries = self._rows.columns(new, self.families.node[new], self.families.n_nodes)
@@ -188,7 +188,7 @@ class Relaxation:
 
 
 class _Rows:
-    """Rows over all families, end to end."""
+    """Rows over all families, concatenated."""
 
     def __init__(self) -> None:
         self._index = np.empty(0, dtype=np.int32)
@@ -225,7 +225,7 @@ class _Rows:
         self.uppers, self.idle = self.uppers[~gone], self.idle[~gone]
 
     def keep_only(self, kept: Ints, n_families: int) -> None:
-        """Remove all families but some, which are then counted anew."""
+        """Remove all families except some, which are then renumbered."""
         new = np.full(n_families, -1, dtype=np.int32)
         new[kept] = np.arange(len(kept))
         used = int(self._starts[-1])

@@ -1,15 +1,14 @@
 """``method="branch-and-cut"``: the proven best DAG over all parent sets that matter, by submodular rows and branching.
 
 1. Every parent set that no subset beats is listed (``candidates/undominated.py`` for Gaussian likelihoods,
-   ``candidates/listing.py`` for other scores). If they are too many, order search answers alone.
+   ``candidates/listing.py`` for other scores). If there are too many, only order search runs.
 2. Order search finds a DAG to start from.
 3. The LP over the listed families is cut by clusters, entropies, matrices, last-node and symmetry rows
-(``master/rows``) and,
-   for scores other than Gaussian likelihoods, local cuts; where that stalls, by branching on which of two nodes comes
-   first.
+   (``master/rows``) and, for scores other than Gaussian likelihoods, local cuts; when that stalls, it branches on
+   which of two nodes comes first.
 
-Last-node rows, symmetry rows and the removal of dominated sets keep some best DAG: of the best DAGs one with the
-fewest edges, and of its class the one with the smallest topological order. Comparisons that they rest on have a
+Last-node rows, symmetry rows and the removal of dominated sets keep some best DAG: one with the fewest edges among
+the best DAGs, and in its class the one with the smallest topological order. The comparisons behind them have a
 margin for rounding.
 """
 
@@ -56,26 +55,27 @@ Words = NDArray[np.uint64]
 ROW_KINDS = ("entropies", "matrices", "last-node", "symmetry", "local")
 ROWS_A_ROUND = 20
 LOCAL_SIZE = 8
-MOST_SCORED = 20_000_000  # sets of scores other than Gaussian likelihoods
+MOST_SCORED = 20_000_000  # the most sets scored, for scores other than Gaussian likelihoods
 MOST_SUGGESTED = 2_000_000  # sets for which a larger max_sets= is worth trying
-ROOM = 1.5  # estimates of their number are rough
+ROOM = 1.5  # a margin, because estimates of the number of sets are rough
 RULES = Rules(
     tolerance=1e-8, rounds_back=(12, 3), share=(0.05, 0.1), most_rounds=6, idle_rounds=12, pairs=6
 )  # fmt: skip
-LEAST_IMPROVEMENT = 1e-5  # what an added parent must gain to be called an improvement, besides rounding
+LEAST_IMPROVEMENT = 1e-5  # besides rounding, what an added parent must gain to count as an improvement
 TRACE_EVERY = 0.2  # seconds between rows of the trace
 
 
 def _kinds(name: str, value: Any) -> tuple[str, ...]:
-    """Return kinds of rows, or raise the error that names those there are."""
+    """Return kinds of rows, or raise an error that lists them."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise InputError(
-            f"expected {name}= to be a list of kinds of rows, some of {quoted(ROW_KINDS)}, but got {value!r}"
+            f"expected {name}= to be a list of kinds of rows, some of {quoted(ROW_KINDS)}, but got {value!r}; "
+            "change the option"
         )
     kinds = tuple(value)
     for kind in kinds:
         if kind not in ROW_KINDS:
-            raise InputError(f"expected {name}= to be some of {quoted(ROW_KINDS)} but got {kind!r}")
+            raise InputError(f"expected {name}= to be some of {quoted(ROW_KINDS)} but got {kind!r}; change the option")
     return kinds
 
 
@@ -93,7 +93,7 @@ class BranchAndCutOptions(Options):
     """
 
     max_sets: int = option(
-        400_000, "Where more undominated parent sets are found, order search answers alone.", whole(1)
+        400_000, "If there are more undominated parent sets than this, only order search runs.", whole(1)
     )
     rows: Any = option(
         ROW_KINDS,
@@ -103,7 +103,9 @@ class BranchAndCutOptions(Options):
         parse=lambda text: [kind.strip() for kind in text.split(",")],
     )
     restarts: int | None = option(
-        None, "Of the order search that finds a DAG to start from; by the number of columns.", anything("int")
+        None,
+        "Restarts of the order search that finds the first DAG; by default, by the size.",
+        anything("int"),
     )
     random_state: int = random_state()
     n_jobs: int | None = n_jobs()
@@ -114,14 +116,14 @@ class BranchAndCutOptions(Options):
 def solve_branch_and_cut(
     problem: Problem, options: BranchAndCutOptions, deadline: Deadline, progress: Progress
 ) -> Result:
-    """Return the proven best DAG, or at the deadline the best so far with a true bound.
+    """Return the proven best DAG, or at the deadline the best so far with a proven bound.
 
     With no limit on the number of parents the proof covers all DAGs.
 
     Returns
     -------
     Result
-        With ``status="optimal"`` if no DAG is better by more than a share of 1e-8 of the score.
+        With ``status="optimal"`` if no DAG is better by more than 1e-8 times the score.
     """
     run = _Run(problem, deadline, progress, options)
     dag, _ = order_incumbent(
@@ -145,8 +147,10 @@ def solve_branch_and_cut(
 
 
 def _too_many(found: TooMany, max_sets: int) -> str:
-    """Return the note on a listing that was given up: how many sets there are, and what to do."""
-    what = f"{found.n_found:,} undominated parent sets were found, more than max_sets={max_sets:,}: order search alone"
+    """Return the note on an abandoned listing: how many sets there are, and what to do."""
+    what = (
+        f"{found.n_found:,} undominated parent sets were found, more than max_sets={max_sets:,}: only order search ran"
+    )
     digit = 10 ** max(len(str(int(found.n_likely))) - 2, 0)
     enough = digit * (int(ROOM * found.n_likely) // digit + 1)
     if enough > MOST_SUGGESTED:
@@ -155,7 +159,7 @@ def _too_many(found: TooMany, max_sets: int) -> str:
 
 
 class _Run:
-    """One run, with what happened."""
+    """One run and its trace."""
 
     def __init__(self, problem: Problem, deadline: Deadline, progress: Progress, options: BranchAndCutOptions) -> None:
         self._problem = problem
@@ -169,7 +173,7 @@ class _Run:
         self._families: FamilyArrays | None = None
 
     def tell_start(self, dag: Dag) -> None:
-        """Begin the trace with the DAG of the order search."""
+        """Start the trace with the DAG of the order search."""
         self._trace.append((self._deadline.elapsed(), "orders", self._problem.score.total(dag), None))
 
     def list_sets(self, workers: Workers) -> Pool:
@@ -214,7 +218,7 @@ class _Run:
             ).run()
 
     def _finders(self, dag: Dag, after: Words, threads: ThreadPoolExecutor) -> list[RowFinder]:
-        """Return what finds rows of the kinds that are wanted and hold here."""
+        """Return finders for the kinds of rows that are wanted and valid here."""
         kinds, seed = self._options.rows, self._options.random_state
         finders: list[RowFinder] = [ClusterRows(ROWS_A_ROUND)]
         if "last-node" in kinds:
@@ -247,7 +251,7 @@ class _Run:
         self._progress.update("branch and cut", None, **facts, nodes=n_nodes, cuts=n_cuts, families=n_left)
 
     def result(self, dag: Dag, outcome: Outcome | None, notes: tuple[str, ...]) -> Result:
-        """Return what was found; without an outcome nothing is proven here."""
+        """Return the result; without an outcome nothing is proven."""
         score = self._problem.score.total(dag)
         details: dict[str, Any] = worth(self._problem, dag)
         bound = scope = None
@@ -257,7 +261,7 @@ class _Run:
             bound = max(outcome.bound, score)
             scope = scope_of(self._problem.knowledge)
             self._trace.append((self._deadline.elapsed(), "branch and cut", score, bound))
-            if status == "optimal":  # what is better by less was not looked for
+            if status == "optimal":  # DAGs better by less were not searched for
                 bound += RULES.tolerance * max(abs(score), 1.0)
             details |= {
                 "n_sets": self._n_sets,

@@ -3,13 +3,14 @@
 For every set S the k best classes of DAGs over S are kept. A class over S comes from a class over S - i by a sink
 i with parents J, and is a function of these (``kernels/lattice/best_classes.py``), so
 
-* a class of S - i beyond its k best is never needed: with the same (i, J), each of the k better ones gives another
-  class over S that scores at least as much. The same holds for J beyond the k best parent sets of i inside S - i;
+* a class of S - i outside its k best is never needed: with the same (i, J), each of the k better ones gives another
+  class over S that scores at least as much. The same holds for J outside the k best parent sets of i inside S - i;
 * the k best of S are the k best distinct classes over all sinks i and pairs of kept class and kept parent set.
 
-Knowledge changes nothing in this: only allowed J are listed, so the recursion runs over the allowed DAGs, a class
-counts if it has an allowed member, and its score is the best of its allowed members. (All members score the same,
-as every score of the library is a sum of differences of one set function; the recursion does not rely on it.)
+Background knowledge does not change this: only allowed J are listed, so the recursion runs over the allowed DAGs; a
+class counts if it has an allowed member, and its score is the best of its allowed members. (All members score the
+same, because every score of the library is a sum of differences of one set function; the recursion does not rely on
+it.)
 
 References
 ----------
@@ -41,8 +42,8 @@ from dagopt.workers import Stopped, Workers
 __all__ = ["BestClasses", "estimate_best_classes", "solve_best_classes", "with_classes"]
 
 MOST_NODES = 30  # a set is the bits of a 32-bit integer
-CLASSES = (1, 1, 2, 11, 185, 8782, 1_067_825, 312_510_571)  # of 0, 1, 2, ... nodes: no list needs to be longer
-TIE = 1e-9  # relative difference up to which two scores are the same
+CLASSES = (1, 1, 2, 11, 185, 8782, 1_067_825, 312_510_571)  # with 0, 1, 2, ... nodes: no list needs to be longer
+TIE = 1e-9  # relative difference up to which two scores count as equal
 CLASSES_PER_PIECE = 1 << 13  # so that a piece of work takes some tens of milliseconds
 SECONDS_PER_CLASS = 7e-7  # of the k 2^n classes, on one core, measured; only for the estimate
 SECONDS_PER_MERGE = 5e-9  # of the k n (n - 1) 2^(n - 2) merged parent sets
@@ -56,11 +57,11 @@ def solve_best_classes(problem: Problem, n_best: int, workers: Workers, memory_l
     problem : Problem
         Score and knowledge.
     n_best : int
-        How many classes; all there are if there are fewer.
+        How many classes to return; all if there are fewer.
     workers : Workers
         The threads, the clock and the progress bar; the answer is the same for any number of threads.
     memory_limit : int
-        Bytes; a problem that needs more is refused before anything is allocated.
+        Bytes; a problem that needs more is rejected before anything is allocated.
 
     Returns
     -------
@@ -70,18 +71,18 @@ def solve_best_classes(problem: Problem, n_best: int, workers: Workers, memory_l
         best score, to a relative difference of 1e-9.
     """
     if isinstance(n_best, bool) or not isinstance(n_best, int | np.integer) or n_best < 1:
-        raise InputError(f"expected n_best to be a whole number of classes >= 1 but got {n_best!r}")
+        raise InputError(f"expected n_best= to be a whole number >= 1 but got {n_best!r}; change the option")
     if not problem.score.is_score_equivalent:
         raise InputError(
             f"the best equivalence classes need a score that is the same for equivalent DAGs but {problem.score.label} "
-            f"does not say so; leave out n_best=, or set is_score_equivalent = True in its class if it is"
+            f"is not declared so; leave out n_best=, or set is_score_equivalent = True in its class if it is"
         )
     n = problem.n_nodes
     estimate = estimate_best_classes(problem, int(n_best), memory_limit, workers.count)
     if not estimate.fits:
         raise InputError(
             f"the {n_best} best classes for {n} columns need {estimate} but the memory limit is "
-            f"{readable(memory_limit)}; lower n_best= (1 needs least), use fewer columns= or raise memory_limit="
+            f"{readable(memory_limit)}; lower n_best= (1 needs least), choose fewer columns= or raise memory_limit="
         )
     note = f"the {n_best} best equivalence classes: {estimate}"
     workers.progress.note(note)
@@ -95,7 +96,7 @@ def solve_best_classes(problem: Problem, n_best: int, workers: Workers, memory_l
 
 
 def with_classes(result: Result, classes: list[dict[str, Any]], n_best: int) -> Result:
-    """Return the result with these best classes, from the best down, in its details and what they tell in its notes."""
+    """Return the result with these best classes, from the best down, in its details and a summary in its notes."""
     best = classes[0]["score"]
     tied = sum(best - one["score"] <= TIE * max(abs(best), 1.0) for one in classes)
     result.details.update(best_classes=classes, n_classes_tied=tied)
@@ -103,7 +104,7 @@ def with_classes(result: Result, classes: list[dict[str, Any]], n_best: int) -> 
 
 
 def estimate_best_classes(problem: Problem, n_best: int, memory_limit: int, cores: int) -> Estimate:
-    """Return what the k best classes would take."""
+    """Return an estimate of the cost of the k best classes."""
     n = problem.n_nodes
     k, sets = _widths(n, n_best)
     n_bytes = (24 << n) + (k * 33 << n) + (n * sets * 4 << (n - 1)) + cores * (sets * 8 << (n - 1))
@@ -173,7 +174,7 @@ class BestClasses:
         kernels.extend(chosen, self._table, self._best, self._classes, self._random)
 
     def _read_off(self, rank: int) -> NDArray[np.int8]:
-        """Follow the sinks of a class of the full set down."""
+        """Return a member of a class of the full set, by following its sinks."""
 
         def sink_of(left: int) -> tuple[int, int]:
             nonlocal rank
@@ -203,7 +204,7 @@ def _random_codes(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _described(problem: Problem, members: list[NDArray[np.int8]]) -> list[dict[str, Any]]:
-    """Return the classes with their essential graphs, in the order of their scores, computed afresh."""
+    """Return the classes with their essential graphs, in the order of their recomputed scores."""
     classes: list[dict[str, Any]] = [
         {"score": problem.score.total(dag), "adjacency": dag, "cpdag": cpdag(dag)} for dag in members
     ]
@@ -216,7 +217,7 @@ def _described(problem: Problem, members: list[NDArray[np.int8]]) -> list[dict[s
 
 
 def _notes(classes: list[dict[str, Any]], tied: int, n_best: int) -> list[str]:
-    """Return sentences about ties and about how many classes there are."""
+    """Return notes on ties and on the number of classes."""
     notes = []
     if tied > 1:
         at_least = "at least " if tied == n_best else ""

@@ -1,6 +1,6 @@
 """What comes before and after every set: ``opt[S]``, the best DAG over S, and ``rest[S]``, the best that can follow it.
 
-The recursions are in the heads of ``kernels/lattice/subsets.py`` and ``kernels/lattice/edge_regret.py``.
+The docstrings of ``kernels/lattice/subsets.py`` and ``kernels/lattice/edge_regret.py`` have the recursions.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class TableEnds(SubsetDP):
 
     def _sinks(self, tables: Floats, block: int, where: str) -> None:
         super()._sinks(tables, block, where)
-        self._low_tables = tables  # those of the last block, still filled, are the first on the way back
+        self._low_tables = tables  # the tables of the last block are the first ones needed on the way back
 
     def _way_back(self) -> None:
         """Fill ``rest`` block by block, from the one with all high nodes down."""
@@ -90,7 +90,7 @@ def pool_ends(pool: Pool, workers: Workers) -> tuple[Floats, Floats]:
 
 
 def best_around(opt: Floats, rest: Floats, node: int, workers: Workers, share: tuple[float, float]) -> Floats:
-    """Return the best of ``opt[S] + rest[S + node]`` over the S ⊇ J for every set J, at the place of its complement."""
+    """Return the best of ``opt[S] + rest[S + node]`` over the S ⊇ J for every set J, indexed by the complement of J."""
     bits = opt.size.bit_length() - 2
     table = np.empty(1 << bits)
     chunk_bits = min(LOW_BITS, bits)

@@ -1,10 +1,14 @@
 """The probability of every edge, by sums over all orders and all parent sets that agree with them.
 
-The kernels are in ``kernels/lattice/order_sums.py``, whose head has the recursion: that of the best DAG with sums in
-place of maxima, from the empty set up and from the full set down. Here: what it takes, the prior, and how the work is
-cut into pieces for the threads, the clock and the progress bar. References ---------- Koivisto, Sood (2004). Exact
-Bayesian structure discovery in Bayesian networks. JMLR 5. Koivisto (2006). Advances in exact Bayesian structure
-discovery in Bayesian networks. UAI.
+The docstring of ``kernels/lattice/order_sums.py`` has the recursion: that of the best DAG with sums in place of maxima,
+from the empty set up and from the full set down. This module has the estimate, the prior, and the pieces of work for
+the threads, the clock and the progress bar.
+
+References
+----------
+Koivisto, Sood (2004). Exact Bayesian structure discovery in Bayesian networks. JMLR 5.
+
+Koivisto (2006). Advances in exact Bayesian structure discovery in Bayesian networks. UAI.
 """
 
 from __future__ import annotations
@@ -33,10 +37,10 @@ __all__ = ["MOST_NODES", "PRIORS", "OrderSums", "check_prior", "estimate_order_s
 Floats = NDArray[np.float64]
 
 PRIORS = {
-    "fair": "every number of parents has the same weight, shared among the sets of that size",
+    "fair": "every number of parents has the same weight, divided equally among the sets of that size",
     "uniform": "every parent set of a node has the same weight",
 }
-MOST_NODES = 30  # beyond it tables have more than 100 GB
+MOST_NODES = 30  # with more nodes the tables exceed 100 GB
 CHUNKS_PER_PIECE = 64  # so that a piece of work takes some milliseconds
 STRETCHES_PER_PIECE = 1 << 8
 CHUNK_BITS = 8  # of the sums over orders
@@ -44,7 +48,7 @@ SECONDS_PER_ENTRY = 2e-7  # of the n 2^(n-1) entries, on one core, measured; onl
 
 
 def estimate_order_sums(problem: Problem, memory_limit: int, cores: int) -> Estimate:
-    """Return what the probabilities of all edges would take."""
+    """Return an estimate of the cost of the probabilities of all edges."""
     n = problem.n_nodes
     tables = potential_tables(problem.score)
     n_bytes = order_sums_bytes(n, tables)
@@ -108,7 +112,7 @@ class OrderSums:
         return float(self._before[-1])
 
     def _weights(self, node: int) -> kernels.Weights:
-        """Return what the kernels are told about the parent sets of a node."""
+        """Return the weights of a node's parent sets in the form for kernels."""
         allowed = Allowed(False, self._must[node], self._may[node], self._knowledge.at_most[node])
         return kernels.Weights(self._potentials.of(node), node, self._empty[node], self._prior, allowed)
 
@@ -165,9 +169,9 @@ class OrderSums:
 
 
 def check_prior(prior: str) -> None:
-    """Raise for a prior that there is no name for."""
+    """Raise an error for an unknown prior."""
     if prior not in PRIORS:
-        raise InputError(f"expected prior= 'fair' or 'uniform' but got {prior!r}; choose one of them")
+        raise InputError(f"expected prior= to be 'fair' or 'uniform' but got {prior!r}; change the option")
 
 
 def log_prior(prior: str, n: int) -> Floats:
@@ -177,7 +181,7 @@ def log_prior(prior: str, n: int) -> Floats:
 
 
 def _is_symmetric(knowledge: Knowledge) -> bool:
-    """Say whether the knowledge is a limit on the number of parents alone, the same for all nodes."""
+    """Say whether the only knowledge is a limit on the number of parents, the same for all nodes."""
     n = knowledge.n_nodes
     same = (knowledge.at_most == knowledge.at_most[0]).all()
     return bool(same and not knowledge.must.any() and knowledge.may.sum() == n * (n - 1))
@@ -194,5 +198,5 @@ def _log_choose(n: int, k: int) -> float:
 
 
 def _share(node: int, n: int, quarter: int) -> tuple[float, float]:
-    """Return which share of a phase a quarter of the work for one node is."""
+    """Return the share of a phase that a quarter of the work for one node makes up."""
     return (node + quarter / 4) / n, (node + (quarter + 1) / 4) / n

@@ -1,8 +1,8 @@
 """The best DAG with each edge, and the best without it, for all edges at once.
 
-Every figure is the optimum of a problem of its own, with one edge required or forbidden, but none of these is solved:
-the best DAG over every set, the best that can follow every set, and for each node one more maximum transform between
-the two give all of them. The recursion is in the head of ``kernels/lattice/edge_regret.py``.
+Every number is the optimum of a separate problem, with one edge required or forbidden, but these are not solved one by
+one: the best DAG over every set, the best that can follow every set, and one more maximum transform per node between
+the two give all of them. The docstring of ``kernels/lattice/edge_regret.py`` has the recursion.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ Ends = tuple[Floats, Floats, Compare]
 
 ROUNDING = 1e-11  # relative difference up to which two sums of local scores count as equal
 SETS_A_PIECE = 2048
-TIMES_THE_OPTIMUM = 2.5  # how much longer than the best DAG alone; only for the estimate
+TIMES_THE_OPTIMUM = 2.5  # the time relative to finding only the best DAG; for the estimate
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeRegrets:
-    """The best scores with each edge and without it; ``best`` minus these is what the edge decides.
+    """The best scores with each edge and without it; ``best`` minus these says how much each edge matters.
 
     Attributes
     ----------
     include : float array of shape (n, n)
-        ``include[j, i]``: the best score of an allowed DAG with j → i; -inf where there is none, NaN where it was
-        not computed.
+        ``include[j, i]``: the best score of an allowed DAG with j → i; -inf if there is none, NaN if it was not
+        computed.
     exclude : float array of shape (n, n)
         ``exclude[j, i]``: the best score of an allowed DAG without j → i (it may have i → j).
     apart : float array of shape (n, n)
         ``apart[j, i]``: the best score of an allowed DAG that does not join the two; NaN unless edges into both were
         asked for.
     best : float
-        The best score of all, NaN where the deadline came first.
+        The best score of all DAGs, NaN if the deadline came first.
     stopped : {"time_limit", "interrupted"} or None
         Why the work ended early.
     """
@@ -86,13 +86,13 @@ def edge_regrets(
     deadline : Deadline
         When to stop; what is not done by then is NaN.
     progress : Progress
-        Where to tell how far it is.
+        Where progress is reported.
     n_jobs : int, optional
-        Threads; all cores unless given. The answer does not depend on it.
+        The number of threads; all cores unless given. The answer does not depend on it.
     memory_limit : int or str, optional
-        Bytes, or text such as ``"8GB"``; most of what is free unless given.
+        Bytes, or text such as ``"8GB"``; by default most of the free memory.
     edges : sequence of (int, int), optional
-        The edges (from, to) that are asked for, by position; all unless given. All edges into one node come together.
+        The edges (from, to) to compute, by position; all unless given. All edges into one node are computed together.
 
     Returns
     -------
@@ -105,21 +105,21 @@ def edge_regrets(
     if not estimate.fits:
         raise InputError(
             f"the best DAGs with and without each edge of {problem.n_nodes} columns need {estimate} but the memory "
-            f"limit is {readable(limit)}; use fewer columns=, set max_parents= or raise memory_limit="
+            f"limit is {readable(limit)}; choose fewer columns=, set max_parents= or raise memory_limit="
         )
     ends = _ends_of_lists if estimate.tables is None else partial(_ends_of_tables, plan=estimate.tables)
     return _collected(problem.n_nodes, heads, partial(ends, problem, workers), workers)
 
 
 def estimate_edge_regrets(problem: Problem, memory_limit: int, cores: int) -> Estimate:
-    """Return what the scores with and without all edges would take."""
+    """Return an estimate of the cost of the scores with and without all edges."""
     extra = _extra_bytes(problem.n_nodes)
     optimum = estimate_exact(problem, memory_limit - extra, cores)
     return replace(optimum, n_bytes=optimum.n_bytes + extra, seconds=TIMES_THE_OPTIMUM * optimum.seconds)
 
 
 def _extra_bytes(n: int) -> int:
-    """Return the memory beside that of the best DAG: the table from the full set down, and that of one node."""
+    """Return the memory in addition to that of the best DAG: the table from the full set down, and that of one node."""
     return BYTES * ((1 << n) + (1 << (n - 1)))
 
 
@@ -129,7 +129,7 @@ def _heads(edges: Edges | None, n: int) -> list[int]:
         return list(range(n))
     for pair in edges:
         if len(pair) != 2 or not all(isinstance(end, int | np.integer) and 0 <= end < n for end in pair):
-            raise InputError(f"expected edges= pairs (from, to) of positions 0 to {n - 1} but got {pair!r}")
+            raise InputError(f"expected edges= to be pairs (from, to) of positions 0 to {n - 1} but got {pair!r}")
     return sorted({int(head) for _, head in edges})
 
 
@@ -152,12 +152,12 @@ def _collected(n: int, heads: Sequence[int], ends: Callable[[], Ends], workers: 
 
 
 def _best_where_close(scores: Floats, best: float) -> Floats:
-    """Return scores with those that differ from the best by rounding alone made equal to it."""
+    """Return the scores, with those that differ from the best only by rounding made equal to it."""
     return np.where(scores >= best - _rounding(best), best, scores)
 
 
 def _rounding(best: float) -> float:
-    """Return by how much two sums of local scores that are equal may differ."""
+    """Return how much two equal sums of local scores may differ by rounding."""
     return ROUNDING * max(abs(best), 1.0)
 
 
@@ -169,7 +169,7 @@ def _ends_of_tables(problem: Problem, workers: Workers, plan: Plan) -> Ends:
 
 
 def _ends_of_lists(problem: Problem, workers: Workers) -> Ends:
-    """Return the same where knowledge allows few sets: the best DAGs need those that are left by pruning alone."""
+    """Return the same if the knowledge allows few sets: the best DAGs need only those left after pruning."""
     opt, rest = pool_ends(candidate_pool(problem.score, problem.knowledge, workers), workers)
     return opt, rest, lambda node, above: _compare_listed(*_allowed_sets(problem, node, workers), node, above)
 

@@ -17,7 +17,7 @@ from dagopt.workers import Stopped, Workers
 
 __all__ = ["GpuRun", "find_device", "gpu_run"]
 
-WORTH_IT = 21  # columns from which ``auto`` takes a GPU that is there
+WORTH_IT = 21  # columns from which ``auto`` uses a GPU if there is one
 MOST_COUNTED = 24  # columns of discrete data whose potentials the CPU still counts in reasonable time
 
 
@@ -28,9 +28,9 @@ class GpuRun:
     Attributes
     ----------
     solve : callable
-        Returns the best DAG and a bound on the error of the scores that it was chosen by (0 for float64).
+        Returns the best DAG and a bound on the error of the scores by which it was chosen (0 for float64).
     note : str
-        What it will take, in words.
+        Its estimated cost, in words.
     """
 
     solve: Callable[[], tuple[NDArray[np.int8], float]]
@@ -38,7 +38,7 @@ class GpuRun:
 
 
 def gpu_run(problem: Problem, device: str, workers: Workers) -> GpuRun | None:
-    """Return how to solve the problem on a GPU, or None to use the CPU; refuse if a GPU was asked for in vain."""
+    """Return how to solve the problem on a GPU, or None to use the CPU; raise if a GPU is required but unusable."""
     if device == "auto" and problem.n_nodes < WORTH_IT:
         return None
     try:
@@ -53,16 +53,16 @@ def gpu_run(problem: Problem, device: str, workers: Workers) -> GpuRun | None:
         if device == "auto":
             return None
         raise InputError(
-            f"{problem.n_nodes} columns do not fit {name} with {readable(free)} free (from {gpu.FEWEST_NODES} columns "
-            f"to what fits, discrete data to {MOST_COUNTED}, scores that are the same for equivalent DAGs); use "
-            f"device='cpu' or another method"
+            f"{problem.n_nodes} columns do not fit on {name} with {readable(free)} free (it takes at least "
+            f"{gpu.FEWEST_NODES} columns, at most {MOST_COUNTED} discrete ones, and only scores that are the same for "
+            f"equivalent DAGs); use device='cpu' or another method"
         )
     note = f"exact on {name}: about {readable(plan.n_bytes)} in {plan.dtype}"
     return GpuRun(lambda: _solve(problem, gpu, plan, workers), note)
 
 
 def find_device() -> tuple[Any, str, int]:
-    """Return the module that runs on the CUDA device, its name and its free bytes, or say why there is none."""
+    """Return the module that runs on the CUDA device, its name and its free bytes, or raise an error that says why."""
     try:
         from dagopt.methods.exact import subset_dp_gpu as gpu
 

@@ -1,4 +1,4 @@
-"""What the recursions over subsets share: sets in layers of their size, and the way back along the sinks."""
+"""What the recursions over subsets share: layers of sets of one size, and reading off a DAG from its sinks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def each_layer(
 ) -> None:
     """Call ``work`` with parts of the 2^bits sets: a set after its subsets or, with ``down``, after its supersets.
 
-    Sets of one size do not depend on each other, so they run side by side. Those below ``smallest`` are left out.
+    Sets of one size do not depend on each other, so they run in parallel. Sets smaller than ``smallest`` are skipped.
     """
     sets = np.arange(1 << bits, dtype=np.int64)
     size = np.bitwise_count(sets)

@@ -15,16 +15,16 @@ from dagopt.workers import Workers
 __all__ = ["Estimate", "ExactPlan", "estimate_exact", "listing_seconds", "memory_in_bytes", "plan_exact"]
 
 SHARE_OF_FREE_MEMORY = 0.85
-MOST_POOL_SETS = 3_000_000  # with at most so many sets to score, candidates are listed instead of tabled
+MOST_POOL_SETS = 3_000_000  # with at most this many sets to score, candidates are listed instead of tabulated
 BYTES_PER_SET = 60
 
-BEYOND_ALL = 10**15  # bytes; larger figures are not shown in full
-MOST_ESTIMATED = 60  # columns; with more, the estimate is that of this many
+BEYOND_ALL = 10**15  # bytes; larger numbers are not shown in full
+MOST_ESTIMATED = 60  # columns; with more, the estimate is the one for this many
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the exact method would take, before anything is allocated.
+    """The estimated cost of the exact method, before anything is allocated.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Estimate:
 
 
 def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
-    """Return what the exact method would take on the CPU, by the faster way that fits."""
+    """Return the estimated cost of the exact method on the CPU, by the faster way that fits."""
     n = min(problem.n_nodes, MOST_ESTIMATED)
     tables = potential_tables(problem.score)
     table = plan_subset_dp(n, memory_limit, cores, tables)
@@ -80,12 +80,12 @@ def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
 
 
 def listing_seconds(problem: Problem, sets: int, cores: int) -> float:
-    """Return how long it takes about to score so many parent sets, as if bounds spared none."""
+    """Return roughly how long it takes to score so many parent sets without pruning."""
     return float(min(sets, 1 << 60)) * problem.score.seconds_per_local / cores
 
 
 def memory_in_bytes(memory_limit: int | float | str | None) -> int:
-    """Return a memory limit in bytes: as given, or most of what is free."""
+    """Return a memory limit in bytes: as given, or most of the free memory."""
     return int(SHARE_OF_FREE_MEMORY * available_bytes()) if memory_limit is None else parse_bytes(memory_limit)
 
 

@@ -32,7 +32,7 @@ def pool_seconds(n_nodes: int, cores: int) -> float:
 def solve_pool(pool: Pool, workers: Workers) -> tuple[NDArray[np.int8], float]:
     """Return the best DAG over a pool and its score, or raise ``Stopped``.
 
-    Every DAG whose parent sets are all candidates is considered; the answer is a fixed choice among equals.
+    Every DAG whose parent sets are all candidates is considered; ties are broken in a fixed way.
     """
     n = pool.n_nodes
     form = pool_form(pool)
@@ -52,7 +52,7 @@ def solve_pool(pool: Pool, workers: Workers) -> tuple[NDArray[np.int8], float]:
 
 
 def pool_form(pool: Pool) -> kernels.PoolForm:
-    """Return a pool as the kernels take it."""
+    """Return a pool in the form for kernels."""
     offsets = np.concatenate([[0], np.cumsum([len(own) for own in pool.masks])]).astype(np.int64)
     low_bits = min(LOW_BITS, pool.n_nodes)
     return kernels.PoolForm(np.concatenate(pool.masks), np.concatenate(pool.scores), offsets, low_bits)

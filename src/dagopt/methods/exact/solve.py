@@ -58,12 +58,12 @@ class ExactOptions(Options):
 
 @solver(ExactOptions)
 def solve_exact(problem: Problem, options: ExactOptions, deadline: Deadline, progress: Progress) -> Result:
-    """Return the proven best DAG; before the end nothing is proven and the required edges alone are returned.
+    """Return the proven best DAG; a run that is stopped proves nothing and returns only the required edges.
 
     Returns
     -------
     Result
-        With ``status="optimal"`` and ``bound == score``.
+        With ``status="optimal"`` and a bound equal to the score, up to rounding.
     """
     return run_exact(problem, options.plan(problem, deadline, progress), options.n_best)
 
@@ -114,7 +114,7 @@ def solve_given_pool(pool: Pool, options: PoolOptions, deadline: Deadline, progr
 def _way(problem: Problem, plan: ExactPlan) -> tuple[Callable[[], Answer], str]:
     """Return how to solve the problem, and a sentence about it; refuse what does not fit.
 
-    The solution is a DAG and a bound on the error of the scores that it was chosen by.
+    The solution is a DAG and a bound on the error of the scores by which it was chosen.
     """
     if plan.gpu is not None:
         return plan.gpu.solve, plan.gpu.note
@@ -122,7 +122,7 @@ def _way(problem: Problem, plan: ExactPlan) -> tuple[Callable[[], Answer], str]:
     if not estimate.fits:
         raise InputError(
             f"the exact method for {problem.n_nodes} columns needs {estimate} but the memory limit is "
-            f"{readable(plan.memory_limit)}; {_advice(problem, plan.memory_limit)}use fewer columns=, a GPU "
+            f"{readable(plan.memory_limit)}; {_advice(problem, plan.memory_limit)}choose fewer columns=, a GPU "
             f"(device='gpu') or another method"
         )
     if estimate.tables is None:
@@ -132,7 +132,7 @@ def _way(problem: Problem, plan: ExactPlan) -> tuple[Callable[[], Answer], str]:
 
 
 def _advice(problem: Problem, limit: int) -> str:
-    """Return the advice to limit the number of parents, where that would fit the memory."""
+    """Return the advice to limit the number of parents, if the problem would then fit in memory."""
     helps = pool_bytes(problem.n_nodes) <= limit and int(problem.knowledge.at_most.max()) > 3
     return "set max_parents= (3 or 4), " if helps else ""
 

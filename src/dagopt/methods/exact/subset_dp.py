@@ -1,8 +1,7 @@
-"""Dynamic programming over subsets on the CPU: the best DAG over all parent sets that knowledge allows.
+"""Dynamic programming over subsets on the CPU: the best DAG over all parent sets that the knowledge allows.
 
-The kernels are in ``kernels/lattice/subsets.py``, whose head has the recursion. Here: how much memory and time it
-takes, how the work is cut into pieces for the threads, the clock and the progress bar, and how the DAG is
-read off the finished table.
+The docstring of ``kernels/lattice/subsets.py`` has the recursion. This module estimates its memory and time, cuts the
+work into pieces for the threads, the clock and the progress bar, and reads the DAG off the finished table.
 
 References
 ----------
@@ -38,7 +37,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 BYTES = 8
-SLICE_BITS, COUNTED_SLICE_BITS = 14, 12  # of potentials that are filled at once: some hundredths of a second
+SLICE_BITS, COUNTED_SLICE_BITS = 14, 12  # potentials filled at once take some hundredths of a second
 MOST_PREFIX_BITS = 18
 CHUNK_BITS = 10  # of the sink recursion
 CHUNKS_PER_PIECE = 1 << 10  # so that a piece of work takes some tens of milliseconds
@@ -48,7 +47,7 @@ SECONDS_PER_ENTRY = 6.5e-9  # of the n 2^(n-1) entries, on one core, measured; o
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run will take.
+    """The cost of a run, and how its tables are cut.
 
     Attributes
     ----------
@@ -59,7 +58,7 @@ class Plan:
     n_bytes : int
         Memory for all tables.
     seconds : float
-        A rough estimate.
+        A rough estimate of the time.
     """
 
     n_nodes: int
@@ -74,7 +73,7 @@ def plan_subset_dp(n_nodes: int, memory_limit: int, cores: int = 1, tables: int 
 
 
 def plans_subset_dp(n_nodes: int, cores: int = 1, tables: int = 1) -> list[Plan]:
-    """Return all plans, from the fastest, which takes most memory, to the leanest."""
+    """Return all plans, from the fastest, which takes most memory, to the one that takes least."""
     plans = []
     for high in range(min(7, max(n_nodes - 1, 1))):
         low = n_nodes - high
@@ -86,7 +85,7 @@ def plans_subset_dp(n_nodes: int, cores: int = 1, tables: int = 1) -> list[Plan]
 
 
 class SubsetDP:
-    """The recursion for one score and one body of knowledge.
+    """The recursion for one score and the knowledge.
 
     Parameters
     ----------
@@ -119,7 +118,7 @@ class SubsetDP:
         self.opt: Floats = np.empty(0)
 
     def run(self) -> tuple[NDArray[np.int8], float]:
-        """Return the best DAG and its score by the tables, or raise ``Stopped``."""
+        """Return the best DAG and its score in the tables, or raise ``Stopped``."""
         self.potentials = all_potentials(self._score, self._workers)
         self._recursion()
         return follow_sinks(self.n, partial(first_sink, self._explains)), float(self.opt[-1])
@@ -170,7 +169,7 @@ class SubsetDP:
         self._workers.each("best orders: later blocks" + where, pieces, len(pieces), share)
 
     def _explains(self, left: int, node: int) -> int:
-        """Return the best parents of a node that explains the best score of a set as its sink, else -1."""
+        """Return the best parents of a node if as a sink it explains the best score of a set, otherwise -1."""
         rest = left ^ 1 << node
         known = self._must[node], self._may[node], self._most[node]
         chosen, value = kernels.best_set(self.potentials.of(node), node, rest, *known)
@@ -183,7 +182,7 @@ class Potentials:
     Parameters
     ----------
     tables : array of shape (1, 2^n) or (n, 2^n)
-        One table for all nodes, or one per node where the score is not score-equivalent.
+        One table for all nodes, or one per node if the score is not score-equivalent.
     """
 
     def __init__(self, tables: Floats) -> None:

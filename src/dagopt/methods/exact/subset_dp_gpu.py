@@ -1,19 +1,19 @@
 """Dynamic programming over subsets on one GPU: the recursion of ``subset_dp.py`` in CUDA kernels.
 
-This module needs numpy, CuPy and the file of kernels beside it, so that it can be tried and timed where the rest is
-not installed.
+This module needs only numpy, CuPy and the file of kernels beside it, so that it can be tried and timed where the rest
+is not installed.
 
 The tables, their blocks and the order of the work are those of ``kernels/lattice/subsets.py``; what differs is
 how a block is spread over the device:
 
-* potentials: one CUDA block a pattern of the high bits, whose Schur complement it shares; a thread walks the
-  tree of the lowest bits;
+* potentials: one CUDA block per pattern of the high bits, whose Schur complement its threads share; each thread walks
+  the tree of the lowest bits;
 * best parents: 2^12 neighbours are filled and closed in shared memory, then the higher bits a few at a time;
-* best orders: layer by layer of the number of high bits in a set, each CUDA block a chunk of 2^10 sets.
+* best orders: in layers by the number of high bits in a set, each CUDA block handling a chunk of 2^10 sets.
 
-All numbers are relative to the graph without edges: ``F(S)`` is taken less the sum of its single columns.
-Storage is float64, or float32 where only that fits; then the possible error of any DAG's score is bounded, and
-the DAG that is found should be scored again in float64.
+All numbers are relative to the graph without edges: the sum over single columns is subtracted from ``F(S)``.
+Storage is float64, or float32 if only that fits; then the possible error of any DAG's score is bounded, and
+the DAG found should be scored again in float64.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FEWEST_NODES = 18
 LOW = 12  # bits closed while a chunk is in shared memory
 CHUNK = 10  # bits of a chunk of the order recursion
 TOP_OF_TREE = 16  # variables that the first kernel leaves to the second
-SPARE_BYTES = 700 << 20  # for the driver, the kernels and what they need beside the tables
+SPARE_BYTES = 700 << 20  # for the driver, the kernels and what they need besides the tables
 MOST_NODES = 34  # more would need another part of best_set's bits, and more memory than a device has
 
 _SOURCE = Path(__file__).with_suffix(".cu")
@@ -42,7 +42,7 @@ _SOURCE = Path(__file__).with_suffix(".cu")
 
 @dataclass(frozen=True)
 class GpuPlan:
-    """What a run will take on a GPU.
+    """The memory of a run on a GPU, and how its tables are cut.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class GpuPlan:
     high_bits : int
         How many variables are blocked to save memory.
     dtype : str
-        ``float64``, or ``float32`` where only that fits.
+        ``float64``, or ``float32`` if only that fits.
     n_bytes : int
         Memory for all tables.
     """
@@ -111,9 +111,9 @@ class GpuSubsetDP:
     log_scale : array of length n, optional
         Logarithms of the diagonal that was divided out of the matrix; zeros unless given.
     potential : array of length 2^n, optional
-        The potentials themselves, in place of matrix, constant and power.
+        The potentials themselves, instead of matrix, constant and power.
     pivot_floor : float
-        Pivots below it mean a column that the others determine.
+        A pivot below this means that other columns determine the column.
     """
 
     def __init__(
@@ -132,7 +132,9 @@ class GpuSubsetDP:
     ) -> None:
         self.n = plan.n_nodes
         if self.n - plan.high_bits < FEWEST_NODES:
-            raise ValueError(f"expected at least {FEWEST_NODES} unblocked columns but got {self.n - plan.high_bits}")
+            raise ValueError(
+                f"expected at least {FEWEST_NODES} unblocked columns but got {self.n - plan.high_bits}; change the plan"
+            )
         self.high = plan.high_bits
         self.low = self.n - plan.high_bits
         self._dtype = np.dtype(plan.dtype)
@@ -317,7 +319,7 @@ class GpuSubsetDP:
 
 
 def _relative(potential: np.ndarray, n: int) -> np.ndarray:
-    """Return potentials less those of their single columns."""
+    """Return the potentials minus those of their single columns."""
     relative: np.ndarray = potential - potential[0]
     for b in range(n):
         single = relative[1 << b]

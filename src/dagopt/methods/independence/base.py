@@ -1,4 +1,4 @@
-"""What a test of conditional independence is, and the search for a separating set with any of them."""
+"""The interface of tests of conditional independence, and the search for a separating set with any of them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Separation:
     n_tests : int
         How many tests were made.
     complete : bool
-        False where the search was stopped before its end.
+        False if the search was stopped before its end.
     """
 
     log_p: Floats
@@ -48,7 +48,7 @@ class Separation:
 class IndependenceTest(ABC):
     """A test of "x and y are independent given a set" over numbered variables.
 
-    Results are logarithms of p-values, which tell strong dependences apart where p-values are all 0.
+    Results are logarithms of p-values, which still rank strong dependences whose p-values are all 0.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class IndependenceTest(ABC):
 
     @abstractmethod
     def take(self, order: Ints) -> IndependenceTest:
-        """Return the test over the variables ``order``, numbered anew in this order."""
+        """Return the test over the variables ``order``, renumbered in this order."""
 
     def log_p_values_with(self, x: int, others: Ints, given: Ints) -> Floats:
         """Return log p of x and each of ``others`` given one set."""
@@ -87,7 +87,7 @@ class IndependenceTest(ABC):
         stop: Callable[[], object],
         best: bool = False,
     ) -> Separation:
-        """Look, for each pair, for a set of ``size`` neighbours of either end with a p-value above ``alpha``.
+        """Find, for each pair, a set of ``size`` neighbours of either end with a p-value above ``alpha``.
 
         The neighbours of the pair's first node come first, then those of its second, sets in lexicographic
         order; the first set that separates is taken, or the one with the largest p-value.
@@ -97,15 +97,15 @@ class IndependenceTest(ABC):
         pairs : int array of shape (m, 2)
             The pairs.
         adjacent : bool array of shape (n, n)
-            Who is a neighbour of whom.
+            Which nodes are neighbours.
         size : int
             Size of the sets.
         alpha : float
-            A p-value above it means independent.
+            A p-value above this means independent.
         stop : callable
-            Asked between small steps; a true answer ends the search.
+            Called between small steps; the search ends if it returns true.
         best : bool
-            Whether to take the set with the largest p-value, the first of equal ones.
+            Whether to take the set with the largest p-value, the first of ties.
 
         Returns
         -------
@@ -137,7 +137,7 @@ def _candidate_sets(x: int, y: int, adjacent: NDArray[np.bool_], size: int) -> I
 
 
 def _batches(sets: Iterator[Sequence[int]]) -> Iterator[Ints]:
-    """Yield the sets in batches of 1, 2, 4, ...: the first often separates, and long searches want bulk."""
+    """Yield the sets in batches of 1, 2, 4, ...: the first often separates, and long searches need large batches."""
     count = 1
     while batch := list(islice(sets, count)):
         yield np.array(batch, dtype=np.int64).reshape(len(batch), -1)
@@ -153,17 +153,17 @@ class Search:
     test : IndependenceTest
         The test.
     alpha : float
-        A p-value above it means independent.
+        A p-value above this means independent.
     deadline : Deadline
         When to stop; what is separated by then is kept.
     progress : Progress
-        Where to tell how far the search is.
+        Where progress is reported.
     max_given : int, optional
         The largest size of a conditioning set.
     n_jobs : int
-        Threads; the answer does not depend on it.
+        The number of threads; the answer does not depend on it.
     best : bool
-        Whether the separating set with the largest p-value counts, and not the first.
+        Whether to use the separating set with the largest p-value rather than the first one.
     """
 
     test: IndependenceTest

@@ -11,15 +11,15 @@ from dagopt.methods.independence.base import Floats, IndependenceTest, Ints
 
 __all__ = ["ChiSquareTest", "ContingencyTest", "LikelihoodRatioTest"]
 
-SMALLEST_P = 1e-280  # below it the logarithm of the p-value comes from a continued fraction
+SMALLEST_P = 1e-280  # below this the logarithm of the p-value comes from a continued fraction
 FRACTION_TERMS = 80
 
 
 class ContingencyTest(IndependenceTest):
     r"""A test of independence whose statistic is χ² distributed.
 
-    The degrees of freedom are :math:`(a_x - 1)(a_y - 1) \prod_{z \in S} a_z` with a the numbers of levels, whether
-    or not all combinations occur: the convention of ``mi`` and ``x2`` of the R package bnlearn.
+    The degrees of freedom are :math:`(a_x - 1)(a_y - 1) \prod_{z \in S} a_z`, where a are the numbers of levels,
+    whether or not all combinations occur: the convention of ``mi`` and ``x2`` of the R package bnlearn.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class ContingencyTest(IndependenceTest):
         return cls(table.codes, table.arity, table.weights)
 
     def take(self, order: Ints) -> ContingencyTest:
-        """Return the test over the variables ``order``, numbered anew in this order."""
+        """Return the test over the variables ``order``, renumbered in this order."""
         return type(self)(self.codes[order], self.arity[order], self.weights)
 
     def statistics(self, x: int, y: int, sets: Ints) -> Floats:
@@ -74,7 +74,7 @@ class ContingencyTest(IndependenceTest):
 
 
 class LikelihoodRatioTest(ContingencyTest):
-    """The G² test, of conditional mutual information: ``mi`` of the R package bnlearn."""
+    """The G² test of conditional mutual information: ``mi`` of the R package bnlearn."""
 
     label = "G² test (mutual information)"
     _pearson = False

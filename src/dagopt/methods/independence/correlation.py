@@ -1,4 +1,4 @@
-"""Tests of zero partial correlation, for continuous data; they see the correlation matrix alone."""
+"""Tests of zero partial correlation, for continuous data; they use only the correlation matrix."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dagopt.methods.independence.base import Floats, IndependenceTest, Ints, Sep
 
 __all__ = ["CorrelationTest", "FisherZTest", "StudentTest"]
 
-BUDGET = 100_000  # tests between two looks at the clock
-SMALLEST_P = 1e-280  # below it the logarithm of the p-value comes from an expansion
+BUDGET = 100_000  # tests between two checks of the clock
+SMALLEST_P = 1e-280  # below this the logarithm of the p-value comes from an expansion
 
 
 class CorrelationTest(IndependenceTest):
@@ -43,7 +43,7 @@ class CorrelationTest(IndependenceTest):
         """Return the absolute partial correlation up to which the p-value is above ``alpha``."""
 
     def take(self, order: Ints) -> CorrelationTest:
-        """Return the test over the variables ``order``, numbered anew in this order."""
+        """Return the test over the variables ``order``, renumbered in this order."""
         return type(self)(self.correlation[np.ix_(order, order)], self.n_samples)
 
     def partial(self, x: int, y: int, sets: Ints) -> Floats:
@@ -114,7 +114,7 @@ class StudentTest(CorrelationTest):
 
 
 def _log_beta_tail(a: float, x: Floats) -> Floats:
-    """Return log of the incomplete beta function I_x(a, 1/2) for large a, by its first term and their ratio."""
+    """Return the log of the incomplete beta function I_x(a, 1/2) for large a, by its first term and their ratio."""
     tail: Floats = (
         a * np.log(x) + 0.5 * np.log1p(-x) - np.log(a) - special.betaln(a, 0.5) - np.log1p(-x * (a + 0.5) / (a + 1.0))
     )
@@ -140,6 +140,6 @@ class FisherZTest(CorrelationTest):
         return log_p
 
     def critical(self, size: int, alpha: float) -> float:
-        """Return the critical absolute correlation; 1 where the test cannot be made."""
+        """Return the critical absolute correlation; 1 if the test cannot be made."""
         weight = self.n_samples - size - 3
         return 1.0 if weight < 1 else float(np.tanh(special.ndtri(1 - alpha / 2) / np.sqrt(weight)))

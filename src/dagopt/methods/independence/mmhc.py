@@ -1,7 +1,7 @@
-"""MMHC: hill climbing among the edges that MMPC leaves.
+"""MMHC: hill climbing over the edges that MMPC keeps.
 
 The climb keeps a list of the last 100 DAGs and ends after 15 moves without a new best, as the authors of MMHC do
-[1]_; the R package bnlearn climbs without a list. Restarts are added, since greedy climbs among few
+[1]_; the R package bnlearn climbs without a list. Restarts are added, since greedy climbs over few
 edges often end early.
 
 References
@@ -40,11 +40,11 @@ class MmhcOptions(TestOptions):
 
     max_given: int | None = option(
         3,
-        "The largest set that a test is given; without a limit the cost doubles with every candidate.",
+        "The size of the largest conditioning set; without a limit the cost doubles with every candidate.",
         whole(0, remedy="3 is a usual limit"),
     )
-    tabu: int = option(100, "How many of the DAGs last visited are remembered.", whole(1))
-    max_worse: int = option(15, "Moves in a row without a new best DAG after which a climb ends.", whole(0))
+    tabu: int = option(100, "How many of the last visited DAGs are remembered.", whole(1))
+    max_worse: int = option(15, "A climb ends after this many moves in a row without a new best DAG.", whole(0))
     restarts: int = option(10, "Further climbs, each from the best DAG so far after some random moves.", whole(0))
     perturb: int | None = option(
         None, "Random moves before each restart; as many as there are columns unless given.", whole(1)
@@ -54,9 +54,9 @@ class MmhcOptions(TestOptions):
 
 @solver(MmhcOptions)
 def solve_mmhc(problem: Problem, options: MmhcOptions, deadline: Deadline, progress: Progress) -> Result:
-    """Find candidate neighbours by tests, then climb among DAGs whose edges join candidates.
+    """Find candidate neighbours by tests, then climb over DAGs whose edges join candidates.
 
-    Required edges are candidates in any case. A run stopped during the tests returns the required edges alone.
+    Required edges are always candidates. A run stopped during the tests returns only the required edges.
 
     Returns
     -------

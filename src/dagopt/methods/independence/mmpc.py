@@ -2,11 +2,11 @@
 
 The max-min heuristic [1]_ grows the candidates of a target one by one: each time it takes the variable whose
 weakest association with the target, over all sets of the candidates so far, is strongest; variables that
-some set separates are out for good. Then candidates that a set of the others separates are dropped, all judged
-against the candidates as they were grown, so that no order of dropping matters. At last two variables are
-candidates of each other, or neither is.
+some set separates are excluded permanently. Then candidates that a set of the other candidates separates are dropped;
+each is tested against all candidates grown, so the order of dropping does not matter. Finally, a pair is kept only if
+each is a candidate of the other.
 
-Associations are compared by the logarithm of the p-value, which orders strong ones where p-values are all
+Associations are compared by the logarithm of the p-value, which still ranks strong ones whose p-values are all
 0, so the candidates do not depend on the order of the columns.
 
 References
@@ -33,7 +33,7 @@ __all__ = ["Candidates", "learn_candidates"]
 
 @dataclass(frozen=True)
 class Candidates:
-    """Who may be joined to whom.
+    """Which pairs of variables may be joined.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class Candidates:
     n_tests : int
         How many tests were made.
     n_one_sided : int
-        Pairs of which only one was a candidate of the other.
+        Pairs in which only one was a candidate of the other.
     complete : bool
-        False where the search was stopped before its end.
+        False if the search was stopped before its end.
     """
 
     joined: NDArray[np.bool_]
@@ -61,7 +61,7 @@ def learn_candidates(search: Search, required: NDArray[np.bool_], allowed: NDArr
     search : Search
         The test and how it is used.
     required, allowed : symmetric bool arrays of shape (n, n)
-        Pairs that are candidates in any case, and pairs that may be.
+        Pairs that are always candidates, and pairs that may be.
     """
     n = search.test.n_nodes
     limit = n if search.max_given is None else search.max_given
@@ -115,7 +115,7 @@ class _Target:
         self._shrink(required)
 
     def _take(self, variable: int) -> None:
-        """Make a variable a candidate, and weigh the others given every set that has it."""
+        """Make a variable a candidate, and test the others given every set that contains it."""
         stays = self._others != variable
         self._others, self._weakest = self._others[stays], self._weakest[stays]
         before = tuple(self.chosen)
@@ -127,7 +127,7 @@ class _Target:
                 self._look((*rest, variable))
 
     def _look(self, given: tuple[int, ...]) -> None:
-        """Weigh the others given one set; those that it separates from the target are out."""
+        """Test the others given one set; those that it separates from the target are excluded."""
         if self._stop():
             self.stopped = True
             return
@@ -139,7 +139,7 @@ class _Target:
         self._others, self._weakest = self._others[stays], self._weakest[stays]
 
     def _shrink(self, required: NDArray[np.bool_]) -> None:
-        """Drop the candidates that a set of the other candidates separates; the last needs no second look."""
+        """Drop the candidates that a set of the other candidates separates; the last needs no second test."""
         judged = [variable for variable in self.chosen[:-1] if not required[variable]]
         dropped = {variable for variable in judged if not self.stopped and self._is_separated(variable)}
         self.chosen = [variable for variable in self.chosen if variable not in dropped]

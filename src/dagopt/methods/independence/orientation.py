@@ -1,16 +1,16 @@
-"""Directions for a skeleton: background knowledge, then v-structures, then Meek's rules, none against another.
+"""Directions for a skeleton: background knowledge, then v-structures, then Meek's rules, without contradictions.
 
-Tests on data contradict each other, so the order in which directions are found matters. The rule here:
+Tests on data can contradict each other, so the order in which directions are found matters. The rules are:
 
 1. Edges that the knowledge directs are directed first.
 2. Every unshielded y - x - z whose separating set of (y, z) lacks x asks for y → x ← z. These are taken in the order
-   of the p-value with which y and z were separated, smallest first. One that would turn a directed
-   edge around, close a directed cycle, or give x more parents than it may have is left out.
-3. Meek's rules direct what remains, edge after edge, but not where the arrow would close a directed cycle, make a
+   of the p-value with which y and z were separated, smallest first. A v-structure is left out if it would reverse a
+   directed edge, close a directed cycle, or give x more parents than allowed.
+3. Meek's rules direct the remaining edges, one after the other, unless the arrow would close a directed cycle, make a
    new v-structure, or give a node too many parents: such an edge stays undirected.
 
-Where nothing contradicts, this is Meek's closure of the v-structures. On the graphs that were compared it gives what
-the R package bnlearn 4.9 gives.
+Without contradictions, this is Meek's closure of the v-structures. On the graphs compared it agrees with the R package
+bnlearn 4.9.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ VStructure = tuple[int, int, int]
 
 
 def direct_by_knowledge(skeleton: Skeleton, must: NDArray[np.bool_], may: NDArray[np.bool_]) -> Marks:
-    """Return the edges of a skeleton, with those directed that are required or allowed one way only."""
+    """Return the edges of a skeleton; those required or allowed in one direction only are directed."""
     marks = Marks(skeleton.adjacent)
     for i, j in np.argwhere(np.triu(skeleton.adjacent)).tolist():
         for tail, head in ((i, j), (j, i)):
@@ -43,7 +43,7 @@ def direct_by_knowledge(skeleton: Skeleton, must: NDArray[np.bool_], may: NDArra
 def v_structures_of(skeleton: Skeleton, stop: Callable[[], object]) -> list[VStructure]:
     """Return the triples (y, x, z), y < z, that ask for y → x ← z, in the order in which they are taken.
 
-    That is, by the p-value of y and z given their separating set, smallest first; equal ones by x, y, z.
+    That is, by the p-value of y and z given their separating set, smallest first; ties by x, y, z.
     """
     found = []
     for x, row in enumerate(skeleton.adjacent):

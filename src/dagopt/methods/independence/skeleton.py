@@ -1,7 +1,7 @@
-"""The skeleton of stable PC: which pairs no set of neighbours separates.
+"""The skeleton of stable PC: the pairs that no set of neighbours separates.
 
-Within a level, all tests look at the neighbours as they were when the level began [1]_, so the skeleton does not
-depend on the order of the tests, and the tests of a level can run side by side.
+Within a level, all tests use the neighbours at the start of the level [1]_, so the skeleton does not
+depend on the order of the tests, and the tests of a level can run in parallel.
 
 References
 ----------
@@ -25,8 +25,8 @@ from dagopt.workers import ordered_map
 
 __all__ = ["Skeleton", "learn_skeleton"]
 
-PARTS = 64  # of a level's work, between which progress is shown
-FEWEST_IN_THREADS = 2000  # tests for which threads are worth starting
+PARTS = 64  # parts of a level's work, between which progress is shown
+FEWEST_IN_THREADS = 2000  # the fewest tests for which threads are worth starting
 
 
 @dataclass
@@ -36,13 +36,13 @@ class Skeleton:
     Attributes
     ----------
     adjacent : bool array of shape (n, n)
-        Who is joined to whom.
+        Which nodes are joined.
     separators : dict
         For each separated pair (i, j), i < j, its separating set.
     log_p : dict
         For each separated pair the logarithm of the p-value given that set.
     levels : list of tuple
-        Size of the sets, pairs looked at, tests, pairs separated, seconds; one row per level.
+        Size of the sets, pairs tested, tests, pairs separated, seconds; one row per level.
     reason : str or None
         Why the search was stopped before its end.
     """
@@ -63,7 +63,7 @@ class Skeleton:
         return pd.DataFrame(self.levels, columns=["level", "pairs", "tests", "separated", "seconds"])
 
     def record(self, pairs: Ints, result: Separation) -> int:
-        """Take out the pairs that were separated; return how many."""
+        """Remove the pairs that were separated; return how many."""
         found = np.flatnonzero(~np.isnan(result.log_p))
         for k in found:
             i, j = int(pairs[k, 0]), int(pairs[k, 1])
@@ -81,8 +81,8 @@ def learn_skeleton(search: Search, required: NDArray[np.bool_], allowed: NDArray
     search : Search
         The test and how it is used.
     required, allowed : symmetric bool arrays of shape (n, n)
-        Pairs that are joined in any case, and pairs that may be joined. Pairs that may not are tested all the
-        same, since their separating sets help to find directions.
+        Pairs that are always joined, and pairs that may be joined. Pairs that may not be joined are still tested,
+        since their separating sets help to find directions.
 
     Returns
     -------

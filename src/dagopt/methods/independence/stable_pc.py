@@ -26,7 +26,7 @@ __all__ = ["StablePcOptions", "solve_pc"]
 
 Pdag = NDArray[np.int8]
 
-MOST_SCORE_WORK = 10**8  # cubes of the numbers of parents, summed: a stopped run scores no denser graph
+MOST_SCORE_WORK = 10**8  # sum of cubes of the numbers of parents; a stopped run does not score a denser graph
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class StablePcOptions(TestOptions):
 
     Notes
     -----
-    The score does not lead the search, but it scores the answer, and it chooses the edges to drop where the limit on
-    the number of parents asks for that. A learned class whose directions contradict each other has no DAG and no score.
+    The score does not guide the search. It scores the answer, and it chooses the edges to drop if a node has more
+    parents than allowed. A learned class whose directions contradict each other has no DAG and no score.
     """
 
     max_given: int | None = option(
@@ -44,9 +44,8 @@ class StablePcOptions(TestOptions):
     )
     separator: str = option(
         "auto",
-        "The separating set of a pair that counts, of those of the smallest size: the one with the largest p-value "
-        "(best) or the first that is met (first); auto is best for discrete data and first, as in R's bnlearn, for "
-        "continuous data.",
+        "Which separating set of the smallest size to use for a pair: the one with the largest p-value (best) or the "
+        "first one found (first); auto is best for discrete data and first, as in R's bnlearn, for continuous data.",
         one_of("auto", "best", "first"),
     )
     ties: str = ties()
@@ -61,15 +60,15 @@ def solve_pc(problem: Problem, options: StablePcOptions, deadline: Deadline, pro
     Returns
     -------
     Result
-        A PDAG, undirected edges in both directions. ``score`` is that of a DAG that extends it, None where
+        A PDAG, undirected edges in both directions. ``score`` is that of a DAG that extends it, None if
         there is none, which ``notes`` then says. ``trace`` has one row per level; ``details`` has ``tests``,
         ``v_structures``, ``left_out`` (v-structures that contradict others) and ``separating_sets`` by names.
 
     Notes
     -----
     Sets are tried, and ties broken, in the order of the names, so that the order of the columns does not matter. The
-    first set that separates a pair depends on that order, the best one (as in PC-Max [1]_) does not. How
-    contradictions between directions are settled is told in ``dagopt.methods.independence.orientation``.
+    first set that separates a pair depends on that order, the best one (as in PC-Max [1]_) does not.
+    ``dagopt.methods.independence.orientation`` says how contradictions between directions are resolved.
 
     References
     ----------
@@ -114,7 +113,7 @@ def solve_pc(problem: Problem, options: StablePcOptions, deadline: Deadline, pro
 
 
 class _Watch:
-    """Asked whether to stop, it answers and remembers the reason."""
+    """Says whether to stop, and remembers the reason."""
 
     def __init__(self, deadline: Deadline, reason: StopReason | None) -> None:
         self._deadline = deadline
@@ -128,9 +127,9 @@ class _Watch:
 def _within_limits(
     problem: Problem, pdag: Pdag, order: NDArray[np.int64], *, stopped: bool
 ) -> tuple[Pdag, Pdag | None, int]:
-    """Drop edges until no node has too many parents; return the PDAG, a DAG that extends it, and how many went.
+    """Drop edges until no node has too many parents; return the PDAG, a DAG that extends it, and the number dropped.
 
-    Of the edges into a node those go without which, one at a time, its score is best (in a stopped run, which
+    One at a time, the edge into a node whose removal leaves the best score is dropped (in a stopped run, which
     has no time to score, the last by name); required edges stay.
     """
     limits = problem.knowledge.at_most[order]
@@ -164,7 +163,7 @@ def _notes(dag: Pdag | None, left_out: int, dropped: int, *, stopped: bool, cost
             f"{left_out} v-structures were left out: they contradict others with smaller p-values, or constraints"
         )
     if dropped:
-        notes.append(f"{dropped} edges were dropped to keep to the largest number of parents")
+        notes.append(f"{dropped} edges were dropped to respect the largest number of parents")
     if dag is None:
         notes.append("no DAG extends this graph: its directions contradict each other, so it has no score")
     elif costly:

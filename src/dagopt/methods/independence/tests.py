@@ -28,7 +28,7 @@ __all__ = [
 TESTS = {
     "t": "exact t test of partial correlation, for continuous data (the default there)",
     "z": "Fisher's z test of partial correlation, for continuous data",
-    "g2": "G² test, of mutual information, for discrete data (the default there)",
+    "g2": "G² test of mutual information, for discrete data (the default there)",
     "chi2": "Pearson's χ² test, for discrete data",
 }
 
@@ -73,7 +73,7 @@ def make_test(table: Table, test: str | IndependenceTest = "auto") -> Independen
 class TestOptions(Options):
     """Options of methods that test for conditional independence."""
 
-    __test__ = False  # not a test of pytest's
+    __test__ = False  # not a pytest test
 
     test: Any = option(
         "auto",
@@ -83,7 +83,7 @@ class TestOptions(Options):
     )
     alpha: float = option(
         0.05,
-        "Level of each test: pairs with a larger p-value are taken as independent.",
+        "The level of each test: pairs with a larger p-value count as independent.",
         share(remedy="0.05 is usual"),
     )
     n_jobs: int | None = n_jobs()

@@ -21,23 +21,23 @@ class Orders(Protocol):
     n_nodes: int
 
     def start(self, order: Ints, deadline: Deadline, dag: Dag | None = None, after: Any = None) -> Any:
-        """Return the state of a search that begins at an order.
+        """Return the state of a search that starts from an order.
 
-        ``dag``, if given, has this order, and its parent sets are used where they are better than those found.
-        ``after`` is the state of an earlier search, which is over and whose memory is used again.
+        ``dag``, if given, has this order, and its parent sets are used if they are better than those found.
+        ``after`` is the state of an earlier, finished search, whose memory is reused.
         """
 
     def improve(self, state: Any, variables: Ints) -> tuple[int, int]:
-        """Put each of these variables at its best place; return how many were tried, and how many at the end stayed.
+        """Move each variable to its best position; return how many were tried and how many of the last ones stayed.
 
-        Fewer than all are tried, perhaps none, where that takes long: it is then time to look at the clock.
+        Fewer than all, perhaps none, are tried if that takes long, so that the caller can check the clock.
         """
 
     def score(self, state: Any) -> float:
-        """Return the score of the present order."""
+        """Return the score of the current order."""
 
     def order(self, state: Any) -> Ints:
-        """Return the present order."""
+        """Return the current order."""
 
     def dag(self, state: Any) -> Dag:
-        """Return the present DAG."""
+        """Return the current DAG."""

@@ -1,4 +1,4 @@
-"""Orders of any score: parents by growing and shrinking, in plain Python, with a memory of what was scored."""
+"""Orders for any score: parents by growing and shrinking, in plain Python, with a cache of local scores."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dagopt.problem import Problem
 
 __all__ = ["GenericOrders"]
 
-MOST_REMEMBERED = 1_000_000  # local scores, and as many best sets
+MOST_REMEMBERED = 1_000_000  # local scores kept, and as many best sets
 
 
 @dataclass
 class GenericState:
-    """A search under way: the order, and each column's parents as bits with their score."""
+    """A search in progress: the order, and each column's parents as bits with their score."""
 
     order: list[int]
     parents: list[int]
@@ -30,14 +30,14 @@ class GenericState:
 
 
 class GenericOrders:
-    """Orders of the columns of any score; needs nothing of it but local scores.
+    """Orders of the columns for any score; only local scores are needed.
 
     Parameters
     ----------
     problem : Problem
         Any score, and knowledge.
     candidates : int, optional
-        Keep for each column only so many candidate parents (see ``screening.py``); all unless given.
+        Keep only so many candidate parents per column (see ``screening.py``); all unless given.
     """
 
     def __init__(self, problem: Problem, candidates: int | None = None) -> None:
@@ -53,7 +53,7 @@ class GenericOrders:
     def start(
         self, order: Ints, deadline: Deadline, dag: Dag | None = None, after: GenericState | None = None
     ) -> GenericState:
-        """Return the state of a search that begins at an order; after the deadline, with required parents alone."""
+        """Return the state of a search that starts from an order; after the deadline, with only required parents."""
         given = [0] * self.n_nodes if dag is None else to_bitsets(dag.T)
         state = GenericState([int(v) for v in order], list(self._must), [0.0] * self.n_nodes, deadline)
         before = 0
@@ -68,9 +68,9 @@ class GenericOrders:
         return state
 
     def improve(self, state: GenericState, variables: Ints) -> tuple[int, int]:
-        """Put each of these variables at its best place; return how many were tried, and how many at the end stayed.
+        """Move each variable to its best position; return how many were tried and how many of the last ones stayed.
 
-        Stops where the deadline comes first.
+        Stops if the deadline comes first.
         """
         idle = 0
         for tried, v in enumerate(map(int, variables)):
@@ -81,22 +81,22 @@ class GenericOrders:
         return len(variables), idle
 
     def score(self, state: GenericState) -> float:
-        """Return the score of the present order."""
+        """Return the score of the current order."""
         return float(sum(state.scores))
 
     def order(self, state: GenericState) -> Ints:
-        """Return the present order."""
+        """Return the current order."""
         return np.array(state.order, dtype=np.int64)
 
     def dag(self, state: GenericState) -> Dag:
-        """Return the present DAG."""
+        """Return the current DAG."""
         adjacency = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int8)
         for v, mask in enumerate(state.parents):
             adjacency[members(mask), v] = 1
         return adjacency
 
     def _insert(self, state: GenericState, v: int) -> bool | None:
-        """Move one variable to its best place; say whether it moved, or None if the deadline came first."""
+        """Move one variable to its best position; say whether it moved, or None if the deadline came first."""
         place = state.order.index(v)
         best_gain, best_place, best_found = ENOUGH, place, {v: (state.scores[v], state.parents[v])}
         for step in (-1, 1):
@@ -125,7 +125,7 @@ class GenericOrders:
         return True
 
     def _kept_or_best(self, state: GenericState, v: int, before: int) -> tuple[float, int] | None:
-        """Return the parents found, or those that a column has while they are before it and nothing better is found."""
+        """Return the parents found, or the column's current ones if they come before it and are at least as good."""
         found = self._best_parents(v, before, state.deadline)
         if found is None or state.parents[v] & ~before or found[0] > state.scores[v]:
             return found
@@ -158,7 +158,7 @@ class GenericOrders:
         return score, chosen
 
     def _locals(self, v: int, sets: list[int]) -> list[float]:
-        """Return the local scores of parent sets, those that are new computed in one call."""
+        """Return the local scores of parent sets; new ones are computed in one call."""
         known = [self._local.get((v, mask)) for mask in sets]
         new = [mask for mask, value in zip(sets, known, strict=True) if value is None]
         values = self._score.local_many([v] * len(new), [members(mask) for mask in new]).tolist() if new else []

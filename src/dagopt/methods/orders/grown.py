@@ -1,4 +1,4 @@
-"""Orders whose parents are found by growing and shrinking: for Gaussian and for discrete scores, of any size.
+"""Orders whose parents are found by growing and shrinking: for Gaussian, discrete and mixed scores of any size.
 
 The kernels are ``kernels/orders/trees.py``, ``insertion.py`` and ``kicks.py``. They number the columns by their names,
 so that the answer does not depend on the order of the columns of the table.
@@ -30,20 +30,20 @@ from dagopt.problem import Problem
 __all__ = ["BlockOrders", "CountOrders", "GrownOrders", "LogDetOrders"]
 
 NEVER = -1e300
-SECONDS_PER_CALL = 0.1  # about, between two looks at the clock
-SECONDS_PER_CELL = 2e-9  # of a contingency table, by row
-MOST_REPEATS = 3  # of a distinct row, on average, for rows to be counted by bits
+SECONDS_PER_CALL = 0.1  # approximate time between two checks of the clock
+SECONDS_PER_CELL = 2e-9  # of a contingency table, per row
+MOST_REPEATS = 3  # rows are counted by bits if a distinct row occurs at most this often on average
 SECONDS_PER_COLUMN = 5e-8  # of an addition to a covariance matrix
 KICKS_PER_CALL = 50
 EQUAL = 1e-8  # orders of equivalent DAGs differ by rounding
-DEPTH = 7.0  # of a valley in which a variable turns back, in penalties of a parameter
-LEAST_SETS, SETS_PER_COLUMN = 1 << 20, 1 << 9  # remembered, 72 bytes each
-LEAST_ENTRIES, ENTRIES_PER_PAIR = 1 << 25, 8  # of lists remembered, 8 bytes each
+DEPTH = 7.0  # a variable turns back when the score has fallen by this many penalties of a parameter
+LEAST_SETS, SETS_PER_COLUMN = 1 << 20, 1 << 9  # sets kept, 72 bytes each
+LEAST_ENTRIES, ENTRIES_PER_PAIR = 1 << 25, 8  # list entries kept, 8 bytes each
 
 
 @dataclass
 class GrownState:
-    """A search under way: the growth of parent sets, the present order with its parents, and room for kicks."""
+    """A search in progress: the growth of parent sets, the order with its parents, and work arrays for kicks."""
 
     growth: Growth
     arrays: kernels.State
@@ -57,19 +57,19 @@ class GrownOrders(ABC):
     Parameters
     ----------
     problem : Problem
-        Whose knowledge says what is allowed.
+        The problem, whose knowledge says what is allowed.
     may : bool array of shape (n, n)
         ``may[j, i]``: j is a candidate parent of i, within the knowledge.
     seconds : float
-        What one more list of additions takes, about.
+        The approximate time for one list of additions.
     """
 
     _whole_rows = False  # whether the score wants all columns as candidates, the node itself too, where all are allowed
 
     def __init__(self, problem: Problem, may: NDArray[np.bool_], seconds: float) -> None:
         n = self.n_nodes = problem.n_nodes
-        self._columns = name_order(problem.names)  # of the kernels' numbers
-        self._numbers = np.argsort(self._columns)  # of the columns
+        self._columns = name_order(problem.names)  # the column of each of the kernels' numbers
+        self._numbers = np.argsort(self._columns)  # the number of each column
         grid = np.ix_(self._columns, self._columns)
         self._may = may[grid]
         sizes = self._may.sum(axis=0).astype(np.int64)
@@ -82,7 +82,7 @@ class GrownOrders(ABC):
         self._depth = DEPTH * 0.5 * np.log(max(problem.score.n_samples, 2))
 
     def start(self, order: Ints, deadline: Deadline, dag: Dag | None = None, after: Any = None) -> GrownState:
-        """Return the state of a search that begins at an order; after the deadline, with required parents alone."""
+        """Return the state of a search that starts from an order; after the deadline, with only required parents."""
         n = self.n_nodes
         if after is None:
             state = GrownState(
@@ -112,7 +112,7 @@ class GrownOrders(ABC):
         return state
 
     def settle(self, state: Any, variables: Ints, deadline: Deadline) -> None:
-        """Put these variables, and those that this concerns, at their best places near by, until none moves."""
+        """Move these variables, and those affected, to their best positions nearby, until none moves."""
         kicks.queue_all(state.room, self._numbers[variables])
         settled = False
         while not settled and deadline.reason is None:
@@ -122,7 +122,7 @@ class GrownOrders(ABC):
         kicks.end(state.growth, state.arrays, state.room, EQUAL)
 
     def kick(self, state: Any, n_kicks: int, rng: np.random.Generator, deadline: Deadline) -> None:
-        """Disturb the order ``n_kicks`` times at one place, search there again, and keep what is not worse."""
+        """Disturb the order locally ``n_kicks`` times, search there again, and keep it if it is not worse."""
         room = state.room
         draws = rng.random((n_kicks, kicks.DRAWS))
         done = 0
@@ -135,22 +135,22 @@ class GrownOrders(ABC):
         kicks.end(state.growth, state.arrays, room, EQUAL)
 
     def improve(self, state: Any, variables: Ints) -> tuple[int, int]:
-        """Put each of these variables at its best place; return how many were tried, and how many at the end stayed."""
+        """Move each variable to its best position; return how many were tried and how many of the last ones stayed."""
         self._allow(state, state.patience)
         tried, idle = kernels.insert_best(state.growth, state.arrays, state.room, self._numbers[variables])
         state.patience = 1 if tried else 2 * state.patience
         return int(tried), int(idle)
 
     def score(self, state: Any) -> float:
-        """Return the score of the present order."""
+        """Return the score of the current order."""
         return float(state.arrays.scores.sum())
 
     def order(self, state: Any) -> Ints:
-        """Return the present order."""
+        """Return the current order."""
         return np.asarray(self._columns[state.arrays.order])
 
     def dag(self, state: Any) -> Dag:
-        """Return the present DAG."""
+        """Return the current DAG."""
         parents, sizes = state.arrays.parents, state.arrays.sizes
         adjacency = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int8)
         for v in range(self.n_nodes):
@@ -159,7 +159,7 @@ class GrownOrders(ABC):
 
     @abstractmethod
     def _new_score(self) -> LogDets | CountScore | BlockForm:
-        """Return the score as the kernels take it, with room to work of its own."""
+        """Return the score in the form for kernels, with its own work arrays."""
 
     def _allow(self, state: GrownState, patience: int) -> None:
         """Set how many lists the next call may make."""
@@ -174,7 +174,7 @@ class LogDetOrders(GrownOrders):
     problem : Problem
         A Gaussian or BGe score, and knowledge.
     candidates : int, optional
-        Keep for each column only so many candidate parents (see ``screening.py``); all unless given. Faster for many
+        Keep only so many candidate parents per column (see ``screening.py``); all unless given. Faster for many
         columns, and possibly worse.
     """
 
@@ -183,7 +183,7 @@ class LogDetOrders(GrownOrders):
     def __init__(self, problem: Problem, candidates: int | None = None) -> None:
         score = problem.score
         if score.logdets is None:
-            raise InputError(f"expected a Gaussian score for growing and shrinking but got {score.label}")
+            raise InputError(f"expected a Gaussian score but got {score.label}; choose another score")
         n = problem.n_nodes
         matrix, log_scale, constant, power = score.logdets
         form = np.stack([np.diff(constant), 0.5 * power[1:], 0.5 * np.diff(power)])
@@ -196,7 +196,7 @@ class LogDetOrders(GrownOrders):
         super().__init__(problem, screened(problem, candidates), SECONDS_PER_COLUMN * n)
 
     def _new_score(self) -> LogDets:
-        """Return the score, and the room in which parent sets are grown."""
+        """Return the score, with work arrays in which parent sets are grown."""
         return LogDets(self._matrix, self._log_scale, self._form, make_work(self._room, self._widest))
 
 
@@ -208,13 +208,13 @@ class CountOrders(GrownOrders):
     problem : Problem
         A score of discrete data, and knowledge.
     candidates : int, optional
-        Keep for each column only so many candidate parents (see ``screening.py``); all unless given.
+        Keep only so many candidate parents per column (see ``screening.py``); all unless given.
     """
 
     def __init__(self, problem: Problem, candidates: int | None = None) -> None:
         score = problem.score
         if score.counts is None:
-            raise InputError(f"expected a score of discrete data but got {score.label}")
+            raise InputError(f"expected a score of discrete data but got {score.label}; choose another score")
         (codes, arity, weights, clogc, ess), rate, edge = score.counts
         named = name_order(problem.names)
         codes, arity = np.ascontiguousarray(codes[named]), arity[named]
@@ -227,7 +227,7 @@ class CountOrders(GrownOrders):
         super().__init__(problem, may, seconds)
 
     def _new_score(self) -> CountScore:
-        """Return the score; it needs no room of its own."""
+        """Return the score; it needs no work arrays."""
         return self._counts
 
 
@@ -239,13 +239,13 @@ class BlockOrders(GrownOrders):
     problem : Problem
         A degenerate Gaussian score, and knowledge.
     candidates : int, optional
-        Keep for each column only so many candidate parents (see ``screening.py``); all unless given.
+        Keep only so many candidate parents per column (see ``screening.py``); all unless given.
     """
 
     def __init__(self, problem: Problem, candidates: int | None = None) -> None:
         form = problem.score.blocks
         if form is None:
-            raise InputError(f"expected a score of mixed data but got {problem.score.label}")
+            raise InputError(f"expected a score of mixed data but got {problem.score.label}; choose another score")
         named = name_order(problem.names)
         columns = np.concatenate([np.arange(form.starts[j], form.starts[j + 1]) for j in named]).astype(np.int64)
         starts = np.concatenate([[0], np.cumsum(np.diff(form.starts)[named])]).astype(np.int64)
@@ -256,7 +256,7 @@ class BlockOrders(GrownOrders):
         super().__init__(problem, may, SECONDS_PER_COLUMN * width**2 * max(int(may.sum(axis=0).max()), 1))
 
     def _new_score(self) -> BlockForm:
-        """Return the score; it needs no room of its own."""
+        """Return the score; it needs no work arrays."""
         return self._form
 
 
@@ -275,7 +275,7 @@ def _listed(may: NDArray[np.bool_], sizes: Ints, whole_rows: bool) -> tuple[Ints
 
 
 def _bits(codes: NDArray[np.uint16], arity: Ints, weights: Ints) -> tuple[NDArray[np.uint64], Ints]:
-    """Return a bit for every level and row of the data, and where each column begins; none where rows repeat much."""
+    """Return a bit for every level and row of the data, and where each column begins; empty if rows repeat often."""
     starts = np.concatenate([[0], np.cumsum(arity)[:-1]]).astype(np.int64)
     if weights.sum() > MOST_REPEATS * len(weights):
         return np.zeros((0, 0), dtype=np.uint64), starts
@@ -290,7 +290,7 @@ def _bits(codes: NDArray[np.uint16], arity: Ints, weights: Ints) -> tuple[NDArra
 
 
 def _empty_trees(n: int) -> Trees:
-    """Return growth trees with nothing in them; memory is taken as they grow, up to what is allocated here."""
+    """Return empty growth trees; they use memory as they grow, up to what is allocated here."""
     sets = max(LEAST_SETS, SETS_PER_COLUMN * n)
     entries = max(LEAST_ENTRIES, ENTRIES_PER_PAIR * n * n)
     return Trees(

@@ -31,25 +31,25 @@ class ListedOrders:
         self._lists = kernels.lists_of(parents, starts, np.concatenate(pool.scores), offsets)
 
     def start(self, order: Ints, deadline: Deadline, dag: Dag | None = None, after: Any = None) -> tuple[Ints]:
-        """Return the order, which is all there is to know."""
+        """Return the order, which is the whole state."""
         return (np.array(order, dtype=np.int64),)
 
     def improve(self, state: Any, variables: Ints) -> tuple[int, int]:
-        """Put each of these variables at its best place; return how many were tried, and how many at the end stayed."""
+        """Move each variable to its best position; return how many were tried and how many of the last ones stayed."""
         _, idle = kernels.insert_best_listed(self._lists, state[0], variables)
         return len(variables), int(idle)
 
     def score(self, state: Any) -> float:
-        """Return the score of the present order."""
+        """Return the score of the current order."""
         chosen = np.empty(self.n_nodes, dtype=np.int64)
         return float(kernels.listed_parents(self._lists, state[0], chosen))
 
     def order(self, state: Any) -> Ints:
-        """Return the present order."""
+        """Return the current order."""
         return np.array(state[0], dtype=np.int64)
 
     def dag(self, state: Any) -> Dag:
-        """Return the present DAG."""
+        """Return the current DAG."""
         chosen = np.empty(self.n_nodes, dtype=np.int64)
         kernels.listed_parents(self._lists, state[0], chosen)
         adjacency = np.zeros((self.n_nodes, self.n_nodes), dtype=np.int8)

@@ -1,4 +1,4 @@
-"""Candidate parents: for each column the few others that tell most about it."""
+"""Candidate parents: for each column the few others most associated with it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def screened(problem: Problem, count: int | None) -> NDArray[np.bool_]:
     problem : Problem
         Score and knowledge; required parents are always candidates.
     count : int or None
-        How many others to keep for each column, about; all for None.
+        About how many others to keep per column; all for None.
     """
     known = problem.knowledge
     if count is None or count >= problem.n_nodes - 1:
         return known.may
     if count < 1:
-        raise InputError(f"expected candidates >= 1 but got {count}")
+        raise InputError(f"expected candidates= to be a whole number >= 1 but got {count}; change the option")
     logdets = problem.score.logdets
     if logdets is not None:
         keep = screened_matrix(logdets.matrix, count)
@@ -39,7 +39,7 @@ def screened(problem: Problem, count: int | None) -> NDArray[np.bool_]:
 def screened_matrix(matrix: NDArray[Any], count: int) -> NDArray[np.bool_]:
     """Return for each column the ``count`` others nearest by correlation and by partial correlation given all others.
 
-    The relation is made symmetric, so that an edge can be found either way round.
+    The relation is made symmetric, so that an edge can be found in either direction.
     """
     n = len(matrix)
     strength = matrix**2
@@ -61,7 +61,7 @@ def screened_counts(problem: Problem, count: int) -> NDArray[np.bool_]:
 
 
 def _nearest(measure: NDArray[Any], count: int) -> NDArray[np.bool_]:
-    """Return who is among the ``count`` largest of a row, one way or the other; the diagonal does not count."""
+    """Return the pairs in which one is among the other's ``count`` largest entries, without the diagonal."""
     measure = np.array(measure, dtype=np.float64)
     np.fill_diagonal(measure, -np.inf)
     nearest = np.argsort(-measure, axis=1, kind="stable")[:, :count]

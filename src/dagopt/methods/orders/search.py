@@ -1,8 +1,8 @@
 """Order search: local search over orders of the columns by best insertion, from many starts.
 
 An order is scored by the best parents found for each column among those before it: by growing and shrinking
-(``grown_orders.py``), or over a pool of listed parent sets (``listed_orders.py``). A round ends when no column moves;
-then some columns are put at random places and the search goes on from there, keeping the better order.
+(``grown.py``), or over a pool of listed parent sets (``listed.py``). A round ends when no column moves;
+then some columns move to random positions and the search continues from there, keeping the better order.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ __all__ = [
 
 BareFamily = tuple[int, tuple[int, ...]]  # a node and its parents, in increasing order
 
-PLACES_PER_CALL = 20000  # places tried between two looks at the clock, about
+PLACES_PER_CALL = 20000  # about how many positions are tried between two checks of the clock
 EQUAL = 1e-6  # orders of equivalent DAGs differ by rounding
-FEW_PASSED = 5  # parent sets of each column that are kept of those met on the way to local optima
+FEW_PASSED = 5  # parent sets kept per column of those visited on the way to local optima
 
 
 class Found(NamedTuple):
@@ -60,8 +60,8 @@ class Found(NamedTuple):
     score : float
         Its score.
     met : tuple of (node, parents, score)
-        If asked for: the parent sets of all locally optimal DAGs, then the best few of each column that were met on the
-        way to them. Parents in increasing order, no set twice.
+        If asked for: the parent sets of all locally optimal DAGs, then the best few per column that were visited on
+        the way to them. Parents are in increasing order, no set appears twice.
     state : Any
         The state of a search that is over, whose memory another search over the same orders can use.
     """
@@ -73,9 +73,9 @@ class Found(NamedTuple):
 
 
 def orders_of(problem: Problem, candidates: int | None = None) -> Orders:
-    """Return how the orders of a problem are scored: compiled where the score has a form for it, else in Python.
+    """Return how the orders of a problem are scored: compiled if the score has a form for it, otherwise in Python.
 
-    ``candidates``, if given, is about how many candidate parents of each column are kept.
+    ``candidates``, if given, is about how many candidate parents are kept per column.
     """
     if problem.score.logdets is not None:
         return LogDetOrders(problem, candidates)
@@ -111,24 +111,24 @@ def search_orders(
     deadline : Deadline
         When to stop.
     restarts : int
-        Number of independent searches; the first begins at ``start`` if there is one.
+        Number of independent searches; the first starts from ``start`` if it is given.
     kicks : int
         How often each search is disturbed and continued.
     random_state : int
         Seed; the answer does not depend on ``n_jobs``.
     n_jobs : int, optional
-        Threads (or workers of the joblib backend in force); all cores unless given.
+        The number of threads (or of workers of the active joblib backend); all cores unless given.
     start : anything that ``as_graph`` takes, optional
-        An allowed DAG that the first search begins at, with its order and its parent sets.
+        An allowed DAG from which the first search starts, with its order and its parent sets.
     all_from_start : bool
-        Whether the other searches begin there too, and not at random orders.
+        Whether the other searches also start there, rather than from random orders.
     keep_met : bool
-        Whether to return the good parent sets that were met, too.
+        Whether to return also the good parent sets that were visited.
     after : Any
         The state of an earlier search; what it remembers saves time and does not change the answer.
     """
     if restarts < 1 or kicks < 0:
-        raise InputError(f"expected restarts >= 1 and kicks >= 0 but got {restarts} and {kicks}")
+        raise InputError(f"expected restarts= >= 1 and kicks= >= 0 but got {restarts} and {kicks}; change the options")
     first = None if start is None else start_dag(problem, start)
     begins = [first, *[first if all_from_start else None] * (restarts - 1)]
     seeds = np.random.SeedSequence(random_state).spawn(restarts)
@@ -143,7 +143,7 @@ def search_orders(
 
 
 class _Plan(NamedTuple):
-    """What all searches share: how orders are scored, what must be before what, names, kicks, what to keep."""
+    """What all searches share: how orders are scored, required precedence, names, kicks, what to keep."""
 
     orders: Orders
     must: NDArray[np.bool_]
@@ -153,7 +153,7 @@ class _Plan(NamedTuple):
 
 
 class _End(NamedTuple):
-    """What one search ends with: the best DAG, its score, the parent sets of local optima, and those on the way."""
+    """The result of one search: the best DAG, its score, the parent sets of local optima, and others visited."""
 
     dag: Dag
     score: float
@@ -167,13 +167,13 @@ Begin = tuple[np.random.SeedSequence, Dag | None]
 def _run(
     plan: _Plan, begins: list[Begin], deadline: Deadline, n_jobs: int | None, state: Any
 ) -> tuple[list[_End], Any]:
-    """Run all searches, dealt out to threads or to the workers of the joblib backend in force."""
+    """Run all searches, divided among threads or the workers of the active joblib backend."""
     backend, default = get_active_backend(prefer="threads")
     asked = checked_jobs("n_jobs", n_jobs)
     jobs = min(default if asked is None and default > 1 else thread_count(asked), len(begins))
     if jobs == 1:
         return _chains(plan, begins, deadline, state)
-    parallel = Parallel(n_jobs=jobs, prefer="threads", max_nbytes=None)  # kernels want arrays, not mapped files
+    parallel = Parallel(n_jobs=jobs, prefer="threads", max_nbytes=None)  # kernels need arrays, not memory-mapped files
     hands = [begins[k::jobs] for k in range(jobs)]
     if getattr(backend, "supports_sharedmem", False):
         pairs = parallel(delayed(_chains)(plan, hand, deadline, None if k else state) for k, hand in enumerate(hands))
@@ -185,13 +185,13 @@ def _run(
 
 
 def _chains_elsewhere(plan: _Plan, begins: list[Begin], seconds: float | None) -> list[_End]:
-    """Run searches in another process, which has a clock of its own."""
+    """Run searches in another process, which has its own clock."""
     with Deadline(seconds) as deadline:
         return _chains(plan, begins, deadline, None)[0]
 
 
 def _chains(plan: _Plan, begins: list[Begin], deadline: Deadline, state: Any) -> tuple[list[_End], Any]:
-    """Run one search after the other; each uses what those before remember, which does not change its end."""
+    """Run one search after the other; each reuses the caches of those before, which does not change its result."""
     ends = []
     for seed, begin in begins:
         end, state = _chain(plan, seed, begin, deadline, state)
@@ -250,7 +250,7 @@ def _disturbances(
         state = orders.start(_feasible(_disturbed(best_order, rng), must), deadline, after=state)
         _climb(orders, state, deadline, rng, by_name, passed)
         score = orders.score(state)
-        if score > best_score - EQUAL:  # an equal order too, so that the search walks on over plateaus
+        if score > best_score - EQUAL:  # also an equal order, so that the search can cross plateaus
             best_order = orders.order(state)
         if score > best_score + ENOUGH:
             best_dag, best_score = orders.dag(state), score
@@ -265,7 +265,7 @@ def families(dag: Dag) -> list[BareFamily]:
 def _scored(
     problem: Problem, optima: Iterable[list[BareFamily]], passed: Iterable[list[BareFamily]]
 ) -> tuple[tuple[int, tuple[int, ...], float], ...]:
-    """Return the families of local optima, then of the others the best few of each node, with their scores."""
+    """Return the families of local optima, then the best few others per node, with their scores."""
     first = dict.fromkeys(family for families in optima for family in families)
     others = list(dict.fromkeys(family for families in passed for family in families if family not in first))
     families = [*first, *others]
@@ -286,10 +286,10 @@ def _climb(
     by_name: Ints,
     passed: dict[BareFamily, None] | None,
 ) -> None:
-    """Insert one variable after the other at its best place, in a random sequence, until all in a row stay.
+    """Move one variable after the other to its best position, in a random sequence, until all of them stay.
 
-    It also ends where all were tried and the score is none the better: rounding can make equal orders look better than
-    each other in a circle.
+    It also ends when all were tried and the score has not improved: rounding can make equal orders look better than
+    each other in a cycle.
     """
     n = orders.n_nodes
     at_once = max(min(PLACES_PER_CALL // n, n), 1)
@@ -312,7 +312,7 @@ def _climb(
 
 
 def _disturbed(order: Ints, rng: np.random.Generator) -> Ints:
-    """Return the order with eight to ten variables at random places."""
+    """Return the order with eight to ten variables at random positions."""
     n = len(order)
     moved = rng.choice(n, size=min(max(8, min(n // 10, 10)), n), replace=False)
     rest = np.delete(order, moved)
@@ -322,7 +322,7 @@ def _disturbed(order: Ints, rng: np.random.Generator) -> Ints:
 
 
 def _feasible(order: Ints, must: NDArray[np.bool_]) -> Ints:
-    """Return the order with every variable moved back to behind its required parents, else as it was."""
+    """Return the order with each variable moved behind its required parents; otherwise unchanged."""
     if not must.any():
         return order
     place = np.empty(len(order), dtype=np.int64)

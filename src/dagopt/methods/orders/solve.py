@@ -1,4 +1,4 @@
-"""``method="order"``: order search for either kind of data, then hill climbing from what it found, and again."""
+"""``method="order"``: order search for any kind of data, alternating with hill climbing from its best DAG."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ __all__ = ["OrderOptions", "order_incumbent", "solve_order"]
 
 Dag = NDArray[np.int8]
 
-EFFORTS = ((400, 2, 2), (150, 2, 4), (40, 2, 8), (0, 10, 10))  # columns from which on, restarts, rounds of kicks
-MANY_COLUMNS = 150  # from here on hill climbing takes longer than the order search that it would be the start of
+EFFORTS = ((400, 2, 2), (150, 2, 4), (40, 2, 8), (0, 10, 10))  # least number of columns, restarts, rounds of kicks
+MANY_COLUMNS = 150  # from here on hill climbing takes longer than the order search that would start from it
 MOST_ROUNDS = 20
 
 
@@ -44,20 +44,21 @@ class OrderOptions(Options):
 
     restarts: int | None = option(
         None,
-        "Independent searches: 10, or 2 for 40 columns or more. The first begins at start or else, with fewer than 150 "
-        "columns, at the DAG of hill climbing; the others at random orders, or with 150 columns or more at start.",
+        "Independent searches: 10, or 2 for 40 columns or more. The first starts from start or, with fewer than 150 "
+        "columns, from the DAG of hill climbing; the others from random orders, or from start if there are 150 or "
+        "more.",
         whole(1),
     )
     kicks: int | None = option(
         None,
-        "Rounds of disturbances, as many in each as there are columns: 10, 8 for 40 columns or more, 4 for 150 or "
+        "Rounds of disturbances, one disturbance per column in each: 10, 8 for 40 columns or more, 4 for 150 or "
         "more, 2 for 400 or more.",
         whole(0),
     )
     candidates: int | None = option(
         None,
-        "Keep only about so many candidate parents of each column, those that tell most about it, which is faster for "
-        "many columns and may lose some score; all unless given.",
+        "Keep only about so many candidate parents per column, those most associated with it, which is faster for "
+        "many columns and may lower the score; all unless given.",
         whole(1),
     )
     random_state: int = random_state()
@@ -85,7 +86,7 @@ def solve_order(problem: Problem, options: OrderOptions, deadline: Deadline, pro
 def order_incumbent(
     problem: Problem, deadline: Deadline, progress: Progress, *, pool: Pool | None = None, **options: Any
 ) -> tuple[Dag, list[BareFamily]]:
-    """Return the DAG that ``solve_order`` finds, and (node, parents) of all locally optimal DAGs met.
+    """Return the DAG that ``solve_order`` finds, and (node, parents) of all locally optimal DAGs found.
 
     The options are those of ``solve_order``. Parents are in increasing order, and no set is listed twice; those of
     the DAG itself are in the list. ``pool``, if given, has the parent sets to search over.
@@ -96,7 +97,7 @@ def order_incumbent(
 
 @dataclass
 class _Search:
-    """A search under way: the best DAG, the rows of the trace, notes, and the parent sets of local optima."""
+    """A search in progress: the best DAG, the rows of the trace, notes, and the parent sets of local optima."""
 
     problem: Problem
     deadline: Deadline

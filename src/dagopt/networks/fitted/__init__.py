@@ -1,4 +1,4 @@
-"""The parameters that data give a DAG: regression equations, or tables of probabilities."""
+"""The parameters of a DAG fitted to data: regression equations, or tables of probabilities."""
 
 from dagopt.networks.fitted.base import FittedNetwork
 from dagopt.networks.fitted.discrete import FittedDiscrete

@@ -1,4 +1,4 @@
-"""`FittedNetwork`: what fitted Gaussian and discrete networks have in common."""
+"""`FittedNetwork`: what all fitted networks have in common."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ __all__ = ["FittedNetwork"]
 
 
 class FittedNetwork(Questions):
-    """A DAG with the parameters that fit a table, and how well each of them is known.
+    """A DAG with parameters fitted to a table, and their standard errors.
 
-    Wherever data are taken, a path, a frame, an array or a Table will do, with any columns or cells missing.
+    Data can be a path, a frame, an array or a Table, with any columns or cells missing.
 
     Attributes
     ----------
     network : GaussianNetwork, DiscreteNetwork or MixedNetwork
-        The distribution: the bare numbers.
+        The distribution, without standard errors.
     parents : tuple of tuple of int
         The parents of each node, by position.
     n_samples : int
-        Rows behind the fit.
+        The number of rows fitted.
     notes : tuple of str
-        What the data could not tell.
+        What the data could not determine.
     """
 
     network: GaussianNetwork | DiscreteNetwork | MixedNetwork
@@ -72,17 +72,17 @@ class FittedNetwork(Questions):
     @cached_property
     @abstractmethod
     def parameters(self) -> pd.DataFrame:
-        """One row a parameter, with its standard error."""
+        """One row per parameter, with its standard error."""
 
     @cached_property
     @abstractmethod
     def nodes(self) -> pd.DataFrame:
-        """One row a node: its parents and how well they predict it, with its part of the log-likelihood."""
+        """One row per node: its parents, how well they predict it, and its part of the log-likelihood."""
 
     def sample(
         self, n_samples: int, random_state: RandomState = None, *, evidence: Mapping[str, object] | None = None
     ) -> pd.DataFrame:
-        """Draw rows, columns and levels as in the data behind the fit; given the values of some columns, if any."""
+        """Draw rows with the columns and levels of the fitted data, given the values of some columns, if any."""
         return self.network.sample(n_samples, random_state, evidence=evidence)
 
     @property
@@ -94,11 +94,11 @@ class FittedNetwork(Questions):
         return self.network._engine
 
     def log_likelihood(self, data: object) -> float:
-        """Return the natural log of the likelihood of all rows; -inf where a row is impossible."""
+        """Return the natural log of the likelihood of all rows; -inf if a row is impossible."""
         return float(self.log_likelihoods(data).sum())
 
     def log_likelihoods(self, data: object) -> NDArray[np.float64]:
-        """Return the natural log of the likelihood of the known cells of each row; the lowest rows are anomalies."""
+        """Return the natural log of the likelihood of the known cells of each row; low values are anomalies."""
         return self._engine.log_evidence(self._cells(data)[0])
 
     def to_networkx(self) -> nx.DiGraph:
@@ -106,7 +106,7 @@ class FittedNetwork(Questions):
         return self.dag
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the network by the suffix of the file, whole or not at all.
+        """Write the network by the suffix of the file, completely or not at all.
 
         ``.json`` has all parameters, ``.csv`` their table. Discrete networks are also written as ``.bif`` and, by
         pyAgrum, as ``.net``, ``.xdsl``, ``.dsl``, ``.bifxml`` and ``.uai``.
@@ -120,12 +120,12 @@ class FittedNetwork(Questions):
             write_network(self.network, path, comment=f"fitted to {self.n_samples} rows")
         else:
             raise InputError(
-                f"expected a file ending in .json or .csv but got {str(path)!r}: {suffix or 'that'} holds tables of"
-                " discrete columns, and this network has others"
+                f"expected a file ending in .json or .csv but got {str(path)!r}; {suffix or 'that'} holds only discrete"
+                " columns, and this network has others"
             )
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
-        """Write all parameters as JSON, whole or not at all."""
+        """Write all parameters as JSON, completely or not at all."""
         write_text(json_text(self.to_dict()), path)
 
     @abstractmethod

@@ -22,7 +22,7 @@ from dagopt.networks.fitted.base import FittedNetwork
 
 __all__ = ["FittedDiscrete", "fit_discrete"]
 
-MOST_NAMED = 4  # nodes in a note
+MOST_NAMED = 4  # the most nodes named in a note
 
 
 class FittedDiscrete(FittedNetwork):
@@ -54,11 +54,11 @@ class FittedDiscrete(FittedNetwork):
         self.notes = tuple(notes)
 
     def standard_errors(self, node: int | str) -> NDArray[np.float64]:
-        """Return the standard errors of the table of a node, by name or position, of the same shape.
+        """Return the standard errors of a node's table, in the same shape; the node is given by name or position.
 
-        By maximum likelihood sqrt(p (1 - p) / n) with n rows of the parent configuration, missing where n = 0. With
-        an equivalent sample size it is the standard deviation of the posterior, sqrt(p (1 - p) / (n + a + 1)), a
-        being the prior's weight on the configuration.
+        Under maximum likelihood they are sqrt(p (1 - p) / n) with n rows of the parent configuration, missing where
+        n = 0. With an equivalent sample size they are standard deviations of the posterior,
+        sqrt(p (1 - p) / (n + a + 1)), where a is the prior's weight on the configuration.
         """
         node = position_of(self.names, node)
         table = self.network.tables[node]
@@ -68,9 +68,9 @@ class FittedDiscrete(FittedNetwork):
         return np.asarray(np.sqrt(table * (1 - table) / np.where(totals > 0, totals, np.nan)))
 
     def given(self, node: int | str) -> list[str]:
-        """Return the parent configurations of a node, by name or position, in the order of its table.
+        """Return the parent configurations of a node, given by name or position, in the order of its table.
 
-        One of them reads ``smoke=yes, sex=f``.
+        An example is ``smoke=yes, sex=f``.
         """
         node = position_of(self.names, node)
         names = [self.names[i] for i in self.parents[node]]
@@ -79,7 +79,7 @@ class FittedDiscrete(FittedNetwork):
 
     @cached_property
     def parameters(self) -> pd.DataFrame:
-        """One row a probability.
+        """One row per probability.
 
         The columns are ``node``, ``given`` (a configuration of the parents), ``level``, ``probability``,
         ``standard_error``, ``count`` (rows with the configuration and the level) and ``total`` (rows with the
@@ -105,7 +105,7 @@ class FittedDiscrete(FittedNetwork):
 
     @cached_property
     def nodes(self) -> pd.DataFrame:
-        """One row a node: ``node``, ``parents``, ``levels``, ``configurations``, ``unseen``, ``log_likelihood``.
+        """One row per node: ``node``, ``parents``, ``levels``, ``configurations``, ``unseen``, ``log_likelihood``.
 
         ``configurations`` counts those of the parents, ``unseen`` those that never occur.
         """
@@ -125,7 +125,7 @@ class FittedDiscrete(FittedNetwork):
         return pd.DataFrame(rows)
 
     def to_bif(self, path: str | os.PathLike[str]) -> None:
-        """Write the network as BIF, whole or not at all; `dagopt.networks.bif.read_bif` gives the same back."""
+        """Write the network as BIF, completely or not at all; `dagopt.networks.bif.read_bif` reads the same network."""
         write_bif(self.network, path, comment=f"fitted to {self.n_samples} rows")
 
     def to_networkx(self) -> nx.DiGraph:
@@ -136,7 +136,7 @@ class FittedDiscrete(FittedNetwork):
         return graph
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON: a row of probabilities for each parent configuration, last parent fastest."""
+        """Return plain values, for JSON: one row of probabilities per parent configuration, last parent fastest."""
         nodes = [
             {
                 "name": self.names[j],
@@ -157,9 +157,9 @@ class FittedDiscrete(FittedNetwork):
 
 
 def fit_discrete(table: DiscreteTable, parents: Parents, equivalent_sample_size: float) -> FittedDiscrete:
-    """Return the network whose tables are relative frequencies, smoothed by a uniform Dirichlet prior if it has weight.
+    """Return the network whose tables are relative frequencies, perhaps smoothed by a uniform Dirichlet prior.
 
-    A parent configuration that never occurs gets the uniform distribution, for which neither speaks against.
+    A parent configuration that never occurs gets the uniform distribution.
     """
     names, levels = table.names, table.levels
     counts, tables, unseen = [], [], []

@@ -66,9 +66,9 @@ def table_like(data: object, names: tuple[str, ...], table: Table | None, option
     data : path, frame, array, Table or None
         The other data, if any.
     names : tuple of str
-        The columns wanted, in order.
+        The columns to use, in order.
     table : Table or None
-        What is known; None where a graph was learned without data.
+        The known table; None if a graph was learned without data.
     options : dict
         Passed to ``as_table``.
     """
@@ -109,7 +109,9 @@ def n_estimates(table: Table, adjacency: NDArray[np.int8]) -> int:
 
 def _checked_weight(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < math.inf:
-        raise InputError(f"expected equivalent_sample_size= a number >= 0 but got {value!r}; 0 is maximum likelihood")
+        raise InputError(
+            f"expected equivalent_sample_size= to be a number >= 0 but got {value!r}; 0 is maximum likelihood"
+        )
     return float(value)
 
 

@@ -24,7 +24,7 @@ from dagopt.networks.gaussian_json import FORMAT
 __all__ = ["FittedGaussian", "Regression", "fit_gaussian"]
 
 DEPENDENT = 1e-12  # smallest eigenvalue of the parents' correlations, relative to the largest
-NOTHING_LEFT = 1e-13  # share of the variance that parents may leave, below which nothing is left
+NOTHING_LEFT = 1e-13  # a residual share of the variance below this counts as zero
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Regression:
     Attributes
     ----------
     estimates, standard_errors : arrays
-        Of the intercept and of each parent's coefficient.
+        Those of the intercept and of each parent's coefficient.
     variance : float
-        Of the noise: the residual sum of squares over N, the maximum of the likelihood.
+        The variance of the noise: the residual sum of squares over N, the maximum-likelihood estimate.
     freedom : int
-        Rows less coefficients, N - |pa| - 1, linearly dependent parents not counted.
+        Rows minus coefficients, N - |pa| - 1, without counting linearly dependent parents.
     r_squared : float
         The share of the node's variance that its parents explain.
     """
@@ -87,10 +87,10 @@ class FittedGaussian(FittedNetwork):
 
     @cached_property
     def parameters(self) -> pd.DataFrame:
-        """One row a coefficient: ``node``, ``term``, ``estimate``, ``standard_error``, ``t_value``, ``p_value``.
+        """One row per coefficient: ``node``, ``term``, ``estimate``, ``standard_error``, ``t_value``, ``p_value``.
 
-        The term is the name of a parent, or ``(intercept)``. Standard errors take the residual variance over
-        N - |pa| - 1, and are missing where the data do not determine the coefficients.
+        The term is the name of a parent, or ``(intercept)``. Standard errors use the residual sum of squares over
+        N - |pa| - 1, and are missing if the data do not determine the coefficients.
         """
         sizes = [len(own) + 1 for own in self.parents]
         terms = [term for own in self.parents for term in ["(intercept)", *(self.names[i] for i in own)]]
@@ -107,7 +107,7 @@ class FittedGaussian(FittedNetwork):
 
     @cached_property
     def nodes(self) -> pd.DataFrame:
-        """One row a node.
+        """One row per node.
 
         The columns are ``node``, ``parents``, ``variance`` (of the noise at the likelihood's maximum, dividing by
         N), ``residual_variance`` (dividing by N - |pa| - 1), ``r_squared`` and ``log_likelihood``.
@@ -126,7 +126,7 @@ class FittedGaussian(FittedNetwork):
         return pd.DataFrame(rows)
 
     def to_networkx(self) -> nx.DiGraph:
-        """Return the DAG; edges have ``weight``, ``standard_error`` and ``p_value``, nodes what ``nodes`` has."""
+        """Return the DAG; edges have ``weight``, ``standard_error`` and ``p_value``, nodes the columns of ``nodes``."""
         graph = self.dag
         for j, one in enumerate(self.regressions):
             name = self.names[j]
@@ -188,8 +188,8 @@ def fit_gaussian(table: ContinuousTable, parents: Parents) -> FittedGaussian:
         weights[known, j] = regressions[-1].estimates[1:]
         if rank < len(own):
             notes.append(
-                f"the parents {quoted(table.names[i] for i in own)} of {table.names[j]!r} are linearly dependent: the"
-                " data do not tell their coefficients, the smallest that fit are given without standard errors"
+                f"the parents {quoted(table.names[i] for i in own)} of {table.names[j]!r} are linearly dependent, so"
+                " the data do not determine their coefficients; the smallest that fit are given without standard errors"
             )
     intercepts = np.array([one.estimates[0] for one in regressions])
     network = GaussianNetwork(table.names, weights, intercepts, np.array([one.variance for one in regressions]))
@@ -197,7 +197,7 @@ def fit_gaussian(table: ContinuousTable, parents: Parents) -> FittedGaussian:
 
 
 def _standard(table: ContinuousTable) -> NDArray[np.float64] | None:
-    """Return the rows in standard units; None where there are no complete rows but a covariance."""
+    """Return the rows in standard units; None if there is only a covariance, without complete rows."""
     if isinstance(table, CovarianceTable) or not table.is_complete:
         return None
     if (constant := np.ptp(table.values, axis=0) == 0).any():
@@ -207,19 +207,17 @@ def _standard(table: ContinuousTable) -> NDArray[np.float64] | None:
             " give other rows, or leave the column out with exclude="
         )
     standard = (table.values - table.mean) / table.scale
-    return np.asarray(standard - standard.mean(axis=0))  # the first mean is off by rounding far from zero
+    return np.asarray(standard - standard.mean(axis=0))  # far from zero the first mean has a rounding error
 
 
 def _behind(table: ContinuousTable) -> str:
     if isinstance(table, CovarianceTable):
-        return (
-            f"there are no rows, and means are those given, or 0; standard errors are those of {table.n_samples} rows"
-        )
+        return f"there are no rows; means are those given, or 0, and standard errors are for {table.n_samples} rows"
     return f"cells are missing, and {table.n_samples} of {table.n_rows} rows count in the standard errors"
 
 
 def _inverse(correlation: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
-    """Return the inverse of a matrix of correlations and its rank; where it is singular, the pseudo-inverse."""
+    """Return the inverse of a correlation matrix and its rank; if it is singular, the pseudo-inverse."""
     if not len(correlation):
         return correlation, 0
     sizes, directions = np.linalg.eigh(correlation)
@@ -236,7 +234,7 @@ def _regression(
     inverse: NDArray[np.float64],
     rank: int,
 ) -> Regression:
-    """Return the regression of a node on its parents, worked out in standard units."""
+    """Return the regression of a node on its parents, computed in standard units."""
     slopes = inverse @ table.correlation[parents, node]
     if standard is None:
         left = float(1 - slopes @ table.correlation[parents, node])
@@ -245,7 +243,7 @@ def _regression(
     freedom = table.n_samples - rank - 1
     if left <= NOTHING_LEFT or freedom <= 0:
         raise InputError(
-            f"expected noise in column {table.names[node]!r} but in {table.n_samples} rows it is a linear function"
+            f"expected noise in column {table.names[node]!r} but in all {table.n_samples} rows it is a linear function"
             f" of its parents {quoted(table.names[i] for i in parents)}; give more rows, or fewer parents"
         )
     error = math.sqrt(left / freedom) if rank == len(parents) else math.nan  # of a mean, in standard units

@@ -1,4 +1,4 @@
-"""JSON that people can read: what is short, or deep down, is on one line."""
+"""JSON that people can read: short or deeply nested values are on one line."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 __all__ = ["json_text"]
 
-SHORT = 100  # characters of a list or an object that needs no more than one line
+SHORT = 100  # a list or object of at most this many characters is written on one line
 
 
 def json_text(values: dict[str, Any], depth: int = 2) -> str:
-    """Return JSON text with long lists and objects opened to a depth, one line for each that is short or deeper.
+    """Return JSON text with long lists and objects spread over lines to a depth; short or deeper ones take one line.
 
     Parameters
     ----------
     values : dict
-        Plain values; a number that JSON does not have, such as NaN, becomes null.
+        Plain values; numbers that JSON does not have, such as NaN, become null.
     depth : int
-        How many levels may be opened; the first one is.
+        How many levels may be spread over lines; the first one always is.
 
     Examples
     --------

@@ -32,15 +32,15 @@ class Effects:
     Attributes
     ----------
     estimates, standard_errors, p_values : arrays
-        One row for a continuous node; one for each level but the first, of its log odds, for a discrete one.
+        One row for a continuous node; for a discrete one, one row of log odds for each level except the first.
     variance : float
-        Of the noise of a continuous node, dividing by the rows; NaN for a discrete one.
+        The variance of the noise of a continuous node, dividing by the number of rows; NaN for a discrete one.
     log_likelihood : float
-        Of the node given its parents.
+        The log-likelihood of the node given its parents.
     explained : float
         The share of the variance, or of the log-likelihood without parents, that the parents explain.
     rows : int
-        Rows behind the estimates.
+        The number of rows used.
     """
 
     estimates: NDArray[np.float64]
@@ -58,7 +58,7 @@ class FittedMixed(FittedNetwork):
     Attributes
     ----------
     effects : tuple of Effects
-        Of the parents on each node.
+        The effects of the parents on each node.
     """
 
     network: MixedNetwork
@@ -103,7 +103,7 @@ class FittedMixed(FittedNetwork):
 
     @cached_property
     def nodes(self) -> pd.DataFrame:
-        """One row per node: kind, parents, levels, variance of the noise, what parents explain, log-likelihood."""
+        """One row per node: kind, parents, levels, noise variance, share explained by parents, log-likelihood."""
         rows = [
             {
                 "node": self.names[j],
@@ -142,7 +142,7 @@ class FittedMixed(FittedNetwork):
 def fit_mixed(table: MixedTable, parents: Parents) -> FittedMixed:
     """Return the network of regressions of continuous columns, and log odds of discrete ones, on their parents.
 
-    A row with a missing cell is left out of the nodes that the cell concerns.
+    A row with a missing cell is left out for the nodes that depend on the cell.
     """
     effects, notes = [], []
     for j, own in enumerate(parents):
@@ -156,7 +156,7 @@ def fit_mixed(table: MixedTable, parents: Parents) -> FittedMixed:
     if not table.is_complete:
         fewest = min(one.rows for one in effects)
         notes.append(
-            f"parameters come from the rows that have a node and all its parents: {fewest} to "
+            f"parameters come from the rows with a node and all its parents: {fewest} to "
             f"{max(one.rows for one in effects)} of {table.n_rows}"
         )
     network = MixedNetwork(
@@ -197,7 +197,9 @@ def _odds(
     """Return the log odds of a discrete column."""
     n_levels = len(table.columns[node].levels)
     if n_levels < 2:
-        raise InputError(f"expected at least two levels in column {table.names[node]!r}; leave it out with exclude=")
+        raise InputError(
+            f"expected at least two levels in column {table.names[node]!r} but got one; leave it out with exclude="
+        )
     beta, errors = fit_logit(design, codes, n_levels)
     logs = log_probabilities(design, beta)[np.arange(len(codes)), codes].sum()
     share = np.bincount(codes, minlength=n_levels) / len(codes)

@@ -1,1 +1,1 @@
-"""Questions to a network: exact for Gaussian and discrete ones, by weighted draws for any other."""
+"""Answers to questions about a network: exact for Gaussian and discrete ones, by weighted draws for others."""

@@ -1,4 +1,4 @@
-"""Mixed networks: exactly where a node's Markov blanket is known, by weighted draws elsewhere."""
+"""Mixed networks: exact answers if a node's Markov blanket is known, weighted draws otherwise."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ GRID = np.linspace(-6, 6, 121)  # standard deviations at which a continuous valu
 class BlanketWeighting(LikelihoodWeighting):
     """Answers about a mixed network.
 
-    A node whose Markov blanket is known has the density that is proportional to the product of its own and of its
-    children's; one whose parents are known, and nothing below it, has its own. A discrete node is worked out level by
-    level, a continuous one on a fine grid. What is not known nearby is left to weighted draws.
+    If the Markov blanket of a node is known, its density is proportional to the product of its own conditional density
+    and those of its children. If its parents are known and nothing below it, it has its own conditional density. A
+    discrete node is computed level by level, a continuous one on a fine grid. All other cases use weighted draws.
     """
 
     network: MixedNetwork

@@ -13,7 +13,7 @@ from dagopt.networks.inference.engine import Cells, Engine, Event, Posterior, pa
 
 __all__ = ["ConditionalNormal"]
 
-NO_VARIANCE = 1e-12  # share of a variance below which rounding makes it negative
+NO_VARIANCE = 1e-12  # a smaller share of a variance may be negative by rounding
 
 
 class _Conditional(NamedTuple):
@@ -33,7 +33,7 @@ class ConditionalNormal(Engine):
     .. math:: E[x_u | x_k] = \mu_u + \Sigma_{uk} \Sigma_{kk}^{-1} (x_k - \mu_k), \qquad
               \Sigma_{u|k} = \Sigma_{uu} - \Sigma_{uk} \Sigma_{kk}^{-1} \Sigma_{ku}.
 
-    Everything is worked out in standard units, so that the units of the columns do not matter.
+    Everything is computed in standard units, so that the units of the columns do not matter.
     """
 
     def __init__(self, network: GaussianNetwork) -> None:
@@ -68,7 +68,7 @@ class ConditionalNormal(Engine):
         return found
 
     def probability(self, event: Event, cells: Cells) -> tuple[float, float]:
-        """Return the probability that nodes lie in intervals; of three or more nodes by quadrature."""
+        """Return the probability that nodes lie in intervals; for three or more nodes by quadrature."""
         nodes = np.array(list(event), dtype=np.int64)
         cells = cells.copy()
         cells[:, nodes] = np.nan

@@ -25,19 +25,19 @@ from dagopt.networks.inference.weighting import LikelihoodWeighting
 
 __all__ = ["MOST_CELLS", "Elimination", "elimination_order"]
 
-MOST_CELLS = 1 << 25  # of the largest table; beyond, answers come from weighted draws
-CELLS_AT_ONCE = 1 << 22  # rows are taken together while their tables together are not larger
+MOST_CELLS = 1 << 25  # of the largest table; beyond this, answers come from weighted draws
+CELLS_AT_ONCE = 1 << 22  # rows are processed together while their tables have at most this many cells
 
 
 class _Order(NamedTuple):
-    """Nodes in the order of elimination, and the number of cells of the largest product on the way."""
+    """Nodes in the order of elimination, and the number of cells of the largest intermediate product."""
 
     nodes: tuple[int, ...]
     largest: int
 
 
 class Elimination(Engine):
-    """Exact answers about a discrete network; by weighted draws where a table would be too large."""
+    """Exact answers about a discrete network; weighted draws if a table would be too large."""
 
     def __init__(self, network: DiscreteNetwork) -> None:
         self.network = network
@@ -115,7 +115,7 @@ class Elimination(Engine):
         return filled
 
     def _near(self, node: int, known: NDArray[np.bool_]) -> list[int]:
-        """Return the families that a node's distribution rests on: those it reaches through unknown nodes."""
+        """Return the families that a node's distribution depends on: those it reaches through unknown nodes."""
         relevant = set(self._above([node, *np.flatnonzero(known).tolist()]))
         found: set[int] = set()
         reached, waiting = {node}, [node]
@@ -147,7 +147,7 @@ class Elimination(Engine):
         return [reduced(self.network, j, known.tolist(), levels) for j in families]
 
     def _eliminated(self, factors: list[Factor], order: Sequence[int]) -> tuple[list[Factor], list[Factor]]:
-        """Return what is left after eliminating nodes, and the product of the factors that each one met."""
+        """Return the factors left after eliminating nodes, and the product of the factors that contained each one."""
         buckets = []
         for node in order:
             bucket = product(factor for factor in factors if node in factor.nodes)
@@ -169,7 +169,7 @@ class Elimination(Engine):
 
 
 def elimination_order(scopes: Sequence[set[int]], arity: Sequence[int], keep: int | None = None) -> _Order:
-    """Return the nodes of factors, each time the one that joins the fewest pairs, then with the smallest product.
+    """Return the nodes of factors; the next is always the one that joins fewest pairs, then has the smallest product.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`Engine`: what answers questions about a network, row by row, whatever cells are known."""
+"""`Engine`: answers questions about a network, row by row, whatever cells are known."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Event = Mapping[int, tuple[float, float] | NDArray[np.bool_]]
 
 
 class Model(Protocol):
-    """A network with a conditional distribution for each node; what weighted draws need."""
+    """A network with a conditional distribution for each node, as weighted draws need."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -41,10 +41,10 @@ class Model(Protocol):
         """Return the log of the conditional density, or probability, of a node in each row."""
 
     def without_parents(self, node: int) -> Model:
-        """Return the network with the edges into a node cut and every one of its values possible."""
+        """Return the network without the edges into a node, in which all its values are possible."""
 
     def engine(self) -> Engine:
-        """Return what answers questions about the network."""
+        """Return the engine that answers questions about the network."""
 
 
 class Posterior(NamedTuple):
@@ -55,7 +55,7 @@ class Posterior(NamedTuple):
     figures : array of shape (rows, k)
         The probability of each level, or mean and standard deviation; NaN where the known cells are impossible.
     errors : array of shape (rows, k) or None
-        The standard errors that the draws leave; None where the figures are exact.
+        The standard errors due to the draws; None if the figures are exact.
     """
 
     figures: NDArray[np.float64]

@@ -21,7 +21,7 @@ class Factor(NamedTuple):
     nodes : tuple of int
         The unknown nodes that the table is about, ascending.
     values : array of shape (rows or 1, levels of each node...)
-        One table per row of known cells; a single one where they do not matter.
+        One table per row of known cells; a single one if they do not matter.
     """
 
     nodes: tuple[int, ...]
@@ -50,7 +50,7 @@ def product(factors: Iterable[Factor]) -> Factor:
 
 
 def summed_out(factor: Factor, node: int) -> tuple[Factor, NDArray[np.float64]]:
-    """Return the sum over the levels of a node, each row divided by its largest entry, and the logs of those."""
+    """Return the sum over the levels of a node, each row divided by its largest entry, and the logs of the divisors."""
     values = factor.values.sum(axis=1 + factor.nodes.index(node))
     largest = values.reshape(len(values), -1).max(axis=1)
     divisor = np.where(largest > 0, largest, 1.0).reshape(-1, *(1,) * (values.ndim - 1))

@@ -1,7 +1,7 @@
 """Likelihood weighting: draws of a network with the known cells held fixed, weighted by how likely those are.
 
-It needs no more of a network than to draw a node given its parents and to tell the density of one, so it works for any
-kind. Its answers have a standard error [1]_, which grows as the evidence becomes unlikely.
+It only needs to draw a node given its parents and to compute its density, so it works for any kind of network. Its
+answers have a standard error [1]_, which grows as the evidence becomes unlikely.
 
 References
 ----------
@@ -21,7 +21,7 @@ from dagopt.networks.inference.engine import Cells, Engine, Event, Model, Poster
 
 __all__ = ["DRAWS", "LikelihoodWeighting"]
 
-DRAWS = 20_000  # of one answer
+DRAWS = 20_000  # draws per answer
 
 
 class _Weighted(NamedTuple):
@@ -38,7 +38,7 @@ class LikelihoodWeighting(Engine):
     Parameters
     ----------
     network : Model
-        What draws its nodes one by one.
+        A network that draws its nodes one by one.
     n_draws : int
         Number of draws behind each answer.
     random_state : int
@@ -77,7 +77,7 @@ class LikelihoodWeighting(Engine):
         return Posterior(figures, errors)
 
     def log_evidence(self, cells: Cells) -> NDArray[np.float64]:
-        """Return the log of the mean weight of each row; exact where every cell is known."""
+        """Return the log of the mean weight of each row; exact if every cell is known."""
         found = np.empty(len(cells))
         full = ~np.isnan(cells).any(axis=1)
         found[full] = sum(self.network.log_node(j, cells[full]) for j in self.order)
