@@ -110,7 +110,7 @@ def test_extreme_degrees():
 @pytest.mark.parametrize(
     "options, words",
     [
-        ({"n_nodes": 1}, "n_nodes to be a whole number >= 2"),
+        ({"n_nodes": 1}, "n_nodes= to be a whole number >= 2"),
         ({"n_nodes": 2.5}, "n_nodes"),
         ({"n_samples": 0}, "n_samples"),
         ({"degree": -0.1}, "degree= to be from 0 to 9.5"),

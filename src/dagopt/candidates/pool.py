@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.bits import from_words, members, to_words
+from dagopt.bits import from_words, mask_of, members, to_words
 from dagopt.candidates.jkl import LocalScores
 from dagopt.errors import InputError
 from dagopt.kernels.cuts.separation import dominated
@@ -131,5 +131,5 @@ class Pool:
 
 def _word_row(inside: NDArray[np.bool_]) -> Words:
     """Return a set given as truth values as words."""
-    row: Words = to_words([sum(1 << int(j) for j in np.flatnonzero(inside))], len(inside))[0]
+    row: Words = to_words([mask_of(np.flatnonzero(inside))], len(inside))[0]
     return row

@@ -59,8 +59,9 @@ def about_machine() -> dict[str, Any]:
 
 def _cores() -> str:
     """Return how many cores there are, and how many of them this process may use."""
-    every = os.cpu_count() or 1
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else every
+    from dagopt.workers import thread_count
+
+    every, usable = os.cpu_count() or 1, thread_count(None)
     return f"{every}" if usable == every else f"{usable} of {every}"
 
 

@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.bits import mask_of
 from dagopt.deadline import Deadline
 from dagopt.errors import unknown_name
 from dagopt.master.pool import FamilyPool
@@ -83,7 +84,7 @@ def _score_over(pool: FamilyPool, adjacency: NDArray[np.int8]) -> float:
     """Return the score of a DAG by the families of the pool, minus infinity if one is missing."""
     total = 0.0
     for node in range(pool.n_nodes):
-        mask = sum(1 << int(j) for j in np.flatnonzero(adjacency[:, node]))
+        mask = mask_of(np.flatnonzero(adjacency[:, node]))
         place = pool.index(node, mask)
         if place is None:
             return -np.inf

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.errors import InputError, quoted, unknown_name
+from dagopt.errors import InputError, checked_whole, quoted, unknown_name
 
 __all__ = [
     "Parents",
@@ -20,7 +20,6 @@ __all__ = [
     "adjacency_of",
     "as_generator",
     "blanket_of",
-    "checked_count",
     "checked_given",
     "checked_names",
     "graph_of",
@@ -39,14 +38,7 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
         return random_state
     if random_state is None:
         return np.random.default_rng()
-    return np.random.default_rng(checked_count("random_state", random_state, least=0))
-
-
-def checked_count(what: str, value: Any, least: int = 1) -> int:
-    """Return ``value`` as an int, or raise if it is not an integer or too small."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise InputError(f"expected {what} to be a whole number >= {least} but got {value!r}; change it")
-    return int(value)
+    return np.random.default_rng(checked_whole("random_state", random_state, 0))
 
 
 def checked_names(names: Sequence[str]) -> tuple[str, ...]:

@@ -12,13 +12,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from dagopt.errors import InputError, quoted
+from dagopt.errors import InputError, checked_whole, quoted
 from dagopt.networks.base import Network
 from dagopt.networks.checks import (
     Parents,
     RandomState,
     as_generator,
-    checked_count,
     checked_names,
     named_columns,
     parents_of,
@@ -79,7 +78,7 @@ class DiscreteNetwork(Network):
         """Draw rows, given the values of some columns; they are categorical with the levels as strings."""
         if evidence:
             return super().sample(n_samples, random_state, evidence=evidence)
-        n_samples = checked_count("n_samples", n_samples)
+        n_samples = checked_whole("n_samples", n_samples, 1)
         rng = as_generator(random_state)
         codes = np.zeros((len(self.names), n_samples), dtype=np.intp)
         for j in topological_order(self.names, self.parents):

@@ -12,13 +12,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from dagopt.errors import InputError
+from dagopt.errors import InputError, checked_whole
 from dagopt.networks.base import Network
 from dagopt.networks.checks import (
     Parents,
     RandomState,
     as_generator,
-    checked_count,
     checked_names,
     named_columns,
     parents_of,
@@ -137,7 +136,7 @@ class GaussianNetwork(Network):
         """
         if evidence:
             return super().sample(n_samples, random_state, evidence=evidence)
-        n_samples = checked_count("n_samples", n_samples)
+        n_samples = checked_whole("n_samples", n_samples, 1)
         rng = as_generator(random_state)
         parents = self.parents
         values = np.empty((n_samples, len(self.names)), order="F")

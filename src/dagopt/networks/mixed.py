@@ -16,13 +16,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.errors import InputError, quoted
+from dagopt.errors import InputError, checked_whole, quoted
 from dagopt.networks.base import Network
 from dagopt.networks.checks import (
     Parents,
     RandomState,
     as_generator,
-    checked_count,
     checked_names,
     named_columns,
     topological_order,
@@ -101,7 +100,7 @@ class MixedNetwork(Network):
         """Draw rows, given the values of some columns: floats, and categories with the levels as text."""
         if evidence:
             return super().sample(n_samples, random_state, evidence=evidence)
-        n_samples = checked_count("n_samples", n_samples)
+        n_samples = checked_whole("n_samples", n_samples, 1)
         rng = as_generator(random_state)
         columns: dict[int, NDArray[Any]] = {}
         for j in topological_order(self.names, self.parents):

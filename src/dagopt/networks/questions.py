@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from dagopt.errors import InputError
+from dagopt.errors import InputError, checked_whole
 from dagopt.networks.cells import cells_of, event_of, frame_of, position_of, row_of, values_of
-from dagopt.networks.checks import RandomState, as_generator, checked_count, checked_given
+from dagopt.networks.checks import RandomState, as_generator, checked_given
 
 if TYPE_CHECKING:
     from dagopt.networks.inference.engine import Cells, Engine, Model
@@ -210,7 +210,7 @@ class Questions(ABC):
         DataFrame
             Floats, or categories with the levels as text.
         """
-        n_samples = checked_count("n_samples", n_samples)
+        n_samples = checked_whole("n_samples", n_samples, 1)
         row = self._row(evidence)
         if np.isneginf(self._engine.log_evidence(row)[0]):
             raise self._impossible(evidence)

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.errors import InputError, unknown_name
-from dagopt.networks.checks import RandomState, as_generator, checked_count
+from dagopt.errors import InputError, checked_whole, unknown_name
+from dagopt.networks.checks import RandomState, as_generator
 from dagopt.networks.discrete import DiscreteNetwork, table_shape
 from dagopt.networks.gaussian import GaussianNetwork
 from dagopt.networks.mixed import MixedNetwork
@@ -78,7 +78,7 @@ def simulate(
     ((100, 5), ['X0', 'X1', 'X2', 'X3', 'X4'])
     """
     n_nodes, degree = _checked_design(n_nodes, degree)
-    n_samples = checked_count("n_samples", n_samples)
+    n_samples = checked_whole("n_samples", n_samples, 1)
     if kind not in KINDS:
         raise unknown_name("kind", kind, KINDS)
     if levels is not None and kind == "gaussian":
@@ -86,7 +86,7 @@ def simulate(
     if random_state is None or isinstance(random_state, np.random.Generator):
         rng = as_generator(random_state)
     else:
-        seed = checked_count("random_state", random_state, least=0)
+        seed = checked_whole("random_state", random_state, 0)
         rng = np.random.default_rng([seed, n_nodes, n_samples, int(10 * degree)])
     if kind == "mixed":
         mixed = random_mixed_network(n_nodes, degree, random_state=rng, levels=levels)
@@ -138,7 +138,7 @@ def random_discrete_network(
         The number of levels of every variable, instead of a draw.
     """
     n_nodes, degree = _checked_design(n_nodes, degree)
-    max_levels = checked_count("max_levels", max_levels, least=2)
+    max_levels = checked_whole("max_levels", max_levels, 2)
     rng = as_generator(random_state)
     order = rng.permutation(n_nodes)
     edges = np.triu(rng.random((n_nodes, n_nodes)) < _edge_probability(n_nodes, degree), 1)
@@ -149,7 +149,7 @@ def random_discrete_network(
     if levels is None:
         arities = rng.integers(2, max_levels + 1, n_nodes).tolist()
     else:
-        arities = [checked_count("levels", levels, least=2)] * n_nodes
+        arities = [checked_whole("levels", levels, 2)] * n_nodes
     spelled = tuple(tuple(f"s{k}" for k in range(arity)) for arity in arities)
     shapes = [table_shape(names, spelled, parents, j) for j in range(n_nodes)]
     if (cells := sum(map(prod, shapes))) > MOST_DRAWN_CELLS:
@@ -174,12 +174,12 @@ def random_mixed_network(
     The parameters are those of ``random_discrete_network``; levels are those of the discrete variables.
     """
     n_nodes, degree = _checked_design(n_nodes, degree)
-    max_levels = checked_count("max_levels", max_levels, least=2)
+    max_levels = checked_whole("max_levels", max_levels, 2)
     rng = as_generator(random_state)
     discrete = rng.permutation(n_nodes) < round(DISCRETE_SHARE * n_nodes)
     drawn = rng.integers(2, max_levels + 1, n_nodes)
     if levels is not None:
-        drawn = np.full(n_nodes, checked_count("levels", levels, least=2))
+        drawn = np.full(n_nodes, checked_whole("levels", levels, 2))
     return draw_mixed(_names(n_nodes), _edge_probability(n_nodes, degree), np.where(discrete, drawn, 0), rng)
 
 
@@ -197,7 +197,7 @@ def _draw_gaussian(n_nodes: int, degree: float, rng: np.random.Generator) -> tup
 
 
 def _checked_design(n_nodes: int, degree: float) -> tuple[int, float]:
-    n_nodes = checked_count("n_nodes", n_nodes, least=2)
+    n_nodes = checked_whole("n_nodes", n_nodes, 2)
     most = (n_nodes - 1) / 2
     try:
         value = float(degree)
