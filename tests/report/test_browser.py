@@ -352,3 +352,85 @@ def test_paper_has_the_whole_graph_and_every_cell(browser, folder):
         assert browser.run("document.getElementById('graph').hasAttribute('viewBox')") is False
         assert browser.run("document.getElementById('scene').getAttribute('transform')") == before
     assert browser.problems == []
+
+
+@pytest.fixture
+def large(browser, folder):
+    """Return the browser with a fresh report of 200 columns."""
+    browser.resize(1280, 1100)
+    browser.open(folder / "large.html")
+    browser.run("document.querySelector('.canvas').scrollIntoView()")
+    yield browser
+    assert browser.problems == []
+
+
+SHOWN = "[...document.querySelectorAll('%s')].filter(e => getComputedStyle(e).display !== 'none').length"
+
+
+def test_small_graphs_have_no_tools_for_large_ones(page):
+    """27 columns can be seen at once."""
+    assert page.run("document.getElementById('strong') === null && document.getElementById('alone') === null")
+
+
+def test_the_slider_leaves_the_strongest_edges(large):
+    """As many edges are shown as it says, and none that is hidden is stronger than one that is shown."""
+    assert large.run(SHOWN % ".edge") == large.run("document.querySelectorAll('.edge').length")
+    large.run("(s => { s.value = 40; s.dispatchEvent(new Event('input')); })(document.getElementById('strong'))")
+    assert large.run(SHOWN % ".edge") == 40
+    assert large.run("document.getElementById('strong-count').textContent").startswith("40 of ")
+    strengths = "[...document.querySelectorAll('%s')].map(e => Number(e.dataset.strength))"
+    assert min(large.run(strengths % ".edge:not(.weak)")) >= max(large.run(strengths % ".edge.weak"))
+    drawn = large.run("dagoptReport.drawing().text.split('class=\"edge\"').length - 1")
+    assert drawn == 40
+
+
+def _busiest():
+    dag = dagopt.simulate(200, 10, 1.5, random_state=0).dag
+    adjacency = as_graph(dag).adjacency
+    node = int((adjacency.sum(axis=0) + adjacency.sum(axis=1)).argmax())
+    parents = set(map(int, adjacency[:, node].nonzero()[0]))
+    children = set(map(int, adjacency[node].nonzero()[0]))
+    return node, parents, children
+
+
+def test_one_column_is_shown_with_its_neighbours(large):
+    """Parents stand above it, children below, nothing else is drawn, nothing overlaps; the way back restores all."""
+    node, parents, children = _busiest()
+    before = large.run("dagoptReport.drawing().text")
+    click = "dispatchEvent(new MouseEvent('click', {bubbles: true}))"
+    large.run(f"document.querySelector('.node[data-node=\"{node}\"]').{click}")
+    large.run("document.getElementById('alone').click()")
+    large.settle()
+    listed = "[...document.querySelectorAll('.node')].filter(e => getComputedStyle(e).display !== 'none')"
+    assert set(large.run(listed + ".map(e => Number(e.dataset.node))")) == {node} | parents | children
+    boxes = large.run(
+        listed + ".map(e => (b => [b.left, b.top, b.right, b.bottom])(e.querySelector('rect').getBoundingClientRect()))"
+    )
+    for k, a in enumerate(boxes):
+        for b in boxes[:k]:
+            assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+    heights = large.run("dagoptReport.nodesNow.map(n => n.y)")
+    assert all(heights[j] < heights[node] for j in parents)
+    assert all(heights[j] > heights[node] for j in children)
+    assert large.run("dagoptReport.drawing().text") == before
+    large.run("document.getElementById('alone').click()")
+    assert large.run(SHOWN % ".node") == 200
+    assert large.run("dagoptReport.drawing().text") == before
+
+
+def test_a_search_brings_the_neighbours_into_view(large):
+    """After Enter the column and all its neighbours are inside the frame."""
+    node, parents, children = _busiest()
+    name = large.run(f"document.querySelector('.node[data-node=\"{node}\"]').getAttribute('aria-label')")
+    large.run(
+        f"(s => {{ s.value = {json.dumps(name)}; s.dispatchEvent(new Event('input'));"
+        " s.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'})); })(document.getElementById('search'))"
+    )
+    large.settle()
+    box = "(b => [b.left, b.top, b.right, b.bottom])(%s.getBoundingClientRect())"
+    frame = large.run(box % "document.querySelector('.canvas')")
+    for k in {node} | parents | children:
+        one = box % f"document.querySelector('.node[data-node=\"{k}\"]')"
+        left, top, right, bottom = large.run(one)
+        assert frame[0] <= left < right <= frame[2]
+        assert frame[1] <= top < bottom <= frame[3]

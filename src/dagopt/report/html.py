@@ -14,7 +14,7 @@ from typing import Any
 
 from dagopt import __version__
 from dagopt.files import write_text
-from dagopt.report.sections import SECTIONS, caption, header, switch
+from dagopt.report.sections import SECTIONS, caption, header, large_tools, switch
 from dagopt.report.svg import graph_svg
 from dagopt.report.view import page_view_of
 from dagopt.report.words import title_of
@@ -22,7 +22,7 @@ from dagopt.result import Result
 
 __all__ = ["render_report", "write_report"]
 
-SCRIPTS = ("page.js", "page.panel.js", "page.tools.js")
+SCRIPTS = ("page.js", "page.panel.js", "page.tools.js", "page.large.js")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -70,6 +70,7 @@ def render_report(result: Result) -> str:
         "style": _asset("page.css"),
         "header": header(result, view),
         "switch": switch(view),
+        "large": large_tools(view),
         "graph": drawing,
         "caption": caption(view),
         "sections": "\n".join(filter(None, (section(result, view) for section in SECTIONS))),

@@ -1,7 +1,8 @@
 """Where nodes and edges of a graph are drawn: layers from top to bottom, straight long edges, separate labels.
 
 The order within layers comes from `dagopt.report.layering`; the horizontal positions minimise the total bend of the
-edges, weighted so that long ones stay straight (the program of section 4.2 of [1]_).
+edges, weighted so that long ones stay straight (the program of section 4.2 of [1]_), or come near to that by sweeps
+over the layers where there are many points (`dagopt.report.settling`).
 
 References
 ----------
@@ -21,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from dagopt.graph.order import checked_adjacency
 from dagopt.report.layering import Layers, Pair, downward, layered
 from dagopt.report.ports import spread_ends
+from dagopt.report.settling import settled
 
 __all__ = ["Layout", "layered_layout"]
 
@@ -31,6 +33,7 @@ SLOPE = 0.07  # of the widest edge between two layers, added to their gap
 WIDEST_GAP = 240.0
 PART_GAP = 34.0  # between parts that no edge joins
 ASPECT = 1.7  # preferred ratio of width to height
+MOST_POINTS = 400  # of a connected part whose positions are found by a linear program
 STRAIGHT = (1.0, 2.0, 8.0)  # cost of a bend, by how many of its two ends are points of long edges
 
 
@@ -159,8 +162,11 @@ def _across(layers: Layers, half: dict[int, float]) -> dict[int, float]:
         for chain in layers.chains.values()
         for a, b in pairwise(chain)
     ]
-    solved = _least_bend(place, links, apart)
-    x = {p: float(solved[place[p]]) for p in points}
+    if len(points) > MOST_POINTS:
+        x = settled(layers.rows, links, {p: _offsets(row, half) for row in layers.rows for p in row[:1]})
+    else:
+        solved = _least_bend(place, links, apart)
+        x = {p: float(solved[place[p]]) for p in points}
     _balance(x, layers.rows, links, half)
     left = min(x[p] - half[p] for p in points)
     return {p: x[p] - left for p in points}
@@ -169,6 +175,11 @@ def _across(layers: Layers, half: dict[int, float]) -> dict[int, float]:
 def _separation(a: int, b: int, half: dict[int, float]) -> float:
     gap = NODE_GAP if half[a] and half[b] else POINT_GAP
     return half[a] + half[b] + gap
+
+
+def _offsets(row: list[int], half: dict[int, float]) -> NDArray[np.float64]:
+    """Return the places of a layer's points if they stand as close as they may."""
+    return np.cumsum([0.0, *(_separation(a, b, half) for a, b in pairwise(row))])
 
 
 def _least_bend(

@@ -64,7 +64,7 @@ search.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !matches.length) return;
   turn = (turn + 1) % matches.length;
   choose({ node: matches[turn] });
-  bringIntoView(matches[turn], true);
+  bringTogether(matches[turn]);
 });
 
 /* ---- the table of edges ---- */
@@ -117,9 +117,10 @@ const DRAWING = `svg{background:#fff}.node rect{fill:#eaf1f8;stroke:#7d93ab;stro
 .node text{fill:#1a2430;font:13px system-ui,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}
 .edge path{fill:none;stroke:#5a6877}.edge .head{fill:#5a6877;stroke:none}`;
 function drawing() {
+  const before = alone;
+  if (before !== null) showAlone(null); // the picture is that of the whole graph
   const copy = graph.cloneNode(true), margin = 16;
-  for (const extra of copy.querySelectorAll(".near, " + (essential ? ".edge.undirected .head, .edge:not(.undirected) .rest" : ".rest")))
-    extra.remove();
+  for (const extra of copy.querySelectorAll(".near, " + (essential ? ".edge.undirected .head, .edge:not(.undirected) .rest" : ".rest") + ", .weak")) extra.remove();
   for (const element of copy.querySelectorAll(".node, .edge")) {
     for (const name of ["tabindex", "role", "aria-pressed", "data-node", "data-edge"]) element.removeAttribute(name);
     element.setAttribute("class", element.classList.contains("node") ? "node" : "edge");
@@ -135,6 +136,7 @@ function drawing() {
   const style = document.createElementNS(copy.namespaceURI, "style");
   style.textContent = DRAWING;
   copy.prepend(style);
+  if (before !== null) showAlone(before);
   return { text: new XMLSerializer().serializeToString(copy), wide, high };
 }
 function save(blob, name) {

@@ -12,9 +12,10 @@ from dagopt.report.view import Edge, View
 from dagopt.report.words import found, headline, proven
 from dagopt.result import Result
 
-__all__ = ["SECTIONS", "caption", "header", "switch"]
+__all__ = ["SECTIONS", "caption", "header", "large_tools", "switch"]
 
 MOST_ROWS = 100  # of the trace shown
+MANY_COLUMNS = 30  # from here on the page has tools for large graphs
 
 
 def header(result: Result, view: View) -> str:
@@ -64,6 +65,25 @@ def switch(view: View) -> str:
         for value, text, on in options
     )
     return f'<fieldset class="switch"><legend class="hidden">Which graph</legend>{inputs}</fieldset>'
+
+
+def large_tools(view: View) -> str:
+    """Return the tools for graphs of many columns: hide weak edges, show one column with its neighbours."""
+    if len(view.names) < MANY_COLUMNS:
+        return ""
+    count = len(view.edges)
+    slider = (
+        '<label class="strong">Strongest edges'
+        f'<input id="strong" type="range" min="0" max="{count}" value="{count}" aria-describedby="strong-count">'
+        f'<output id="strong-count" for="strong">all {count} edges</output></label>'
+        if count and all(edge.strength is not None for edge in view.edges)
+        else ""
+    )
+    return (
+        f'<span class="group" role="group" aria-label="Less at a time">{slider}'
+        '<button type="button" id="alone" aria-pressed="false">Only its neighbours</button>'
+        '<span class="hint" id="alone-hint"></span></span>'
+    )
 
 
 def caption(view: View) -> str:

@@ -1,0 +1,109 @@
+/* ---- large graphs: weak edges hidden, one column with its neighbours, both where the page has the tools ---- */
+const strongest = data.edges.map((_, k) => k)
+  .sort((a, b) => (data.edges[b].strength ?? Infinity) - (data.edges[a].strength ?? Infinity));
+const strongSlider = byId("strong");
+function showStrongest(count) {
+  const shown = new Set(strongest.slice(0, count));
+  edges.forEach((edge, k) => edge.classList.toggle("weak", !shown.has(k)));
+  for (const row of rows) row.classList.toggle("weak", !shown.has(Number(row.dataset.edge)));
+  byId("strong-count").textContent = count === edges.length ? `all ${count} edges` : `${count} of ${edges.length} edges`;
+}
+if (strongSlider) {
+  strongSlider.addEventListener("input", () => showStrongest(Number(strongSlider.value)));
+  showStrongest(Number(strongSlider.value)); // a browser may keep the place of a slider
+}
+
+/* One column alone: parents above it, children below. What is drawn moves, and back. */
+const HIGH = 28, ROW = 110, GAP = 26;
+const homes = nodes.map((node) => node.getAttribute("transform"));
+const places = data.nodes.map((node) => ({ x: node.x, y: node.y }));
+const paths = edges.map((edge) => [...edge.querySelectorAll("path")].map((path) => path.getAttribute("d")));
+const whole = { width: data.width, height: data.height };
+let alone = null;
+const wideOf = (k) => nodes[k].querySelector("rect").width.baseVal.value;
+function inRows(members, top) { // several rows where one would be too wide; returns the next free height
+  const most = 900;
+  let line = [], x = 0, y = top;
+  const end = () => { for (const node of line) node.x -= (x - GAP) / 2; line = []; x = 0; y += ROW; };
+  for (const k of members) {
+    if (x > 0 && x + wideOf(k) > most) { end(); y += HIGH + 8 - ROW; }
+    data.nodes[k].x = x + wideOf(k) / 2;
+    data.nodes[k].y = y;
+    line.push(data.nodes[k]);
+    x += wideOf(k) + GAP;
+  }
+  if (line.length) end();
+  return y;
+}
+function redraw(e) {
+  const tail = data.nodes[data.edges[e].tail], head = data.nodes[data.edges[e].head];
+  const level = Math.abs(head.y - tail.y) < 1, falls = head.y >= tail.y ? 1 : -1;
+  const x0 = tail.x, y0 = level ? tail.y - HIGH / 2 : tail.y + falls * HIGH / 2;
+  const x1 = head.x, y1 = level ? head.y - HIGH / 2 : head.y - falls * HIGH / 2;
+  const turn = level ? 1 : falls, end = y1 - 8 * turn; // an edge within a row goes over it
+  const reach = level ? 46 : Math.max(Math.abs(y1 - y0) / 2, 20), first = level ? -reach : turn * reach;
+  const line = `M${x0},${y0}C${x0},${y0 + first} ${x1},${end - turn * reach} ${x1},${end}`;
+  const [near, drawn, rest, tip] = edges[e].querySelectorAll("path");
+  near.setAttribute("d", line);
+  drawn.setAttribute("d", line);
+  rest.setAttribute("d", `M${x1},${end}V${y1}`);
+  tip.setAttribute("d", `M${x1},${y1}l-5,${-8 * turn}h10z`);
+}
+function showAlone(k) {
+  if (alone !== null) { // back to where everything was
+    data.nodes.forEach((node, i) => Object.assign(node, places[i]));
+    nodes.forEach((node, i) => { node.setAttribute("transform", homes[i]); node.classList.remove("away"); });
+    edges.forEach((edge, e) => {
+      edge.classList.remove("away");
+      edge.querySelectorAll("path").forEach((path, i) => path.setAttribute("d", paths[e][i]));
+    });
+    Object.assign(data, whole);
+  }
+  alone = k;
+  graph.classList.toggle("alone", k !== null); // there weak edges are shown too
+  const button = byId("alone");
+  if (button) button.setAttribute("aria-pressed", String(k !== null));
+  if (k === null) return;
+  const up = [], down = [];
+  for (const e of around[k]) (data.edges[e].head === k ? up : down).push(otherEnd(e, k));
+  inRows(down, inRows([k], inRows(up, HIGH / 2)));
+  const shown = new Set([k, ...up, ...down]);
+  const left = Math.min(...[...shown].map((i) => data.nodes[i].x - wideOf(i) / 2));
+  for (const i of shown) data.nodes[i].x -= left;
+  nodes.forEach((node, i) => {
+    node.classList.toggle("away", !shown.has(i));
+    if (shown.has(i)) node.setAttribute("transform", `translate(${data.nodes[i].x},${data.nodes[i].y})`);
+  });
+  edges.forEach((edge, e) => {
+    const both = shown.has(data.edges[e].tail) && shown.has(data.edges[e].head);
+    edge.classList.toggle("away", !both);
+    if (both) redraw(e);
+  });
+  data.width = Math.max(...[...shown].map((i) => data.nodes[i].x + wideOf(i) / 2));
+  data.height = Math.max(...[...shown].map((i) => data.nodes[i].y)) + HIGH / 2;
+}
+function toggleAlone() {
+  const k = alone === null && chosen !== null && chosen.node !== undefined ? chosen.node : null;
+  if (k === null && alone === null) byId("said").textContent = byId("alone-hint").textContent = "Choose a column first.";
+  else byId("alone-hint").textContent = "";
+  const before = alone;
+  showAlone(k);
+  if (k === null && before !== null) bringIntoView(before, true);
+  else fit();
+}
+if (byId("alone")) byId("alone").addEventListener("click", toggleAlone);
+
+/* A column that was searched: its neighbours come into view with it, moved together where they are too far apart. */
+function bringTogether(k) {
+  if (alone !== null) { showAlone(k); fit(); return; }
+  const box = size(), near = [k, ...around[k].map((e) => otherEnd(e, k))];
+  const xs = near.map((i) => data.nodes[i].x), ys = near.map((i) => data.nodes[i].y), edge = 90;
+  const x0 = Math.min(...xs) - edge, x1 = Math.max(...xs) + edge, y0 = Math.min(...ys) - edge, y1 = Math.max(...ys) + edge;
+  const scale = Math.min(box.width / (x1 - x0), box.height / (y1 - y0), 1.2);
+  if (scale < 0.45 && byId("alone")) { showAlone(k); fit(); return; }
+  at.k = Math.max(scale, 0.3);
+  at.x = box.width / 2 - at.k * (scale < 0.3 ? data.nodes[k].x : (x0 + x1) / 2);
+  at.y = box.height / 2 - at.k * (scale < 0.3 ? data.nodes[k].y : (y0 + y1) / 2);
+  place();
+}
+Object.assign(window.dagoptReport, { showStrongest, showAlone, nodesNow: data.nodes });
