@@ -117,6 +117,42 @@ def test_slack_keeps_what_is_not_much_worse_than_its_subsets(kind, slack):
         assert set(pool.masks[i].tolist()) == wanted
 
 
+class LooksLeft(Deadline):
+    """A deadline that comes after so many looks at it."""
+
+    def __init__(self, looks):
+        super().__init__()
+        self.looks = looks
+
+    @property
+    def reason(self):
+        """Count."""
+        self.looks -= 1
+        return "time_limit" if self.looks < 0 else None
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "multinomial", "bdeu"])
+def test_growth_stopped_anywhere_has_a_ceiling(kind, monkeypatch):
+    """Wherever the time ends, each node has its empty set, all scores are right, and no DAG is above the ceiling."""
+    monkeypatch.setattr(listing, "MERGED_TOGETHER", 40)
+    monkeypatch.setattr(listing, "ORDERED_TOGETHER", 7)
+    problem = make_problem(kind, 6, 1)
+    best, whole = totals(problem.score, problem.knowledge).max(), listed(problem)
+    looks, finished = 0, False
+    while not finished:
+        candidates = Candidates(problem.score, problem.knowledge)
+        with Workers(LooksLeft(looks), NoProgress(), 1) as workers:
+            finished = candidates.grow(workers)
+        pool = candidates.pool()
+        for masks, scores, own in zip(pool.masks, pool.scores, whole, strict=True):
+            found = dict(zip(masks.tolist(), scores.tolist(), strict=True))
+            assert 0 in found
+            assert all(own[mask] == pytest.approx(score) for mask, score in found.items() if mask in own)
+        assert best <= candidates.ceiling() + 1e-9
+        looks += 1
+    assert looks > 10
+
+
 @pytest.mark.parametrize("kind", ["gaussian", "multinomial", "bdeu"])
 def test_stopped_growth_still_has_a_ceiling(kind):
     """After the smallest sets alone, every node has a set and no DAG scores above the ceiling."""

@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dagopt.data.table import ContinuousTable
+from dagopt.solvers.highs import LinearProgram
 from dagopt.submodular.bases import SetFunction
 from dagopt.submodular.gaussian_cost import GaussianCost
 from dagopt.submodular.kelley import CuttingPlanes
@@ -135,3 +136,22 @@ def test_columns_that_repeat_each_other():
     cost = GaussianCost(ChainMemory(problem.score), 0, np.arange(1, 6), np.arange(0), 0.0, nothing, np.zeros(0))
     linear = subgradient(np.arange(5), cost.f(np.arange(5)))
     assert_all_find_the_minimum(cost.g, linear, np.full(5, 0.5))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_costs_beyond_the_digits_of_an_lp(seed, monkeypatch):
+    """A product of the arities of 28 columns is 1e12; the LP, whose solver gives up on that, gets smaller costs."""
+    given = []
+    set_costs = LinearProgram.set_costs
+    monkeypatch.setattr(LinearProgram, "set_costs", lambda *args: (given.append(args[2]), set_costs(*args)))
+    cost = made_cost("discrete", seed, 28, 0, n_clusters=3).cost
+    rng = np.random.default_rng(seed)
+    for _ in range(3):
+        order = rng.permutation(cost.size)
+        linear = subgradient(order, cost.f(order))
+        assert linear.min() < -1e8
+        chosen = kelley(cost.g, linear, np.full(cost.size, 0.5), TOLERANCE)
+        value = at(cost.g, chosen, cost.size) - linear[chosen].sum()
+        reached = min_norm_of_chains(cost.g, np.maximum(linear, -1e6), np.full(cost.size, 0.5), TOLERANCE)
+        assert value <= at(cost.g, reached, cost.size) - linear[reached].sum() + 1e-4
+    assert np.abs(given).max() < 1e6

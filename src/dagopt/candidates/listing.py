@@ -22,7 +22,8 @@ Scanagatta, de Campos, Zaffalon (2018). Efficient learning of bounded-treewidth 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import comb
 
@@ -43,6 +44,7 @@ MOST_SETS = 100_000_000  # the most sets scored; above this the user must lower 
 MOST_UNASKED = 3_000_000  # the most sets inside a superstructure if no limit is given
 SETS_A_PIECE = 2048
 JOINTS_A_PIECE = 512
+ORDERED_TOGETHER, MERGED_TOGETHER = 1 << 18, 1 << 20  # sets, between two looks at the clock: tenths of a second
 PHASE = "scores of candidate parents"
 
 
@@ -138,19 +140,32 @@ class Candidates:
         share = (self.n_scored / self._total, (self.n_scored + size) / self._total)
         joints = self._joints
         if joints is None or any(growth.size >= joints.most for growth in growths):
+            joints = None
             pieces = [piece for growth in growths for piece in growth.pieces()]
             self._run(pieces, workers, share)
         else:
-            self._look_at(workers)
-            wanted = [keys for growth in growths for keys in joints.keys_of(growth)]
-            self._run(joints.find(np.unique(np.concatenate(wanted))), workers, share)
-            joints.sort()
-            self._look_at(workers)
-            for growth in growths:
-                growth.evaluate_by(joints)
-        self.n_scored += size
+            ready = 0.75 * share[0] + 0.25 * share[1]  # sets are put in order in a quarter of the time, about
+            joints.expect(self._wanted(joints, growths, workers))
+            self._run(joints.orderings(), workers, (share[0], ready))
+            self._run(joints.counts(), workers, (ready, share[1]))
         for growth in growths:
+            self._look_at(workers)
+            if joints is not None:
+                growth.evaluate_by(joints)
             growth.next_level()
+        self.n_scored += size
+
+    def _wanted(self, joints: _Joints, growths: list[_Growth], workers: Workers) -> Ints:
+        """Return the keys of all sets whose joints the present level takes, sorted."""
+        parts = []
+        for growth in growths:
+            self._look_at(workers)
+            parts.append(np.unique(np.concatenate(joints.keys_of(growth))))
+        merged = []
+        for together in _in_ranges(parts):
+            self._look_at(workers)
+            merged.append(np.unique(np.concatenate(together)))
+        return np.concatenate(merged)
 
     def _look_at(self, workers: Workers) -> None:
         """Stop here if the time is over, except for the first sets."""
@@ -176,6 +191,25 @@ class Candidates:
         return float(sum(growth.ceiling() for growth in self._growths))
 
 
+@dataclass
+class _Block:
+    """Sets of one size whose joints are wanted: their places among all, and their members once they are in order."""
+
+    places: Ints
+    size: int
+    rows: Ints = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+
+
+def _in_ranges(parts: list[Ints]) -> Iterator[list[Ints]]:
+    """Yield sorted arrays cut at common values, so that each range has about ``MERGED_TOGETHER`` entries in all."""
+    largest = max(parts, key=len)
+    n_ranges = sum(map(len, parts)) // MERGED_TOGETHER + 1
+    marks = largest[np.arange(1, n_ranges) * len(largest) // n_ranges]
+    cuts = [[0, *np.searchsorted(own, marks).tolist(), len(own)] for own in parts]
+    for k in range(n_ranges):
+        yield [own[places[k] : places[k + 1]] for own, places in zip(parts, cuts, strict=True)]
+
+
 class _Joints:
     """Joints of sets of columns, each computed once."""
 
@@ -186,6 +220,7 @@ class _Joints:
         self._sets = np.zeros(0, dtype=np.int64)
         self._values = np.zeros(0)
         self._occurring = np.zeros(0, dtype=np.int64)
+        self._new = list[_Block]()
 
     def keys_of(self, growth: _Growth) -> tuple[Ints, Ints]:
         """Return the keys of the current sets of a node, without and with the node itself."""
@@ -193,32 +228,41 @@ class _Joints:
         together = np.sort(np.concatenate([growth.rows, own], axis=1), axis=1)
         return self._keys.of(growth.rows), self._keys.of(together)
 
-    def find(self, sets: Ints) -> list[partial[None]]:
-        """Return the work of computing the joints of these sets that are not known; other joints are dropped."""
-        kept = np.isin(self._sets, sets, assume_unique=True)
-        new = np.setdiff1d(sets, self._sets, assume_unique=True)
-        sizes = self._keys.sizes(new)
-        known = at = int(kept.sum())
-        parts, pieces = [], list[partial[None]]()
+    def expect(self, sets: Ints) -> None:
+        """Take these sets, whose keys are sorted, in place of those before; what is known of them is kept."""
+        values, occurring = np.empty(len(sets)), np.empty(len(sets), dtype=np.int64)
+        known = np.zeros(len(sets), dtype=bool)
+        if len(sets):
+            at = np.minimum(np.searchsorted(sets, self._sets), len(sets) - 1)
+            same = sets[at] == self._sets
+            at = at[same]
+            values[at], occurring[at], known[at] = self._values[same], self._occurring[same], True
+        self._sets, self._values, self._occurring = sets, values, occurring
+        new = np.flatnonzero(~known)
+        sizes = self._keys.sizes(sets[new])
+        self._new = []
         for size in np.unique(sizes).tolist():
             part = new[sizes == size]
-            order, rows = self.score.counting_order(self._keys.members(part, size))
-            parts.append(part[order])
-            pieces += [partial(self._fill, at + a, rows[a:b]) for a, b in spans(len(part), JOINTS_A_PIECE)]
-            at += len(part)
-        self._sets = np.concatenate([self._sets[kept], *parts])
-        self._values = np.concatenate([self._values[kept], np.empty(at - known)])
-        self._occurring = np.concatenate([self._occurring[kept], np.empty(at - known, dtype=np.int64)])
-        return pieces
+            self._new += [_Block(part[a:b], size) for a, b in spans(len(part), ORDERED_TOGETHER)]
 
-    def _fill(self, first: int, rows: Ints) -> None:
-        last = first + len(rows)
-        self._values[first:last], self._occurring[first:last] = self.score.joints_of_sets(rows)
+    def orderings(self) -> list[partial[None]]:
+        """Return the work of putting the sets that are not known in the order in which they are best counted."""
+        return [partial(self._arrange, block) for block in self._new]
 
-    def sort(self) -> None:
-        """Make the joints ready to be looked up."""
-        order = np.argsort(self._sets)
-        self._sets, self._values, self._occurring = self._sets[order], self._values[order], self._occurring[order]
+    def _arrange(self, block: _Block) -> None:
+        order, block.rows = self.score.counting_order(self._keys.members(self._sets[block.places], block.size))
+        block.places = block.places[order]
+
+    def counts(self) -> list[partial[None]]:
+        """Return the work of computing their joints, after ``orderings``."""
+        return [
+            partial(self._fill, block.places[a:b], block.rows[a:b])
+            for block in self._new
+            for a, b in spans(len(block.places), JOINTS_A_PIECE)
+        ]
+
+    def _fill(self, places: Ints, rows: Ints) -> None:
+        self._values[places], self._occurring[places] = self.score.joints_of_sets(rows)
 
     def of(self, keys: Ints) -> tuple[Floats, Ints]:
         """Return joints, and how many configurations occur."""

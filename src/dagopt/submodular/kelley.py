@@ -27,6 +27,8 @@ Ints = NDArray[np.int64]
 MOST_ROUNDS = 1000
 NEW_SHARE = 0.2  # the weight of the last slope or point in the running means
 TIE = 1e-9  # coordinates closer than this count as equal
+LARGE_COST = 1e5  # of an element: from here on it is compared with what g can gain
+OUT_OF_REACH = 10  # times the sum of all steps of g along an order: an element that costs more is in no minimising set
 
 
 class CuttingPlanes:
@@ -64,6 +66,7 @@ class CuttingPlanes:
 
         Its elements come in the order of the point that was rounded to it; the first cut is at ``start``.
         """
+        linear = self._within_reach(linear, start)
         self._program.set_costs(0, -linear)
         best_value, best_set = np.inf, np.empty(0, dtype=np.int64)
         points, mean = [start], start
@@ -82,6 +85,16 @@ class CuttingPlanes:
             middle[best_set] += 0.5
             points = [point, middle, mean]
         return best_set
+
+    def _within_reach(self, linear: Floats, start: Floats) -> Floats:
+        """Return the linear terms without costs in the millions, for which an LP solver has no digits.
+
+        The penalty of discrete parents is a product of arities, which 28 columns take to 1e12.
+        """
+        if linear.min(initial=0.0) > -LARGE_COST:
+            return linear
+        steps = np.abs(np.diff(self._g(decreasing_order(start)))).sum()
+        return np.maximum(linear, -max(OUT_OF_REACH * float(steps), LARGE_COST))
 
     def _cut(self, order: Ints, linear: Floats) -> tuple[float, int]:
         """Add the cut of an order; return the least value among its prefixes, and that prefix's length."""

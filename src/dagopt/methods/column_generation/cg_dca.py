@@ -48,6 +48,7 @@ MOST_BOUND_CANDIDATES = 15  # free candidates per node up to which all parent se
 MOST_LISTED_COLUMNS = 200  # of discrete data: beyond this, even the pairs of parents are too many to list by default
 MOST_LISTED, LEAST_LISTED_SIZE = 300_000, 2  # parent sets that are listed unasked, and the size that always is
 MOST_PRICED_NODES = 100  # beyond this, one round of pricing takes longer than the order search that it should help
+LISTING_SHARE = 0.5  # the share of the time for scoring all parent sets; the rest is for the search
 BEFORE = {"restarts": 10, "kicks": 10}  # effort of the order search that comes first
 AGAIN = {"restarts": 1, "kicks": 3}  # effort of the order searches after an integer phase
 
@@ -88,6 +89,7 @@ class _Run(Run):
         self.checkpoint = options.checkpoint
         self.rng = np.random.default_rng(options.random_state)
         self.start_point = make_start_point(options.init, options.switch_at)
+        self.is_listed = True  # what is to be listed
         self.pricer = self.make_pricer()
 
     def make_pricer(self) -> DcaPricer | ListedPricer | ExhaustivePricer:
@@ -104,13 +106,23 @@ class _Run(Run):
         knowledge = listable(problem.knowledge, LEAST_LISTED_SIZE, MOST_LISTED)
         if knowledge is not problem.knowledge:
             self.notes.append(f"{scope_of(knowledge)} listed and priced; max_parents= sets the size")
+        clock = self.deadline.within(LISTING_SHARE * self.deadline.remaining())
         try:
-            with Workers(self.deadline, self.progress, options.n_jobs) as workers:
+            with Workers(clock, self.progress, options.n_jobs) as workers:
                 return ListedPricer(candidate_pool(problem.score, knowledge, workers), knowledge, options.tolerance)
         except Stopped:
-            masks = [[family.mask] for family in self.first]
-            pool = Pool.of(problem.names, masks, [[family.score] for family in self.first])
-            return ListedPricer(pool, knowledge, options.tolerance)
+            return self._without_listing()
+
+    def _without_listing(self) -> DcaPricer | ListedPricer:
+        """Return a pricer for a run in which scoring all parent sets took too much of the time."""
+        options, problem = self.options, self.problem
+        self.is_listed = False
+        self.notes = [*self.notes[:1], f"scoring all parent sets took more than {LISTING_SHARE:.0%} of the time"]
+        if problem.score.likelihood is not None:
+            return DcaPricer(problem, options.convex_step, options.epsilon, options.tolerance, self.rng)
+        masks = [[family.mask] for family in self.first]
+        pool = Pool.of(problem.names, masks, [[family.score] for family in self.first])
+        return ListedPricer(pool, problem.knowledge, options.tolerance)
 
     def identity(self) -> dict[str, Any]:
         """Return what must be the same as in a checkpoint: data, score, knowledge and options."""
@@ -176,7 +188,7 @@ class _Run(Run):
             random_state=self.options.random_state,
             n_jobs=self.options.n_jobs,
             start=start,
-            pool=self.pricer.pool if isinstance(self.pricer, ListedPricer) else None,
+            pool=self.pricer.pool if isinstance(self.pricer, ListedPricer) and self.is_listed else None,
             **effort,
         )
         self.add_sets(met)
@@ -240,6 +252,8 @@ class _Run(Run):
 
     def exact_pricer(self) -> ExhaustivePricer | ListedPricer | None:
         """Return a pricer over all parent sets, or over all up to a size; None if there are too many."""
+        if not self.is_listed:
+            return None
         if not isinstance(self.pricer, DcaPricer):
             return self.pricer
         most = self.problem.knowledge.may.sum(axis=0).max()  # required parents included
