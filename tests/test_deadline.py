@@ -11,7 +11,7 @@ import time
 import pytest
 
 import dagopt
-from dagopt.deadline import Deadline
+from dagopt.deadline import Deadline, Uncounted
 
 
 class Clock:
@@ -150,3 +150,20 @@ def test_sigterm_asks_to_stop_like_ctrl_c():
             assert deadline.reason is None
     finally:
         signal.signal(signal.SIGTERM, own)
+
+
+def test_uncounted_seconds_are_those_of_the_outermost():
+    """Nested pauses are counted once, from the first begin to the last end, and while they last."""
+    now = [10.0]
+    pause = Uncounted(lambda: now[0])
+    assert pause.seconds == 0
+    pause.begin()
+    now[0] = 12.0
+    pause.begin()
+    now[0] = 13.0
+    pause.end()
+    assert pause.seconds == 3.0
+    now[0] = 14.0
+    pause.end()
+    now[0] = 20.0
+    assert pause.seconds == 4.0

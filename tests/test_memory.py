@@ -65,22 +65,41 @@ def test_the_smallest_of_machine_container_and_process(monkeypatch, cgroup, spac
     assert available_bytes() == expected
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_container_counts_files_in_the_cache_as_free(tmp_path, monkeypatch, version):
+def write_group(folder, kind, limit, used, cache=None):
+    """Write the files of a group as the kernel shows them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / kind.limit).write_text(f"{limit}\n")
+    (folder / kind.used).write_text(f"{used}\n")
+    (folder / "memory.stat").write_text("anon 1\n" + (f"{kind.cache} {cache}\n" if cache is not None else ""))
+
+
+@pytest.mark.parametrize("kind", memory.HIERARCHIES, ids=["v2", "v1"])
+def test_a_container_counts_files_in_the_cache_as_free(tmp_path, monkeypatch, kind):
     """The limit less what is used, but for the cache, is left, with either version of cgroups."""
-    limit, used, stat, cache = memory.CGROUPS[2 - version]
     monkeypatch.setattr(memory, "CGROUP", tmp_path)
+    monkeypatch.setattr(memory, "OWN_GROUPS", tmp_path / "none")
     assert memory._left_in_cgroup() is None
-    (tmp_path / limit).parent.mkdir(exist_ok=True)
-    for name, text in ((limit, "1000\n"), (used, "400\n"), (stat, f"anon 1\n{cache} 150\n")):
-        (tmp_path / name).write_text(text)
-    assert memory._left_in_cgroup() == 750
-    (tmp_path / stat).write_text("anon 9\n")
-    assert memory._left_in_cgroup() == 600
-    (tmp_path / used).write_text("1400\n")
-    assert memory._left_in_cgroup() == 0
-    (tmp_path / limit).write_text("max\n")
+    for limit, used, cache, expected in ((1000, 400, 150, 750), (1000, 400, None, 600), (1000, 1400, None, 0)):
+        write_group(tmp_path / kind.folder, kind, limit, used, cache)
+        assert memory._left_in_cgroup() == expected
+    write_group(tmp_path / kind.folder, kind, "max", 400)
     assert memory._left_in_cgroup() is None
+
+
+@pytest.mark.parametrize("kind", memory.HIERARCHIES, ids=["v2", "v1"])
+def test_a_group_in_a_group_has_the_limits_of_both(tmp_path, monkeypatch, kind):
+    """A batch job's group lies in others: the tightest of all on the way to the root counts, others' groups do not."""
+    monkeypatch.setattr(memory, "CGROUP", tmp_path)
+    monkeypatch.setattr(memory, "OWN_GROUPS", tmp_path / "own")
+    (tmp_path / "own").write_text(f"12:cpu,cpuacct:/other\n3:{kind.controller}:/jobs/job 7/step\nnonsense\n")
+    root = tmp_path / kind.folder
+    write_group(root / "other", kind, 5, 0)
+    write_group(root / "jobs" / "job 7" / "step", kind, "max", 100)
+    assert memory._left_in_cgroup() is None
+    write_group(root / "jobs" / "job 7", kind, 900, 100)
+    assert memory._left_in_cgroup() == 800
+    write_group(root / "jobs", kind, 1000, 700)
+    assert memory._left_in_cgroup() == 300
 
 
 def test_a_limit_of_the_address_space_is_kept():

@@ -12,11 +12,47 @@ from typing import Any, Literal
 
 from dagopt.errors import InputError
 
-__all__ = ["Deadline", "StopReason"]
+__all__ = ["COMPILING", "Deadline", "StopReason", "Uncounted"]
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 StopReason = Literal["time_limit", "interrupted"]
+
+
+class Uncounted:
+    """The seconds of this process that count against no limit, such as those in which kernels are compiled.
+
+    ``begin`` and ``end`` may be nested, and called from any thread.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._depth = 0
+        self._begun = self._ended = 0.0
+
+    def begin(self) -> None:
+        """Count no longer."""
+        with self._lock:
+            if self._depth == 0:
+                self._begun = self._clock()
+            self._depth += 1
+
+    def end(self) -> None:
+        """Count again."""
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self._ended += self._clock() - self._begun
+
+    @property
+    def seconds(self) -> float:
+        """The seconds so far."""
+        with self._lock:
+            return self._ended + (self._clock() - self._begun if self._depth else 0.0)
+
+
+COMPILING = Uncounted()
 
 
 class Deadline:
@@ -25,6 +61,8 @@ class Deadline:
     Used as a context manager it turns the first Ctrl-C into a request that ``reason`` reports, so that the
     best answer so far can be returned; a second Ctrl-C raises ``KeyboardInterrupt`` as usual. SIGTERM, with which batch
     systems end a job, is taken in the same way unless the program has a handler of its own for it.
+
+    Seconds in which kernels are compiled do not count: they are the first run's alone, and told apart.
 
     Parameters
     ----------
@@ -40,6 +78,7 @@ class Deadline:
         self.time_limit = math.inf if time_limit is None else float(time_limit)
         self._clock = clock
         self._start = clock()
+        self._uncounted = COMPILING.seconds
         self._interrupted = False
         self._whole: Deadline | None = None
         self._before: dict[signal.Signals, Any] = {}
@@ -51,8 +90,9 @@ class Deadline:
         return part
 
     def elapsed(self) -> float:
-        """Return the seconds since the start."""
-        return self._clock() - self._start
+        """Return the seconds since the start, without those in which kernels were compiled."""
+        passed = self._clock() - self._start
+        return passed - (COMPILING.seconds - self._uncounted) if self._clock is time.perf_counter else passed
 
     def remaining(self) -> float:
         """Return the seconds left: 0 when stopped, infinity without a limit."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
@@ -13,9 +14,22 @@ from dagopt.errors import InputError
 __all__ = ["available_bytes", "parse_bytes", "readable"]
 
 CGROUP = Path("/sys/fs/cgroup")
-CGROUPS = (  # files of the limit, of what is used and of its parts, and the part that is files in the cache
-    ("memory.max", "memory.current", "memory.stat", "inactive_file"),
-    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file"),
+OWN_GROUPS = Path("/proc/self/cgroup")  # one line per hierarchy: number, controllers, path of this process's group
+
+
+class _Hierarchy(NamedTuple):
+    """A version of cgroups: where its groups are, and the files of the limit, of what is used and of the cache."""
+
+    controller: str
+    folder: str
+    limit: str
+    used: str
+    cache: str
+
+
+HIERARCHIES = (
+    _Hierarchy("", "", "memory.max", "memory.current", "inactive_file"),
+    _Hierarchy("memory", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
@@ -48,17 +62,44 @@ def readable(size: float) -> str:
 
 
 def _left_in_cgroup() -> int | None:
-    """Return what a container may still take, by cgroups of version 2 or else 1; None without a limit."""
-    for limit, used, stat, cache in CGROUPS:
-        try:
-            most = int((CGROUP / limit).read_text())  # "max" where there is no limit
-            taken = int((CGROUP / used).read_text())
-            files = re.search(rf"^{cache} (\d+)", (CGROUP / stat).read_text(), re.MULTILINE)
-        except (OSError, ValueError):
-            continue
-        kept = taken - (int(files[1]) if files else 0)  # files in the cache make room when memory is wanted
-        return max(most - kept, 0)
-    return None
+    """Return what a container may still take: the least that a group of this process leaves; None without a limit.
+
+    A group lies in others, whose limits hold for it too.
+    """
+    paths = _own_groups()
+    left = [
+        _left_in_group(CGROUP / kind.folder / group, kind)
+        for kind in HIERARCHIES
+        for group in _with_parents(paths.get(kind.controller, "/"))
+    ]
+    return min((size for size in left if size is not None), default=None)
+
+
+def _own_groups() -> dict[str, str]:
+    """Return the path of this process's group for each controller; that of version 2 has the name ""."""
+    try:
+        lines = [line.split(":", 2) for line in OWN_GROUPS.read_text().splitlines()]
+    except OSError:
+        return {}
+    return {name: parts[2] for parts in lines if len(parts) == 3 for name in parts[1].split(",")}
+
+
+def _with_parents(group: str) -> list[str]:
+    """Return a group and all that it lies in, as paths below the root."""
+    parts = [part for part in group.split("/") if part not in ("", "..")]
+    return ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
+
+
+def _left_in_group(folder: Path, kind: _Hierarchy) -> int | None:
+    """Return what one group leaves; None if it is not there or has no limit."""
+    try:
+        most = int((folder / kind.limit).read_text())  # "max" where there is no limit
+        taken = int((folder / kind.used).read_text())
+        files = re.search(rf"^{kind.cache} (\d+)", (folder / "memory.stat").read_text(), re.MULTILINE)
+    except (OSError, ValueError):
+        return None
+    kept = taken - (int(files[1]) if files else 0)  # files in the cache make room when memory is wanted
+    return max(most - kept, 0)
 
 
 def _left_of_address_space() -> int | None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import dagopt
 from dagopt.bits import from_words
+from dagopt.candidates import listing
 from dagopt.candidates.keys import BitKeys, DigitKeys
 from dagopt.candidates.listing import Candidates, _Growth, candidate_pool, count_sets, limited, listable
 from dagopt.data.table import ContinuousTable, as_table

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 from dataclasses import replace
 from datetime import datetime
 
@@ -11,6 +12,7 @@ import pytest
 
 import dagopt
 from dagopt import cli
+from dagopt.deadline import COMPILING, Deadline
 from dagopt.kernels.compiling import CompilationClock
 from dagopt.records.provenance import describe_data, hash_of
 
@@ -105,15 +107,20 @@ def test_the_report_names_its_origin(asia, tmp_path):
     assert "forbidden=((&#x27;asia&#x27;, &#x27;tub&#x27;),)" in page
 
 
-def test_nested_compilations_are_counted_once():
-    """The clock runs from the outermost begin to its end."""
-    clock = CompilationClock()
-    clock.on_start(None)
-    clock.on_start(None)
-    clock.on_end(None)
-    assert clock.seconds == 0.0
-    clock.on_end(None)
-    assert 0.0 < clock.seconds < 1.0
+def test_compilation_is_told_apart_and_no_limit_counts_it():
+    """Kernels compiled within a run are in the seconds of compilation, and not in those of the clock."""
+    with CompilationClock() as clock:
+        deadline = Deadline(0.2)
+        COMPILING.begin()
+        COMPILING.begin()
+        time.sleep(0.3)
+        COMPILING.end()
+        COMPILING.end()
+        assert deadline.elapsed() < 0.2
+        assert deadline.reason is None
+    assert 0.3 <= clock.seconds == clock.seconds
+    time.sleep(0.2)
+    assert deadline.reason == "time_limit"
 
 
 def test_the_summary_tells_compilation_apart(asia):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from types import TracebackType
 
 from numba.core import event
+
+from dagopt.deadline import COMPILING
 
 __all__ = ["CompilationClock", "CompilationWatch"]
 
@@ -47,35 +48,38 @@ class CompilationWatch(event.Listener):
         """Do nothing."""
 
 
-class CompilationClock(event.Listener):
-    """Context manager that measures how many seconds are spent compiling kernels.
+class _StopsTheClock(event.Listener):
+    """Takes the seconds in which kernels are compiled out of every time limit."""
 
-    numba compiles one kernel at a time, and the kernels that it calls within that time, so each stretch from the first
-    start to the last end is counted once.
-    """
+    def on_start(self, event: object) -> None:
+        """Count no longer."""
+        COMPILING.begin()
+
+    def on_end(self, event: object) -> None:
+        """Count again."""
+        COMPILING.end()
+
+
+event.register(COMPILES, _StopsTheClock())  # type: ignore[no-untyped-call]
+
+
+class CompilationClock:
+    """Measures the seconds in which kernels are compiled, while it is entered."""
 
     def __init__(self) -> None:
-        self.seconds = 0.0
-        self._depth = 0
-        self._begun = 0.0
+        self._before = COMPILING.seconds
+        self._after: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """The seconds so far, or until it was left."""
+        return (COMPILING.seconds if self._after is None else self._after) - self._before
 
     def __enter__(self) -> CompilationClock:
-        event.register(COMPILES, self)  # type: ignore[no-untyped-call]
+        self._before = COMPILING.seconds
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        event.unregister(COMPILES, self)  # type: ignore[no-untyped-call]
-
-    def on_start(self, event: object) -> None:
-        """Start the clock when the outermost kernel starts."""
-        if self._depth == 0:
-            self._begun = time.perf_counter()
-        self._depth += 1
-
-    def on_end(self, event: object) -> None:
-        """Stop the clock when that kernel is done."""
-        self._depth -= 1
-        if self._depth == 0:
-            self.seconds += time.perf_counter() - self._begun
+        self._after = COMPILING.seconds

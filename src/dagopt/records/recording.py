@@ -74,7 +74,7 @@ def _provenance(
         seed=seed if isinstance(seed, int) else None,
         version=__version__,
         date=datetime.now(UTC).astimezone().isoformat(timespec="seconds"),
-        seconds=round(max(result.seconds - compile_seconds, 0.0), 4),
+        seconds=round(result.seconds, 4),
         compile_seconds=round(compile_seconds, 4),
         command=f"dagopt.learn({', '.join(called)})",
     )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline, StopReason
 from dagopt.methods.climbing.moves import KINDS, Move, MovingDag
+from dagopt.methods.names import working_order
 from dagopt.methods.options import random_state, solver, start, ties
 from dagopt.methods.start import start_dag
 from dagopt.options import Options, option, whole
@@ -133,10 +134,14 @@ def with_restarts(
     may: NDArray[np.bool_] | None = None,
 ) -> Result:
     """Run a search from the start, then from perturbed best DAGs; ``may``, if given, are the edges to try."""
-    dag = MovingDag(problem, may, options.ties)
     rounds = options.restarts + 1
-    log = SearchLog(_PHASES[method], [problem.names[j] for j in dag.order], progress, n_rounds=rounds)
-    best = dag.in_names(start_dag(problem, options.start))
+    order = working_order(problem.names, options.ties)
+    log = SearchLog(_PHASES[method], [problem.names[j] for j in order], progress, n_rounds=rounds)
+    first = start_dag(problem, options.start)
+    if log.stops(deadline):  # before memory is taken for the gains of all edges
+        return _result(problem, first, method, log, 0)
+    dag = MovingDag(problem, may, options.ties)
+    best = dag.in_names(first)
     best_score, best_round = -np.inf, 0
     rng = np.random.default_rng(options.random_state)
     for log.round in range(rounds):
@@ -148,7 +153,13 @@ def with_restarts(
         found, score = search(dag, deadline, log)
         if score > best_score + dag.tolerance:
             best, best_score, best_round = found, score, log.round
-    adjacency = dag.in_columns(best)
+    return _result(problem, dag.in_columns(best), method, log, best_round)
+
+
+def _result(
+    problem: Problem, adjacency: NDArray[np.int8], method: Literal["hc", "tabu", "mmhc"], log: SearchLog, best: int
+) -> Result:
+    """Return what a search ended with; ``best`` is the round that found it."""
     score = problem.score.total(adjacency)
     log.show(score)
     return Result(
@@ -159,7 +170,7 @@ def with_restarts(
         method=method,
         score_label=problem.score.label,
         trace=log.frame(),
-        details={"moves": len(log.rows), "restarts": log.round, "best_round": best_round},
+        details={"moves": len(log.rows), "restarts": log.round, "best_round": best},
     )
 
 
