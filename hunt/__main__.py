@@ -1,13 +1,17 @@
 """``python -m hunt``: look for claims that do not hold and for inputs that end in a traceback.
 
 Everything is drawn from ``--seed``; instance k is the same in every run, so that a hunt that was stopped goes on where
-it was (``--state``), and a failure can be seen again (``--only k``).
+it was (``--state``), and a failure can be seen again (``--only k``). ``--jobs K`` shares the instances out to K
+processes and adds up their counts.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -23,37 +27,74 @@ PARTS = ("claims", "files", "kills")
 
 def main() -> int:
     """Run the parts that are asked for; the exit code says whether anything was found."""
+    asked = _asked()
+    if not IS_EXTENDED:
+        print("note: long doubles are no longer than doubles here; claims are checked in double precision only")
+    if asked.jobs > 1 and asked.shard is None and asked.only is None:
+        record = _in_shards(asked)
+    else:
+        record = Record.load(asked.state, asked.seed)
+        share = asked.seconds / len(asked.parts)
+        for part in asked.parts:
+            hunt_part(part, record, asked, time.monotonic() + share)
+    print(record.table())
+    for finding in record.findings:
+        print(f"\n=== {finding}")
+    return 1 if record.findings else 0
+
+
+def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m hunt", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(PARTS)}; all unless given")
     parser.add_argument("--seconds", type=float, default=60.0, help="for all parts together")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--part", choices=PARTS, action="append", help="all unless given")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share the instances")
+    parser.add_argument("--shard", type=int, help="the instances with this number modulo --jobs alone")
     parser.add_argument("--only", type=int, help="look at this instance alone")
     parser.add_argument("--family", choices=tables.FAMILIES, help="draw only tables of this family")
     parser.add_argument("--state", type=Path, help="a file to keep counts in, and to go on from")
     asked = parser.parse_args()
-    if not IS_EXTENDED:
-        print("note: long doubles are no longer than doubles here; claims are checked in double precision only")
-    record = Record.load(asked.state, asked.seed)
-    parts = asked.part or list(PARTS)
-    share = asked.seconds / len(parts)
-    for part in parts:
-        hunt_part(part, record, asked, time.monotonic() + share)
-    print(record.table())
-    return 1 if record.findings else 0
+    asked.parts = asked.parts or list(PARTS)
+    if not set(asked.parts) <= set(PARTS):
+        parser.error(f"expected parts of {', '.join(PARTS)} but got {' '.join(asked.parts)}")
+    return asked
+
+
+def _in_shards(asked: argparse.Namespace) -> Record:
+    """Run one process per shard, each with a state of its own beside ``--state``, and add up what they found."""
+    with tempfile.TemporaryDirectory() as spare:
+        state = asked.state or Path(spare, "hunt.json")
+        states = [state.with_name(f"{state.stem}-{k}-of-{asked.jobs}.json") for k in range(asked.jobs)]
+        family = ["--family", asked.family] if asked.family else []
+        command = [sys.executable, "-m", "hunt", *asked.parts, "--seed", str(asked.seed), *family]
+        command += ["--seconds", str(asked.seconds), "--jobs", str(asked.jobs)]
+        alone = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        runs = [
+            subprocess.Popen([*command, "--shard", str(k), "--state", str(own)], env={**os.environ, **alone},
+                             stdout=subprocess.DEVNULL)
+            for k, own in enumerate(states)
+        ]  # fmt: skip
+        ended = [run.wait() for run in runs]
+        record = Record.added([Record.load(own, asked.seed) for own in states], asked.seed)
+        broken = [k for k, code in enumerate(ended) if code not in (0, 1)]
+        record.findings += [f"shard {k} ended with exit code {ended[k]}" for k in broken]
+        record.save(asked.state)
+        return record
 
 
 def hunt_part(part: str, record: Record, asked: argparse.Namespace, until: float) -> None:
     """Look at one instance after the other until the time is over."""
-    number = record.next.get(part, 0) if asked.only is None else asked.only
+    first, step = (0, 1) if asked.shard is None else (asked.shard, asked.jobs)
+    number = record.next.get(part, first) if asked.only is None else asked.only
+    look = {"claims": look_at_claims, "files": files.look, "kills": kills.look}[part]
     while time.monotonic() < until:
-        look = {"claims": look_at_claims, "files": files.look, "kills": kills.look}[part]
         finding = look(asked.seed, number, record.counts[part], asked.family)
         if finding is not None:
-            record.findings.append(finding)
+            record.findings.append(f"{part} {number}: {finding}")
             print(f"\n=== {part} {number}: {finding}\n", file=sys.stderr, flush=True)
         if asked.only is not None:
             return
-        number += 1
+        number += step
         record.next[part] = number
         record.save(asked.state)
 

@@ -78,7 +78,7 @@ def look(seed: int, number: int, counts: Counter[str], family: str | None = None
     kept = Path(tempfile.gettempdir()) / f"hunt_{seed}_{number}{ending}"
     kept.write_bytes(content)
     shown = "\n".join(said.strip().splitlines()[-12:])
-    again = f"python -m hunt --part files --seed {seed} --only {number}"
+    again = f"python -m hunt files --seed {seed} --only {number}"
     return f"exit code {code}\n{shown}\n{again}\ndagopt {command.format(kept)}   # {len(content)} bytes"
 
 

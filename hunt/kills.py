@@ -21,38 +21,49 @@ import numpy as np
 
 CHECKPOINT = """
 import sys, dagopt
-data = dagopt.simulate(n_nodes={n}, n_samples=400, degree=1.5, random_state={seed}).data
+data = dagopt.simulate(n_nodes=25, n_samples=400, degree=1.5, random_state={seed}).data
 result = dagopt.learn(data, "cg-dca", checkpoint="run.json", resume=True, max_passes=4, n_jobs=1, progress=False)
 open("answer.txt", "w").write(f"{{result.score!r}} {{result.adjacency.tolist()}}")
 """
-BOOTSTRAP = "{python} -m dagopt.cli bootstrap data.csv --resamples 400 --method hc --out table.csv --graph graph.dot -q"
-LEARN = "{python} -m dagopt.cli learn data.csv --method order --out folder --restarts 3 -q"
-TABLE = "{python} -m experiments run table1 --quick --out results"
+DAGOPT = [sys.executable, "-m", "dagopt.cli"]
+BOOTSTRAP = [*DAGOPT, "bootstrap", "data.csv", "--resamples", "400", "--method", "hc", "-q"]
+BOOTSTRAP += ["--out", "table.csv", "--graph", "graph.dot"]
+LEARN = [*DAGOPT, *["learn", "data.csv", "--method", "order", "--out", "folder", "--restarts", "3", "-q"]]
+TABLE = [sys.executable, "-m", "experiments", *["run", "table1", "--methods", "hc,order", "--nodes", "15"]]
+TABLE += ["--seeds", "0-3", "--jobs", "1", "--results", "results", "-q"]
+MOST_STARTS = 4  # of a run that is killed again and again
+PATIENCE = 300.0
 
 
 def look(seed: int, number: int, counts: Counter[str], family: str | None = None) -> str | None:
     """Run one case; return what is wrong about it, or None."""
-    cases = (_checkpoint, _bootstrap, _learn, _unwritable)
+    cases = (_checkpoint, _bootstrap, _learn, _table, _unwritable)
     case = cases[number % len(cases)]
-    counts[f"kills: {case.__name__[1:]}"] += 1
+    counts[f"cases: {case.__name__[1:]}"] += 1
     with tempfile.TemporaryDirectory() as folder:
         try:
-            case(Path(folder), np.random.default_rng([seed, number, 3]), seed)
-        except AssertionError as error:
-            return f"{error}\npython -m hunt --part kills --seed {seed} --only {number}"
+            case(Path(folder), np.random.default_rng([seed, number, 3]), seed, counts)
+        except (AssertionError, ValueError, OSError, subprocess.SubprocessError) as error:
+            return f"{type(error).__name__}: {error}\npython -m hunt kills --seed {seed} --only {number}"
     return None
 
 
-def _killed(command: list[str], folder: Path, seconds: float, how: int = signal.SIGKILL) -> int:
-    """Start a command, kill it after some time, and return its exit code."""
+def _killed(
+    command: list[str], folder: Path, seconds: float, counts: Counter[str], how: int = signal.SIGKILL
+) -> int | None:
+    """Start a command, kill it after some time, and return its exit code; None where it ended before that."""
     run = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=_environment())
+    ended = True
     try:
         run.wait(seconds)
     except subprocess.TimeoutExpired:
         run.send_signal(how)
-    said = run.communicate(timeout=120)[1].decode()
+        counts[signal.Signals(how).name] += 1
+        ended = False
+    said = run.communicate(timeout=PATIENCE)[1].decode()
     assert "Traceback" not in said, f"a traceback: {said[-800:]}"
-    return run.returncode
+    assert not ended or run.returncode == 0, f"exit code {run.returncode}: {said[-300:]}"
+    return None if ended else run.returncode
 
 
 def _environment() -> dict[str, str]:
@@ -61,28 +72,56 @@ def _environment() -> dict[str, str]:
 
 
 @cache
-def _undisturbed(seed: int, n: int) -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        code = CHECKPOINT.format(n=n, seed=seed)
-        subprocess.run([sys.executable, "-c", code], cwd=folder, env=_environment(), check=True, timeout=300)
-        return Path(folder, "answer.txt").read_text()
+def _undisturbed(command: tuple[str, ...], seed: int, n: int) -> tuple[float, dict[str, str]]:
+    """Return how long a command takes that nothing stops, and the files that it leaves."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _data(folder, seed, n)
+        begun = time.monotonic()
+        subprocess.run(
+            command, cwd=folder, env=_environment(), check=True, timeout=PATIENCE, stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        return time.monotonic() - begun, _contents(folder)
 
 
-def _checkpoint(folder: Path, rng: np.random.Generator, seed: int) -> None:
-    """Kill a run with a checkpoint again and again; the checkpoint is whole each time, and the answer the same."""
-    n = 25
-    command = [sys.executable, "-c", CHECKPOINT.format(n=n, seed=seed)]
-    for _ in range(4):
-        _killed(command, folder, float(rng.uniform(0.5, 12)))
-        saved = folder / "run.json"
-        if saved.exists():
-            json.loads(saved.read_text())
-        if (folder / "answer.txt").exists():
+def _contents(folder: Path) -> dict[str, str]:
+    """Return the files of a folder, without what tells when and how fast they were made."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        if path.suffix == ".jsonl":
+            records = (json.loads(line) for line in path.read_text().splitlines())
+            found[path.name] = "\n".join(sorted(f"{one['cell']} {one['seed']} {one['score']!r}" for one in records))
+        elif path.name in ("answer.txt", "table.csv", "graph.dot"):
+            found[path.name] = path.read_text()
+    return found
+
+
+def _again_and_again(
+    command: list[str], folder: Path, rng: np.random.Generator, seed: int, n: int, counts: Counter[str]
+) -> None:
+    """Kill a command at random moments, start it again, let it end, and compare with a run that nothing stopped."""
+    seconds, expected = _undisturbed(tuple(command), seed, n)
+    for _ in range(MOST_STARTS):
+        if _killed(command, folder, float(rng.uniform(0.1, 1.1)) * seconds, counts) is None:
             break
+        _whole(folder)
+        counts["checkpoints after a kill"] += (folder / "run.json").exists()
     else:
-        _killed(command, folder, 300.0)
-    answer = (folder / "answer.txt").read_text()
-    assert answer == _undisturbed(seed, n), f"resumed to another answer: {answer[:60]}"
+        _killed(command, folder, PATIENCE, counts)
+    found = _contents(folder)
+    assert found == expected, f"resumed to another answer: {str(found)[:200]}"
+    counts["resumed to the same answer"] += 1
+
+
+def _checkpoint(folder: Path, rng: np.random.Generator, seed: int, counts: Counter[str]) -> None:
+    """Kill a run with a checkpoint again and again; the checkpoint is whole each time, and the answer the same."""
+    _again_and_again([sys.executable, "-c", CHECKPOINT.format(seed=seed)], folder, rng, seed, 2, counts)
+
+
+def _table(folder: Path, rng: np.random.Generator, seed: int, counts: Counter[str]) -> None:
+    """Kill the runs of a table of the paper: recorded runs are whole and stay, and the table becomes the same."""
+    _again_and_again(TABLE, folder, rng, seed, 2, counts)
 
 
 def _data(folder: Path, seed: int, n: int) -> None:
@@ -92,34 +131,50 @@ def _data(folder: Path, seed: int, n: int) -> None:
     np.savetxt(folder / "data.csv", values, delimiter=",", header=header, comments="", fmt="%.6g")
 
 
-def _bootstrap(folder: Path, rng: np.random.Generator, seed: int) -> None:
+def _bootstrap(folder: Path, rng: np.random.Generator, seed: int, counts: Counter[str]) -> None:
     """Kill a bootstrap: its files are whole or not there. With SIGTERM it ends by itself."""
     _data(folder, seed, 12)
-    how = signal.SIGTERM if rng.random() < 0.5 else signal.SIGKILL
-    _killed(BOOTSTRAP.format(python=sys.executable).split(), folder, float(rng.uniform(0.5, 8)), how)
-    _whole(folder)
+    if rng.random() < 0.5:
+        _terminated(BOOTSTRAP, folder, rng, seed, 12, counts, "table.csv")
+    else:
+        _again_and_again(BOOTSTRAP, folder, rng, seed, 12, counts)
 
 
-def _learn(folder: Path, rng: np.random.Generator, seed: int) -> None:
+def _learn(folder: Path, rng: np.random.Generator, seed: int, counts: Counter[str]) -> None:
     """Kill a run that writes a folder: every file in it is whole."""
     _data(folder, seed, 30)
-    how = signal.SIGTERM if rng.random() < 0.5 else signal.SIGKILL
-    _killed(LEARN.format(python=sys.executable).split(), folder, float(rng.uniform(0.5, 8)), how)
+    if rng.random() < 0.5:
+        _terminated(LEARN, folder, rng, seed, 30, counts, "folder/graph.dot")
+    else:
+        _again_and_again(LEARN, folder, rng, seed, 30, counts)
+
+
+def _terminated(
+    command: list[str], folder: Path, rng: np.random.Generator, seed: int, n: int, counts: Counter[str], wanted: str
+) -> None:
+    """End a command by SIGTERM: the best so far is written, unless it had not yet begun to work."""
+    seconds, _ = _undisturbed(tuple(command), seed, n)
+    code = _killed(command, folder, float(rng.uniform(0.1, 1.1)) * seconds, counts, signal.SIGTERM)
     _whole(folder)
+    if code not in (None, -signal.SIGTERM):
+        assert (folder / wanted).exists(), f"exit code {code} after SIGTERM, and no {wanted}"
+        counts["SIGTERM: the best so far is written"] += 1
 
 
 def _whole(folder: Path) -> None:
     """Check that every file that is there can be read and has an end."""
     for path in folder.rglob("*"):
-        if not path.is_file() or path.name.startswith(".") or path.name == "data.csv":
+        if not path.is_file() or path.name.startswith(".") or path.name in ("data.csv", "answer.txt"):
             continue
         text = path.read_text()
+        if path.suffix == ".jsonl":
+            assert all(json.loads(line) for line in text.splitlines()), f"{path.name} has a line that is not whole"
         ends = {".json": "}", ".dot": "}", ".html": "</html>", ".graphml": "</graphml>"}
         assert text.rstrip().endswith(ends.get(path.suffix, "")), f"{path.name} is half written: {text[-60:]!r}"
         assert text.endswith("\n") or path.suffix == ".html", f"{path.name} is half written: {text[-60:]!r}"
 
 
-def _unwritable(folder: Path, rng: np.random.Generator, seed: int) -> None:
+def _unwritable(folder: Path, rng: np.random.Generator, seed: int, counts: Counter[str]) -> None:
     """Write where nothing can be written: a sentence, exit code 2, and no file."""
     _data(folder, seed, 4)
     (folder / "file").write_text("x")
@@ -136,6 +191,7 @@ def _unwritable(folder: Path, rng: np.random.Generator, seed: int) -> None:
         ),
     }
     name = sorted(cases)[int(rng.integers(len(cases)))]
+    counts[f"not writable: {name}"] += 1
     command, code = cases[name]
     begun = time.monotonic()
     run = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, text=True, timeout=120)

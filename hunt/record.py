@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,6 +43,16 @@ class Record:
                 for part, counts in saved["counts"].items():
                     record.counts[part] = Counter(counts)
         return record
+
+    @classmethod
+    def added(cls, records: Sequence[Record], seed: int) -> Record:
+        """Return what several hunts with one seed, over different instances, have looked at together."""
+        whole = cls(seed)
+        for record in records:
+            whole.findings += record.findings
+            for part, counts in record.counts.items():
+                whole.counts[part].update(counts)
+        return whole
 
     def save(self, path: Path | None) -> None:
         """Write the record, whole or not at all."""

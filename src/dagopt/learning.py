@@ -24,7 +24,7 @@ from dagopt.data.table import DiscreteTable, Table, read_table
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, quoted
 from dagopt.knowledge import Constraints
-from dagopt.methods.claims import refuse_unbounded, with_rounding, without_losses
+from dagopt.methods.claims import refuse_unbounded, with_rounding, without_idle_edges, without_losses
 from dagopt.methods.likelihood_bound import with_likelihood_bound
 from dagopt.methods.registry import FROM_SCORES, METHODS, method_name
 from dagopt.methods.start import start_dag, with_start
@@ -240,7 +240,7 @@ def solve(
     finally:
         shown.close()
     refuse_unbounded(result, problem)
-    result = without_losses(result, problem)
+    result = without_idle_edges(without_losses(result, problem), problem)
     if begin is not None:
         result = with_start(result, problem, begin)
     result = replace(

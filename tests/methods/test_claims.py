@@ -89,3 +89,17 @@ def test_a_stopped_run_returns_no_edge_that_loses():
     assert [tuple(edge) for edge in np.argwhere(found.adjacency)] == [(0, 1), (2, 3)]
     assert found.score == pytest.approx(problem.score.total(found.adjacency))
     assert without_losses(Result(table.names, everything, 0.0, "converged", "hc"), problem).adjacency.sum() == 6
+
+
+@pytest.mark.parametrize("method", ["exact", "gobnilp", "branch-and-cut", "cg-dca", "order", "hc"])
+@pytest.mark.parametrize("score", ["bic", "bdeu"])
+def test_a_constant_column_has_no_edges(method, score):
+    """No edge at a constant column changes a score, so that there is none but a required one; the doctor names it."""
+    data = dagopt.simulate(n_nodes=7, n_samples=3000, degree=2, random_state=0, kind="discrete").data
+    data = data.assign(K="x", A0="y")
+    known = {"max_parents": 3, "constraints": {"required": [("K", "X1")]}}
+    result = dagopt.learn(data, method, score=score, **known, **QUIET)
+    assert [edge for edge in result.dag.edges if {"K", "A0"} & set(edge)] == [("K", "X1")]
+    assert {"K", "A0"} <= {name for finding in result.findings for name in finding.columns}
+    assert result.score == pytest.approx(dagopt.score(data, result.dag, score=score), rel=1e-12)
+    assert result.bound is None or result.bound >= result.score

@@ -1,6 +1,6 @@
 """What may be claimed about an answer: the bound includes rounding, and nothing is proven if a score is unbounded.
 
-Also, a stopped run does not return edges that lower the score.
+Also, a stopped run does not return edges that lower the score, and a constant column has no edges.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dagopt.methods.answer import worth
 from dagopt.problem import Problem
 from dagopt.result import Result
 
-__all__ = ["refuse_unbounded", "with_rounding", "without_losses"]
+__all__ = ["refuse_unbounded", "with_rounding", "without_idle_edges", "without_losses"]
 
 
 def with_rounding(result: Result, problem: Problem) -> Result:
@@ -67,6 +67,20 @@ def without_losses(result: Result, problem: Problem) -> Result:
         return result
     score = problem.score.total(adjacency)
     return replace(result, adjacency=adjacency, score=score, details={**result.details, **worth(problem, adjacency)})
+
+
+def without_idle_edges(result: Result, problem: Problem) -> Result:
+    """Return the result without edges at constant columns, which change no score and are there by rounding alone."""
+    constant = np.flatnonzero(problem.table.sizes == 0)
+    if not len(constant) or not is_acyclic(result.adjacency):
+        return result
+    idle = np.zeros_like(problem.knowledge.must)
+    idle[constant] = idle[:, constant] = True
+    kept = np.where(idle & ~problem.knowledge.must, 0, result.adjacency).astype(np.int8)
+    if np.array_equal(kept, result.adjacency):
+        return result
+    score = None if result.score is None else problem.score.total(kept)
+    return replace(result, adjacency=kept, score=score, details={**result.details, **worth(problem, kept)})
 
 
 def _best_kept(problem: Problem, node: int, parents: NDArray[np.int64]) -> NDArray[np.int64]:

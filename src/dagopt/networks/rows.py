@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from dagopt.errors import InputError, quoted
 from dagopt.networks.checks import checked_names
 
 __all__ = ["matched", "read_columns_of"]
+
+ALIKE = 0.8  # share of letters that a misspelt name has in common with the right one
 
 
 def matched(table: Table, names: Sequence[str], like: Table | None = None) -> Table:
@@ -66,6 +69,7 @@ def recoded(name: str, codes: NDArray[np.integer[Any]], own: Sequence[str], leve
 def read_columns_of(data: object, names: Sequence[str]) -> tuple[dict[str, Column], pd.Index[Any]]:
     """Return those of the named columns that exist, by name, and the index of the rows."""
     if isinstance(data, pd.DataFrame):
+        _refuse_misspelt([str(label) for label in data.columns], names)
         wanted = data.loc[:, [str(label) in names for label in data.columns]]
         found = columns_from_frame(wanted)
         if found:
@@ -80,8 +84,30 @@ def read_columns_of(data: object, names: Sequence[str]) -> tuple[dict[str, Colum
         found = list(data.columns)
     else:
         found = read_columns(data)
+    _refuse_misspelt([column.name for column in found], names)
     index = pd.RangeIndex(len(found[0].values))
     return {column.name: column for column in found if column.name in names}, index
+
+
+def _refuse_misspelt(given: Sequence[str], names: Sequence[str]) -> None:
+    """Raise for a column that is none of the network's but spelt much like one that the data lack.
+
+    Columns that the network does not know are passed over, and those that the data lack count as unknown: a misspelt
+    name would be both, without a word.
+    """
+    lacking = [name for name in names if name not in given]
+    for strange in (name for name in given if name not in names) if lacking else ():
+        near = get_close_matches(strange.strip().lower(), [name.lower() for name in lacking], n=1, cutoff=ALIKE)
+        meant = next((name for name in lacking if near and name.lower() == near[0]), None)
+        if meant is not None and _digits(strange) == _digits(meant):  # X1 is not X10 misspelt
+            raise InputError(
+                f"unknown column {strange!r}; did you mean {meant!r}, which is not among the data? rename the column, or "
+                f"leave it out where it is another one"
+            )
+
+
+def _digits(name: str) -> str:
+    return "".join(filter(str.isdigit, name))
 
 
 def _all_there(names: Sequence[str], known: Sequence[str]) -> Sequence[str]:

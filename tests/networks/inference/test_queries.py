@@ -358,3 +358,14 @@ def test_numbers_as_levels_are_found():
     assert fitted.query("b", {"a": "1"})["2"] == pytest.approx(3 / 4)
     holes = pd.DataFrame({"a": [1.0, np.nan]})
     assert fitted.predict(holes, "b").tolist() == ["2", "1"]
+
+
+@pytest.mark.parametrize("wrong", ["Smokng", "smoking", "Smoking "])
+def test_a_misspelt_column_is_named(wrong):
+    """A column spelt almost like one that the data lack is refused; strangers and missing columns are not."""
+    data, _ = dagopt.datasets.load("lucas", n_samples=300, random_state=0)
+    fitted = dagopt.learn(data, "hc", progress=False).fit(data)
+    expected = fitted.predict(data.drop(columns=["Smoking"]), "Lung_cancer")
+    with pytest.raises(dagopt.InputError, match=rf"unknown column '{wrong}'; did you mean 'Smoking'"):
+        fitted.predict(data.rename(columns={"Smoking": wrong}), "Lung_cancer")
+    assert fitted.predict(data.rename(columns={"Smoking": "patient"}), "Lung_cancer").equals(expected)
