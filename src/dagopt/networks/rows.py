@@ -101,8 +101,8 @@ def _refuse_misspelt(given: Sequence[str], names: Sequence[str]) -> None:
         meant = next((name for name in lacking if near and name.lower() == near[0]), None)
         if meant is not None and _digits(strange) == _digits(meant):  # X1 is not X10 misspelt
             raise InputError(
-                f"unknown column {strange!r}; did you mean {meant!r}, which is not among the data? rename the column, or "
-                f"leave it out where it is another one"
+                f"unknown column {strange!r}; did you mean {meant!r}, which the data lack? "
+                f"rename the column, or leave it out where it is another one"
             )
 
 
