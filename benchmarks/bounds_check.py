@@ -1,8 +1,9 @@
 """Small random problems on which every bound and every proof is compared with the subset recursion.
 
-Each problem is solved three times by ``branch-and-cut``: as usual; *blind*, where it begins at the worst DAG that
-knowledge allows and learns of better ones from integer LP points alone, so that rows that cut off the optimum would
-show; and with a clock that stops it somewhere, where the bound must hold all the same.
+Each problem is solved by ``branch-and-cut``: as usual; *blind*, where it begins at the worst DAG that knowledge allows
+and learns of better ones from integer LP points alone, so that rows that cut off the optimum would show; and with a
+clock that stops it somewhere, where the bound must hold all the same. Gaussian problems are then solved in these ways
+once more, with so few sets to list that they are priced.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.result import Result
 from dagopt.scores.build import make_score
+from dagopt.scores.gaussian import GaussianScore
 
 __all__ = ["Blind", "check", "made_problem"]
 
@@ -112,14 +114,15 @@ def _knowledge(rng: np.random.Generator, n: int, rows: int) -> Constraints:
     return Constraints(required=required, forbidden=forbidden, max_parents=max(limit, 2))
 
 
-def _solve(problem: Problem, deadline: Deadline, blind: bool) -> Result:
+def _solve(problem: Problem, deadline: Deadline, blind: bool, max_sets: int) -> Result:
     """Solve a problem; blind, from the required edges alone."""
-    options = {"deadline": deadline, "progress": NoProgress(), "n_jobs": 1, "restarts": 1}
+    options = {"deadline": deadline, "progress": NoProgress(), "n_jobs": 1, "restarts": 1, "max_sets": max_sets}
     if not blind:
         return method.solve_branch_and_cut(problem, **options)  # type: ignore[arg-type]
     worst = problem.knowledge.must.astype(np.int8)
     with (
         patch.object(method, "BranchAndCut", Blind),
+        patch.object(method.PricedRoot, "_round", lambda self, values: None),
         patch.object(method, "order_incumbent", lambda *args, **kwargs: (worst, [])),
         patch.object(method.FamilyArrays, "start", lambda self, dag: self.inside(dag)),
     ):
@@ -147,13 +150,13 @@ def check(seed: int) -> list[str]:
     bound = likelihood_bound(problem)
     if bound is not None and bound < best - near:
         wrong.append(f"likelihood {bound} below {best}")
-    stop = int(np.random.default_rng(seed).integers(5, 400))
-    for name, deadline, blind in (
-        ("usual", Deadline(SECONDS), False),
-        ("blind", Deadline(SECONDS), True),
-        ("stopped", Deadline(float(stop), clock=_Ticks([0])), False),
-    ):
-        result = _solve(problem, deadline, blind)
+    rng = np.random.default_rng(seed)
+    stop, few = int(rng.integers(5, 400)), int(rng.choice([1, 3 * problem.n_nodes, 10 * problem.n_nodes]))
+    ways = [(name, max_sets) for max_sets in (10**6, few) for name in ("usual", "blind", "stopped")]
+    for name, max_sets in ways if isinstance(problem.score, GaussianScore) else ways[:3]:
+        deadline = Deadline(float(stop), clock=_Ticks([0])) if name == "stopped" else Deadline(SECONDS)
+        result = _solve(problem, deadline, name == "blind", max_sets)
+        name = name if max_sets > few else f"{name}, priced"
         assert result.score is not None
         if not problem.knowledge.allows_dag(result.adjacency) or not is_acyclic(result.adjacency):
             wrong.append(f"{name}: not an allowed DAG")

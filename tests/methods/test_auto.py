@@ -40,7 +40,7 @@ def choice_of(problem, seconds=None, cores=1, memory=4 << 30):
         (12, "bic", False, None, "exact"),
         (12, "bic", True, None, "exact"),
         (12, "bic", False, 1e-6, "cg-dca"),
-        (40, "bic", False, None, "cg-dca"),
+        (40, "bic", False, None, "branch-and-cut"),
         (40, "bic", True, None, "gobnilp"),
         (40, "bdeu", True, None, "gobnilp"),
         (40, "bic", True, 1e-6, "cg-dca"),
@@ -72,7 +72,7 @@ def test_the_size_of_listed_sets(n_nodes, rows, limit, size):
     assert f"parent sets of size <= {size}" in choice.why
 
 
-@pytest.mark.parametrize(("limit", "expected"), [(None, "cg-dca"), (2, "gobnilp"), (4, "branch-and-cut")])
+@pytest.mark.parametrize(("limit", "expected"), [(2, "gobnilp"), (4, "branch-and-cut")])
 def test_continuous_data_with_a_limit_is_listed_while_sets_are_few(limit, expected):
     """40 columns have 30,000 sets of up to two parents, and four million of up to four, few of them undominated."""
     problem = problem_of(40)
@@ -90,30 +90,34 @@ def few_or_many(monkeypatch, n_sets, seconds=0.1):
     [
         (40, 5000, 1.0, "bic", "branch-and-cut"),
         (40, 5000, 1.0, "aic", "branch-and-cut"),
-        (40, auto.MOST_UNDOMINATED + 1, 1.0, "bic", "cg-dca"),
-        (40, 5000, 1.01 * auto.PATIENCE / auto.LISTING_SAFETY, "bic", "cg-dca"),
+        (40, auto.MOST_UNDOMINATED + 1, 1.0, "bic", "branch-and-cut"),
+        (40, 5000, 1.01 * auto.PATIENCE / auto.LISTING_SAFETY, "bic", "branch-and-cut"),
         (auto.MOST_COLUMNS + 1, 5000, 1.0, "bic", "cg-dca"),
         (40, 5000, 1.0, "bge", "order"),
     ],
 )
-def test_branch_and_cut_where_the_estimate_allows(monkeypatch, n_nodes, n_sets, seconds, score, expected):
-    """Gaussian likelihoods, not too many columns, and an estimate of few sets in little time; the reason says it."""
+def test_branch_and_cut_for_gaussian_likelihoods(monkeypatch, n_nodes, n_sets, seconds, score, expected):
+    """With not too many columns; the reason says whether all sets can be listed by the estimate, or are priced."""
     few_or_many(monkeypatch, n_sets, seconds)
     choice = choice_of(problem_of(n_nodes, score))
     assert choice.method == expected
-    assert ("about 5,000 parent sets can be part of a best DAG" in choice.why) == (expected == "branch-and-cut")
-    assert ("too many parent sets to list" in choice.why) == (expected == "cg-dca" and n_nodes <= auto.MOST_COLUMNS)
+    few = n_sets == 5000 and seconds == 1.0
+    assert ("about 5,000 parent sets can be part of a best DAG" in choice.why) == (few and expected == "branch-and-cut")
+    assert ("too many parent sets to list" in choice.why) == (not few)
+    assert (choice.restarts is None) == few
 
 
-@pytest.mark.parametrize("error", [TooMany(11, 25.0), InputError("dependent")])
-def test_no_branch_and_cut_where_the_estimate_ends_early(monkeypatch, error):
-    """Too many sets in the first steps, or columns that are nearly dependent."""
+@pytest.mark.parametrize(
+    ("error", "expected"), [(TooMany(11, 25.0), "branch-and-cut"), (InputError("dependent"), "cg-dca")]
+)
+def test_an_estimate_that_ends_early(monkeypatch, error, expected):
+    """Too many sets in the first steps are priced; columns that are nearly dependent are left to cg-dca."""
 
     def fail(self, workers):
         raise error
 
     monkeypatch.setattr(Listing, "estimate", fail)
-    assert choice_of(problem_of(40)).method == "cg-dca"
+    assert choice_of(problem_of(40)).method == expected
 
 
 def test_branch_and_cut_proves_what_exact_cannot_hold():
@@ -126,7 +130,7 @@ def test_branch_and_cut_proves_what_exact_cannot_hold():
     assert result.score == pytest.approx(best.score, abs=1e-6)
 
 
-def test_a_listing_that_turns_out_too_large_is_left_to_cg_dca(monkeypatch):
+def test_a_listing_that_turns_out_too_large_is_priced(monkeypatch):
     """The DAG is no worse than that of order, and its bound no weaker than that of the likelihood."""
 
     def fail(self, workers):
@@ -137,12 +141,11 @@ def test_a_listing_that_turns_out_too_large_is_left_to_cg_dca(monkeypatch):
     data, _ = dagopt.simulate(9, 300, 1.0, 3)
     result = dagopt.learn(data, progress=False, memory_limit="1KB")
     order = dagopt.learn(data, "order", progress=False)
-    assert (result.method, result.status, result.scope) == ("cg-dca", "converged", "all DAGs")
+    assert (result.method, result.scope) == ("branch-and-cut", "all DAGs")
     assert result.score >= order.score - 1e-9
     assert result.score <= result.bound <= order.bound + 1e-6
     assert result.notes[0].startswith("auto chose branch-and-cut")
-    assert "order search alone" in result.notes[1]
-    assert result.notes[2] == "cg-dca continued from there"
+    assert "priced instead of listed" in result.notes[1]
 
 
 def test_many_discrete_columns_are_proven():
@@ -178,8 +181,9 @@ def test_what_does_not_fit_is_searched(monkeypatch, discrete):
     monkeypatch.setattr(auto, "PATIENCE", 1e-4)
     problem = problem_of(14, discrete=discrete)
     result = dagopt.learn(problem.table, progress=False)
-    assert result.method == "cg-dca"
-    assert result.notes[0].startswith("auto chose cg-dca: the proven optimum would take")
+    expected = "cg-dca" if discrete else "branch-and-cut"
+    assert result.method == expected
+    assert result.notes[0].startswith(f"auto chose {expected}: the proven optimum would take")
     assert result.status == "time_limit"
     assert "time_limit= allows more" in result.notes[-1]
     assert is_acyclic(result.adjacency)

@@ -7,11 +7,10 @@ The rules, in this order; "the time" is ``PATIENCE`` seconds, or the time limit 
    limited or a superstructure given, otherwise those of up to 3 or 2 parents; by an estimate that ignores pruning,
    scoring them must fit in the time. On continuous data pruning saves less, so there must be a limit or a
    superstructure, and at most ``MOST_CONTINUOUS_SETS`` sets;
-3. branch-and-cut, for Gaussian likelihoods of up to ``MOST_COLUMNS`` columns, if all undominated parent sets can be
-   listed: an estimate from the first steps of the listing says that there are at most ``MOST_UNDOMINATED``, and that
-   ``LISTING_SAFETY`` times the listing fits in the time. The estimate itself may take ``ESTIMATE_SHARE`` of the time.
-   The method begins with the order search, so its DAG is never worse than that of ``order``. If there are too many
-   sets after all, cg-dca continues from the DAG of the order search in the remaining time;
+3. branch-and-cut, for Gaussian likelihoods of up to ``MOST_COLUMNS`` columns. Where all undominated parent sets can be
+   listed it proves the best DAG, as a rule; where they are too many, they are priced and there is a bound on all DAGs.
+   The first steps of the listing give an estimate, which may take ``ESTIMATE_SHARE`` of the time. The method begins
+   with the order search, so its DAG is never worse than that of ``order``;
 4. cg-dca;
 5. order search alone, if neither DCA nor a list of discrete parent sets works for the score: BGe, and your own
    scores.
@@ -49,6 +48,7 @@ PATIENCE = 60.0
 LISTED_SIZES = (3, 2)  # sizes of the parent sets listed if nothing limits them
 MOST_CONTINUOUS_SETS = 300_000
 MOST_UNDOMINATED = 100_000  # by estimate; a quarter of what branch-and-cut lists, because estimates are often too low
+RESTARTS = 10  # of the order search, if there are too many sets to list
 MOST_COLUMNS = 80  # beyond this the estimate itself takes long
 ESTIMATE_SHARE = 0.1
 MOST_RECURSION_NODES = 18  # for a given pool; here the recursion takes milliseconds
@@ -83,13 +83,10 @@ def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progr
         if chosen.method != "gobnilp":
             del shared["n_best"]
         shared["start"] = _within(options.start, problem, chosen.knowledge)
+        if chosen.restarts is not None:
+            shared["restarts"] = chosen.restarts
         posed = replace(problem, knowledge=chosen.knowledge)
         result = _search(chosen.method)(posed, deadline=clock, progress=progress, **shared)
-        if chosen.method == "branch-and-cut" and result.status == "converged":  # too many sets after all
-            progress.note(f"{result.notes[-1]}; continuing with method cg-dca")
-            shared["start"] = result.adjacency
-            after = _search("cg-dca")(posed, deadline=clock, progress=progress, **shared)
-            result = replace(after, notes=(*result.notes, "cg-dca continued from there", *after.notes))
         if result.status == "time_limit" and clock is not deadline:
             result = replace(result, notes=(*result.notes, f"stopped after {PATIENCE:.0f} s; time_limit= allows more"))
         result = _at_least(result, problem, options.start)
@@ -113,11 +110,12 @@ def _search(name: str) -> Callable[..., Result]:
 
 @dataclass(frozen=True)
 class Choice:
-    """A method, the reason for it, and the knowledge it uses, which may limit the number of parents."""
+    """A method, the reason, the knowledge it uses, which may limit the number of parents, and its restarts."""
 
     method: str
     why: str
     knowledge: Knowledge
+    restarts: int | None = None
 
 
 def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
@@ -136,7 +134,8 @@ def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
         why = f"{lack}, but only about {n_sets:,} parent sets can be part of a best DAG"
         return Choice("branch-and-cut", why, problem.knowledge)
     if n_sets is not None:
-        lack += ", and too many parent sets to list can be part of a best DAG"
+        why = f"{lack}, and too many parent sets to list can be part of a best DAG, but a bound can be proven"
+        return Choice("branch-and-cut", why, problem.knowledge, RESTARTS)
     return Choice("cg-dca", lack, problem.knowledge)
 
 

@@ -8,6 +8,8 @@ where l_i(J) = -N/2 log var(i | J). In a search that has taken J and has the can
 forms have bounds: the first is at most l_i(J + R) - l_i(J - j), the second l_j(J + R + i) - l_j(J - j). The largest
 likelihoods are read off the diagonal of the inverse of the matrix of J + R + i, the smallest off the matrix swept by J
 (the regression on J). Leaving a candidate out is one step of elimination in the inverse, taking it is one sweep.
+
+With prices (``prices.py``) only sets with a large remainder are wanted, and a step whose sets all have less is pruned.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ import math
 
 import numpy as np
 from numba import njit
+
+from dagopt.kernels.gaussian.prices import most_gain, taken_away, took
 
 # Places of the numbers in ``counters``: depth, sets found, steps done, and whether the search is over.
 DEPTH, FOUND, STEPS, OVER = 0, 1, 2, 3
@@ -154,8 +158,8 @@ def begin(matrix, n_must, upper, lower, free, active, counters, score):  # type:
 
 
 @njit(cache=True, nogil=True)
-def resume(n_samples, cost, n_must, most, margin, rooms, scores, done, members, most_steps, found):  # type: ignore[no-untyped-def]
-    """Continue for up to ``most_steps`` steps or until ``found`` is full; ``counters[OVER]`` says when it is over.
+def resume(n_samples, cost, n_must, most, margin, rooms, scores, done, members, prices, most_steps, found, values):  # type: ignore[no-untyped-def]
+    """Search on for up to ``most_steps`` steps or until ``found`` is full; ``counters[OVER]`` says when it is over.
 
     Parameters
     ----------
@@ -175,8 +179,12 @@ def resume(n_samples, cost, n_must, most, margin, rooms, scores, done, members, 
         The share of the search that is done, counting each branch as half of its parent: an estimate of the rest.
     members : int array
         The members of J in the order in which they were taken.
+    prices : Prices
+        Rows with multipliers; a set with a remainder below ``prices.limit`` by more than ``margin`` is not wanted.
     found : bool array of shape (room, size)
-        The sets found; the caller must still remove those that a subset beats.
+        The sets found; those of them that a subset beats must still be removed.
+    values : array
+        Their remainders, which are their scores if there are no prices.
     """
     upper, lower, free, active, branch, stage, up, taken, fresh, counters = rooms
     size = upper.shape[1]
@@ -203,9 +211,14 @@ def resume(n_samples, cost, n_must, most, margin, rooms, scores, done, members, 
                     best = max(best, -half * math.log(without) - cost[k - 1])
                 scores[0, k] = own
                 scores[1, k] = best
-                if own > best - margin:
+                likelihood = -half * math.log(least[i, i])
+                largest = max(half * math.log(upper[up[depth], i, i]), likelihood)
+                left = max((1.0 - prices.whole) * largest, (1.0 - prices.whole) * likelihood) - cost[k] + margin
+                prices.taken_away[k] = taken_away(prices, members, k, left) + prices.whole * likelihood
+                if own > best - margin and own - prices.taken_away[k] > prices.limit[0] - margin:
                     for a in range(k):
                         found[counters[1], members[a]] = True
+                    values[counters[1]] = own - prices.taken_away[k]
                     counters[1] += 1
             fresh[depth] = 0
             stage[depth] = 0
@@ -213,7 +226,7 @@ def resume(n_samples, cost, n_must, most, margin, rooms, scores, done, members, 
             if k < most:
                 branch[depth] = _choose(
                     half, cost, n_must, margin, upper, least, free[depth], active[depth], up, taken, depth, members,
-                    scores,
+                    scores, most, prices,
                 )  # fmt: skip
             if branch[depth] < 0:
                 done[0] += 0.5**depth
@@ -231,6 +244,7 @@ def resume(n_samples, cost, n_must, most, margin, rooms, scores, done, members, 
         if stage[depth] == 1:
             _sweep(lower[k], lower[k + 1], b)
             members[k] = b
+            took(prices, k)
             taken[depth + 1] = k + 1
             fresh[depth + 1] = 1
         else:
@@ -245,7 +259,7 @@ def resume(n_samples, cost, n_must, most, margin, rooms, scores, done, members, 
 
 
 @njit(cache=True, nogil=True)
-def _choose(half, cost, n_must, margin, upper, least, free, active, up, taken, depth, members, scores):  # type: ignore[no-untyped-def]
+def _choose(half, cost, n_must, margin, upper, least, free, active, up, taken, depth, members, scores, most, prices):  # type: ignore[no-untyped-def]
     """Drop candidates that cannot be useful and return the one to branch on, -1 if no larger set can be undominated."""
     size = upper.shape[1]
     i = size - 1
@@ -267,22 +281,27 @@ def _choose(half, cost, n_must, margin, upper, least, free, active, up, taken, d
                 free[b] = False
                 active[b] = False
                 dropping = True
-    most = upper[level]
-    largest = half * math.log(most[i, i])
+    largest = half * math.log(upper[level, i, i])
     if largest - cost[k + 1] <= max(scores[0, k], scores[1, k]) - margin:
         return -1
+    inverse = upper[level]
     for a in range(n_must, k):
         j = members[a]
-        if most[j, j] / -least[j, j] <= threshold:
+        if inverse[j, j] / -least[j, j] <= threshold:
             return -1
         without = least[i, i] + least[i, j] * least[i, j] / -least[j, j]
-        if most[i, i] * without <= threshold:
+        if inverse[i, i] * without <= threshold:
+            return -1
+    if prices.limit[0] > -np.inf:
+        own = scores[0, k] - prices.taken_away[k] + margin
+        prices.ceilings[depth] = own + most_gain(half, cost, k, most, inverse, least, free, prices)
+        if prices.ceilings[depth] < prices.limit[0]:
             return -1
     best = -1.0
     chosen = -1
     for b in range(size):
         if free[b]:
-            first = most[i, b] * most[i, b] / (most[i, i] * most[b, b])
+            first = inverse[i, b] * inverse[i, b] / (inverse[i, i] * inverse[b, b])
             second = least[i, b] * least[i, b] / (least[i, i] * least[b, b])
             value = min(first, second) + 0.1 * max(first, second)
             if value > best:

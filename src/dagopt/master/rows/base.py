@@ -26,11 +26,30 @@ from numpy.typing import NDArray
 from dagopt.bits import listed_members
 from dagopt.master.families import SUPPORT_TOLERANCE, FamilyArrays
 
-__all__ = ["Point", "Row", "RowFinder", "Support"]
+__all__ = ["Origin", "Point", "Row", "RowFinder", "Support"]
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """The set function of a row, from which it can be written over any families.
+
+    Attributes
+    ----------
+    inside : bool array
+        The set C.
+    matrix : array or None
+        M of h(S) = ½ log det M on S ∩ C; None for the cluster C.
+    scale : float
+        What the coefficients are multiplied by.
+    """
+
+    inside: Bools
+    matrix: Floats | None = None
+    scale: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +66,15 @@ class Row:
         The right-hand side, rounded up.
     kind : str
         The kind of row, by what found it.
+    origin : Origin or None
+        Its set function, where every DAG satisfies it because of one.
     """
 
     families: Ints
     values: Floats
     upper: float
     kind: str = ""
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dagopt.graph.order import is_acyclic
 from dagopt.master.families import FamilyArrays
-from dagopt.master.rows.base import Point, Row, RowFinder
+from dagopt.master.rows.base import Origin, Point, Row, RowFinder
 from dagopt.master.separation import FractionalSeparator, integer_clusters
 
 __all__ = ["ClusterRows", "LastNodeRows", "cluster_row", "pair_rows"]
@@ -26,7 +26,10 @@ INTEGER_TOLERANCE = 1e-6
 def cluster_row(families: FamilyArrays, cluster: frozenset[int], kind: str = "cluster") -> Row:
     """Return the row of a cluster: at least one of its nodes has no parent in it."""
     places = families.in_row(cluster).astype(np.int64)
-    return Row(places, np.ones(len(places)), len(cluster) - 1.0, kind)
+    inside = np.zeros(families.n_nodes, dtype=np.bool_)
+    inside[sorted(cluster)] = True
+    origin = Origin(inside) if kind == "cluster" else None
+    return Row(places, np.ones(len(places)), len(cluster) - 1.0, kind, origin)
 
 
 def pair_rows(families: FamilyArrays) -> list[Row]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dagopt.graph.order import topological_order
 from dagopt.kernels.cuts import logdet_rows as kernels
 from dagopt.master.families import FamilyArrays
-from dagopt.master.rows.base import Point, Row, RowFinder, Support
+from dagopt.master.rows.base import Origin, Point, Row, RowFinder, Support
 
 __all__ = ["EntropyRows", "LogDets", "MatrixRows", "deepest_matrix", "implied_matrix"]
 
@@ -64,7 +64,18 @@ class LogDets:
         rounding = 8 * EPS * size * (size + 1) / smallest
         upper = -0.5 * float(kernels.logdet(matrix, inside)) + rounding
         places = np.flatnonzero(values > EPS)
-        return Row(places, self._scale * values[places], self._scale * upper, kind)
+        origin = Origin(inside.copy(), matrix, self._scale)
+        return Row(places, self._scale * values[places], self._scale * upper, kind, origin)
+
+    def again(self, row: Row, families: FamilyArrays) -> Row:
+        """Return a row of a matrix over other families."""
+        origin = row.origin
+        assert origin is not None
+        assert origin.matrix is not None
+        values = np.empty(len(families.node))
+        kernels.coefficients(origin.matrix, families.node, *families.listed, origin.inside, values)
+        places = np.flatnonzero(values > EPS)
+        return Row(places, origin.scale * values[places], row.upper, row.kind, origin)
 
     def _smallest_eigenvalue(self, matrix: Floats) -> float:
         """Return the smallest eigenvalue, which is at most that of every principal sub-matrix."""

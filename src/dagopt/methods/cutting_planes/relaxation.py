@@ -56,6 +56,7 @@ class Relaxation:
         self._may_fail = first is None
         self._rows = _Rows()
         self.n_solved = 0
+        self.priced: list[tuple[Row, float]] = []  # the rows with multipliers of the last point
         self._set_up(families, first)
         self.add(self._given)
 
@@ -83,6 +84,11 @@ class Relaxation:
     def n_rows(self) -> int:
         """The number of rows in the LP, besides those of the nodes."""
         return self._rows.count
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows of the LP, besides those of the nodes."""
+        return list(self._rows.rows)
 
     def add(self, rows: Sequence[Row]) -> None:
         """Add rows."""
@@ -141,6 +147,7 @@ class Relaxation:
         n, offsets = self.families.n_nodes, self.families.offsets
         multipliers = np.maximum(solution.multipliers[n:], 0.0)
         multipliers[multipliers < 1e-11] = 0.0
+        self.priced = [(row, float(w)) for row, w in zip(self._rows.rows, multipliers, strict=True) if w > 0.0]
         remainder = self._cost.copy()
         self._rows.take(multipliers, remainder)
         largest = np.empty(n)
@@ -194,6 +201,7 @@ class _Rows:
         self._index = np.empty(0, dtype=np.int32)
         self._value = np.empty(0)
         self._starts = np.zeros(1, dtype=np.int64)
+        self.rows: list[Row] = []
         self.uppers = np.zeros(0)
         self.idle = np.zeros(0, dtype=np.int64)
 
@@ -216,6 +224,7 @@ class _Rows:
             self._index[first:last] = row.families
             self._value[first:last] = row.values
         self._starts = np.concatenate([self._starts, starts[1:]])
+        self.rows += rows
         self.uppers = np.append(self.uppers, [row.upper for row in rows])
         self.idle = np.append(self.idle, np.zeros(len(rows), dtype=np.int64))
 
@@ -223,6 +232,7 @@ class _Rows:
         """Remove rows."""
         self._pack(np.repeat(~gone, np.diff(self._starts)), ~gone)
         self.uppers, self.idle = self.uppers[~gone], self.idle[~gone]
+        self.rows = [row for row, out in zip(self.rows, gone, strict=True) if not out]
 
     def keep_only(self, kept: Ints, n_families: int) -> None:
         """Remove all families except some, which are then renumbered."""

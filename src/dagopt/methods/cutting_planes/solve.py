@@ -1,10 +1,11 @@
 """``method="branch-and-cut"``: the proven best DAG over all parent sets that matter, by submodular rows and branching.
 
 1. Every parent set that no subset beats is listed (``candidates/undominated.py`` for Gaussian likelihoods,
-   ``candidates/listing.py`` for other scores). If there are too many, only order search runs.
+   ``candidates/listing.py`` for other scores). If they are too many, or take long to list, the LP over some of them is
+   priced over all (``priced_root.py``), which gives a bound on all DAGs and leaves fewer to list.
 2. Order search finds a DAG to start from.
 3. The LP over the listed families is cut by clusters, entropies, matrices, last-node and symmetry rows
-   (``master/rows``) and, for scores other than Gaussian likelihoods, local cuts; when that stalls, it branches on
+   (``master/rows``) and, for scores other than Gaussian likelihoods, local cuts; where that stalls, by branching on
    which of two nodes comes first.
 
 Last-node rows, symmetry rows and the removal of dominated sets keep some best DAG: one with the fewest edges among
@@ -31,13 +32,14 @@ from dagopt.deadline import Deadline
 from dagopt.errors import InputError, quoted
 from dagopt.kernels.cuts import tree as kernels
 from dagopt.master.families import FamilyArrays
-from dagopt.master.rows.base import RowFinder
+from dagopt.master.rows.base import Row, RowFinder
 from dagopt.master.rows.clusters import ClusterRows, LastNodeRows
 from dagopt.master.rows.local import LocalRows
 from dagopt.master.rows.logdets import EntropyRows, LogDets, MatrixRows, implied_matrix
 from dagopt.master.rows.symmetry import SymmetryRows, priorities, turns_are_free
 from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut, Outcome, Rules
+from dagopt.methods.cutting_planes.priced_root import PricedRoot
 from dagopt.methods.options import n_jobs, random_state, solver, start
 from dagopt.methods.orders.solve import order_incumbent
 from dagopt.options import Check, Options, anything, option, whole
@@ -55,9 +57,10 @@ Words = NDArray[np.uint64]
 ROW_KINDS = ("entropies", "matrices", "last-node", "symmetry", "local")
 ROWS_A_ROUND = 20
 LOCAL_SIZE = 8
-MOST_SCORED = 20_000_000  # the most sets scored, for scores other than Gaussian likelihoods
-MOST_SUGGESTED = 2_000_000  # sets for which a larger max_sets= is worth trying
-ROOM = 1.5  # a margin, because estimates of the number of sets are rough
+MOST_SCORED = 20_000_000  # sets of scores other than Gaussian likelihoods
+LISTING_SHARE = 0.1  # of the time, after which sets are priced instead,
+LISTING_TIME = 600.0  # where there is no limit on the time, or a longer one,
+LEAST_LISTING = 5.0  # but not before so many seconds
 RULES = Rules(
     tolerance=1e-8, rounds_back=(12, 3), share=(0.05, 0.1), most_rounds=6, idle_rounds=12, pairs=6
 )  # fmt: skip
@@ -93,7 +96,7 @@ class BranchAndCutOptions(Options):
     """
 
     max_sets: int = option(
-        400_000, "If there are more undominated parent sets than this, only order search runs.", whole(1)
+        400_000, "Where more undominated parent sets are found, they are priced instead of listed.", whole(1)
     )
     rows: Any = option(
         ROW_KINDS,
@@ -126,36 +129,44 @@ def solve_branch_and_cut(
         With ``status="optimal"`` if no DAG is better by more than 1e-8 times the score.
     """
     run = _Run(problem, deadline, progress, options)
-    dag, _ = order_incumbent(
+    dag, met = order_incumbent(
         problem, deadline, progress, restarts=options.restarts, random_state=options.random_state,
         n_jobs=options.n_jobs, start=options.start,
     )  # fmt: skip
     run.tell_start(dag)
-    try:
-        with Workers(deadline, progress, options.n_jobs) as workers:
+    rows: list[Row] = []
+    with Workers(deadline, progress, options.n_jobs) as workers:
+        try:
             families = FamilyArrays.of_sets(run.list_sets(workers))
+            note = f"{len(families.node):,} parent sets can be part of a best DAG"
+        except Stopped:
+            return run.result(dag, None, ("stopped before all parent sets were listed",))
+        except TooMany as found:
+            note = _too_many(found, options.max_sets)
+            progress.note(note)
+            root = run.price(dag, met, workers)
+            if root is None:
+                return run.result(dag, None, (note,))
+            dag, rows = root.dag, root.rows
+            if root.families is None:
+                return run.result(dag, None, (note,))
+            families = root.families
+            note += f"; {len(families.node):,} of them can be part of a better DAG"
+        progress.note(note)
+        try:
             after = run.find_after(families, workers)
-    except Stopped:
-        return run.result(dag, None, ("stopped before all parent sets were listed",))
-    except TooMany as found:
-        return run.result(dag, None, (_too_many(found, options.max_sets),))
-    note = f"{len(families.node):,} parent sets can be part of a best DAG"
-    progress.note(note)
-    outcome = run.cut(families, after, dag)
+        except Stopped:
+            return run.result(dag, None, (note,))
+    outcome = run.cut(families, after, dag, rows)
     assert outcome.chosen is not None
     return run.result(families.adjacency(outcome.chosen), outcome, (note,))
 
 
 def _too_many(found: TooMany, max_sets: int) -> str:
-    """Return the note on an abandoned listing: how many sets there are, and what to do."""
-    what = (
-        f"{found.n_found:,} undominated parent sets were found, more than max_sets={max_sets:,}: only order search ran"
-    )
-    digit = 10 ** max(len(str(int(found.n_likely))) - 2, 0)
-    enough = digit * (int(ROOM * found.n_likely) // digit + 1)
-    if enough > MOST_SUGGESTED:
-        return f"{what}; there are likely too many for this method, but max_parents= makes them fewer"
-    return f"{what}; there are likely about {found.n_likely:,.0f}: max_sets={enough} would list them"
+    """Return the note on a listing that was given up: how many sets were found, and what is done instead."""
+    likely = f", of likely {found.n_likely:,.0f}" if found.n_likely > found.n_found else ""
+    reason = f"more than max_sets={max_sets:,}" if found.n_found > max_sets else "which takes long"
+    return f"{found.n_found:,} undominated parent sets were found{likely}, {reason}: they are priced instead of listed"
 
 
 class _Run:
@@ -171,6 +182,7 @@ class _Run:
         self._gaussian = problem.score.gaussian
         self._matrices: MatrixRows | None = None
         self._families: FamilyArrays | None = None
+        self._root: PricedRoot | None = None
 
     def tell_start(self, dag: Dag) -> None:
         """Start the trace with the DAG of the order search."""
@@ -181,7 +193,7 @@ class _Run:
         score, knowledge = self._problem.score, self._problem.knowledge
         if self._gaussian is not None:
             listing = Listing(self._gaussian, knowledge, self._options.max_sets)
-            pool = Pool.of_words(score.names, *listing.run(workers))
+            pool = Pool.of_words(score.names, *self._list(listing, workers))
         else:
             if count_sets(knowledge) > MOST_SCORED:
                 raise InputError(
@@ -193,6 +205,29 @@ class _Run:
             raise TooMany(pool.n_sets, pool.n_sets)
         self._n_sets = pool.n_sets
         return pool
+
+    def _list(self, listing: Listing, workers: Workers) -> tuple[list[Words], list[NDArray[np.float64]]]:
+        """Return the undominated sets; raise ``TooMany`` where that takes longer than a share of the time."""
+        seconds = max(LISTING_SHARE * min(self._deadline.remaining(), LISTING_TIME), LEAST_LISTING)
+        with Workers(self._deadline.within(seconds), self._progress, workers.count) as some:
+            try:
+                return listing.run(some)
+            except Stopped:
+                if self._deadline.reason is not None:
+                    raise
+                raise TooMany(listing.n_found, listing.n_likely) from None
+
+    def price(self, dag: Dag, met: Iterable[tuple[int, tuple[int, ...]]], workers: Workers) -> PricedRoot | None:
+        """Return what pricing finds from a DAG, None for scores that cannot be priced."""
+        if self._gaussian is None:
+            return None
+        finders = self._finders(dag, None, None)
+        self._root = PricedRoot(
+            self._gaussian, self._problem.knowledge, dag, met, finders, workers,
+            lambda score, bound, cuts, left: self._tell(score, bound, 0, cuts, left), self._improved_dag,
+        )  # fmt: skip
+        self._root.run(self._options.max_sets, RULES.tolerance * max(abs(self._problem.score.total(dag)), 1.0))
+        return self._root
 
     def find_after(self, families: FamilyArrays, workers: Workers) -> Words:
         """Return for every family the nodes that come after its node in a best DAG: those that would improve it."""
@@ -206,24 +241,26 @@ class _Run:
         workers.each("additions that improve", pieces, n)
         return after
 
-    def cut(self, families: FamilyArrays, after: Words, dag: Dag) -> Outcome:
-        """Run branch and cut from a DAG."""
+    def cut(self, families: FamilyArrays, after: Words, dag: Dag, rows: list[Row]) -> Outcome:
+        """Run branch and cut from a DAG, with rows to begin with."""
         begin = families.start(dag)
         assert begin is not None
-        self._families = families
+        self._families, self._n_sets = families, len(families.node)
         with ThreadPoolExecutor(thread_count(self._options.n_jobs)) as threads:
             finders = self._finders(families.adjacency(begin), after, threads)
             return BranchAndCut(
-                families, begin, self._deadline, finders, RULES, after=after, tell=self._tell, improved=self._improved
-            ).run()
+                families, begin, self._deadline, finders, RULES, after=after, first_rows=rows, tell=self._tell,
+                improved=self._improved,
+            ).run()  # fmt: skip
 
-    def _finders(self, dag: Dag, after: Words, threads: ThreadPoolExecutor) -> list[RowFinder]:
-        """Return finders for the kinds of rows that are wanted and valid here."""
+    def _finders(self, dag: Dag, after: Words | None, threads: ThreadPoolExecutor | None) -> list[RowFinder]:
+        """Return what finds rows of the kinds that are wanted and hold here; without ``after``, those of all DAGs."""
         kinds, seed = self._options.rows, self._options.random_state
         finders: list[RowFinder] = [ClusterRows(ROWS_A_ROUND)]
-        if "last-node" in kinds:
+        if "last-node" in kinds and after is not None:
             finders.append(LastNodeRows(after, ROWS_A_ROUND))
-        if "symmetry" in kinds and self._problem.score.is_score_equivalent and turns_are_free(self._problem.knowledge):
+        free = self._problem.score.is_score_equivalent and turns_are_free(self._problem.knowledge)
+        if "symmetry" in kinds and after is not None and free:
             finders.append(SymmetryRows(priorities(dag), ROWS_A_ROUND))
         if self._gaussian is not None:
             matrix = self._gaussian.correlation
@@ -233,17 +270,23 @@ class _Run:
             if "matrices" in kinds:
                 self._matrices = MatrixRows(logdets, [matrix, implied_matrix(matrix, dag)])
                 finders.append(self._matrices)
-        elif "local" in kinds:
+        elif "local" in kinds and threads is not None:
             finders.append(LocalRows(threads, LOCAL_SIZE, seed, lambda: self._deadline.reason is not None))
         return finders
 
     def _improved(self, chosen: Ints) -> None:
+        """Take note of the families of a better DAG."""
+        if self._families is not None:
+            self._improved_dag(self._families.adjacency(chosen))
+
+    def _improved_dag(self, dag: Dag) -> None:
         """Let the matrix rows start at the matrix that a better DAG implies."""
-        if self._matrices is not None and self._gaussian is not None and self._families is not None:
-            dag = self._families.adjacency(chosen)
+        if self._matrices is not None and self._gaussian is not None:
             self._matrices.starts[-1] = implied_matrix(self._gaussian.correlation, dag)
 
     def _tell(self, score: float, bound: float, n_nodes: int, n_cuts: int, n_left: int) -> None:
+        if self._root is not None:
+            bound = max(min(bound, self._root.bound), score)
         now = self._deadline.elapsed()
         if len(self._trace) < 2 or now - self._trace[-1][0] > TRACE_EVERY:
             self._trace.append((now, "branch and cut", score, bound))
@@ -256,9 +299,14 @@ class _Run:
         details: dict[str, Any] = worth(self._problem, dag)
         bound = scope = None
         status: Status = self._deadline.reason or "converged"
+        if self._root is not None and np.isfinite(self._root.bound):
+            bound, scope = max(self._root.bound, score), scope_of(self._problem.knowledge)
+            details |= {"n_pricing_rounds": self._root.n_rounds, "root_bound": self._root.bound}
+            if bound <= score + RULES.tolerance * max(abs(score), 1.0):
+                status = "optimal"
         if outcome is not None:
             status = outcome.status
-            bound = max(outcome.bound, score)
+            bound = max(outcome.bound if bound is None else min(outcome.bound, bound), score)
             scope = scope_of(self._problem.knowledge)
             self._trace.append((self._deadline.elapsed(), "branch and cut", score, bound))
             if status == "optimal":  # DAGs better by less were not searched for
@@ -270,7 +318,7 @@ class _Run:
                 "n_cuts": outcome.n_cuts,
                 "n_families_left": outcome.n_left,
                 "n_lps": outcome.n_lps,
-                "root_bound": outcome.root_bound,
+                "root_bound": min(outcome.root_bound, details.get("root_bound", np.inf)),
             }
         return Result(
             names=self._problem.names,

@@ -1,0 +1,222 @@
+"""The search for the undominated parent sets of one node, in pieces; with prices only those with a large remainder.
+
+``kernels/gaussian/undominated.py`` has the mathematics, ``kernels/gaussian/prices.py`` what rows take from a score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.kernels.gaussian import prices as price_kernels
+from dagopt.kernels.gaussian import undominated as kernels
+
+__all__ = ["NodeSearch", "Prices"]
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SETS_A_PIECE = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """Rows of log-determinants and clusters with their multipliers.
+
+    Attributes
+    ----------
+    matrices : array of shape (matrices, n_nodes, n_nodes)
+        Matrices with unit diagonal.
+    which : int array
+        The matrix M_r of each row.
+    inside : bool array of shape (rows, n_nodes)
+        The set C_r of each row.
+    weights : array
+        What a coefficient -½ log var(i | J ∩ C_r) of each row takes from the score.
+    clusters : bool array of shape (clusters, n_nodes)
+        The clusters.
+    cluster_weights : array
+        What meeting each of them takes.
+    whole : float
+        The share of the likelihood that the row of the sample correlations over all nodes takes.
+    """
+
+    matrices: Floats
+    which: Ints
+    inside: Bools
+    weights: Floats
+    clusters: Bools
+    cluster_weights: Floats
+    whole: float = 0.0
+
+    @classmethod
+    def none(cls, n_nodes: int) -> Prices:
+        """Return no rows."""
+        nothing = np.zeros((0, n_nodes), dtype=np.bool_)
+        return cls(np.empty((0, n_nodes, n_nodes)), np.zeros(0, np.int64), nothing, np.zeros(0), nothing, np.zeros(0))
+
+    def of(self, ids: Ints, levels: int, limit: float) -> price_kernels.Prices:
+        """Return the rows that have a node, the last of ``ids``, in the order of these variables."""
+        rows = np.flatnonzero(self.inside[:, ids[-1]] & (self.weights > 0.0))
+        rows = rows[np.argsort(-self.weights[rows], kind="stable")]
+        clusters = np.flatnonzero(self.clusters[:, ids[-1]] & (self.cluster_weights > 0.0))
+        count = len(rows)
+        inside = self.inside[rows][:, ids]
+        matrices = self.matrices[self.which[rows]][:, ids][:, :, ids]
+        matrices = matrices * (inside[:, :, np.newaxis] & inside[:, np.newaxis, :])
+        matrices[:, np.arange(len(ids)), np.arange(len(ids))] = 1.0
+        return price_kernels.Prices(
+            matrices=np.ascontiguousarray(matrices.transpose(1, 2, 0)),
+            weights=self.weights[rows],
+            clusters=np.ascontiguousarray(self.clusters[clusters][:, ids]),
+            cluster_weights=self.cluster_weights[clusters],
+            factor=np.empty((levels, levels, count)),
+            inverse=np.empty((levels, count)),
+            along=np.empty((levels, count)),
+            rest=np.ones((levels + 1, count)),
+            valid=np.zeros(-(-count // price_kernels.BLOCK), dtype=np.int64),
+            taken_away=np.zeros(levels + 1),
+            ceilings=np.full(levels + 1, np.inf),
+            whole=self.whole,
+            room=np.empty(len(ids)),
+            limit=np.array([limit]),
+        )
+
+
+class NodeSearch:
+    """The search of one node, in pieces.
+
+    Parameters
+    ----------
+    matrix : array
+        The correlations of all columns.
+    n_samples : int
+        N.
+    cost : array
+        The cost of 0, 1, 2, ... parents.
+    node : int
+        The node i.
+    must, free : int array
+        Required parents, and those to choose from.
+    most : int
+        A set has at most so many members.
+    margin : float
+        A bound on rounding: sets are dropped only if they lose by more.
+    prices, limit : Prices, float
+        Only sets with a remainder of at least ``limit`` are wanted.
+    """
+
+    def __init__(
+        self,
+        matrix: Floats,
+        n_samples: int,
+        cost: Floats,
+        node: int,
+        must: NDArray[np.intp],
+        free: NDArray[np.intp],
+        most: int,
+        margin: float,
+        prices: Prices | None = None,
+        limit: float = -np.inf,
+    ) -> None:
+        self._ids = np.concatenate([must, free, [node]]).astype(np.int64)
+        size, levels = len(self._ids), len(self._ids) + 2
+        self._facts = (n_samples, cost, len(must), most, margin)
+        self._counters = np.zeros(4, dtype=np.int64)
+        integers = np.zeros((4, levels + 1), dtype=np.int64)  # branch, stage, up, taken
+        fresh = np.zeros(levels + 1, dtype=np.int64)
+        self._rooms = (
+            np.empty((levels, size, size)),
+            np.empty((levels, size, size)),
+            np.empty((levels, size), dtype=np.bool_),
+            np.empty((levels, size), dtype=np.bool_),
+            *integers,
+            fresh,
+            self._counters,
+        )
+        self._scores = np.empty((2, levels))
+        self._members = np.arange(levels, dtype=np.int64)
+        self._done = np.zeros(1)
+        self._prices = (prices or Prices.none(len(matrix))).of(self._ids, levels, limit)
+        self._found: list[Bools] = []
+        self._values: list[Floats] = []
+        upper, lower, free_room, active = self._rooms[:4]
+        own = np.ascontiguousarray(matrix[np.ix_(self._ids, self._ids)])
+        kernels.begin(own, len(must), upper, lower, free_room, active, self._counters, self._scores)
+        integers[3, 0] = len(must)
+        fresh[0] = 1
+
+    @property
+    def over(self) -> bool:
+        """Whether all sets are found."""
+        return bool(self._counters[kernels.OVER])
+
+    @property
+    def share(self) -> float:
+        """About how much of the search is done."""
+        return 1.0 if self.over else float(self._done[0])
+
+    @property
+    def n_sets(self) -> int:
+        """Sets found so far."""
+        return sum(len(part) for part in self._found)
+
+    @property
+    def n_steps(self) -> int:
+        """Steps done so far."""
+        return int(self._counters[kernels.STEPS])
+
+    def run(self, steps: int) -> None:
+        """Do so many steps more, or fewer where many sets are found."""
+        if self.over:
+            return
+        room = np.zeros((SETS_A_PIECE, len(self._ids)), dtype=np.bool_)
+        values = np.empty(SETS_A_PIECE)
+        self._counters[kernels.FOUND] = 0
+        state = (self._rooms, self._scores, self._done, self._members, self._prices)
+        kernels.resume(*self._facts, *state, steps, room, values)
+        count = self._counters[kernels.FOUND]
+        self._found.append(room[:count].copy())
+        self._values.append(values[:count].copy())
+
+    @property
+    def ceiling(self) -> float:
+        """What the remainder of no set exceeds that is neither found nor below the limit; rounding is in it."""
+        if self.over:
+            return -np.inf
+        depth = int(self._counters[kernels.DEPTH])
+        stage, fresh, ceilings = self._rooms[5], self._rooms[8], self._prices.ceilings
+        left = [d for d in range(depth + 1) if stage[d] < 2 and not (d == depth and fresh[d])]
+        if fresh[depth]:  # it is not looked at yet: what holds below its parent holds for it
+            left.append(depth - 1)
+        return max((float(ceilings[d]) if d >= 0 else np.inf for d in left), default=-np.inf)
+
+    @property
+    def limit(self) -> float:
+        """The least remainder that is wanted."""
+        return float(self._prices.limit[0])
+
+    @property
+    def values(self) -> Floats:
+        """The remainders of the sets found."""
+        return np.concatenate([np.empty(0), *self._values])
+
+    def keep_best(self, count: int) -> None:
+        """Keep the sets with the largest remainders, and want only such sets from now on."""
+        values = self.values
+        if len(values) <= count:
+            return
+        best = np.argsort(-values, kind="stable")[:count]
+        self._found = [np.concatenate(self._found)[best]]
+        self._values = [values[best]]
+        self._prices.limit[0] = max(self.limit, float(values[best[-1]]))
+
+    def members(self, n_nodes: int) -> Bools:
+        """Return the sets found, one row per set."""
+        found = np.concatenate(self._found) if self._found else np.zeros((0, len(self._ids)), dtype=np.bool_)
+        rows = np.zeros((len(found), n_nodes), dtype=np.bool_)
+        rows[:, self._ids[:-1]] = found[:, :-1]
+        return rows

@@ -1,0 +1,339 @@
+"""A bound on all DAGs where the undominated parent sets are too many to list: column generation with submodular rows.
+
+The LP has some families, those of an order search to begin with, and rows that every DAG satisfies: clusters,
+entropies, matrices. Its multipliers, or a point between them and the best multipliers so far, give a bound on all DAGs
+once the largest remainder over *all* parent sets is known, which a search of each node finds (``duals.py``). Sets with
+larger remainders than any in the LP join it. The first multipliers are those of the entropy of all columns, whose bound
+is the likelihood without any structure; from there the bound only falls.
+
+No DAG that is better than the best one known has a family whose remainder is below the largest one of its node by more
+than the gap between bound and score. As soon as the families that are left can be listed, branch and cut over them
+proves the best DAG over all parent sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.candidates.pool import Pool
+from dagopt.candidates.undominated import sets_of
+from dagopt.knowledge import Knowledge
+from dagopt.master.families import FamilyArrays
+from dagopt.master.rows.base import Row, RowFinder
+from dagopt.master.rows.clusters import cluster_row
+from dagopt.master.rows.logdets import LogDets
+from dagopt.methods.cutting_planes.duals import DualPoint, NodePrice, Pricing
+from dagopt.methods.cutting_planes.relaxation import Relaxation
+from dagopt.scores.gaussian import GaussianScore
+from dagopt.workers import Stopped, Workers
+
+__all__ = ["PricedRoot"]
+
+Bools = NDArray[np.bool_]
+Dag = NDArray[np.int8]
+Floats = NDArray[np.float64]
+BareFamily = tuple[int, tuple[int, ...]]
+
+FAMILIES_A_NODE = 60  # that join the LP at once
+ROUNDS = 15  # of cutting between two rounds of pricing
+ENOUGH_NEW = 50  # sets, with which it goes on before any bound is computed,
+MOST_QUICK = 5  # but not more often than this in a row
+ROUNDS_BACK, SHARE = 12, 0.05  # cutting stalls when so many rounds close less than this share of the gap
+IDLE_ROUNDS = 12
+STEPS_A_SECOND = 50_000  # of all nodes together in one round of pricing, for each second of the time limit
+LEAST_STEPS, MOST_STEPS = 20_000, 2_000_000  # of one node
+WITHOUT_LIMIT = 600.0  # seconds that count where there is no time limit
+FIRST_SHARE, LESS, MORE, MOST_SHARE = 0.3, 0.15, 0.3, 0.8  # of the best multipliers in those that are priced
+NEXT_LISTING = 0.7  # the listing is tried again when the gap is this share of what it was
+FEW_SETS = 60_000  # as many are listed while the bound still falls
+MOST_IDLE = 4  # rounds without a better bound or a new family, after which it ends
+
+
+@dataclass(frozen=True, eq=False)
+class _Best:
+    """The best multipliers so far: the point, its bound, and what no remainder of each node exceeds."""
+
+    point: DualPoint
+    bound: float
+    most: list[float]
+
+
+class PricedRoot:
+    """One run.
+
+    Parameters
+    ----------
+    score : GaussianScore
+        The score.
+    knowledge : Knowledge
+        What parent sets must and may have.
+    dag : int8 array
+        The best DAG known.
+    met : iterable of (node, parents)
+        Families to begin with.
+    finders : sequence of RowFinder
+        What finds rows; only rows with an origin are used.
+    workers : Workers
+        Threads and clock.
+    tell : callable
+        Called with the score, the bound, the cuts and the families, after every round.
+    improved : callable
+        Called with every better DAG.
+
+    Attributes
+    ----------
+    bound : float
+        What no DAG exceeds.
+    dag : int8 array
+        The best DAG found.
+    families : FamilyArrays or None
+        All families that a better DAG can have, once they could be listed.
+    rows : list of Row
+        The last rows of the LP, over ``families``.
+    n_rounds : int
+        Rounds of pricing.
+    """
+
+    def __init__(
+        self,
+        score: GaussianScore,
+        knowledge: Knowledge,
+        dag: Dag,
+        met: Iterable[BareFamily],
+        finders: Sequence[RowFinder],
+        workers: Workers,
+        tell: Callable[[float, float, int, int], None] = lambda *facts: None,
+        improved: Callable[[Dag], None] = lambda dag: None,
+    ) -> None:
+        self._score = score
+        self._knowledge = knowledge
+        self._finders = finders
+        self._workers = workers
+        self._tell = tell
+        self._improved = improved
+        seconds = min(workers.deadline.remaining(), WITHOUT_LIMIT)
+        steps = int(np.clip(STEPS_A_SECOND * seconds / score.n_nodes, LEAST_STEPS, MOST_STEPS))
+        self._pricing = Pricing(score, knowledge, steps)
+        self._logdets = LogDets(score.n_samples)
+        self.dag = dag
+        self._value = float(score.total(dag))
+        self._sets = _Sets(score, knowledge)
+        self._sets.add_around(dag)
+        self._sets.add(met)
+        self._pool = self._sets.families()
+        self._rows: list[Row] = []
+        self._best = self._first()
+        self._last = self._best.point
+        self._n_cuts = self._n_quick = 0
+        self.families: FamilyArrays | None = None
+        self.rows: list[Row] = []
+        self.n_rounds = 0
+
+    @property
+    def bound(self) -> float:
+        """What no DAG exceeds."""
+        return max(self._best.bound, self._value)
+
+    def _first(self) -> _Best:
+        """Return the multipliers of the entropy of all columns: remainders are minus penalties and a constant."""
+        n = self._score.n_nodes
+        row = self._logdets.row(self._pool, self._score.correlation, np.ones(n, dtype=np.bool_), "entropy")
+        if row is None or row.origin is None:
+            return _Best(DualPoint((), np.zeros(0)), np.inf, [np.inf] * n)
+        self._rows = [row]
+        point = DualPoint((row,), np.array([self._score.n_samples / row.origin.scale]))
+        smallest = self._knowledge.must.sum(axis=0)
+        costs = np.array([self._score.costs[size:].min() for size in smallest])
+        most = [float(one) for one in self._pricing.constant - costs + self._pricing.margin]
+        return _Best(point, self._pricing.bound(point, most), most)
+
+    def run(self, max_sets: int, tolerance: float) -> None:
+        """Lower the bound until the families left can be listed, nothing helps any more, or the deadline comes.
+
+        Parameters
+        ----------
+        max_sets : int
+            As many families may be listed.
+        tolerance : float
+            A bound above the score by less is a proof.
+        """
+        share, idle, tried = FIRST_SHARE, 0, np.inf
+        try:
+            while idle < MOST_IDLE and self.bound > self._value + tolerance and self._workers.deadline.reason is None:
+                if not self._cut():
+                    return
+                if self._join_quickly():
+                    continue
+                before = self._best.bound
+                n_new = self._price(self._best.point.mixed(self._last, share))
+                self.n_rounds += 1
+                self._tell(self._value, self.bound, self._n_cuts, len(self._pool.node))
+                better = self._best.bound < before
+                share = max(share - LESS, 0.0) if better else min(share + MORE, MOST_SHARE)
+                if not better and not n_new:
+                    share = 0.0
+                idle = 0 if n_new or self._best.bound < before - tolerance else idle + 1
+                if self._gap < NEXT_LISTING * tried or idle == MOST_IDLE:
+                    tried = self._gap
+                    if self._list(max_sets if idle == MOST_IDLE else min(max_sets, FEW_SETS)):
+                        return
+        except Stopped:
+            return
+
+    @property
+    def _gap(self) -> float:
+        return max(self._best.bound - self._value, 0.0)
+
+    def _cut(self) -> bool:
+        """Cut the LP over the families for some rounds, and keep its multipliers; False at the deadline."""
+        pool, deadline = self._pool, self._workers.deadline
+        start = pool.start(self.dag)
+        assert start is not None
+        first = np.concatenate([start, pool.offsets[:-1], pool.offsets[1:] - 1])
+        relaxation = Relaxation(pool, (), first, IDLE_ROUNDS)
+        relaxation.add(self._rows)
+        alive = np.ones(len(pool.node), dtype=np.bool_)
+        bounds: list[float] = []
+        while True:
+            point = relaxation.solve(alive, deadline)
+            if point is None:
+                return False
+            bounds.append(point.bound)
+            self._round(point.values)
+            back = bounds[-1 - ROUNDS_BACK] if len(bounds) > ROUNDS_BACK else np.inf
+            if back - point.bound < SHARE * (back - self._value) or len(bounds) > ROUNDS:
+                break
+            new = [row for finder in self._finders for row in finder.separate(point) if row.origin is not None]
+            if not new or deadline.reason is not None:
+                break
+            self._n_cuts += len(new)
+            relaxation.add(new)
+        self._rows = relaxation.rows
+        rows, weights = zip(*relaxation.priced, strict=True) if relaxation.priced else ((), ())
+        self._last = DualPoint(rows, np.array(weights))
+        return True
+
+    def _round(self, values: Floats) -> None:
+        """Keep a DAG near the LP point if it is better."""
+        chosen = self._pool.near(values)
+        if chosen is not None and self._pool.total(chosen) > self._value:
+            dag = self._pool.adjacency(chosen)
+            if self._score.total(dag) > self._value:
+                self.dag, self._value = dag, float(self._score.total(dag))
+                self._improved(dag)
+
+    def _join_quickly(self) -> bool:
+        """Let sets join that are found without a proof; say whether they are enough to go on without one."""
+        least = self._largest_known(self._last)
+        n_new = self._join(self._pricing.quick(self._last, least, FAMILIES_A_NODE, self._workers))
+        self._n_quick = self._n_quick + 1 if n_new > ENOUGH_NEW else 0
+        return 0 < self._n_quick <= MOST_QUICK
+
+    def _price(self, point: DualPoint) -> int:
+        """Find the bound of multipliers and let sets with large remainders join; return how many are new."""
+        least = self._largest_known(point)
+        bound, found = self._pricing.all_nodes(point, least, FAMILIES_A_NODE, self._workers)
+        if bound < self._best.bound:
+            self._best = _Best(point, bound, [one.most for one in found])
+        return self._join(found)
+
+    def _join(self, found: Sequence[NodePrice]) -> int:
+        """Let sets join the LP; return how many are new."""
+        n_new = self._sets.add(_families(found))
+        if n_new:
+            self._pool = self._sets.families()
+            points = (self._best.point, self._last)
+            rows = [*self._rows, *(row for point in points for row in point.rows)]
+            known = {id(row): self._written(row, self._pool) for row in rows}
+            self._rows = [known[id(row)] for row in self._rows]
+            best, self._last = (
+                DualPoint(tuple(known[id(row)] for row in point.rows), point.weights) for point in points
+            )
+            self._best = _Best(best, self._best.bound, self._best.most)
+        return n_new
+
+    def _largest_known(self, point: DualPoint) -> Floats:
+        """Return the largest remainder over the families of the LP, for each node."""
+        left = self._pool.score.copy()
+        for row, weight in zip(point.rows, point.weights, strict=True):
+            left[row.families] -= weight * row.values
+        return np.maximum.reduceat(left, self._pool.offsets[:-1])
+
+    def _written(self, row: Row, families: FamilyArrays) -> Row:
+        """Return a row over other families."""
+        assert row.origin is not None
+        if row.origin.matrix is None:
+            return cluster_row(families, frozenset(np.flatnonzero(row.origin.inside).tolist()))
+        return self._logdets.again(row, families)
+
+    def _list(self, max_sets: int) -> bool:
+        """List all families that a better DAG can have, if they are few enough; say whether they are."""
+        gap = self._best.bound - self._value
+        limits = [one - gap - self._pricing.margin for one in self._best.most]
+        pool = self._pricing.listed(self._best.point, limits, max_sets, self._workers)
+        if pool is None:
+            return False
+        self.families = self._sets.with_dag(pool, self.dag)
+        self.rows = [self._written(row, self.families) for row in self._rows]
+        return True
+
+
+class _Sets:
+    """Parent sets that have been met, for each node."""
+
+    def __init__(self, score: GaussianScore, knowledge: Knowledge) -> None:
+        self._score = score
+        self._knowledge = knowledge
+        self._known: list[dict[tuple[int, ...], None]] = [{} for _ in range(score.n_nodes)]
+
+    def add(self, families: Iterable[BareFamily]) -> int:
+        """Add sets; return how many are new."""
+        count = 0
+        for node, parents in families:
+            if parents not in self._known[node]:
+                self._known[node][parents] = None
+                count += 1
+        return count
+
+    def add_around(self, dag: Dag) -> None:
+        """Add the families of a DAG, each with one parent more or less, single parents, and the smallest sets."""
+        n = self._score.n_nodes
+        for i in range(n):
+            must = frozenset(np.flatnonzero(self._knowledge.must[:, i]).tolist())
+            own = frozenset(np.flatnonzero(dag[:, i]).tolist())
+            sets = [must, own, *(must | {j} for j in range(n)), *(own ^ {j} for j in range(n))]
+            allowed = [tuple(sorted(one)) for one in sets if i not in one]
+            self.add((i, one) for one in allowed if self._knowledge.allows(i, np.array(one, dtype=np.int64)))
+
+    def families(self) -> FamilyArrays:
+        """Return the families, without dominated ones."""
+        return FamilyArrays.of_sets(Pool.of_words(self._score.names, *sets_of(self._score, self._rows())))
+
+    def with_dag(self, pool: Pool, dag: Dag) -> FamilyArrays:
+        """Return the families of a pool and those of a DAG."""
+        self._known = [{} for _ in range(pool.n_nodes)]
+        self.add((i, tuple(np.flatnonzero(dag[:, i]).tolist())) for i in range(pool.n_nodes))
+        extra = sets_of(self._score, self._rows())
+        words = [np.concatenate(own) for own in zip(pool.words, extra[0], strict=True)]
+        scores = [np.concatenate(own) for own in zip(pool.scores, extra[1], strict=True)]
+        return FamilyArrays.of_sets(Pool.of_words(pool.names, words, scores))
+
+    def _rows(self) -> list[Bools]:
+        rows = []
+        for own in self._known:
+            members = np.zeros((len(own), self._score.n_nodes), dtype=np.bool_)
+            for k, parents in enumerate(own):
+                members[k, list(parents)] = True
+            rows.append(members)
+        return rows
+
+
+def _families(found: Sequence[NodePrice]) -> Iterable[BareFamily]:
+    """Yield the sets that pricing found."""
+    for i, one in enumerate(found):
+        for row in one.members:
+            yield i, tuple(np.flatnonzero(row).tolist())
