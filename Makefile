@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-all cover lint hunt matrix bench paper docs notebooks clean
+.PHONY: help demo test test-all cover lint hunt matrix bench peers paper docs notebooks clean
 
 help:
 	@echo "make demo    install dagopt into .venv, learn a network from bundled data, write demo/report.html"
@@ -15,6 +15,7 @@ help:
 	@echo "make hunt    look for false claims and tracebacks in random instances and broken files (SECONDS=60 SEED=0)"
 	@echo "make matrix  the core of the suite on every Python at hand, with the oldest and the newest numpy"
 	@echo "make bench   time the kernels and the solvers, as ratios in one run"
+	@echo "make peers   install FLOP, XGES and causal-learn into .venv-peers and compare with them (NODES='25 50 100')"
 	@echo "make paper   run a small part of the paper's table 1 and show it beside the paper's figures"
 	@echo "make docs    build the site into site/ (start at site/index.html); every link and formula is checked"
 	@echo "make notebooks   run the notebooks in docs/notebooks again and store their outputs"
@@ -87,6 +88,16 @@ $(VENV)/bench: pyproject.toml | $(VENV)/test
 bench: $(VENV)/bench
 	@$(BIN)/python -m benchmarks
 
+.venv-peers/made: benchmarks/peers.txt | $(VENV)/made
+	@echo "installing FLOP, XGES and causal-learn into .venv-peers ..."
+	@$(BIN)/python -m venv .venv-peers
+	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers.txt
+	@touch $@
+
+NODES ?= 25 50 100
+peers: $(VENV)/user .venv-peers/made
+	@$(BIN)/python -m benchmarks.peers $(NODES)
+
 paper: $(VENV)/user
 	@$(BIN)/python -m experiments run table1 --quick
 	@$(BIN)/python -m experiments show table1
@@ -104,5 +115,5 @@ notebooks: $(VENV)/docs
 	@$(BIN)/python docs/notebooks/execute.py
 
 clean:
-	@rm -rf $(VENV) demo build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) .venv-peers demo build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

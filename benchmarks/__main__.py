@@ -14,7 +14,7 @@ def main() -> None:
     exact.main()
     print("\n# Other packages (benchmarks/peers.py), each run ended after a minute or so")
     for n in (25, 50):
-        peers.compare(n, [], 60.0)
+        peers.compare(n, 0, list(peers.METHODS), 60.0, 1.0)
 
 
 if __name__ == "__main__":

@@ -1,36 +1,102 @@
-"""Many columns: order search on simulated data of degree 2 with 5000 rows: seconds, memory, score and SHD.
+"""Many columns: order search on simulated data with 5000 rows: seconds, memory, score and SHD, and where the time goes.
 
-    python -m benchmarks.scale [100 200 500 1000] [--kind gaussian|discrete]
+    python -m benchmarks.scale [100 200 500 1000] [--kind gaussian|discrete] [--score bic] [--method order] [--seeds 1]
+    python -m benchmarks.scale 2000 5000 --degree 1 --score ebic
+    python -m benchmarks.scale 10000 --degree 1 --score ebic --max-parents 20
+    python -m benchmarks.scale 200 500 1000 --phases        # the share of each phase, one thread
+    python -m benchmarks.scale --quick
 
-Each size has a process of its own, so that the peak of its memory is its own; both cores.
+Each run has a process of its own, so that the peak of its memory is its own; all cores, except for the phases.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import resource
 import time
+from collections.abc import Callable
 from multiprocessing import get_context
+from typing import Any
 
 import dagopt
 
+ROWS = 5000
+PHASES = {
+    "dagopt.data.doctor": {"_table_findings": "doctor"},
+    "dagopt.methods.orders.grown.GrownOrders": {
+        "start": "parents for the first order",
+        "settle": "to the first local optimum",
+        "kick": "kicks",
+        "improve": "all places of all columns",
+    },
+    "dagopt.methods.orders.solve": {"solve_hc": "hill climbing at the end"},
+    "dagopt.learning": {"with_likelihood_bound": "bound of the likelihood"},
+}
 
-def measure(n: int, kind: str, score: str) -> str:
-    """Return a row of the table."""
-    data, truth = dagopt.simulate(n, 5000, 2.0, 0, kind=kind)
-    dagopt.learn(dagopt.simulate(6, 300, 1.0, 0, kind=kind).data, "order", progress=False)  # kernels are loaded
+
+def measure(n: int, seed: int, kind: str, options: dict[str, Any]) -> str:
+    """Return a row of the table of sizes."""
+    data, truth = dagopt.simulate(n, ROWS, options["degree"], seed, kind=kind)
+    method, score = options["method"], options["score"]
+    dagopt.learn(dagopt.simulate(6, 300, 1.0, 0, kind=kind).data, method, progress=False)  # kernels are loaded
     table = dagopt.as_table(data)
     start, cpu = time.perf_counter(), time.process_time()
-    result = dagopt.learn(table, "order", score=score, progress=False)
+    result = dagopt.learn(table, method, score=score, progress=False, max_parents=options["max_parents"])
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     assert result.score is not None
     above = result.score - dagopt.score(table, truth, score=score)
     closeness = dagopt.compare(result.dag, truth)
     return (
-        f"| {kind}, {score} | {n} | {truth.number_of_edges()} | {seconds:.1f} | {cpu:.1f} | {peak:.0f} | {above:+.1f} "
-        f"| {closeness.shd} | {closeness.precision:.3f} | {closeness.recall:.3f} |"
+        f"| {kind}, {method}, {score} | {n} | {seed} | {truth.number_of_edges()} | {seconds:.1f} | {cpu:.1f} "
+        f"| {peak:.0f} | {above:+.1f} | {closeness.shd} | {closeness.precision:.3f} | {closeness.recall:.3f} |"
     )
+
+
+def phases(n: int, seed: int, kind: str, options: dict[str, Any]) -> str:
+    """Return the rows of one size in the table of phases: CPU seconds and shares, what is called within not counted."""
+    data, _ = dagopt.simulate(n, ROWS, options["degree"], seed, kind=kind)
+    dagopt.learn(dagopt.simulate(6, 300, 1.0, 0, kind=kind).data, "order", progress=False)
+    table = dagopt.as_table(data)
+    spent: dict[str, float] = {}
+    within = [0.0]
+
+    def timed(function: Callable[..., Any], phase: str) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*arguments: Any, **named: Any) -> Any:
+            within.append(0.0)
+            start = time.process_time()
+            try:
+                return function(*arguments, **named)
+            finally:
+                seconds = time.process_time() - start
+                spent[phase] = spent.get(phase, 0.0) + seconds - within.pop()
+                within[-1] += seconds
+
+        return call
+
+    for path, functions in PHASES.items():
+        holder = _find(path)
+        for name, phase in functions.items():
+            setattr(holder, name, timed(getattr(holder, name), phase))
+    start = time.process_time()
+    dagopt.learn(table, "order", score=options["score"], progress=False, n_jobs=1, max_parents=options["max_parents"])
+    total = time.process_time() - start
+    spent["all else"] = total - sum(spent.values())
+    rows = [f"| {n} | {phase} | {seconds:.2f} | {seconds / total:.0%} |" for phase, seconds in spent.items()]
+    return "\n".join([*rows, f"| {n} | **all** | {total:.2f} | |"])
+
+
+def _find(path: str) -> Any:
+    """Return the module or class of this name."""
+    import importlib
+
+    try:
+        return importlib.import_module(path)
+    except ModuleNotFoundError:
+        module, name = path.rsplit(".", 1)
+        return getattr(importlib.import_module(module), name)
 
 
 def main() -> None:
@@ -38,12 +104,27 @@ def main() -> None:
     parser.add_argument("nodes", type=int, nargs="*", default=[100, 200, 500, 1000])
     parser.add_argument("--kind", choices=("gaussian", "discrete"), default="gaussian")
     parser.add_argument("--score", default="bic")
+    parser.add_argument("--method", default="order")
+    parser.add_argument("--degree", type=float, default=2.0, help="parents of a column, on average")
+    parser.add_argument("--max-parents", type=int)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--phases", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="100 columns alone")
     arguments = parser.parse_args()
-    print("| data | n | edges | seconds | CPU seconds | peak MB | above the true DAG | SHD | precision | recall |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
-    for n in arguments.nodes or [100, 200, 500, 1000]:
-        with get_context("spawn").Pool(1) as pool:
-            print(pool.apply(measure, (n, arguments.kind, arguments.score)), flush=True)
+    names = ("score", "method", "degree", "max_parents")
+    options = {name: getattr(arguments, name) for name in names}
+    if arguments.phases:
+        print("| n | phase | CPU seconds | share |\n|---|---|---|---|")
+    else:
+        print(
+            "| data, method, score | n | seed | edges | seconds | CPU seconds | peak MB | above the true DAG | SHD "
+            "| precision | recall |\n|---|---|---|---|---|---|---|---|---|---|---|"
+        )
+    run = phases if arguments.phases else measure
+    for n in [100] if arguments.quick else arguments.nodes or [100, 200, 500, 1000]:
+        for seed in range(arguments.seeds):
+            with get_context("spawn").Pool(1) as pool:
+                print(pool.apply(run, (n, seed, arguments.kind, options)), flush=True)
 
 
 if __name__ == "__main__":
