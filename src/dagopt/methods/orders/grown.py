@@ -38,7 +38,7 @@ KICKS_PER_CALL = 50
 EQUAL = 1e-8  # orders of equivalent DAGs differ by rounding
 DEPTH = 7.0  # a variable turns back when the score has fallen by this many penalties of a parameter
 LEAST_SETS, SETS_PER_COLUMN = 1 << 20, 1 << 9  # sets kept, 72 bytes each
-LEAST_ENTRIES, ENTRIES_PER_PAIR = 1 << 25, 8  # list entries kept, 8 bytes each
+LEAST_ENTRIES, ENTRIES_PER_PAIR, MOST_ENTRIES = 1 << 25, 8, 1 << 28  # list entries kept, 8 bytes each
 
 
 @dataclass
@@ -292,7 +292,7 @@ def _bits(codes: NDArray[np.uint16], arity: Ints, weights: Ints) -> tuple[NDArra
 def _empty_trees(n: int) -> Trees:
     """Return empty growth trees; they use memory as they grow, up to what is allocated here."""
     sets = max(LEAST_SETS, SETS_PER_COLUMN * n)
-    entries = max(LEAST_ENTRIES, ENTRIES_PER_PAIR * n * n)
+    entries = min(max(LEAST_ENTRIES, ENTRIES_PER_PAIR * n * n), MOST_ENTRIES)
     return Trees(
         np.full(n, -1, dtype=np.int64), np.empty((sets, COLUMNS), dtype=np.int64), np.empty(sets),
         np.empty(entries, dtype=np.int32), np.empty(entries, dtype=np.int32), np.zeros(4, dtype=np.int64),

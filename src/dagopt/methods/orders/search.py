@@ -26,6 +26,7 @@ from dagopt.methods.orders.base import Dag, Ints, Orders
 from dagopt.methods.orders.generic import GenericOrders
 from dagopt.methods.orders.grown import BlockOrders, CountOrders, GrownOrders, LogDetOrders
 from dagopt.methods.orders.listed import ListedOrders
+from dagopt.methods.orders.merging import merged
 from dagopt.methods.start import start_dag
 from dagopt.problem import Problem
 from dagopt.workers import thread_count
@@ -62,14 +63,14 @@ class Found(NamedTuple):
     met : tuple of (node, parents, score)
         If asked for: the parent sets of all locally optimal DAGs, then the best few per column that were visited on
         the way to them. Parents are in increasing order, no set appears twice.
-    state : Any
-        The state of a search that is over, whose memory another search over the same orders can use.
+    states : list
+        States of searches that are over, whose memory other searches over the same orders can use.
     """
 
     dag: Dag
     score: float
     met: tuple[tuple[int, tuple[int, ...], float], ...] = ()
-    state: Any = None
+    states: tuple[Any, ...] = ()
 
 
 def orders_of(problem: Problem, candidates: int | None = None) -> Orders:
@@ -98,9 +99,11 @@ def search_orders(
     start: object = None,
     all_from_start: bool = False,
     keep_met: bool = False,
-    after: Any = None,
+    stage: int = 0,
+    all_places: bool = True,
+    after: tuple[Any, ...] = (),
 ) -> Found:
-    """Return the best DAG over independent searches, and its score.
+    """Return the best DAG over independent searches, with what is better in parts of the others, and its score.
 
     Parameters
     ----------
@@ -124,32 +127,41 @@ def search_orders(
         Whether the other searches also start there, rather than from random orders.
     keep_met : bool
         Whether to return also the good parent sets that were visited.
-    after : Any
-        The state of an earlier search; what it remembers saves time and does not change the answer.
+    stage : int
+        How many calls with the same seed came before; each has random numbers of its own.
+    all_places : bool
+        Whether every column is tried at all its places at the end, and not only near the one it has.
+    after : tuple
+        The states of earlier searches; what they remember saves time and does not change the answer.
     """
     if restarts < 1 or kicks < 0:
         raise InputError(f"expected restarts= >= 1 and kicks= >= 0 but got {restarts} and {kicks}; change the options")
     first = None if start is None else start_dag(problem, start)
     begins = [first, *[first if all_from_start else None] * (restarts - 1)]
-    seeds = np.random.SeedSequence(random_state).spawn(restarts)
-    plan = _Plan(orders, problem.knowledge.must, name_order(problem.names), kicks, keep_met)
-    ends, state = _run(plan, list(zip(seeds, begins, strict=True)), deadline, n_jobs, after)
+    seeds = np.random.SeedSequence(random_state).spawn(restarts * (stage + 1))[-restarts:]
+    plan = _Plan(orders, problem.knowledge.must, name_order(problem.names), kicks, keep_met, all_places)
+    ends, states = _run(plan, list(zip(seeds, begins, strict=True)), deadline, n_jobs, after)
     best = ends[0]
     for end in ends:
         if end.score > best.score + EQUAL:  # the first of equal ones
             best = end
+    dag = best.dag
+    for end in ends:
+        dag = merged(dag, end.dag, problem)
+    score = best.score if dag is best.dag else max(best.score, problem.score.total(dag))
     met = _scored(problem, [end.optima for end in ends], [end.passed for end in ends]) if keep_met else ()
-    return Found(best.dag, best.score, met, state)
+    return Found(dag, score, met, states)
 
 
 class _Plan(NamedTuple):
-    """What all searches share: how orders are scored, required precedence, names, kicks, what to keep."""
+    """What all searches share: how orders are scored, required precedence, names, kicks, what to keep and try."""
 
     orders: Orders
     must: NDArray[np.bool_]
     by_name: Ints
     kicks: int
     keep_met: bool
+    all_places: bool
 
 
 class _End(NamedTuple):
@@ -165,23 +177,25 @@ Begin = tuple[np.random.SeedSequence, Dag | None]
 
 
 def _run(
-    plan: _Plan, begins: list[Begin], deadline: Deadline, n_jobs: int | None, state: Any
-) -> tuple[list[_End], Any]:
+    plan: _Plan, begins: list[Begin], deadline: Deadline, n_jobs: int | None, states: tuple[Any, ...]
+) -> tuple[list[_End], tuple[Any, ...]]:
     """Run all searches, divided among threads or the workers of the active joblib backend."""
     backend, default = get_active_backend(prefer="threads")
     asked = checked_jobs("n_jobs", n_jobs)
     jobs = min(default if asked is None and default > 1 else thread_count(asked), len(begins))
     if jobs == 1:
-        return _chains(plan, begins, deadline, state)
+        ends, state = _chains(plan, begins, deadline, states[0] if states else None)
+        return ends, (state,)
     parallel = Parallel(n_jobs=jobs, prefer="threads", max_nbytes=None)  # kernels need arrays, not memory-mapped files
     hands = [begins[k::jobs] for k in range(jobs)]
     if getattr(backend, "supports_sharedmem", False):
-        pairs = parallel(delayed(_chains)(plan, hand, deadline, None if k else state) for k, hand in enumerate(hands))
-        done, state = [ends for ends, _ in pairs], pairs[0][1]
+        known = [*states, *[None] * jobs]
+        pairs = parallel(delayed(_chains)(plan, hand, deadline, known[k]) for k, hand in enumerate(hands))
+        done, states = [ends for ends, _ in pairs], tuple(state for _, state in pairs)
     else:
         seconds = None if math.isinf(deadline.remaining()) else max(deadline.remaining(), 1e-9)
         done = parallel(delayed(_chains_elsewhere)(plan, hand, seconds) for hand in hands)
-    return [done[k % jobs][k // jobs] for k in range(len(begins))], state
+    return [done[k % jobs][k // jobs] for k in range(len(begins))], states
 
 
 def _chains_elsewhere(plan: _Plan, begins: list[Begin], seconds: float | None) -> list[_End]:
@@ -203,7 +217,7 @@ def _chain(
     plan: _Plan, seed: np.random.SeedSequence, begin: Dag | None, deadline: Deadline, state: Any
 ) -> tuple[_End, Any]:
     """Run one search: to a local optimum, then disturbed again and again."""
-    orders, must, by_name, kicks, keep_met = plan
+    orders, must, by_name, kicks, keep_met, all_places = plan
     rng = np.random.default_rng(seed)
     optima: dict[BareFamily, None] = {}
     passed: dict[BareFamily, None] | None = {} if keep_met else None
@@ -221,7 +235,8 @@ def _chain(
             if deadline.reason is not None:
                 break
             orders.kick(state, orders.n_nodes, rng, deadline)
-        _climb(orders, state, deadline, rng, by_name, passed)
+        if all_places:
+            _climb(orders, state, deadline, rng, by_name, passed)
         best_dag, best_score = orders.dag(state), orders.score(state)
     else:
         best_dag, best_score = _disturbances(plan, state, rng, deadline, optima, passed)
@@ -239,7 +254,7 @@ def _disturbances(
     passed: dict[BareFamily, None] | None,
 ) -> tuple[Dag, float]:
     """Search from an order and from disturbed ones; return the best DAG and its score."""
-    orders, must, by_name, kicks, keep_met = plan
+    orders, must, by_name, kicks, keep_met, _ = plan
     _climb(orders, state, deadline, rng, by_name, passed)
     best_dag, best_score, best_order = orders.dag(state), orders.score(state), orders.order(state)
     for _ in range(kicks):

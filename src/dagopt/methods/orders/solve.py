@@ -33,7 +33,7 @@ __all__ = ["OrderOptions", "order_incumbent", "solve_order"]
 
 Dag = NDArray[np.int8]
 
-EFFORTS = ((400, 2, 2), (150, 2, 4), (40, 2, 8), (0, 10, 10))  # least number of columns, restarts, rounds of kicks
+EFFORTS = ((150, 2, 4), (40, 2, 8), (0, 10, 10))  # least number of columns, restarts, rounds of kicks
 MANY_COLUMNS = 150  # from here on hill climbing takes longer than the order search that would start from it
 MOST_ROUNDS = 20
 
@@ -52,7 +52,7 @@ class OrderOptions(Options):
     kicks: int | None = option(
         None,
         "Rounds of disturbances, one disturbance per column in each: 10, 8 for 40 columns or more, 4 for 150 or "
-        "more, 2 for 400 or more.",
+        "more, where every round begins at what all searches found together.",
         whole(0),
     )
     candidates: int | None = option(
@@ -128,30 +128,52 @@ def _search(
         run = _Search(problem, deadline, solve_hc(problem, deadline=deadline, progress=progress).adjacency)
     else:
         run = _Search(problem, deadline, start_dag(problem, start))
-    first = run.row("hill climbing" if start is None and not many else "start", run.dag)
+    run.row("hill climbing" if start is None and not many else "start", run.dag)
     if deadline.reason is None:
         progress.update("order search", None)
         orders = _orders(problem, options.candidates, run.notes) if pool is None else ListedOrders(pool)
-        restarts, kicks = next(effort for least, *effort in EFFORTS if problem.n_nodes >= least)
-        found = search_orders(
-            orders,
-            problem,
-            deadline,
-            restarts=restarts if options.restarts is None else options.restarts,
-            kicks=kicks if options.kicks is None else options.kicks,
-            random_state=options.random_state,
-            n_jobs=options.n_jobs,
-            start=None if many else run.dag,
-            all_from_start=problem.n_nodes >= MANY_COLUMNS,
-            keep_met=keep_met,
-        )
-        run.met.update(dict.fromkeys((node, parents) for node, parents, _ in found.met))
-        if run.row("orders", found.dag) > first + EQUAL:
-            run.dag = found.dag
-        _alternate(run, orders, progress, found.state)
+        states = _stages(run, orders, options, None if many else run.dag, keep_met)
+        _alternate(run, orders, progress, states)
     if keep_met:
         run.met.update(dict.fromkeys(families(run.dag)))
     return run
+
+
+def _stages(run: _Search, orders: Orders, options: OrderOptions, start: Dag | None, keep_met: bool) -> tuple[Any, ...]:
+    """Search in stages, each from what those before found together; return the states of the searches."""
+    problem = run.problem
+    n = problem.n_nodes
+    restarts, kicks = next(effort for least, *effort in EFFORTS if n >= least)
+    restarts = restarts if options.restarts is None else options.restarts
+    kicks = kicks if options.kicks is None else options.kicks
+    count = max(kicks, 1) if n >= MANY_COLUMNS and restarts > 1 else 1
+    states: tuple[Any, ...] = ()
+    best = run.rows[-1][2]
+    for stage in range(count):
+        found = search_orders(
+            orders,
+            problem,
+            run.deadline,
+            restarts=restarts,
+            kicks=kicks // count,
+            random_state=options.random_state,
+            n_jobs=options.n_jobs,
+            start=start,
+            all_from_start=stage > 0 or n >= MANY_COLUMNS,
+            keep_met=keep_met,
+            stage=stage,
+            all_places=count == 1,
+            after=states,
+        )
+        states = found.states
+        run.met.update(dict.fromkeys((node, parents) for node, parents, _ in found.met))
+        score = run.row("orders", found.dag)
+        if score > best + EQUAL:
+            run.dag, best = found.dag, score
+        start = run.dag
+        if run.deadline.reason is not None:
+            break
+    return states
 
 
 def _orders(problem: Problem, candidates: int | None, notes: list[str]) -> Orders:
@@ -161,7 +183,7 @@ def _orders(problem: Problem, candidates: int | None, notes: list[str]) -> Order
     return orders_of(problem, candidates)
 
 
-def _alternate(run: _Search, orders: Orders, progress: Progress, state: Any) -> None:
+def _alternate(run: _Search, orders: Orders, progress: Progress, states: tuple[Any, ...]) -> None:
     """Climb from the DAG by single edges and search from its order in turn, until neither helps."""
     problem, deadline = run.problem, run.deadline
     best = problem.score.total(run.dag)
@@ -170,8 +192,8 @@ def _alternate(run: _Search, orders: Orders, progress: Progress, state: Any) -> 
             break
         run.dag = solve_hc(problem, deadline=deadline, progress=NoProgress(), start=run.dag).adjacency
         score = run.row("hill climbing", run.dag)
-        again = search_orders(orders, problem, deadline, restarts=1, kicks=0, n_jobs=1, start=run.dag, after=state)
-        found, state = again.dag, again.state
+        again = search_orders(orders, problem, deadline, restarts=1, kicks=0, n_jobs=1, start=run.dag, after=states)
+        found, states = again.dag, again.states
         other = run.row("orders", found)
         progress.update("order search", None, score=max(score, other))
         if other > score + EQUAL:

@@ -1,0 +1,60 @@
+"""Two DAGs made one that is at least as good as either: each region from the one in which it scores better.
+
+Local optima of a large graph differ in many small regions, and no search is the better one in all of them. Two nodes
+are of one region if their families differ by an edge between them. The families of a whole region can be exchanged
+without an edge standing both ways; where that leaves no cycle either, and raises the score, it is done.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+from dagopt.methods.orders.base import Dag
+from dagopt.problem import Problem
+
+__all__ = ["merged"]
+
+ENOUGH = 1e-7  # a gain below this is no gain
+
+
+def merged(first: Dag, second: Dag, problem: Problem) -> Dag:
+    """Return ``first`` with the regions in which ``second`` scores better, as far as it stays a DAG."""
+    differs = first != second
+    nodes = np.flatnonzero(differs.any(axis=0))
+    if not len(nodes):
+        return first
+    between = differs[np.ix_(nodes, nodes)]
+    count, region = connected_components(csr_matrix(between), directed=False)
+    gains = problem.score.per_node(second)[nodes] - problem.score.per_node(first)[nodes]
+    by_region = np.bincount(region, weights=gains, minlength=count)
+    better = [r for r in np.argsort(-by_region, kind="stable").tolist() if by_region[r] > ENOUGH]
+    families = [np.flatnonzero(column) for column in first.T]
+    others = {int(v): np.flatnonzero(second[:, v]) for v in nodes}
+    if not _exchange(families, others, nodes[np.isin(region, better)]):
+        for r in better:
+            _exchange(families, others, nodes[region == r])
+    dag = np.zeros_like(first)
+    for v, parents in enumerate(families):
+        dag[parents, v] = 1
+    return dag
+
+
+def _exchange(
+    families: list[NDArray[np.int64]], others: dict[int, NDArray[np.int64]], nodes: NDArray[np.int64]
+) -> bool:
+    """Give these nodes their other families, unless that makes a cycle; say whether it was done."""
+    before = {int(v): families[v] for v in nodes}
+    for v in before:
+        families[v] = others[v]
+    sizes = [len(parents) for parents in families]
+    starts, parents = np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(families)
+    graph = csr_matrix((np.ones(len(parents), dtype=np.int8), parents, starts), shape=(len(sizes), len(sizes)))
+    count, _ = connected_components(graph, directed=True, connection="strong")
+    if count == len(sizes):
+        return True
+    for v, own in before.items():
+        families[v] = own
+    return False
