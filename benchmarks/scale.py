@@ -1,7 +1,7 @@
 """Many columns: order search on simulated data with 5000 rows: seconds, memory, score and SHD, and where the time goes.
 
     python -m benchmarks.scale [100 200 500 1000] [--kind gaussian|discrete] [--score bic] [--method order] [--seeds 1]
-    python -m benchmarks.scale 2000 5000 --degree 1 --score ebic
+    python -m benchmarks.scale 2000 5000 --degree 1 --score ebic --max-parents 20
     python -m benchmarks.scale 10000 --degree 1 --score ebic --max-parents 20
     python -m benchmarks.scale 200 500 1000 --phases        # the share of each phase, one thread
     python -m benchmarks.scale --quick
