@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["LinesProgress", "LiveProgress", "NoProgress", "Progress", "make_progress"]
 
 BAR_WIDTH = 28
-COMPILING = "compiling kernels: first run only, up to a minute"
+COMPILING = "compiling, first use only"
 
 
 class Progress(Protocol):
@@ -61,13 +61,13 @@ class _Shown:
 
         def tell() -> None:
             if (still_there := shown()) is not None:  # dropped without being closed, it says nothing more
-                still_there.note(COMPILING)
+                still_there.update(COMPILING)
 
         self._watch = CompilationWatch(tell)
         self._watch.start()
 
-    def note(self, message: str) -> None:
-        """Tell something that should stay on the screen."""
+    def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
+        """Tell a phase."""
 
     def close(self) -> None:
         """End the show."""

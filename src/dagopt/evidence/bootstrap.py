@@ -19,6 +19,7 @@ from dagopt.evidence.agreement import Bootstrap
 from dagopt.evidence.warm_search import likely_parents, quick_method, solve_warm
 from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic
+from dagopt.kernels.plain import repeated
 from dagopt.knowledge import Constraints
 from dagopt.learning import check_options, pose
 from dagopt.methods.registry import METHODS, method_name
@@ -208,10 +209,11 @@ def _each(
     """Return the graphs of the resamples that were done, in their order."""
     tasks = [delayed(learner.essential)(seed, deadline) for seed in np.random.SeedSequence(random_state).spawn(n)]
     graphs: list[NDArray[np.int8]] = []
-    for done, graph in enumerate(_results(tasks, n_jobs), start=1):
-        if graph is not None:
-            graphs.append(graph)
-            progress.update("resamples", done / n, done=len(graphs))
+    with repeated(n):
+        for done, graph in enumerate(_results(tasks, n_jobs), start=1):
+            if graph is not None:
+                graphs.append(graph)
+                progress.update("resamples", done / n, done=len(graphs))
     return graphs
 
 

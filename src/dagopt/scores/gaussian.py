@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dagopt.bits import bit_counts
 from dagopt.data.table import ContinuousTable
 from dagopt.errors import InputError
+from dagopt.kernels.plain import handy
 from dagopt.kernels.gaussian import logdet as kernels
 from dagopt.kernels.gaussian import vectors
 from dagopt.kernels.gaussian.logdet import LogDetForm
@@ -74,7 +75,9 @@ class LogDetScore(JointScore):
 
     def unbounded(self, node: int, parents: Ints) -> bool:
         """Say whether the parents determine a column, so that in exact arithmetic the score has no upper limit."""
-        logdet, logres = self._kernels.logs(self._source, self._log_scale, node, as_set(parents))
+        chosen = as_set(parents)
+        find = handy(self._kernels.logs, (len(chosen) + 2) ** 3)
+        logdet, logres = find(self._source, self._log_scale, node, chosen)
         return bool(logres - self._log_scale[node] <= LOG_OF_DEPENDENT or logdet <= LOG_OF_NOTHING / 2)
 
     @abstractmethod
@@ -116,8 +119,8 @@ class LogDetScore(JointScore):
     def fill_potentials(self, high: int, low_bits: int, out: Floats, node: int = 0) -> None:
         """Fill ``out`` with ``potential`` of the sets whose bits above ``low_bits`` are those of ``high``."""
         _, log_scale, constant, power = self.logdets
-        self._kernels.logdet_slice(self._source, log_scale, high, low_bits, out)
-        scale_by_size(out, constant, power, high.bit_count())
+        handy(self._kernels.logdet_slice, 16 * out.size)(self._source, log_scale, high, low_bits, out)
+        handy(scale_by_size, 8 * out.size)(out, constant, power, high.bit_count())
 
     def _joint(self, size: NDArray[np.int_], logdet: Floats) -> Floats:
         joint: Floats = self._constant[size] - 0.5 * self._power[size] * logdet
@@ -146,7 +149,8 @@ class LogDetScore(JointScore):
 
     def _fit(self, node: int, parents: Ints) -> float:
         """Return the local score before its penalty, which may be infinite."""
-        logdet, logres = self._kernels.logs(self._source, self._log_scale, node, parents)
+        find = handy(self._kernels.logs, (len(parents) + 2) ** 3)
+        logdet, logres = find(self._source, self._log_scale, node, parents)
         size = len(parents)
         return float(
             self._constant[size + 1]
@@ -158,7 +162,8 @@ class LogDetScore(JointScore):
     def local_packed(self, nodes: Ints, flat: Ints, offsets: Ints) -> Floats:
         """Return the local scores of many nodes with packed parent sets."""
         logdet, logres = np.empty(len(nodes)), np.empty(len(nodes))
-        self._kernels.logs_many(self._source, self._log_scale, nodes, flat, offsets, logdet, logres)
+        steps = int(((np.diff(offsets) + 2) ** 3).sum())
+        handy(self._kernels.logs_many, steps)(self._source, self._log_scale, nodes, flat, offsets, logdet, logres)
         return self._score(np.diff(offsets), logdet, logres)
 
     def chain(self, node: int, order: Sequence[int] | Ints) -> Floats:
@@ -186,7 +191,9 @@ class LogDetScore(JointScore):
         """Return the local score after removing each parent; NaN for all other columns."""
         chosen = as_set(parents)
         logdet, logres = np.empty(len(chosen)), np.empty(len(chosen))
-        self._kernels.removals(self._source, self._log_scale, node, chosen, logdet, logres)
+        handy(self._kernels.removals, (len(chosen) + 2) ** 3)(
+            self._source, self._log_scale, node, chosen, logdet, logres
+        )
         scores = np.full(self.n_nodes, np.nan)
         scores[chosen] = self._score(len(chosen) - 1, logdet, logres)
         return scores

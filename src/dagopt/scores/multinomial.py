@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dagopt.bits import bit_counts
 from dagopt.data.table import DiscreteTable
 from dagopt.errors import InputError
+from dagopt.kernels.plain import handy
 from dagopt.kernels.counts import counting as kernels
 from dagopt.kernels.counts import joint_sets, slices
 from dagopt.kernels.counts.counting import CountForm, Counts
@@ -186,7 +187,7 @@ class CountingScore(JointScore):
             slices.joint_slice(self._data, high, low_bits, out, self._largest_product)
         else:
             kernels.plain_joint_slice(self._data, high, low_bits, out)
-        subtract_products(out, arity, float(self._rate), high, low_bits)
+        handy(subtract_products, 8 * out.size)(out, arity, float(self._rate), high, low_bits)
         if self.edge_cost:
             counts = high.bit_count() + bit_counts(low_bits)
             out -= 0.5 * self.edge_cost * counts * (counts - 1)
@@ -202,13 +203,15 @@ class CountingScore(JointScore):
         """Return the local score of ``node`` with the given set of parents."""
         room = np.empty(self._data.codes.shape[1], dtype=np.int64)
         chosen = as_set(parents)
-        without, together, product = kernels.joints(self._data, node, chosen, room)
+        steps = len(room) * (len(chosen) + 4)
+        without, together, product = handy(kernels.joints, steps)(self._data, node, chosen, room)
         return float(together - without - self._cost(node, product, len(chosen)))
 
     def local_packed(self, nodes: Ints, flat: Ints, offsets: Ints) -> Floats:
         """Return the local scores of many nodes with packed parent sets."""
         without, together, product = np.empty((3, len(nodes)))
-        kernels.joints_many(self._data, nodes, flat, offsets, without, together, product)
+        count = handy(kernels.joints_many, self._data.codes.shape[1] * (len(flat) + 4 * len(nodes)))
+        count(self._data, nodes, flat, offsets, without, together, product)
         return together - without - self._cost(nodes, product, np.diff(offsets))
 
     def chain(self, node: int, order: Sequence[int] | Ints) -> Floats:

@@ -147,7 +147,7 @@ def two_sums(cells, span, arity, weights, clogc, ess, product):  # type: ignore[
     coarse = 0.0
     fine = 0.0
     for k in range(0, span, arity):
-        together = 0
+        together = np.int64(0)
         for x in range(k, k + arity):
             together += counts[x]
             fine += term(counts[x], clogc, ess, prior)
@@ -160,7 +160,7 @@ def joint_chain(counts, order, out):  # type: ignore[no-untyped-def]
     """Fill ``out[k]`` with the joint of the first ``k`` variables of ``order``, k = 0 .. len(order)."""
     codes, arity, weights, clogc, ess = counts
     cells = np.zeros(codes.shape[1], dtype=np.int64)
-    span = 1
+    span = np.int64(1)  # a number of one type: a literal would be compiled apart
     product = 1.0
     out[0] = cell_sum(cells, span, weights, clogc, ess, product)
     for k in range(order.shape[0]):
@@ -173,7 +173,7 @@ def joint_chain(counts, order, out):  # type: ignore[no-untyped-def]
 def _cells(codes, arity, parents, cells):  # type: ignore[no-untyped-def]
     """Label the rows by the configuration of ``parents``; return the range of labels and the product."""
     cells[:] = 0
-    span = 1
+    span = np.int64(1)
     product = 1.0
     for j in parents:
         span = refine(cells, span, codes[j], arity[j])
@@ -215,7 +215,7 @@ def chain(counts, node, order, without, together):  # type: ignore[no-untyped-de
     codes, arity, weights, clogc, ess = counts
     cells = np.zeros(codes.shape[1], dtype=np.int64)
     split = np.empty(codes.shape[1], dtype=np.int64)
-    span = 1
+    span = np.int64(1)
     product = 1.0
     for k in range(order.shape[0] + 1):
         if k > 0:

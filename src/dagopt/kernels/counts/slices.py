@@ -21,6 +21,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dagopt.kernels.plain import handy
 from dagopt.kernels.counts.counting import LARGEST_PRODUCT, Counts, term
 
 __all__ = ["fits_numbers", "joint_slice"]
@@ -95,7 +96,8 @@ def joint_slice(
     levels.groups[-1] = len(starts) - 1
     levels.products[-1] = product
     heads = np.empty((2, int(arity[:low_bits].max(initial=1))), dtype=np.int64)
-    walk(levels, widths, arity, heads, counts.clogc, counts.ess, largest, out)
+    run = handy(walk, len(out) * len(keys))
+    run(levels, widths, arity, heads, counts.clogc, counts.ess, largest, out)
 
 
 def _room(m: int, rows: int) -> Levels:
@@ -129,10 +131,9 @@ def walk(levels, widths, arity, heads, clogc, ess, largest, out):  # type: ignor
             _keep(levels, b, widths[b], arity[b], clogc, ess)
         for level in range(b - 1, 0, -1):
             _drop(levels, level, widths[level], heads, clogc, ess)
-        out[mask] = _sum(levels, last, False, levels.products[last], clogc, ess)
-        if m > 0:
-            product = levels.products[last] * arity[0]
-            out[mask + 1] = 0.0 if product > largest else _sum(levels, last, True, product, clogc, ess)
+        for kept in range(last + 1):  # not variable 0, and then with it
+            product = levels.products[last] * (arity[0] if kept else 1)
+            out[mask + kept] = 0.0 if product > largest else _sum(levels, last, kept == 1, product, clogc, ess)
         mask += 2
 
 
@@ -151,7 +152,7 @@ def _sum(levels, b, by_rows, product, clogc, ess):  # type: ignore[no-untyped-de
             total += term(mass[r], clogc, ess, prior)
         return total
     for g in range(levels.groups[b]):
-        together = 0
+        together = np.int64(0)
         for r in range(starts[g], starts[g + 1]):
             together += mass[r]
         total += term(together, clogc, ess, prior)
@@ -189,7 +190,7 @@ def _keep(levels, b, width, arity, clogc, ess):  # type: ignore[no-untyped-def]
     lows, mass, starts = levels.lows[b + 1], levels.mass[b + 1], levels.starts[b + 1]
     own_lows, own_mass = levels.lows[b], levels.mass[b]
     _begin(levels, b, float(arity))
-    found = 0
+    found = np.int64(0)
     for g in range(levels.groups[b + 1]):
         r = starts[g]
         end = starts[g + 1]
@@ -213,7 +214,7 @@ def _drop(levels, b, width, heads, clogc, ess):  # type: ignore[no-untyped-def]
     lows, mass, starts = levels.lows[b + 1], levels.mass[b + 1], levels.starts[b + 1]
     own_lows, own_mass = levels.lows[b], levels.mass[b]
     _begin(levels, b, 1.0)
-    found = 0
+    found = np.int64(0)
     for g in range(levels.groups[b + 1]):
         runs = 0
         r = starts[g]
@@ -241,22 +242,16 @@ def _drop(levels, b, width, heads, clogc, ess):  # type: ignore[no-untyped-def]
                 p += one
                 q += other
             heads[0, 0], heads[0, 1] = p, q
-            kept = _copy(levels, b, heads, 0, middle, kept)
-            kept = _copy(levels, b, heads, 1, end, kept)
+            ends = (middle, end)
+            for run in range(2):  # what is left of either
+                for r in range(heads[0, run], ends[run]):
+                    own_lows[kept] = lows[r] - heads[1, run]
+                    own_mass[kept] = mass[r]
+                    kept += 1
         else:
             kept = _merge(levels, b, heads, runs, width, end, kept)
         found = _end_group(levels, b, found, kept, clogc, ess)
     levels.groups[b] = found
-
-
-@njit(cache=True, nogil=True)
-def _copy(levels, b, heads, run, end, kept):  # type: ignore[no-untyped-def]
-    """Copy what is left of one run; return where it ends."""
-    for r in range(heads[0, run], end):
-        levels.lows[b, kept] = levels.lows[b + 1, r] - heads[1, run]
-        levels.mass[b, kept] = levels.mass[b + 1, r]
-        kept += 1
-    return kept
 
 
 @njit(cache=True, nogil=True)
@@ -271,7 +266,7 @@ def _merge(levels, b, heads, runs, width, end, kept):  # type: ignore[no-untyped
                 least = min(least, lows[r] - heads[1, k])
         if least == width:
             return kept
-        weight = 0
+        weight = np.int64(0)
         for k in range(runs):
             r = heads[0, k]
             if r < end and lows[r] - heads[1, k] == least:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.candidates.pool import Pool
+from dagopt.kernels.plain import handy
 from dagopt.kernels.lattice import edge_regret as kernels
 from dagopt.kernels.lattice import pools
 from dagopt.kernels.lattice.subsets import LOW_BITS
@@ -65,7 +66,14 @@ class TableEnds(SubsetDP):
             for b in outside:
                 self._pull(high_tables[b], shifted, b, where)
             chunk_bits = min(CHUNK_BITS, self.low)
-            work = partial(kernels.sources, self._low_tables, self.low, shifted, self.rest, chunk_bits)
+            work = partial(
+                handy(kernels.sources, 2 * self._low_tables.size),
+                self._low_tables,
+                self.low,
+                shifted,
+                self.rest,
+                chunk_bits,
+            )
             each_layer(self._workers, "best orders back" + where, self.low - chunk_bits, work, down=True)
         self._low_tables = np.empty(0)
 
@@ -95,7 +103,7 @@ def best_around(opt: Floats, rest: Floats, node: int, workers: Workers, share: t
     table = np.empty(1 << bits)
     chunk_bits = min(LOW_BITS, bits)
     fill: list[Callable[[], None]] = [
-        partial(kernels.around, opt, rest, node, table, chunk_bits, first, last)
+        partial(handy(kernels.around, 4 * table.size), opt, rest, node, table, chunk_bits, first, last)
         for first, last in spans(1 << (bits - chunk_bits), CHUNKS_PER_PIECE)
     ]
     steps = [fill, _closing(table, 0), _closing(table, 1)]

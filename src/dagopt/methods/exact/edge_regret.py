@@ -19,6 +19,7 @@ from dagopt.bits import mask_of
 from dagopt.candidates.listing import candidate_pool
 from dagopt.deadline import Deadline, StopReason
 from dagopt.errors import InputError
+from dagopt.kernels.plain import handy
 from dagopt.kernels.lattice import edge_regret as kernels
 from dagopt.kernels.lattice.subsets import LOW_BITS, Allowed
 from dagopt.knowledge import Knowledge
@@ -182,8 +183,9 @@ def _compare_all(potentials: Potentials, knowledge: Knowledge, workers: Workers,
     chunk_bits = min(LOW_BITS, n - 1)
     places = spans(1 << (n - 1 - chunk_bits), CHUNKS_PER_PIECE)
     found = np.full((len(places), 3, n - 1), -np.inf)
+    compare = handy(kernels.with_and_without, 2 * above.size)
     pieces = [
-        partial(kernels.with_and_without, potentials.of(node), node, allowed, above, chunk_bits, first, last, own)
+        partial(compare, potentials.of(node), node, allowed, above, chunk_bits, first, last, own)
         for (first, last), own in zip(places, found, strict=True)
     ]
     workers.each("edges: parent sets", pieces, len(pieces))

@@ -17,6 +17,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.kernels.plain import handy
 from dagopt.kernels.lattice import subsets as kernels
 from dagopt.knowledge import Knowledge
 from dagopt.methods.exact.layers import each_layer, first_sink, follow_sinks
@@ -147,7 +148,17 @@ class SubsetDP:
             allowed = kernels.Allowed(self._free, self._must[node], self._may[node], self._most[node])
             chunks = 1 << max(_bits(table) - kernels.LOW_BITS, 0)
             pieces += [
-                partial(kernels.fill, self.potentials.of(node), node, self.low, block, allowed, table, first, last)
+                partial(
+                    handy(kernels.fill, 4 * table.size),
+                    self.potentials.of(node),
+                    node,
+                    self.low,
+                    block,
+                    allowed,
+                    table,
+                    first,
+                    last,
+                )
                 for first, last in spans(chunks, CHUNKS_PER_PIECE)
             ]
         self._workers.each("best parents: scores" + where, pieces, len(pieces))
@@ -157,7 +168,7 @@ class SubsetDP:
 
     def _sinks(self, tables: Floats, block: int, where: str) -> None:
         chunk_bits = min(CHUNK_BITS, self.low)
-        work = partial(kernels.sinks, tables, self.low, block, self.opt, chunk_bits)
+        work = partial(handy(kernels.sinks, 2 * tables.size), tables, self.low, block, self.opt, chunk_bits)
         each_layer(self._workers, "best orders" + where, self.low - chunk_bits, work)
 
     def _push(self, table: Floats, block: int, b: int, where: str, share: tuple[float, float]) -> None:
@@ -172,7 +183,8 @@ class SubsetDP:
         """Return the best parents of a node if as a sink it explains the best score of a set, otherwise -1."""
         rest = left ^ 1 << node
         known = self._must[node], self._may[node], self._most[node]
-        chosen, value = kernels.best_set(self.potentials.of(node), node, rest, *known)
+        find = handy(kernels.best_set, 4 << rest.bit_count())
+        chosen, value = find(self.potentials.of(node), node, rest, *known)
         return int(chosen) if chosen >= 0 and self.opt[rest] + value == self.opt[left] else -1
 
 

@@ -1,0 +1,102 @@
+"""Kernels in plain Python: the same answers, and the change to compiled ones when the work grows."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numba import njit
+
+import dagopt
+from dagopt.kernels import plain as plain_kernels
+from dagopt.kernels.plain import handy, plain, repeated
+from dagopt.kernels.lattice import subsets
+
+
+@njit
+def _twice(x):
+    return 2 * x
+
+
+@njit
+def _sum_of_twice(values):
+    total = 0.0
+    for value in values:
+        total += _twice(value)
+    return total
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """Return a kernel as if nothing had been called yet."""
+    if not hasattr(_sum_of_twice, "py_func"):
+        pytest.skip("compilation is switched off")
+    monkeypatch.setattr(plain_kernels, "_steps", {})
+    return njit(_sum_of_twice.py_func)
+
+
+def test_plain_python_calls_plain_python(fresh):
+    """The kernels that a kernel calls are not compiled either."""
+    before = len(_twice.signatures)
+    assert plain(fresh)(np.arange(4.0)) == 12.0
+    assert len(_twice.signatures) == before
+    assert not fresh.signatures
+
+
+def test_work_that_adds_up_is_compiled(fresh):
+    """A kernel is compiled when its steps reach the limit, or would if what is done is repeated."""
+    assert handy(fresh, plain_kernels.MOST_PLAIN_STEPS + 1) is fresh
+    assert handy(fresh, plain_kernels.MOST_PLAIN_STEPS) is not fresh
+    assert handy(fresh, 1) is fresh
+    plain_kernels._steps.clear()
+    with repeated(100):
+        assert handy(fresh, plain_kernels.MOST_PLAIN_STEPS // 10) is fresh
+    assert handy(fresh, plain_kernels.MOST_PLAIN_STEPS // 10) is not fresh
+
+
+def test_a_compiled_kernel_is_used(fresh):
+    """Whatever the work."""
+    fresh(np.arange(3.0))
+    assert handy(fresh, 1) is fresh
+
+
+def test_the_recursion_is_the_same_uncompiled():
+    """Closed tables and orders, number by number."""
+    if not hasattr(subsets.fill, "py_func"):
+        pytest.skip("compilation is switched off")
+    n = 7
+    potential = np.random.default_rng(0).normal(size=1 << n)
+    found = []
+    for make in (plain, lambda kernel: kernel):
+        tables, opt = np.empty((n, 1 << (n - 1))), np.full(1 << n, -np.inf)
+        opt[0] = 0.0
+        for node in range(n):
+            make(subsets.fill)(potential, node, n, 0, subsets.Allowed(True, 0, 0, 0), tables[node], 0, 1)
+        make(subsets.sinks)(tables, n, 0, opt, n, np.array([0]))
+        found.append((tables, opt))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+
+
+@pytest.mark.parametrize("kind", ["levels", "numbers"])
+def test_a_small_table_is_learned_without_compiling(kind, tmp_path):
+    """With an empty cache, nothing is compiled, and DAG and score are those of the compiled kernels."""
+    data, _ = dagopt.simulate(6, 200, 1.0, 1)
+    if kind == "levels":
+        data = data.apply(lambda column: np.digitize(column, column.quantile([0.3, 0.7])).astype(str))
+    path = tmp_path / "data.csv"
+    data.to_csv(path, index=False)
+    program = (
+        "import dagopt, sys\n"
+        "r = dagopt.learn(sys.argv[1], progress=False)\n"
+        "print(r.provenance.compile_seconds, repr(r.score))"
+    )
+    if kind == "levels":
+        program = program.replace("progress", "kind='discrete', progress")
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "empty")}
+    told = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, env=environment)
+    seconds, score = map(float, told.stdout.split())
+    assert seconds == 0.0
+    options = {"kind": "discrete"} if kind == "levels" else {}
+    assert score == pytest.approx(dagopt.learn(path, progress=False, **options).score, rel=1e-12)
