@@ -1,7 +1,8 @@
 """Seconds of every command on two small tables, with nothing compiled yet and again.
 
 ``python -m benchmarks.cold_start``: 2,000 rows of LUCAS (12 columns of levels) and 5,000 of gaussian_test (7 columns of
-numbers), drawn from the bundled networks. "cold" begins with an empty folder of compiled kernels, "warm" is the same command once more.
+numbers), drawn from the bundled networks. "cold" begins with an empty folder of compiled kernels, "warm" is the same
+command once more.
 ``--kernels`` lists what each command compiles, with CPU seconds; ``--quick`` leaves out the bootstrap.
 """
 
