@@ -10,8 +10,8 @@ from numba import njit
 
 import dagopt
 from dagopt.kernels import plain as plain_kernels
-from dagopt.kernels.plain import handy, plain, repeated
 from dagopt.kernels.lattice import subsets
+from dagopt.kernels.plain import handy, plain, repeated
 
 
 @njit

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from dagopt.bits import bit_counts
 from dagopt.data.table import ContinuousTable
 from dagopt.errors import InputError
-from dagopt.kernels.plain import handy
 from dagopt.kernels.gaussian import logdet as kernels
 from dagopt.kernels.gaussian import vectors
 from dagopt.kernels.gaussian.logdet import LogDetForm
 from dagopt.kernels.gaussian.vectors import LOG_OF_NOTHING
 from dagopt.kernels.lattice.subsets import scale_by_size
+from dagopt.kernels.plain import handy
 from dagopt.scores.base import Floats, Ints, as_set
 from dagopt.scores.digits import LOG_OF_DEPENDENT, UNIT, Digits
 from dagopt.scores.joint import JointScore

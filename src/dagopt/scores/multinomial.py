@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from dagopt.bits import bit_counts
 from dagopt.data.table import DiscreteTable
 from dagopt.errors import InputError
-from dagopt.kernels.plain import handy
 from dagopt.kernels.counts import counting as kernels
 from dagopt.kernels.counts import joint_sets, slices
 from dagopt.kernels.counts.counting import CountForm, Counts
 from dagopt.kernels.lattice.subsets import subtract_products
+from dagopt.kernels.plain import handy
 from dagopt.scores.base import Floats, Ints, as_set
 from dagopt.scores.joint import JointScore
 

@@ -21,8 +21,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dagopt.kernels.plain import handy
 from dagopt.kernels.counts.counting import LARGEST_PRODUCT, Counts, term
+from dagopt.kernels.plain import handy
 
 __all__ = ["fits_numbers", "joint_slice"]
 

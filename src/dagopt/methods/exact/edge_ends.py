@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.candidates.pool import Pool
-from dagopt.kernels.plain import handy
 from dagopt.kernels.lattice import edge_regret as kernels
 from dagopt.kernels.lattice import pools
 from dagopt.kernels.lattice.subsets import LOW_BITS
+from dagopt.kernels.plain import handy
 from dagopt.knowledge import Knowledge
 from dagopt.methods.exact.layers import each_layer
 from dagopt.methods.exact.pool_dp import pool_form

@@ -19,9 +19,9 @@ from dagopt.bits import mask_of
 from dagopt.candidates.listing import candidate_pool
 from dagopt.deadline import Deadline, StopReason
 from dagopt.errors import InputError
-from dagopt.kernels.plain import handy
 from dagopt.kernels.lattice import edge_regret as kernels
 from dagopt.kernels.lattice.subsets import LOW_BITS, Allowed
+from dagopt.kernels.plain import handy
 from dagopt.knowledge import Knowledge
 from dagopt.memory import readable
 from dagopt.methods.exact.edge_ends import CHUNKS_PER_PIECE, Floats, TableEnds, best_around, pool_ends
