@@ -44,7 +44,7 @@ TOLERANCE = 1e-6
 def main() -> None:
     parser = argparse.ArgumentParser(description="Compare with bnlearn's published graphs.")
     parser.add_argument("shared", nargs="?", type=Path, default=Path("../shared"))
-    parser.add_argument("--quick", action="store_true", help="the real sets alone")
+    parser.add_argument("--quick", action="store_true", help="only the real data sets")
     given = parser.parse_args()
     shared = given.shared
     warm_up()
@@ -75,7 +75,7 @@ def solve(method: str, problem: Problem, **options: Any) -> tuple[Result, float]
 
 
 def drawn(shared: Path, n: int, n_samples: int, degree: float, seed: int) -> tuple[ContinuousTable, np.ndarray]:
-    """Draw an instance of the paper; its covariance is taken here, outside the seconds."""
+    """Draw an instance of the paper; its covariance is computed here, outside the timing."""
     spec = importlib.util.spec_from_file_location("paper_instances", shared / "tools" / "paper_instances.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -1,8 +1,8 @@
-"""How sure an edge is, timed: resamples, the penalty path and regrets; and how far order search is from the optimum.
+"""How certain an edge is, timed: resamples, the penalty path and regrets; and how far order search is from the optimum.
 
     python -m benchmarks.bootstrap [--nodes 15,20,25] [--resamples 100] [--jobs 2] [--quality]
 
-Seconds are wall-clock; processor seconds are told beside them, as other work on the machine slows the first. Data are
+Seconds are wall-clock; processor seconds are also given, because other work on the machine slows the first. Data are
 drawn with an average of two parents and 5,000 rows. ``--quality`` compares, on 18 columns, the frequencies and
 regrets of order search with those of the exact method.
 """

@@ -128,7 +128,7 @@ def show(path: Path) -> str:
 
 
 def run_checks(count: int) -> None:
-    """Compare random problems with the recursion and print what is wrong; every ten problems, how far it is."""
+    """Compare random problems with the recursion and print what is wrong, and progress every ten problems."""
     n_wrong = 0
     for seed in range(count):
         for one in check(seed):
@@ -140,7 +140,7 @@ def run_checks(count: int) -> None:
 
 
 def list_sets(seconds: float) -> None:
-    """Print how many undominated sets the cells have, the estimate of that, and what listing takes on one core."""
+    """Print the number of undominated sets of the cells, its estimate, and the time of the listing on one core."""
     for n, degree in CELLS:
         problem, _ = pose(instance(n, degree, 0))
         assert isinstance(problem.score, GaussianScore)

@@ -39,7 +39,7 @@ SCORES = (
 )
 DISCRETE_SCORES = ({"score": "bic"}, {"score": "aic"}, {"score": "bdeu"})
 ROWS = (16, 40, 200, 5000)
-SECONDS = 2.0  # where nearly every DAG is nearly as good, a proof takes longer
+SECONDS = 2.0  # if nearly every DAG is nearly as good, a proof takes longer
 
 
 class Blind(BranchAndCut):
@@ -115,7 +115,7 @@ def _knowledge(rng: np.random.Generator, n: int, rows: int) -> Constraints:
 
 
 def _solve(problem: Problem, deadline: Deadline, blind: bool, max_sets: int) -> Result:
-    """Solve a problem; blind, from the required edges alone."""
+    """Solve a problem; if blind, from the required edges only."""
     options = {"deadline": deadline, "progress": NoProgress(), "n_jobs": 1, "restarts": 1, "max_sets": max_sets}
     if not blind:
         return method.solve_branch_and_cut(problem, **options)  # type: ignore[arg-type]
@@ -131,7 +131,7 @@ def _solve(problem: Problem, deadline: Deadline, blind: bool, max_sets: int) -> 
 
 @dataclass(frozen=True)
 class _Ticks:
-    """A clock that goes on by one each time it is looked at."""
+    """A clock that advances by one each time it is read."""
 
     counts: list[int]
 
@@ -141,7 +141,7 @@ class _Ticks:
 
 
 def check(seed: int) -> list[str]:
-    """Return what is wrong with the answers to one random problem: nothing, as a rule."""
+    """Return what is wrong with the answers to one random problem, normally nothing."""
     problem = made_problem(seed)
     best = solve_exact(problem, deadline=Deadline(), progress=NoProgress(), n_jobs=1, device="cpu").score
     assert best is not None

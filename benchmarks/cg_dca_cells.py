@@ -1,4 +1,4 @@
-"""A method on the 24 Gaussian cells of the paper's table 1, beside the paper's CG-DCA and the proven optimum.
+"""A method on the 24 Gaussian cells of the paper's table 1, compared with the paper's CG-DCA and the proven optimum.
 
     python -m experiments run table1 --methods cg-dca-paper,exact --seeds 0,1,2 --results FOLDER
     python -m benchmarks.cg_dca_cells [--method cg-dca-paper] [--results FOLDER]

@@ -1,8 +1,8 @@
-"""Do the intervals of estimated effects hold the true ones? Coverage on simulated networks.
+"""Do the intervals of estimated effects contain the true ones? Coverage on simulated networks.
 
     python -m benchmarks.effect_coverage [--networks 200] [--quick]
 
-Random networks (10 nodes, degree 1.5): Gaussian ones with 500 rows, discrete ones with two levels a column and 5,000
+Random networks (10 nodes, degree 1.5): Gaussian ones with 500 rows, discrete ones with two levels per column and 5,000
 rows. For up to five random pairs of each network the effect is estimated over the class of the true DAG, and the row
 with the parents that the cause truly has is compared with the true effect. Only pairs with an effect count; a zero that
 the graph tells is exact. Of discrete pairs, those count whose adjustment levels occur with both levels of the cause in

@@ -2,7 +2,7 @@
 
     python -m benchmarks.exact [15 20 22 24 25]
 
-Each size runs in a process of its own, warm (kernels compiled, pages touched by an earlier run), and is checked
+Each size runs in its own process, warm (kernels compiled, pages touched by an earlier run), and is checked
 against the score of the true graph. causal-learn's exact search at n = 10 runs beside it where it is installed.
 """
 
@@ -19,7 +19,7 @@ import dagopt
 
 
 class Phases:
-    """Notes when each phase was last heard of."""
+    """Records when each phase was last reported."""
 
     def __init__(self) -> None:
         self.start = time.perf_counter()

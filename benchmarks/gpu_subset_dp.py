@@ -1,9 +1,9 @@
 """Time the exact recursion on a GPU, and check it against a plain numpy recursion.
 
-    python benchmarks/gpu_subset_dp.py 20 25 28 30      # sizes; needs numpy and CuPy alone
+    python benchmarks/gpu_subset_dp.py 20 25 28 30      # sizes; needs only numpy and CuPy
     python benchmarks/gpu_subset_dp.py --cpu 20 22       # the same instances by dagopt on the CPU, to compare scores
 
-Prints a line a size: bytes, seconds (kernels compiled beforehand), score relative to the empty graph.
+Prints one line per size: bytes, seconds (kernels compiled beforehand), score relative to the empty graph.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def bic_tables(n: int, n_samples: int = 5000) -> tuple[np.ndarray, np.ndarray]:
 
 
 def numpy_recursion(matrix: np.ndarray, constant: np.ndarray, power: np.ndarray) -> float:
-    """Return the best score relative to the empty graph by the plainest recursion."""
+    """Return the best score relative to the empty graph by the simplest recursion."""
     n = len(matrix)
     logdet = np.zeros(1 << n)
     for mask in range(1, 1 << n):

@@ -34,7 +34,7 @@ LARGE = (20, 5000, 1.0, 0)  # nodes, samples, degree, seed
 
 
 def gaussian_test(folder: Path) -> tuple[Any, Any, str]:
-    """Return bnlearn's data and graph where they are, else a sample of the bundled network."""
+    """Return bnlearn's data and graph if they are available, otherwise a sample of the bundled network."""
     path = folder / "gaussian_test.csv.gz"
     if not path.exists():
         data, dag = dagopt.datasets.load("gaussian_test", 5000)
@@ -45,7 +45,7 @@ def gaussian_test(folder: Path) -> tuple[Any, Any, str]:
 
 
 def timed(function: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the seconds of the processor that a call took, and its answer."""
+    """Return the processor seconds of a call, and its answer."""
     start = time.process_time()
     answer = function()
     return time.process_time() - start, answer

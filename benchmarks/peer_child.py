@@ -45,7 +45,7 @@ def causal_learn(method: str, data: np.ndarray, factor: float) -> np.ndarray:
     from causallearn.search.ScoreBased.GES import ges
 
     score, options = "local_score_BIC_from_cov", {"lambda_value": 0.5 * factor}
-    np.random.seed(0)  # noqa: NPY002 (they draw from the global generator)
+    np.random.seed(0)  # noqa: NPY002 (these packages draw from the global generator)
     if method == "ges":
         graph = ges(data, score_func=score, parameters=options)["G"].graph
     else:

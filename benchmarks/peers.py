@@ -93,7 +93,7 @@ def main() -> None:
     parser.add_argument("nodes", type=int, nargs="*", default=[25, 50, 100])
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--only", default="", help="names, with commas")
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds a run")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds per run")
     parser.add_argument("--factor", type=float, default=1.0, help="penalty of an edge, in units of half of log N")
     parser.add_argument("--quick", action="store_true", help="10 columns, FLOP and GES")
     arguments = parser.parse_args()

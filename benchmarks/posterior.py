@@ -2,7 +2,7 @@
 
     python -m benchmarks.posterior [--sums 15 18 20] [--regrets 20 25]
 
-Gaussian data (d = 2, N = 1,000 for BGe and 5,000 for BIC). Each size runs in a process of its own, warm: kernels are
+Gaussian data (d = 2, N = 1,000 for BGe and 5,000 for BIC). Each size runs in its own process, warm: kernels are
 compiled by a smaller problem before. Probabilities are checked to be such, regrets against the exact method. For the
 regrets, the edges of the best DAG alone come first, then all pairs.
 """
@@ -29,7 +29,7 @@ from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.scores import make_score
 
-WARM = 14  # columns that make every kernel run
+WARM = 14  # with this many columns every kernel runs
 
 
 def problem_of(n: int, n_samples: int, score: str) -> Problem:

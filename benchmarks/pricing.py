@@ -2,7 +2,7 @@
 
     python -m benchmarks.pricing
 
-The paper's section 5.1 gives 0.3 s a node for DCA and 35.1 s for the MINLP.
+The paper's section 5.1 gives 0.3 s per node for DCA and 35.1 s for the MINLP.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Public instances: local scores, HAILFINDER and Gaussian samples inside moral graphs, beside the known values.
+"""Public instances: local scores, HAILFINDER and Gaussian samples inside moral graphs, with the known values.
 
 python -m benchmarks.public_instances [NAME ...] [--limit 600] [--results FILE] [--quick]
 python -m benchmarks.public_instances --show FILE
 python -m benchmarks.public_instances --methods [--limit 60] [--quick]
 
-Each instance runs in a process of its own, so that its peak memory is its own, and is appended to the results as one
+Each instance runs in its own process, so that its peak memory can be measured, and is appended to the results as one
 line of JSON. ``--show`` makes the table of the last run of each. ``--methods`` compares ``auto`` with the other methods
 on 20 instances of all kinds.
 """
@@ -26,7 +26,7 @@ import pandas as pd
 
 import dagopt
 
-KNOWN = {  # best known score and who says so
+KNOWN = {  # best known score and its source
     "alarm-5000": (-53781.3386, "proved"),
     "hailfinder-5000": (-252358.1055, "proved"),
     "hepar2-5000": (-164433.403, "k-MAX, bounded treewidth"),
@@ -45,7 +45,7 @@ METHODS = ("auto", "gobnilp", "cg-dca", "order", "tabu", "hc", "mmhc")
 
 
 def instances(bench: Path) -> list[str]:
-    """Return the names of all instances that are there."""
+    """Return the names of all available instances."""
     scores = [path.name.removesuffix(".jkl.gz") for path in sorted((bench / "scores").glob("*.jkl.gz"))]
     fields = [f"micodag-{field}-{k}" for field in FIELDS for k in (1, 2, 3)]
     return [*scores, "hailfinder", *fields]
@@ -147,7 +147,7 @@ def compare(limit: float, quick: bool) -> None:
 
 
 def main() -> None:
-    """Run what is asked for."""
+    """Run the requested instances."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="instances; all unless given")
     parser.add_argument("--shared", default="../shared", type=Path)

@@ -1,4 +1,4 @@
-"""Tables and score files that nobody here made: what is proven about each, how long it takes, and what was published.
+"""Tables and score files from other sources: what is proven about each, how long it takes, and what was published.
 
 python -m benchmarks.real_data [../shared] [--quick] [--only sachs,ecoli70] [--limit 300] [--write docs/real_data.md]
 

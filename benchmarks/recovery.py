@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("--instances", type=int, default=50)
     parser.add_argument("--restarts", type=int, default=100, help="of FLOP")
     parser.add_argument("--factor", type=float, default=2.0)
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds a run")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds per run")
     parser.add_argument("--quick", action="store_true", help="two instances")
     arguments = parser.parse_args()
     methods = ("order", f"flop{arguments.restarts}")

@@ -101,8 +101,8 @@ def main() -> int:
     """Print the table; the exit code says whether a run was late, below the empty graph, or failed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.time_limits", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a limit of 1 s, 30 and 150 columns")
-    parser.add_argument("--method", action="append", choices=list(METHODS), help="these methods alone")
-    parser.add_argument("--size", action="append", type=int, help="these numbers of columns alone")
+    parser.add_argument("--method", action="append", choices=list(METHODS), help="only these methods")
+    parser.add_argument("--size", action="append", type=int, help="only these numbers of columns")
     parser.add_argument("--kind", action="append", choices=KINDS, help="this kind of data alone")
     parser.add_argument("--limit", action="append", type=float, help="these limits alone, in seconds")
     asked = parser.parse_args()

@@ -1,6 +1,6 @@
-"""Methods of outside packages, as functions from a table to the adjacency of a graph; used where installed.
+"""Methods of other packages, as functions from a table to the adjacency of a graph; used if installed.
 
-causal-learn: stable PC, GES, BOSS and GRaSP; pgmpy: hill climbing. All on continuous data, the scores being BIC.
+causal-learn: stable PC, GES, BOSS and GRaSP; pgmpy: hill climbing. All use continuous data and BIC.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Adjacency = NDArray[np.int8]
 
 @dataclass(frozen=True)
 class Adapter:
-    """A method of an outside package.
+    """A method of another package.
 
     Attributes
     ----------
@@ -50,17 +50,17 @@ class Adapter:
         if not isinstance(table, ContinuousTable):
             raise InputError(f"expected continuous data for {self.package} but got discrete; use a method of dagopt")
         frame = pd.DataFrame(table.values, columns=list(table.names))
-        np.random.seed(0)  # noqa: NPY002 (they draw from the global generator)
+        np.random.seed(0)  # noqa: NPY002 (these packages draw from the global generator)
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return np.asarray(self.search(frame), dtype=np.int8)
 
 
 def from_causal_learn(graph: NDArray[np.int64]) -> Adjacency:
-    """Return the adjacency of a graph in causal-learn's coding.
+    """Return the adjacency of a graph in causal-learn's encoding.
 
     There ``graph[i, j] = -1`` and ``graph[j, i] = 1`` mean i → j; -1 both ways is undirected. An edge with two
-    arrowheads, 1 both ways, says that the tests disagree on its direction, and is undirected here.
+    arrowheads, 1 both ways, means that the tests disagree on its direction; it is undirected here.
     """
     tail = (graph == -1) & (graph.T != 0)
     disputed = (graph == 1) & (graph.T == 1)

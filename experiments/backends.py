@@ -1,4 +1,4 @@
-"""Where runs are made: threads of this program by joblib, or the workers of a dask cluster; each in its own process."""
+"""Where runs are made: threads of this program (joblib), or the workers of a dask cluster; each in its own process."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Finished(NamedTuple):
 
 
 def check_backend(backend: str, scheduler: str | None) -> None:
-    """Raise the error that says what a backend lacks."""
+    """Raise an error that says what a backend lacks."""
     if backend not in BACKENDS:
         raise unknown_name("backend", backend, BACKENDS)
     if backend == "joblib":
@@ -41,13 +41,13 @@ def check_backend(backend: str, scheduler: str | None) -> None:
     if find_spec("distributed") is None:
         raise InputError("--backend dask needs the package 'distributed'; install dagopt[distributed]")
     if scheduler is None:
-        raise InputError("--backend dask needs --scheduler ADDRESS; start one by the command 'dask scheduler'")
+        raise InputError("--backend dask needs --scheduler ADDRESS; start one with the command 'dask scheduler'")
 
 
 def make_runs(
     runs: Sequence[Run], data: str | None, stop: Deadline, *, jobs: int, backend: str = "joblib", scheduler: str | None
 ) -> Iterator[Finished]:
-    """Yield what came out of runs as they end, in any order; those that ``stop`` cut short are left out."""
+    """Yield the records of runs as they end, in any order, without those that ``stop`` cut short."""
     check_backend(backend, scheduler)
     if backend == "dask":
         assert scheduler is not None
@@ -70,7 +70,7 @@ def make_runs(
 
 
 def _in_turn(idle: queue.SimpleQueue[Worker], run: Run, data: str | None, stop: Deadline) -> Finished | None:
-    """Make a run on a worker that has nothing to do."""
+    """Make a run on an idle worker."""
     worker = idle.get()
     try:
         return _timed(worker, run, data, stop)
@@ -92,7 +92,7 @@ def _alone(run: Run, data: str | None) -> Finished | None:
 
 
 def _on_dask(runs: Sequence[Run], data: str | None, stop: Deadline, scheduler: str) -> Iterator[Finished]:
-    """Make runs on a cluster; a worker that is lost for good costs its run only."""
+    """Make runs on a cluster; if a worker is lost, only its run is lost."""
     distributed: Any = import_module("distributed")
     try:
         client = distributed.Client(scheduler, timeout=PATIENCE)

@@ -1,6 +1,6 @@
-"""``python -m experiments.child``: runs, each from a line on standard input to a line on standard output.
+"""``python -m experiments.child``: makes runs, each read from standard input and written to standard output.
 
-What libraries print goes to standard error. The process ends when standard input does, that is, with its parent.
+What libraries print goes to standard error. The process ends when standard input is closed, that is, with its parent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Read what to run, run it, write the record, until there is nothing more to read."""
+    """Read a run, make it and write its record, until there is nothing more to read."""
     out = os.dup(1)
     os.dup2(2, 1)
     orders: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -39,10 +39,10 @@ def main() -> None:
 
 
 def _read(orders: queue.SimpleQueue[str]) -> None:
-    """Pass lines on; where they end the process does at once, whatever it is doing."""
+    """Pass lines on; when they end, end the process at once, whatever it is doing."""
     for line in sys.stdin:
         orders.put(line)
-    os._exit(1)  # also because threads of solvers may still be about
+    os._exit(1)  # also because threads of solvers may still be running
 
 
 if __name__ == "__main__":

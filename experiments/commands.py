@@ -85,13 +85,13 @@ def run(
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time.", show_default="all cores")] = None,
     backend: Annotated[str, typer.Option(help="joblib (this machine) or dask (a cluster).")] = "joblib",
     scheduler: Annotated[str | None, typer.Option(help="Address of the dask scheduler.")] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Make runs again that failed or were killed.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Repeat runs that failed or were killed.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress while it runs.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Make the runs of a table, each on one thread in a process of its own, and record each as it ends.
+    """Make the runs of a table, each on one thread in its own process, and record each as it ends.
 
-    Started again, it goes on where it was: what is recorded is not run again.
+    If started again, it continues where it stopped: recorded runs are not repeated.
 
     **Examples:**
 
@@ -190,7 +190,7 @@ def show(
 def _write(
     name: str, tables: list[PaperTable], known: Results, results: Path | None, out: Path | None, markdown: Path | None
 ) -> list[Path]:
-    """Write the files that are asked for and return them."""
+    """Write the requested files and return them."""
     from dagopt.cli.output import require_place
     from dagopt.files import write_text
     from experiments.layout import as_latex, as_markdown
@@ -227,7 +227,7 @@ def _print(table: PaperTable) -> None:
 
 
 def _print_grid(grid: Grid) -> None:
-    """Print a part of a table, headings in two lines, numbers to the right."""
+    """Print a part of a table, with headings in two lines and numbers aligned to the right."""
     heads = [["", grid.first], *([one.group, one.name] for one in grid.headings)]
     for k in range(len(heads) - 1, 1, -1):
         if heads[k][0] == heads[k - 1][0]:
@@ -266,7 +266,7 @@ def _tell(table: str, plan: Plan, tally: Tally, folder: Path, as_json: bool) -> 
 
 def _limit(seconds: float | None) -> float | None:
     if seconds is not None and not seconds > 0:
-        raise InputError(f"expected time_limit > 0 seconds but got {seconds:g}")
+        raise InputError(f"expected time_limit= to be a number > 0 but got {seconds:g}; change the option")
     return seconds
 
 
@@ -276,6 +276,6 @@ def _numbers(text: str | None, option: str) -> list[int]:
     for part in listed(text or ""):
         found = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
         if found is None:
-            raise InputError(f"expected {option} as numbers such as 0-2,5 but got {part!r}")
+            raise InputError(f"expected {option} to be numbers such as 0-2,5 but got {part!r}; correct it")
         numbers += range(int(found[1]), int(found[2] or found[1]) + 1)
     return numbers

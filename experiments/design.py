@@ -1,4 +1,4 @@
-"""What a table needs: cells, seeds, methods with their options and limits, and the figures shown."""
+"""The design of a table: cells, seeds, methods with their options and limits, and the figures shown."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ORDER = ("headline", *(f"table{k}" for k in range(1, 11)), "section51", "peers")
 
 @dataclass(frozen=True)
 class Entry:
-    """A column of a table: a method with options, and the paper's method that it stands beside.
+    """A column of a table: a method with options, and the paper's method that it is compared with.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Entry:
     limit : float
         Seconds.
     only : tuple of str
-        The cells it is run on; all if empty. Entries of one label share a column.
+        The cells it is run on; all if empty. Entries with the same label share a column.
     optimum : str or None
         Label of the column that has the optimum over the same parent sets.
     """
@@ -106,7 +106,7 @@ class Design:
     notes: tuple[str, ...] = ()
 
     def runs(self) -> list[Run]:
-        """Return all runs, a seed of every cell before the next seed."""
+        """Return all runs: one seed of every cell before the next seed."""
         return [
             entry.run(cell, seed)
             for turn in range(self.seeds)
@@ -144,7 +144,7 @@ class Design:
 
 
 def _seeds(cell: Cell, turn: int) -> list[int | None]:
-    """Return the seed of a simulated cell in this turn; a data set has its turn once."""
+    """Return the seed of a simulated cell in this round; a data set has only one round."""
     if cell.degree is not None:
         return [turn]
     return [None] if turn == 0 else []

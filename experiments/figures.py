@@ -29,9 +29,9 @@ class Figure:
     text : callable
         How a mean of ours is written.
     more_is_better : bool
-        Which way is better.
+        Whether larger values are better.
     comparable : bool
-        Whether the figure of one instance can be held against that of another.
+        Whether figures of different instances can be compared.
     published : bool
         Whether the paper has it.
     """
@@ -44,7 +44,7 @@ class Figure:
     published: bool = True
 
     def is_worse(self, ours: float, paper: Given) -> bool:
-        """Say whether our figure, rounded as the paper's is, is worse than it."""
+        """Say whether our figure, rounded like the paper's, is worse."""
         if not self.comparable:
             return False
         rounded = round(ours, paper.digits)
@@ -52,7 +52,7 @@ class Figure:
 
 
 def gap(record: Record) -> float | None:
-    """Return how far a score is below the true graph's, in per cent of that; negative where it is above.
+    """Return how far a score is below the true graph's, in per cent; negative if it is above.
 
     The paper's gap is 0 in that case: ``max(gap, 0)``.
     """
@@ -67,7 +67,7 @@ def _floored_gap(record: Record) -> float | None:
 
 
 def seconds_text(seconds: float) -> str:
-    """Write seconds with three digits or so.
+    """Write seconds with about three digits.
 
     Examples
     --------
@@ -112,7 +112,7 @@ FIGURES = {
 
 
 class Results:
-    """Records, one a run, looked up by cell and column.
+    """Records, one per run, looked up by cell and column.
 
     Parameters
     ----------
@@ -127,20 +127,20 @@ class Results:
             self._by_cell[(record.instance, *record.key[2:])].append(record)
 
     def of(self, entry: Entry, cell: Cell) -> list[Record]:
-        """Return all records of a column on a cell, by seed; none outside the cells it is for."""
+        """Return all records of a column on a cell, by seed; none for other cells."""
         if not entry.takes(cell):
             return []
         found = self._by_cell.get((cell.name, *entry.run(cell, None).key[2:]), [])
         return sorted(found, key=lambda record: record.seed or 0)
 
     def values(self, entries: Sequence[Entry], cell: Cell, figure: str) -> list[float]:
-        """Return a figure of the runs with an answer, of all entries of a column."""
+        """Return a figure of all runs of a column that have an answer."""
         records = [record for entry in entries for record in self.of(entry, cell) if record.ended]
         values = [FIGURES[figure].of(record) for record in records]
         return [float(value) for value in values if value is not None]
 
     def behind(self, columns: Sequence[Sequence[Entry]], cell: Cell) -> Sequence[float | None]:
-        """Return how far the mean score of each column is below the best, in per cent, over the seeds that all have."""
+        """Return how far each column's mean score is below the best, in per cent, over the seeds that all have."""
         scores = [
             {r.seed: r.score for entry in entries for r in self.of(entry, cell) if r.ended and r.score is not None}
             for entries in columns

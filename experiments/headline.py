@@ -1,4 +1,4 @@
-"""The headline: on each Gaussian cell our default method beside the best that the paper has."""
+"""The headline: on each Gaussian cell our default method and the best of the paper."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CORE = "CG-DCA"  # the paper's own method
 
 @dataclass(frozen=True)
 class HeadlineRow:
-    """One cell; None where nothing has been run.
+    """One cell; None if nothing has been run.
 
     Attributes
     ----------
@@ -26,8 +26,8 @@ class HeadlineRow:
     n_runs : int
         Instances with an answer.
     gap, floored_gap : float or None
-        Mean gap to the true graph's score in per cent, negative where ours is better; and with each gap at least 0, as
-        the paper has it.
+        Mean gap to the true graph's score in per cent, negative if ours is better; and with each gap at least 0, as in
+        the paper.
     shd, seconds : float or None
         Means.
     best_gap : Given
@@ -35,7 +35,7 @@ class HeadlineRow:
     best_shd : Given
         The least of the paper's five methods, which ``best_method`` names.
     paper_seconds : Given
-        Of the paper's CG-DCA.
+        The time of the paper's CG-DCA.
     """
 
     cell: Cell
@@ -90,7 +90,7 @@ def headline(design: Design, results: Results) -> list[HeadlineRow]:
 
 
 def headline_table(design: Design, results: Results) -> PaperTable:
-    """Return the rows as a table, with the cells where ours is above named below it."""
+    """Return the rows as a table, followed by the names of the cells where ours is worse."""
     rows = headline(design, results)
     headings = [
         Heading("", "runs"),

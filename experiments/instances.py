@@ -25,7 +25,7 @@ SETS = {
     "insurance": (27, 20000, "INSURANCE"),
     "alarm": (37, 20000, "ALARM"),
 }
-DATA_FOLDER = Path("../shared/data")  # looked at when no folder is given
+DATA_FOLDER = Path("../shared/data")  # used if no folder is given
 
 _GAUSSIAN = re.compile(r"n(\d+)-N(\d+)-d(\d+\.\d+)")
 
@@ -93,7 +93,7 @@ def load(cell: Cell, seed: int | None, folder: Path | None = None) -> Instance:
     cell : Cell
         What to load.
     seed : int or None
-        Of a simulated instance; sets have none.
+        The seed of a simulated instance; data sets have none.
     folder : path, optional
         Where the files of the sets are: ``NAME.csv`` or ``NAME.csv.gz``, and ``NAME.edges.csv`` with the true edges.
     """
@@ -124,16 +124,16 @@ def missing_data(cell: Cell, folder: Path | None) -> str | None:
 
 
 def data_folder(given: Path | None) -> Path | None:
-    """Return the folder with the data sets: the one given, else ``DATA_FOLDER`` if it is there."""
+    """Return the folder with the data sets: the one given, otherwise ``DATA_FOLDER`` if it exists."""
     if given is None:
         return DATA_FOLDER.resolve() if DATA_FOLDER.is_dir() else None
     if not given.is_dir():
-        raise InputError(f"expected a folder at {str(given)!r} with the data sets, found none; check --data")
+        raise InputError(f"expected a folder at {str(given)!r} with the data sets but got none; check --data")
     return given.resolve()
 
 
 def small_table(cell: Cell) -> Table:
-    """Return a small table of the kind of a cell, to load and compile with before a run is timed."""
+    """Return a small table of the same kind as a cell, to load and compile everything before a run is timed."""
     discrete = cell.degree is None and cell.name != "gaussian_test"
     return as_table(simulate(5, 200, 1.0, 0, kind="discrete" if discrete else "gaussian").data)
 

@@ -1,4 +1,4 @@
-"""Runs in a process of their own, on one thread, which is ended some time after a run's limit."""
+"""Runs in separate processes, on one thread; a process is ended some time after the run's limit."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from experiments.records import Record, Run
 
 __all__ = ["CHILD", "GRACE", "Worker", "run_isolated"]
 
-# Where a child finds the package ``experiments``, from whatever folder it is started.
+# Where a child finds the package ``experiments``, whatever folder it is started from.
 PATHS = [str(Path(__file__).resolve().parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
 CHILD = (sys.executable, "-m", "experiments.child")
 GRACE = 60.0  # seconds for loading, scoring and ending
-SLACK = 1.1  # of the limit
+SLACK = 1.1  # factor on the limit
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 class Worker:
-    """A process that makes one run after the other; after one that went wrong the next has a new process.
+    """A process that makes one run after the other; after a failed run the next one gets a new process.
 
     Parameters
     ----------
@@ -70,12 +70,12 @@ class Worker:
         data : str, optional
             The folder of the data sets.
         stop : Deadline, optional
-            Looked at while the process runs.
+            Checked while the process runs.
 
         Returns
         -------
         Record or None
-            With status ``failed`` or ``killed`` where something went wrong; None if ``stop`` came first.
+            With status ``failed`` or ``killed`` if something went wrong; None if ``stop`` came first.
         """
         hard = SLACK * run.limit + self._grace
         begin = time.monotonic()
@@ -86,7 +86,7 @@ class Worker:
         try:
             with suppress(BrokenPipeError):
                 process.stdin.write(json.dumps(asdict(run) | {"data": data}).encode() + b"\n")
-                process.stdin.flush()  # and left open: its end is the child's end
+                process.stdin.flush()  # it stays open: the child ends when it is closed
             line = _Line(process.stdout)
             while not line.wait(0.1):
                 if stop is not None and stop.reason is not None:
@@ -112,12 +112,12 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             env=os.environ | dict.fromkeys(ONE_THREAD, "1") | {"PYTHONPATH": os.pathsep.join(PATHS)},
-            start_new_session=True,  # Ctrl-C on the terminal is ours alone
+            start_new_session=True,  # Ctrl-C on the terminal reaches only this process
         )
 
 
 class _Line:
-    """The next line of a pipe, read by a thread, as a pipe cannot be waited for everywhere."""
+    """The next line of a pipe, read by a thread, because not every system can wait for a pipe."""
 
     def __init__(self, pipe: IO[bytes]) -> None:
         self.text = ""
@@ -130,7 +130,7 @@ class _Line:
             self.text = self._pipe.readline().decode("utf-8", "replace").strip()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the line or the end of the pipe; say whether it came."""
+        """Wait for the line or the end of the pipe; return whether it came."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 

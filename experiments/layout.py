@@ -12,7 +12,7 @@ _LATEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "<=": r"$\le$", "*": "
 
 
 class Box(NamedTuple):
-    """What stands in a table: text, and the number that it was made of."""
+    """The content of a cell: its text, and the number behind it."""
 
     text: str
     value: float | None = None
@@ -37,7 +37,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Grid:
-    """A part of a table: title, headings, rows; ``first`` heads the labels of the rows."""
+    """A part of a table: title, headings, rows; ``first`` is the heading of the row labels."""
 
     title: str
     first: str
@@ -70,7 +70,7 @@ def as_markdown(table: PaperTable, level: int = 2) -> str:
 
 
 def as_latex(table: PaperTable) -> str:
-    """Return a table as LaTeX, a ``table`` for each part; needs the package booktabs."""
+    """Return a table as LaTeX, one ``table`` per part; needs the package booktabs."""
     parts = []
     for k, grid in enumerate(table.grids, start=1):
         groups = [(name, len(list(columns))) for name, columns in groupby(one.group for one in grid.headings)]

@@ -1,4 +1,4 @@
-"""What a run was made on: cores, processor, memory and versions; no names of hosts or users."""
+"""The machine of a run: cores, processor, memory and versions, without names of hosts or users."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACKAGES = ("numpy", "scipy", "numba", "highspy", "pyscipopt")
 
 @cache
 def machine() -> str:
-    """Return cores, processor, memory and system in a line."""
+    """Return cores, processor, memory and system in one line."""
     parts = [f"{os.cpu_count()} cores", _processor()]
     try:
         size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -29,7 +29,7 @@ def machine() -> str:
 
 @cache
 def versions(*others: str) -> str:
-    """Return the versions of Python, dagopt, what it rests on, and other packages."""
+    """Return the versions of Python, dagopt, its dependencies and other packages."""
     known = [f"python {platform.python_version()}"]
     for package in ("dagopt", *PACKAGES, *others):
         try:
@@ -40,7 +40,7 @@ def versions(*others: str) -> str:
 
 
 def forget_peak() -> None:
-    """Let ``peak_megabytes`` begin anew, where the system can."""
+    """Reset ``peak_megabytes``, if the system allows it."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -50,7 +50,7 @@ def forget_peak() -> None:
 def peak_megabytes() -> int | None:
     """Return the most memory that this process has had since ``forget_peak``, in MB of 10^6 bytes.
 
-    Where it cannot begin anew it is the most of all time, and None where that is not told either.
+    If it cannot be reset, it is the peak since the start; None if that is not known either.
     """
     try:
         found = re.search(r"^VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)

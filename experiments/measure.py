@@ -1,4 +1,4 @@
-"""One run, measured: the method on one thread, its answer scored and compared with the true graph by us."""
+"""One measured run: the method on one thread; we score its answer and compare it with the true graph."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def not_available(method: str) -> str | None:
 
 
 def measure(run: Run, data: Path | None = None) -> Record:
-    """Run a method once on its instance; errors are the caller's.
+    """Run a method once on its instance; the caller handles errors.
 
     Parameters
     ----------
@@ -62,14 +62,14 @@ def measure(run: Run, data: Path | None = None) -> Record:
 
     Notes
     -----
-    Before the clock starts the method runs on a small table, so that modules are loaded and kernels compiled. A run
-    that is over in ``SHORT`` seconds is made twice and the second is timed, as larger tables may need further kernels.
+    Before the clock starts, the method runs on a small table, so that modules are loaded and kernels compiled. A run
+    of less than ``SHORT`` seconds is made twice and the second is timed, since larger tables may need further kernels.
     """
     table, true = load(run.cell, run.seed, data)
     _answer(run, small_table(run.cell))
     found, wall, cpu = _timed(run, table)
     if wall < SHORT:
-        found, wall, cpu = _timed(run, replace(table))  # a copy: what the table remembers is not used again
+        found, wall, cpu = _timed(run, replace(table))  # a copy without the cached properties of the table
     score = make_score(table)
     closeness = compare(found.adjacency, true)
     return Record.of(
@@ -91,13 +91,13 @@ def measure(run: Run, data: Path | None = None) -> Record:
 
 
 def provenance(run: Run) -> dict[str, str]:
-    """Return with what, on what and when a run is made."""
+    """Return the versions, the machine and the date of a run."""
     others = (ADAPTERS[run.method].package,) if run.method in ADAPTERS else ()
     return {"versions": versions(*others), "machine": machine(), "date": date.today().isoformat()}
 
 
 def _timed(run: Run, table: Table) -> tuple[Answer, float, float]:
-    """Return the answer of a method with the seconds and the processor's seconds that it took."""
+    """Return the answer of a method with its wall-clock seconds and processor seconds."""
     wall, cpu = time.perf_counter(), time.process_time()
     found = _answer(run, table)
     return found, time.perf_counter() - wall, time.process_time() - cpu
@@ -114,7 +114,7 @@ def _answer(run: Run, table: Table) -> Answer:
 
 
 def _first_pricing(result: Result) -> float | None:
-    """Return the seconds a node of the first round of pricing, if another followed: else it may have been cut short."""
+    """Return the seconds per node of the first round of pricing, if another followed; if not, it may be incomplete."""
     if "pricing_seconds" not in result.trace or list(result.trace["phase"][:2]) != ["families", "families"]:
         return None
     return float(result.trace["pricing_seconds"].iloc[0]) / len(result.names)

@@ -1,4 +1,4 @@
-"""How long runs take, learned from those that ended and from the paper: what remains of a plan is estimated by it."""
+"""How long runs take, estimated from finished runs and from the paper; used for the remaining time of a plan."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from experiments.records import Record, Run
 
 __all__ = ["Pace", "in_words"]
 
-FIRST_GUESS = 10.0  # seconds of a run of which nothing is known
-LOADING = 2.5  # seconds to start a process and load the method, until some were seen
+FIRST_GUESS = 10.0  # seconds for a run about which nothing is known
+LOADING = 2.5  # seconds to start a process and load the method, until this has been measured
 
 Level = tuple[object, ...]
 
@@ -37,7 +37,7 @@ class Pace:
             self.add(record)
 
     def add(self, record: Record, elapsed: float | None = None) -> None:
-        """Learn from a run, and from the whole time that its process took."""
+        """Learn from a run, and from the total time of its process."""
         if record.seconds is None:
             return
         for level in _levels(record):
@@ -58,13 +58,13 @@ class Pace:
         return min(seconds, run.limit) + loading
 
     def remaining(self, runs: Sequence[Run], jobs: int) -> float:
-        """Return the seconds that runs will take, so many at a time."""
+        """Return the seconds that runs will take, ``jobs`` at a time."""
         each = [self.expect(run) for run in runs]
         return max(sum(each) / jobs, max(each, default=0.0))
 
 
 def in_words(seconds: float) -> str:
-    """Return a time for people.
+    """Return a time in readable form.
 
     Examples
     --------

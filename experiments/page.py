@@ -28,7 +28,7 @@ def make_page(
     tables : sequence of PaperTable
         What to show.
     results : Results
-        What they were made of.
+        The results behind them.
     command : str
         The command that wrote the page.
     pictures : sequence of path
@@ -52,6 +52,6 @@ def make_page(
 
 
 def _listed(title: str, counts: Counter[str]) -> str:
-    """Return what runs were made with, by number of runs."""
+    """Return the versions or machines of the runs, by number of runs."""
     known = [f"- {name} ({count} run{'s' * (count > 1)})" for name, count in counts.most_common() if name]
     return "\n".join([f"{title}:", "", *known]) if known else ""

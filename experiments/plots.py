@@ -43,7 +43,7 @@ Instance = tuple[str, int | None]
 
 
 def write_plots(results: Results, folder: Path) -> list[Path]:
-    """Write the pictures into a folder and return them; none where there is nothing to draw."""
+    """Write the pictures into a folder and return them; none if there is nothing to draw."""
     simulated = [record for record in results.records if record.cell.degree is not None and record.ended]
     if not simulated:
         return []
@@ -76,9 +76,9 @@ def plot_cells(records: Sequence[Record]) -> Figure:
 def plot_profiles(records: Sequence[Record]) -> Figure:
     """Draw performance profiles over all methods.
 
-    The share of instances on which a method is within a factor of the fastest, and within a percentage of the best
-    score known, of the instances that it was run on. A run that the limit ended is slower than by any factor; a graph
-    without a score is below by any percentage.
+    They show the share of a method's instances on which it is within a factor of the fastest, and within a percentage
+    of the best score known. A run that the limit ended counts as infinitely slow; a graph without a score as infinitely
+    far below.
     """
     from matplotlib.figure import Figure
 
@@ -97,7 +97,7 @@ def plot_profiles(records: Sequence[Record]) -> Figure:
 
 
 def shares_within(values: Sequence[float], total: int) -> tuple[list[float], list[float]]:
-    """Return where the share of values up to a place rises, and what it rises to, of so many in all.
+    """Return the steps of the cumulative share of values, out of ``total``: positions and heights.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def _draw_steps(axes: Axes, values: dict[str, list[float]], series: Series, leas
 def _above_least(
     series: Series, of: Callable[[Record], float | None], apart: Callable[[float, float], float]
 ) -> dict[str, list[float]]:
-    """Return by method how far its values are from the least of all methods on the same instance."""
+    """Return for each method how far its values are above the least of all methods on the same instance."""
     least: dict[Instance, float] = {}
     for record in (one for own in series.values() for one in own):
         value = of(record)

@@ -1,4 +1,4 @@
-"""The paper's own figures, from ``published.toml``."""
+"""The paper's figures, from ``published.toml``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Given", "Published", "published"]
 
 
 class Given(NamedTuple):
-    """A number of the paper, and how many decimals it is given with."""
+    """A number of the paper, and its number of decimals."""
 
     value: float
     digits: int
@@ -37,7 +37,7 @@ class Published:
         self.values = values
 
     def get(self, cell: str, figure: str, method: str, statistic: str = "mean") -> Given | None:
-        """Return a figure, or None where the paper has none."""
+        """Return a figure, or None if the paper has none."""
         return self.values.get((cell, figure, method, statistic))
 
     def methods(self, figure: str) -> list[str]:
@@ -63,12 +63,12 @@ def published() -> dict[str, Published]:
 
 
 def _column(text: str) -> tuple[str, str, str]:
-    """Return figure, method and statistic of a column, the mean unless said."""
+    """Return figure, method and statistic of a column, the mean by default."""
     figure, method, *statistic = text.split("/")
     return figure, method, statistic[0] if statistic else "mean"
 
 
 def _digits(value: Decimal | int) -> int:
-    """Return the decimals that a number is written with."""
+    """Return the number of decimals of a number as written."""
     exponent = Decimal(value).as_tuple().exponent
     return -exponent if isinstance(exponent, int) else 0

@@ -1,4 +1,4 @@
-"""One run and what came out of it, as one line of JSON."""
+"""One run and its outcome, as one line of JSON."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _FOLDERS = re.compile(r"(?:[A-Za-z]:)?[\\/](?:[^\s\\/'\"()]+[\\/])+")
 
 @dataclass(frozen=True)
 class Run:
-    """What is to be run.
+    """A run to be made.
 
     Attributes
     ----------
     instance : str
         Name of a cell.
     seed : int or None
-        Of a simulated instance.
+        The seed of a simulated instance.
     method : str
-        A method of ``learn``, or an outside package's.
+        A method of ``learn``, or of another package.
     options : dict
         Options of the method that are not its defaults.
     limit : float
@@ -79,17 +79,17 @@ class Record(Run):
     graph : str or None
         The edges by column number, ``"0>3 1-4"``: 0 → 3 and 1 - 4.
     precision, recall, shd
-        Between essential graphs, as the paper has them.
+        Between essential graphs, as in the paper.
     seconds, cpu_seconds : float or None
-        Of the method alone, on one thread, everything being loaded.
+        The time of the method alone, on one thread, with everything loaded.
     peak_mb : int or None
         The most memory of the process, in MB.
     first_pricing : float or None
-        Seconds a node of the first round of pricing, for column generation.
+        Seconds per node of the first round of pricing, for column generation.
     error : str or None
         Why there is no answer.
     versions, machine, date : str
-        With what, on what and when.
+        Versions of packages, the machine and the date.
     """
 
     status: str = "failed"
@@ -116,19 +116,19 @@ class Record(Run):
 
     @classmethod
     def without_answer(cls, run: Run, status: str, error: str, **provenance: str) -> Record:
-        """Return the record of a run that failed or was killed; folders are left out of what is told."""
+        """Return the record of a run that failed or was killed; folder names are removed from the message."""
         told = _FOLDERS.sub("", " ".join(error.split()))[:LONGEST_ERROR]
         return cls.of(run, status=status, error=told, **provenance)
 
     @classmethod
     def from_line(cls, line: str) -> Record:
-        """Read a line; ``ValueError`` or ``TypeError`` if it is not whole."""
+        """Read a line; ``ValueError`` or ``TypeError`` if it is incomplete."""
         values = {"seed": None} | json.loads(line)
         known = {one.name for one in fields(cls)}
         return cls(**{key: value for key, value in values.items() if key in known})
 
     def to_line(self) -> str:
-        """Return one line, numbers rounded as far as they carry, without what is None."""
+        """Return one line, with numbers rounded to meaningful digits, without None values."""
         values = {key: _rounded(key, value) for key, value in asdict(self).items() if value is not None}
         return json.dumps(values, ensure_ascii=True, separators=(",", ":")) + "\n"
 

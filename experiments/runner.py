@@ -1,4 +1,4 @@
-"""Make the runs of a plan: skip what is done, record each as it ends, tell what remains."""
+"""Make the runs of a plan: skip what is done, record each as it ends, report what remains."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from experiments.store import append, best_of, bundled_records, read_folder
 
 __all__ = ["Plan", "Tally", "make_plan", "run_plan", "select"]
 
-TICK = 1.0  # seconds between two looks of the user at the clock
+TICK = 1.0  # seconds between two updates of the display
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class Plan:
     Attributes
     ----------
     runs : list of Run
-        To be made, in this order.
+        The runs to make, in this order.
     n_done : int
-        Runs that are recorded already.
+        The number of runs already recorded.
     unavailable : dict of str to str
-        Methods and data sets that are not there, and why.
+        Methods and data sets that are not available, and why.
     n_unavailable : int
-        How many runs that costs.
+        How many runs are missing because of that.
     """
 
     runs: list[Run]
@@ -47,7 +47,7 @@ class Plan:
 
 @dataclass
 class Tally:
-    """What came out: numbers of runs by status, and those without an answer."""
+    """The outcome: numbers of runs by status, and those without an answer."""
 
     by_status: dict[str, int] = field(default_factory=dict)
     without: list[Record] = field(default_factory=list)
@@ -71,7 +71,7 @@ def select(
     nodes: Collection[int] = (),
     seeds: Collection[int] = (),
 ) -> list[Run]:
-    """Return the runs with these methods, numbers of columns and seeds (any, where none is given), each once.
+    """Return the runs with these methods, numbers of columns and seeds (any if not given), each once.
 
     A data set has no seed and is kept. Of equal runs with different limits the one with the longest is kept.
     """
@@ -142,7 +142,7 @@ def run_plan(
     data : path or None
         The folder of the data sets.
     progress, stop
-        Where to tell what happens, and when to end early; runs that are cut short are not recorded.
+        Where progress is reported, and when to end early; runs that are cut short are not recorded.
     jobs : int
         How many runs at a time; on a cluster its workers decide, and this is for the estimate.
     backend : {"joblib", "dask"}
@@ -159,7 +159,7 @@ def run_plan(
                 append(finished.record, folder)
                 watch.add(finished)
         except BaseException:
-            stop.interrupt()  # and with it the runs that are under way
+            stop.interrupt()  # this also stops the runs in progress
             raise
     return watch.tally
 
@@ -173,7 +173,7 @@ def _is_done(run: Run, record: Record | None, retry: bool) -> bool:
 
 
 class _Watch:
-    """Counts what ended and tells it, with an estimate of what remains, every second."""
+    """Counts finished runs and reports them, with an estimate of the remaining time, every second."""
 
     def __init__(self, runs: Sequence[Run], pace: Pace, progress: Progress, jobs: int) -> None:
         self.tally = Tally()

@@ -1,4 +1,4 @@
-"""Result files: a folder with one file a method, one line a run, only ever appended to."""
+"""Result files: a folder with one file per method, one line per run; files are only appended to."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ RESULTS_FOLDER = Path("paper-results")
 
 
 def append(record: Record, folder: Path) -> None:
-    """Append a record to the file of its method, whole, and have it on the disk before returning."""
+    """Append a complete record to the file of its method, and flush it to disk before returning."""
     path = folder / f"{record.method}.jsonl"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(path) as file:
-            torn = b"" if _ends_whole(path) else b"\n"  # a line that a broken machine left is closed first
+            torn = b"" if _ends_whole(path) else b"\n"  # an incomplete line from a crash is closed first
             os.write(file, torn + record.to_line().encode("ascii"))
             os.fsync(file)
     except OSError as error:
@@ -36,22 +36,22 @@ def append(record: Record, folder: Path) -> None:
 
 
 def read_folder(folder: Path) -> list[Record]:
-    """Return the records of a folder; lines that are not whole are passed over."""
+    """Return the records of a folder; incomplete lines are ignored."""
     if not folder.is_dir():
         raise InputError(
-            f"expected a folder of results at {str(folder)!r}, found none; make some by python -m experiments run"
+            f"expected a folder of results at {str(folder)!r} but got none; make some with python -m experiments run"
         )
     return [record for path in sorted(folder.glob("*.jsonl")) for record in _records(path.read_text("utf-8"))]
 
 
 def bundled_records() -> list[Record]:
-    """Return the records that come with the package, those behind the documentation."""
+    """Return the records that come with the package, which the documentation uses."""
     with as_file(files("experiments") / "results") as folder:
         return read_folder(folder)
 
 
 def results_in_use(given: Path | None) -> tuple[list[Record], str]:
-    """Return records and where they are from: the folder given, else ``RESULTS_FOLDER``, else the bundled ones."""
+    """Return records and their source: the folder given, else ``RESULTS_FOLDER``, else the bundled ones."""
     if given is not None:
         return read_folder(given), str(given)
     if RESULTS_FOLDER.is_dir():
@@ -60,7 +60,7 @@ def results_in_use(given: Path | None) -> tuple[list[Record], str]:
 
 
 def best_of(records: Iterable[Record]) -> dict[Key, Record]:
-    """Return one record a run: one with an answer before one without, then the longer limit, then the later."""
+    """Return one record per run: one with an answer before one without, then the longer limit, then the later."""
     best: dict[Key, Record] = {}
     for record in records:
         other = best.get(record.key)
@@ -77,7 +77,7 @@ def _records(text: str) -> Iterator[Record]:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[int]:
-    """Open a file for appending, alone among those that use this function."""
+    """Open a file for appending, with an exclusive lock."""
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         if fcntl is not None:

@@ -36,7 +36,7 @@ class Pair(NamedTuple):
 
 
 def make_table(design: Design, results: Results) -> PaperTable:
-    """Return a table with the paper's figures beside those of result files.
+    """Return a table with the paper's figures and those of result files.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def make_table(design: Design, results: Results) -> PaperTable:
 
 
 def _columns(design: Design, results: Results) -> list[Column]:
-    """Return the columns of a table; of methods that the paper has not, only those that have been run."""
+    """Return the columns of a table; methods that are not in the paper are included only if they have been run."""
     columns: dict[str, Column] = {}
     for entry in design.entries:
         columns.setdefault(entry.label, Column(entry.label, entry.paper, [])).entries.append(entry)
@@ -67,7 +67,7 @@ def _columns(design: Design, results: Results) -> list[Column]:
 
 
 def _mean_grid(design: Design, panel: Panel, columns: Sequence[Column], source: Published, results: Results) -> Grid:
-    """Return the part with means: for each method the paper's, ours and their ratio, or ours alone."""
+    """Return the part with means: for each method the paper's, ours and their ratio, or only ours."""
     figure = FIGURES[panel.figure]
     cells = _cells(design, panel)
     if not figure.published:
@@ -160,7 +160,7 @@ def _pairs(figure: str, columns: Sequence[Column], cell: Cell, source: Published
 
 
 def _boxes(column: Column, pair: Pair, figure: Figure) -> list[Box]:
-    """Return what stands in a row for a method."""
+    """Return the cells of a row for a method."""
     if column.paper is None:
         return [_ours(pair.ours, figure)]
     paper = NOTHING if pair.paper is None else Box(str(pair.paper), pair.paper.value)
@@ -220,7 +220,7 @@ def _first(cells: Sequence[Cell]) -> str:
 
 
 def _notes(design: Design, columns: Sequence[Column], results: Results) -> list[str]:
-    """Return what the reader must know: what has been run, what the marks mean."""
+    """Return notes for the reader: what has been run, what the marks mean."""
     notes = list(design.notes)
     if design.published:
         notes.append(f"ratio: ours / paper. {WORSE} ours is worse, rounded to the paper's digits.")
@@ -264,7 +264,7 @@ def _coverage(design: Design, column: Column, results: Results) -> str:
 
 
 def _spelled(column: Column) -> str:
-    """Return the label of a column with the method and the options behind it, where they are not plain."""
+    """Return the label of a column, with its method and options if they are not the defaults."""
     details = [] if column.entries[0].name == column.label else [column.entries[0].name]
     for entry in column.entries:
         where = f" on {' and '.join(Cell.named(name).label for name in entry.only)}" if entry.only else ""

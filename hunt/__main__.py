@@ -1,4 +1,4 @@
-"""``python -m hunt``: look for claims that do not hold and for inputs that end in a traceback.
+"""``python -m hunt``: search for claims that do not hold and for inputs that end in a traceback.
 
 Everything is drawn from ``--seed``; instance k is the same in every run, so that a hunt that was stopped goes on where
 it was (``--state``), and a failure can be seen again (``--only k``). ``--jobs K`` shares the instances out to K
@@ -26,7 +26,7 @@ PARTS = ("claims", "files", "kills")
 
 
 def main() -> int:
-    """Run the parts that are asked for; the exit code says whether anything was found."""
+    """Run the requested parts; the exit code says whether anything was found."""
     asked = _asked()
     if not IS_EXTENDED:
         print("note: long doubles are no longer than doubles here; claims are checked in double precision only")
@@ -50,9 +50,9 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the instances")
     parser.add_argument("--shard", type=int, help="the instances with this number modulo --jobs alone")
-    parser.add_argument("--only", type=int, help="look at this instance alone")
+    parser.add_argument("--only", type=int, help="check only this instance")
     parser.add_argument("--family", choices=tables.FAMILIES, help="draw only tables of this family")
-    parser.add_argument("--state", type=Path, help="a file to keep counts in, and to go on from")
+    parser.add_argument("--state", type=Path, help="a file to keep counts in, and to continue from")
     asked = parser.parse_args()
     asked.parts = asked.parts or list(PARTS)
     if not set(asked.parts) <= set(PARTS):
@@ -83,7 +83,7 @@ def _in_shards(asked: argparse.Namespace) -> Record:
 
 
 def hunt_part(part: str, record: Record, asked: argparse.Namespace, until: float) -> None:
-    """Look at one instance after the other until the time is over."""
+    """Check one instance after the other until the time is over."""
     first, step = (0, 1) if asked.shard is None else (asked.shard, asked.jobs)
     number = record.next.get(part, first) if asked.only is None else asked.only
     look = {"claims": look_at_claims, "files": files.look, "kills": kills.look}[part]

@@ -1,4 +1,4 @@
-"""What ``learn`` and its kin claim about an instance, held against extended precision."""
+"""What ``learn`` and related functions claim about an instance, compared with extended precision."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hunt.tables import NAMES, Instance
 from hunt.truth import Known, Local, all_dags, best_score, class_of, edge_probabilities, is_dag, parents_of, score_of
 
 METHODS = tuple(registry.METHODS)
-RELATIVE = 1e-9  # of a score, up to which two numbers are the same
-SECONDS = 60  # after which a run is endless
-NOT_DEPENDENT = 1e-9  # fraction of a column's variance: a table that leaves as much must not be refused
+RELATIVE = 1e-9  # of a score, up to which two numbers count as equal
+SECONDS = 60  # after which a run counts as endless
+NOT_DEPENDENT = 1e-9  # residual share of a column's variance above which a table must not be rejected
 
 
 class Wrong(AssertionError):
@@ -28,7 +28,7 @@ class Wrong(AssertionError):
 
 @contextmanager
 def watched(seconds: int = SECONDS) -> Iterator[None]:
-    """Raise ``Wrong`` in a block that takes longer."""
+    """Raise ``Wrong`` if the block takes longer."""
 
     def late(number: int, frame: object) -> None:
         raise Wrong(f"no answer within {seconds} s")
@@ -61,7 +61,7 @@ def _fits(method: str, instance: Instance, rng: np.random.Generator) -> bool:
 
 
 def learned(instance: Instance, method: str, counts: Counter[str], **options: Any) -> dagopt.Result | None:
-    """Return what a method says, None where it refuses the table."""
+    """Return the result of a method, None if it rejects the table."""
     if method == "cg-minlp":
         options["time_limit"] = 5.0
     try:
@@ -116,7 +116,7 @@ def check_graph(result: dagopt.Result, known: Known) -> None:
 
 
 def check_refusal(instance: Instance, factor: np.ndarray | None) -> None:
-    """Check that a table that was refused has a reason: too few rows, or a column that others determine."""
+    """Check that there was a reason to reject a table: too few rows, or a column that others determine."""
     rows, n = instance.values.shape
     if factor is None or instance.score == "bge" or rows < n + 2:
         return
@@ -277,7 +277,7 @@ def _smaller(instance: Instance) -> Iterator[Instance]:
 
 
 def reproduction(instance: Instance, seed: int, number: int) -> str:
-    """Return Python that shows the failure, or the command where the table is too large to print."""
+    """Return Python code that shows the failure, or the command if the table is too large to print."""
     again = f"python -m hunt claims --seed {seed} --only {number}"
     if instance.values.size > 240:
         return f"{again}\n# {instance.family}, {instance.values.shape}, {instance.arguments()}"

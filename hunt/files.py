@@ -1,7 +1,7 @@
-"""Broken files of every format through every command: a sentence or an answer, in time, within the memory.
+"""Broken files of every format, given to every command: an error in one sentence or an answer, within time and memory.
 
-Files that are right are made once; a case breaks one of them and gives it to a command that reads it. Cases run in a
-child process with limits on memory, file size and time; it is made anew when it dies.
+Correct files are made once; a case breaks one of them and gives it to a command that reads it. Cases run in a
+child process with limits on memory, file size and time; it is restarted when it dies.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 SECONDS = 60.0
-MEMORY = 6 << 30  # bytes of addresses, of which numba and the solvers take most
+MEMORY = 6 << 30  # bytes of address space, most of which numba and the solvers use
 LARGEST_FILE = 64 << 20
 
 # What reads each kind of file; {} is the broken one, the others are right.
@@ -122,7 +122,7 @@ def _number_replaced(content: bytes, word: bytes, rng: np.random.Generator) -> b
 
 @cache
 def right_files() -> dict[str, bytes]:
-    """Return a file of every kind that is right."""
+    """Return a correct file of every kind."""
     rng = np.random.default_rng(0)
     values = rng.normal(size=(40, 4))
     values[:, 1] += values[:, 0]
@@ -175,14 +175,14 @@ def right_files() -> dict[str, bytes]:
 
 
 class _Child:
-    """A process that runs one command after the other, and is made anew when it does not answer."""
+    """A process that runs one command after the other, and is restarted if it does not answer."""
 
     def __init__(self) -> None:
         self._process: Any = None
         self._pipe: Any = None
 
     def run(self, content: bytes, name: str, command: str) -> tuple[int | str, str]:
-        """Return the exit code, or what happened instead, and what was said on standard error."""
+        """Return the exit code, or what happened instead, and the text on standard error."""
         if self._process is None or not self._process.is_alive():
             self._start()
         self._pipe.send((content, name, command))

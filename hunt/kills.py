@@ -1,7 +1,7 @@
-"""Runs that are killed at random moments, and disks that cannot be written: nothing half written, nothing lost.
+"""Runs that are killed at random moments, and disks that cannot be written: no partial files, nothing lost.
 
-Each case starts a command with a file to write, kills it (SIGKILL or SIGTERM) after a random time, looks at what is
-there, and where the command can go on, lets it end and compares with the answer of a run that was never stopped.
+Each case starts a command with a file to write, kills it (SIGKILL or SIGTERM) after a random time, checks the files,
+and if the command can be continued, lets it finish and compares with the answer of an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _again_and_again(
 
 
 def _checkpoint(folder: Path, rng: np.random.Generator, seed: int, counts: Counter[str]) -> None:
-    """Kill a run with a checkpoint again and again; the checkpoint is whole each time, and the answer the same."""
+    """Kill a run with a checkpoint repeatedly; the checkpoint is complete each time, and the answer the same."""
     _again_and_again([sys.executable, "-c", CHECKPOINT.format(seed=seed)], folder, rng, seed, 2, counts)
 
 
@@ -132,7 +132,7 @@ def _data(folder: Path, seed: int, n: int) -> None:
 
 
 def _bootstrap(folder: Path, rng: np.random.Generator, seed: int, counts: Counter[str]) -> None:
-    """Kill a bootstrap: its files are whole or not there. With SIGTERM it ends by itself."""
+    """Kill a bootstrap: its files are complete or absent. With SIGTERM it ends by itself."""
     _data(folder, seed, 12)
     if rng.random() < 0.5:
         _terminated(BOOTSTRAP, folder, rng, seed, 12, counts, "table.csv")
@@ -141,7 +141,7 @@ def _bootstrap(folder: Path, rng: np.random.Generator, seed: int, counts: Counte
 
 
 def _learn(folder: Path, rng: np.random.Generator, seed: int, counts: Counter[str]) -> None:
-    """Kill a run that writes a folder: every file in it is whole."""
+    """Kill a run that writes a folder: every file in it is complete."""
     _data(folder, seed, 30)
     if rng.random() < 0.5:
         _terminated(LEARN, folder, rng, seed, 30, counts, "folder/graph.dot")
@@ -162,7 +162,7 @@ def _terminated(
 
 
 def _whole(folder: Path) -> None:
-    """Check that every file that is there can be read and has an end."""
+    """Check that every file can be read and is complete."""
     for path in folder.rglob("*"):
         if not path.is_file() or path.name.startswith(".") or path.name in ("data.csv", "answer.txt"):
             continue

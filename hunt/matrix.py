@@ -1,8 +1,8 @@
-"""``make matrix``: the same answers and the core of the suite on every Python and numpy at hand.
+"""``make matrix``: the same answers and the core of the suite on every available Python and numpy.
 
 For each Python from 3.11 on (on the PATH or of pyenv), with the oldest and the newest allowed numpy, an environment is
-made under ``.matrix/``, the answers of ``hunt.answers`` are compared, and the core of the suite is run. What cannot be
-installed is said.
+made under ``.matrix/``, the answers of ``hunt.answers`` are compared, and the core of the suite is run. Versions that
+cannot be installed are reported.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def made(python: Path, version: str, numpy: str) -> Path | str:
 def main() -> int:
     """Make the environments, compare the answers, run the core of the suite."""
     parser = argparse.ArgumentParser(prog="python -m hunt.matrix", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="compare the answers alone")
-    parser.add_argument("--python", action="append", help="these versions alone, such as 3.12")
+    parser.add_argument("--quick", action="store_true", help="compare only the answers")
+    parser.add_argument("--python", action="append", help="only these versions, such as 3.12")
     asked = parser.parse_args()
     FOLDER.mkdir(exist_ok=True)
     first, wrong = None, 0

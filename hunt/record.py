@@ -1,4 +1,4 @@
-"""What a hunt has looked at so far, kept in a file."""
+"""What a hunt has checked so far, kept in a file."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["Record"]
 
 @dataclass
 class Record:
-    """Counts and findings, and where to go on.
+    """Counts and findings, and where to continue.
 
     Attributes
     ----------
     seed : int
-        Of the hunt.
+        The seed of the hunt.
     next : dict
         For each part the number of the next instance.
     counts : dict of Counter
-        For each part what was looked at.
+        For each part what was checked.
     findings : list of str
         What was wrong.
     """
@@ -55,7 +55,7 @@ class Record:
         return whole
 
     def save(self, path: Path | None) -> None:
-        """Write the record, whole or not at all."""
+        """Write the record completely or not at all."""
         if path is not None:
             draft = path.with_suffix(".tmp")
             content = {"seed": self.seed, "next": self.next, "counts": self.counts, "findings": self.findings}

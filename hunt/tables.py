@@ -19,7 +19,7 @@ NAMES = "abcdef"
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A table with what is asked of it.
+    """A table with a question.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Instance:
     values : array of shape (rows, columns)
         Numbers, or codes of levels.
     score : str or float
-        As ``learn`` takes it.
+        As for ``learn``.
     options : dict
         ``convention`` and ``equivalent_sample_size``.
     known : Known
@@ -52,13 +52,13 @@ class Instance:
         return self.values.shape[1]
 
     def data(self) -> dict[str, Any]:
-        """Return the table as ``learn`` takes it."""
+        """Return the table in the form for ``learn``."""
         if self.is_continuous:
             return {NAMES[j]: self.values[:, j] for j in range(self.n)}
         return {NAMES[j]: [f"L{code}" for code in self.values[:, j]] for j in range(self.n)}
 
     def arguments(self) -> dict[str, Any]:
-        """Return the score and the constraints as ``learn`` takes them."""
+        """Return the score and the constraints as arguments of ``learn``."""
         known = self.known
         constraints = {
             "required": [(NAMES[a], NAMES[b]) for a, b in known.required],

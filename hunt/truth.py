@@ -1,7 +1,7 @@
 """Scores and best DAGs in extended precision, written as plainly as possible.
 
-Nothing of dagopt is used here. Numbers are ``numpy.longdouble`` (64 bits of mantissa on x86): the data are read as they
-are, and everything after that is done with 11 more bits than the library has.
+Nothing of dagopt is used here. Numbers are ``numpy.longdouble`` (64 bits of mantissa on x86): the data are used as they
+are, and everything after that is computed with 11 more bits than in the library.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def triangle(columns: np.ndarray) -> np.ndarray:
 
 
 def residual(factor: np.ndarray, node: int, parents: Iterable[int]) -> Real:
-    """Return the squared length of what the parents leave of a column."""
+    """Return the squared length of the residual of a column given the parents."""
     chosen = factor[:, [*parents, node]]
     return triangle(chosen)[len(chosen[0]) - 1, len(chosen[0]) - 1] ** 2
 
@@ -196,7 +196,7 @@ def parents_of(adjacency: np.ndarray) -> list[int]:
 
 
 def is_dag(adjacency: np.ndarray) -> bool:
-    """Say whether nodes can be taken away one after the other, each without parents left."""
+    """Say whether nodes can be removed one after the other, each when it has no parents left."""
     masks, left = parents_of(adjacency), (1 << len(adjacency)) - 1
     while left:
         free = [i for i in bits(left) if not masks[i] & left]
@@ -236,7 +236,7 @@ def _products(choices: list[list[tuple[int, int]]], n: int) -> Iterator[tuple[in
 
 
 def class_of(masks: tuple[int, ...]) -> tuple[frozenset[frozenset[int]], frozenset[tuple[int, int, int]]]:
-    """Return skeleton and v-structures: what names the equivalence class of a DAG."""
+    """Return skeleton and v-structures, which identify the equivalence class of a DAG."""
     joined = {frozenset((i, j)) for i, mask in enumerate(masks) for j in bits(mask)}
     colliders = {
         (a, i, b)

@@ -174,8 +174,8 @@ CASES = {
     "no knowledge file": ("learn good.csv --knowledge nowhere.toml", "nowhere.toml", "No such file"),
     # the method
     "unknown method": ("learn good.csv --method exakt", "unknown method 'exakt'", "did you mean 'exact'?"),
-    "option of another method": ("learn good.csv --method hc --n-best 2", "'hc' takes no --n-best", "it takes --start"),
-    "unknown option": ("learn good.csv --alpha 0.1", "'auto' takes no --alpha", "it takes --device"),
+    "option of another method": ("learn good.csv --method hc --n-best 2", "'hc' has no --n-best", "it has --start"),
+    "unknown option": ("learn good.csv --alpha 0.1", "'auto' has no --alpha", "it has --device"),
     "option without value": ("learn good.csv --method pc --alpha", "--alpha", "dagopt --help"),
     "level beyond 1": ("learn good.csv --method pc --alpha 2", "--alpha to be a number between 0 and 1", "0.05"),
     "cyclic start": ("learn good.csv --method hc --start cyclic.dot", "A -> B -> C -> A", "remove or reverse"),

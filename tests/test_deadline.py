@@ -58,7 +58,7 @@ def test_interrupt_comes_before_the_time_limit():
 @pytest.mark.parametrize("limit", [0, -1, math.nan])
 def test_limit_must_be_positive(limit):
     """A limit that is no positive number is refused."""
-    with pytest.raises(dagopt.InputError, match="expected time_limit > 0 seconds but got"):
+    with pytest.raises(dagopt.InputError, match="expected time_limit= to be a number > 0 but got"):
         Deadline(limit)
 
 

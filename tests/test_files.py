@@ -46,7 +46,7 @@ def bad_files(folder: Path) -> dict[str, str]:
         "empty.bif": "an empty file",
         "blank.bif": "an empty file",
         "latin.bif": "expected UTF-8 text in .* got byte 0xe9 at 0",
-        "folder.bif": "found a folder",
+        "folder.bif": "got a folder",
         "blank.bif/none.bif": "could not read .*not a directory",
         "\0.bif": "could not read .*null",
     }
@@ -82,7 +82,7 @@ def test_places_that_cannot_be_written(tmp_path, write):
     (tmp_path / "old.csv").write_text("old")
     before = sorted(os.listdir(tmp_path))
     for name, message in (
-        ("folder.csv", "found a folder"),
+        ("folder.csv", "got a folder"),
         ("none/a.csv", "there is no folder"),
         ("old.csv/a.csv", "there is no folder"),
         ("\0.csv", "null"),
@@ -122,7 +122,7 @@ def test_texts_outside_utf8(tmp_path):
         lambda: write_text("x\ud800", path),
         lambda: write_frame(pd.DataFrame({"a": pd.Series(["\ud800"], dtype=object)}), path),
     ):
-        with pytest.raises(InputError, match=r"the part '\\ud800' has no UTF-8 form"):
+        with pytest.raises(InputError, match=r"the part '\\ud800' cannot be written as UTF-8"):
             write()
     assert read_text(path) == "old"
     assert os.listdir(tmp_path) == ["a.csv"]

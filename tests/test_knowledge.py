@@ -261,7 +261,7 @@ def test_constraints_may_be_a_dict():
     assert learn(data, constraints={"forbidden": [("a", "b")]}, progress=False).adjacency[1, 0] == 1
     with pytest.raises(InputError, match="did you mean 'forbidden'"):
         learn(data, constraints={"forbiden": []}, progress=False)
-    with pytest.raises(InputError, match=r"expected constraints= a .* or a dict but got list"):
+    with pytest.raises(InputError, match=r"expected constraints= to be a .* or a dict but got list"):
         learn(data, constraints=[("a", "b")], progress=False)
 
 

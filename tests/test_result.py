@@ -83,7 +83,7 @@ def test_gap_of_a_zero_score_is_finite():
         ("time_limit", -90.0, "proven within 10 % of the best (over all DAGs)"),
         ("time_limit", None, "nothing is proven about better DAGs"),
         ("interrupted", None, "stopped by the user"),
-        ("converged", None, "the method came to its end"),
+        ("converged", None, "the method finished"),
     ],
 )
 def test_summary_says_what_is_proven_and_why_it_ended(status, bound, said):
@@ -166,7 +166,7 @@ def test_a_result_is_saved_and_loaded(tmp_path):
     fitted = back.fit(data)
     assert fitted.dag.edges == learned.fit().dag.edges
     (tmp_path / "other.json").write_text('{"a": 1}')
-    with pytest.raises(dagopt.InputError, match="expected a result that dagopt saved"):
+    with pytest.raises(dagopt.InputError, match="expected a result saved by dagopt"):
         Result.load(tmp_path / "other.json")
 
 

@@ -1,4 +1,4 @@
-"""dagopt: learn the structure of a Bayesian network by optimisation, and know how good the answer is.
+"""dagopt: learn the structure of a Bayesian network by optimisation, with a proof of how good the answer is.
 
 The public names are listed in ``__init__.pyi``. Each is imported at first use, so that ``import dagopt`` and
 ``dagopt --help`` are instant.

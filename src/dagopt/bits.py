@@ -102,7 +102,7 @@ def words_of_rows(rows: Ints, n_nodes: int) -> Words:
 
 
 def listed_members(words: Words) -> tuple[Ints, Ints]:
-    """Return the members of sets given as words end to end, smallest first, and where each begins (one more entry)."""
+    """Return the concatenated members of sets given as words, smallest first, and where each begins (plus the end)."""
     counts = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
     starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
     flat = np.empty(int(starts[-1]), dtype=np.int64)

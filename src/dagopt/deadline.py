@@ -56,11 +56,11 @@ COMPILING = Uncounted()
 
 
 class Deadline:
-    """A time limit that covers scoring, pricing, LP and IP together, and the wish of the user to stop.
+    """A time limit that covers scoring, pricing, LP and IP together, and a request of the user to stop.
 
     Used as a context manager it turns the first Ctrl-C into a request that ``reason`` reports, so that the
     best answer so far can be returned; a second Ctrl-C raises ``KeyboardInterrupt`` as usual. SIGTERM, with which batch
-    systems end a job, is taken in the same way unless the program has a handler of its own for it.
+    systems end a job, has the same effect unless the program has its own handler for it.
 
     Seconds in which kernels are compiled do not count: they are the first run's alone, and told apart.
 
@@ -74,7 +74,7 @@ class Deadline:
 
     def __init__(self, time_limit: float | None = None, clock: Callable[[], float] = time.perf_counter) -> None:
         if time_limit is not None and not time_limit > 0:
-            raise InputError(f"expected time_limit > 0 seconds but got {time_limit}")
+            raise InputError(f"expected time_limit= to be a number > 0 but got {time_limit}; change the option")
         self.time_limit = math.inf if time_limit is None else float(time_limit)
         self._clock = clock
         self._start = clock()
@@ -84,7 +84,7 @@ class Deadline:
         self._before: dict[signal.Signals, Any] = {}
 
     def within(self, seconds: float) -> Deadline:
-        """Return a deadline for a part of the run: so many seconds from now, but no longer than the whole has."""
+        """Return a deadline for a part of the run: so many seconds from now, but not after the end of the whole run."""
         part = Deadline(max(min(seconds, self.remaining()), 1e-9), self._clock)
         part._whole = self
         return part
@@ -100,13 +100,13 @@ class Deadline:
 
     @property
     def reason(self) -> StopReason | None:
-        """Why to stop now, or None to go on."""
+        """Why to stop now, or None to continue."""
         if self._is_interrupted:
             return "interrupted"
         return "time_limit" if self.elapsed() >= self.time_limit else None
 
     def __reduce__(self) -> tuple[type[Deadline], tuple[float | None]]:
-        """Travel to another process as the time that is left, at least a microsecond."""
+        """Pickle as the remaining time, at least a microsecond."""
         left = self.remaining()
         return Deadline, (None if math.isinf(left) else max(left, 1e-6),)
 

@@ -1,4 +1,4 @@
-"""The errors a user can meet: each message says what was expected, what came and what to do."""
+"""The errors that users see: each message says what was expected, what was given and what to do."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHANGE = "change the option"
 
 
 class DagoptError(Exception):
-    """Base class of every error that dagopt raises on purpose."""
+    """Base class of every error that dagopt raises deliberately."""
 
 
 class InputError(DagoptError, ValueError):
@@ -41,14 +41,14 @@ def quoted(names: Iterable[object], most: int = 6) -> str:
 
 
 def unknown_name(what: str, name: object, known: Sequence[str]) -> InputError:
-    """Return the error for a name that is not among the known ones, with the nearest spelling."""
+    """Return the error for an unknown name, with the nearest known spelling."""
     near = get_close_matches(str(name), known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else f"; there are: {quoted(known, 12)}"
     return InputError(f"unknown {what} {str(name)!r}{hint}")
 
 
 def checked_whole(option: str, value: Any, least: int, most: int | None = None, remedy: str = CHANGE) -> int:
-    """Return a whole number, or raise the error that names the option."""
+    """Return a whole number, or raise an error that names the option."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise InputError(f"expected {option}= to be a whole number >= {least} but got {value!r}; {remedy}")
     if most is not None and int(value) > most:
@@ -57,7 +57,7 @@ def checked_whole(option: str, value: Any, least: int, most: int | None = None, 
 
 
 def checked_number(option: str, value: Any, *, least: float | None = None, remedy: str = CHANGE) -> float:
-    """Return a number above zero, or from ``least`` on, or raise the error that names the option."""
+    """Return a number above zero, or of at least ``least``, or raise an error that names the option."""
     number = _number(value)
     if not (number > 0 if least is None else number >= least) or number == math.inf:
         wanted = "> 0" if least is None else f">= {least:g}"
@@ -66,7 +66,7 @@ def checked_number(option: str, value: Any, *, least: float | None = None, remed
 
 
 def checked_share(option: str, value: Any, *, ends: bool = False, remedy: str = CHANGE) -> float:
-    """Return a number between 0 and 1, or raise the error that names the option; 0 and 1 only with ``ends``."""
+    """Return a number between 0 and 1, or raise an error that names the option; ``ends`` allows 0 and 1."""
     number = _number(value)
     if not (0 <= number <= 1 if ends else 0 < number < 1):
         wanted = "from 0 to 1" if ends else "between 0 and 1"
@@ -75,19 +75,19 @@ def checked_share(option: str, value: Any, *, ends: bool = False, remedy: str = 
 
 
 def _number(value: Any) -> float:
-    """Return a value as a number, NaN if it is none."""
+    """Return a value as a number, NaN if it is not one."""
     return float(value) if not isinstance(value, bool) and isinstance(value, Real) else math.nan
 
 
 def checked_truth(option: str, value: Any) -> bool:
-    """Return True or False, or raise the error that names the option."""
+    """Return True or False, or raise an error that names the option."""
     if not isinstance(value, bool):
         raise InputError(f"expected {option}= to be True or False but got {value!r}; change the option")
     return bool(value)
 
 
 def checked_choice(option: str, value: Any, choices: Sequence[Any]) -> Any:
-    """Return one of a few values, or raise the error that lists them."""
+    """Return one of a few values, or raise an error that lists them."""
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
         listed = ", ".join(repr(choice) for choice in choices)
         raise InputError(f"expected {option}= to be one of {listed} but got {value!r}; change the option")
@@ -95,7 +95,7 @@ def checked_choice(option: str, value: Any, choices: Sequence[Any]) -> Any:
 
 
 def checked_jobs(option: str, value: Any) -> int | None:
-    """Return a number of threads, or None or -1 for all cores, or raise the error that names the option."""
+    """Return a number of threads, or None for all cores, or raise an error that names the option."""
     if value is None or value == -1:
         return None
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:

@@ -1,4 +1,4 @@
-"""Whole text files in and out: one clear error where that fails, and never half a file."""
+"""Reading and writing whole text files: one clear error if that fails, and never a partial file."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dagopt.errors import InputError
 
 __all__ = ["read_text", "replacing", "write_text"]
 
-GZIP = b"\x1f\x8b"  # the first bytes of what gzip writes
+GZIP = b"\x1f\x8b"  # the first bytes of a gzip file
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Return the UTF-8 text of a file, without a byte-order mark and with its line ends as they are.
+    """Return the UTF-8 text of a file, without a byte-order mark and with unchanged line ends.
 
-    A file that is compressed by gzip, whatever its name, is expanded first.
+    A file compressed with gzip, whatever its name, is decompressed first.
 
     Raises
     ------
@@ -41,19 +41,21 @@ def read_text(path: str | os.PathLike[str]) -> str:
             f" {error.start}; save the file as UTF-8"
         ) from None
     except (OSError, EOFError, zlib.error, ValueError) as error:
-        raise InputError(f"could not read {str(path)!r}: {_reason(error)}; check the path and its rights") from None
+        raise InputError(
+            f"could not read {str(path)!r}: {_reason(error)}; check the path and its permissions"
+        ) from None
     if not text.strip():
         raise InputError(f"expected some text in {str(path)!r} but got an empty file; check how it was written")
     return text
 
 
 def write_text(text: str, path: str | os.PathLike[str]) -> None:
-    """Write a UTF-8 file whole or not at all.
+    """Write a UTF-8 file completely or not at all.
 
     Raises
     ------
     InputError
-        If the folder is missing or not writable, the path is a folder, or the text has no UTF-8 form.
+        If the folder is missing or not writable, the path is a folder, or the text cannot be written as UTF-8.
     """
     with replacing(path) as draft:
         draft.write_bytes(text.encode("utf-8"))
@@ -61,23 +63,23 @@ def write_text(text: str, path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a new path beside ``path`` to write to, which takes the place of ``path`` when the block ends.
+    """Yield a temporary path beside ``path`` to write to, which replaces ``path`` when the block ends.
 
     Parameters
     ----------
     path : str or path
-        The file to write or replace; a link stays and the file it leads to is replaced.
+        The file to write or replace; a link is kept and the file it points to is replaced.
 
     Yields
     ------
     Path
-        The draft. If the block raises, it is removed and what stood at ``path`` stays as it was. For a
-        ``path`` that is no plain file, such as a pipe, it is that path itself.
+        The draft. If the block raises, it is removed and ``path`` stays unchanged. If ``path`` is not a plain file,
+        for instance a pipe, the draft is that path itself.
 
     Raises
     ------
     InputError
-        If the folder is missing or not writable, the path is a folder, or a text has no UTF-8 form.
+        If the folder is missing or not writable, the path is a folder, or a text cannot be written as UTF-8.
     """
     path = Path(path)
     draft = None
@@ -91,7 +93,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         draft.replace(target)
     except UnicodeEncodeError as error:
         part = error.object[error.start : error.end]
-        raise InputError(f"could not write {str(path)!r}: the part {part!r} has no UTF-8 form; rename it") from None
+        raise InputError(
+            f"could not write {str(path)!r}: the part {part!r} cannot be written as UTF-8; rename it"
+        ) from None
     except OSError as error:
         raise InputError(
             f"could not write {str(path)!r}: {_reason(error)}; choose a folder that can be written"
@@ -103,9 +107,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def _target(path: Path) -> Path:
-    """Return the file that ``path`` leads to, or say why none can be written there."""
+    """Return the file that ``path`` points to, or raise an error that says why none can be written there."""
     if "\0" in str(path):
-        raise InputError(f"could not write {str(path)!r}: a path holds no null character; remove it")
+        raise InputError(f"could not write {str(path)!r}: a path cannot hold a null character; remove it")
     if path.is_dir():
         raise InputError(f"expected a file at {str(path)!r} but got a folder; name a file in it")
     if not path.parent.is_dir():
@@ -114,5 +118,5 @@ def _target(path: Path) -> Path:
 
 
 def _reason(error: Exception) -> str:
-    """Return the system's words for an error, without its path and number."""
+    """Return the system's message for an error, without its path and number."""
     return str(getattr(error, "strerror", None) or error).lower()

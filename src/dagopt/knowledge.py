@@ -1,4 +1,4 @@
-"""Background knowledge, as facts about each node's parent set: must ⊆ J ⊆ may, |J| ≤ at most."""
+"""Background knowledge, as conditions on each node's parent set: must ⊆ J ⊆ may, |J| ≤ at most."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ KEYS = ["required", "forbidden", "tiers", "max_parents", "superstructure"]
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """Knowledge about the columns of one table, in the form that every solver takes.
+    """Knowledge about the columns of one table, in the form that every solver uses.
 
     Attributes
     ----------
     must : bool array of shape (n, n)
-        ``must[j, i]``: j is a parent of i in every DAG.
+        ``must[j, i]``: j must be a parent of i.
     may : bool array of shape (n, n)
-        ``may[j, i]``: j is a parent of i in some DAG. The diagonal is False.
+        ``may[j, i]``: j may be a parent of i. The diagonal is False.
     at_most : int array of shape (n,)
         The largest number of parents of each node.
     in_superstructure : bool
@@ -50,13 +50,13 @@ class Knowledge:
 
     @property
     def is_free(self) -> bool:
-        """True where nothing is known: every set of other columns is allowed."""
+        """True if nothing is known: every set of other columns is allowed."""
         n = self.n_nodes
         return bool(not self.must.any() and self.may.sum() == n * (n - 1) and (self.at_most >= n - 1).all())
 
     @property
     def limit(self) -> int | None:
-        """The largest number of parents that any node may have; None where nothing limits it."""
+        """The largest number of parents that any node may have; None if there is no limit."""
         most = int(self.at_most.max(initial=0))
         return most if most < self.n_nodes - 1 else None
 
@@ -96,14 +96,14 @@ class Constraints:
     forbidden : iterable of (str, str)
         Edges (from, to) that no answer has; list both directions to forbid any edge between two columns.
     tiers : sequence of sequences of str
-        Groups of columns in the order of time: no edge goes from a later to an earlier tier. Columns in no
-        tier are free.
+        Groups of columns in order of time: no edge goes from a later to an earlier tier. Columns in no
+        tier are not restricted.
     max_parents : int or mapping of str to int, optional
-        The largest number of parents, of every column or of those named.
+        The largest number of parents, for every column or for those named.
     superstructure : graph, optional
-        The only pairs that may be joined, in either direction: anything that ``as_graph`` takes, such as an undirected
-        networkx graph, pairs of columns or the path of a graph file. Directions in it do not count. Columns that it
-        does not mention have no edges.
+        The only pairs that may be joined, in either direction: anything that ``as_graph`` accepts, such as an
+        undirected networkx graph, pairs of columns or the path of a graph file. Its directions are ignored. Columns
+        that it does not mention have no edges.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class Constraints:
         for name, limit in limits.items() if isinstance(limits, Mapping) else [(None, limits)]:
             if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 0):
                 whose = "" if name is None else f" of {name!r}"
-                raise InputError(f"expected max_parents{whose} to be a whole number >= 0 but got {limit!r}")
+                raise InputError(f"expected max_parents{whose} to be a whole number >= 0 but got {limit!r}; change it")
 
     @classmethod
     def read(cls, path: str | Path) -> Constraints:
@@ -137,8 +137,10 @@ class Constraints:
             with open(path, "rb") as file:
                 content = tomllib.load(file)
         except RecursionError:
-            raise InputError(f"cannot read the knowledge file {path}: it nests too deep; check the file") from None
-        except (OSError, ValueError) as error:  # a TOMLDecodeError, bytes that are no UTF-8, thousands of digits
+            raise InputError(
+                f"cannot read the knowledge file {path}: it has too many nested levels; check the file"
+            ) from None
+        except (OSError, ValueError) as error:  # a TOMLDecodeError, bytes that are not UTF-8, thousands of digits
             raise InputError(f"cannot read the knowledge file {path}: {error}") from error
         for key in content:
             if key not in KEYS:
@@ -147,18 +149,20 @@ class Constraints:
 
     @classmethod
     def of(cls, given: Constraints | Mapping[str, Any] | None) -> Constraints:
-        """Return constraints from what ``constraints=`` takes: these, a mapping with the same keys, or None."""
+        """Return constraints from a value of ``constraints=``: constraints, a mapping with the same keys, or None."""
         if given is None or isinstance(given, Constraints):
             return given or cls()
         if not isinstance(given, Mapping):
-            raise InputError(f"expected constraints= a dagopt.Constraints or a dict but got {type(given).__name__}")
+            raise InputError(
+                f"expected constraints= to be a dagopt.Constraints or a dict but got {type(given).__name__}; change it"
+            )
         for key in given:
             if key not in KEYS:
                 raise unknown_name("key in constraints=", key, KEYS)
         return cls(**given)
 
     def resolve(self, names: Sequence[str]) -> Knowledge:
-        """Return the knowledge about these columns, or raise an error that names what contradicts what."""
+        """Return the knowledge about these columns, or raise an error that names a contradiction."""
         index = {name: k for k, name in enumerate(names)}
         self._check_names(names)
         n = len(names)
@@ -221,7 +225,7 @@ class Constraints:
                     f"required edge {a} -> {b} goes back in time: {a!r} is in tier {tier[a] + 1} and {b!r} in tier "
                     f"{tier[b] + 1}; remove the edge or move one of the columns"
                 )
-        back_and_forth = np.argwhere(must & must.T)  # to find_cycle an undirected edge, no cycle
+        back_and_forth = np.argwhere(must & must.T)  # for find_cycle this is an undirected edge, not a cycle
         cycle = back_and_forth[0].tolist() if len(back_and_forth) else find_cycle(must.astype(np.int8))
         if cycle is not None:
             edges = [(names[a], names[b]) for a, b in zip(cycle, cycle[1:] + cycle[:1], strict=True)]
@@ -238,10 +242,10 @@ def _edges(edges: Iterable[Any], what: str) -> tuple[Edge, ...]:
     """Return the edges as pairs of names, each once."""
     found: dict[Edge, None] = {}
     if isinstance(edges, str) or not isinstance(edges, Iterable):
-        raise InputError(f"expected the {what} edges to be a list of pairs (from, to) but got {edges!r}")
+        raise InputError(f"expected the {what} edges to be a list of pairs (from, to) but got {edges!r}; correct it")
     for edge in edges:
         if isinstance(edge, str) or not isinstance(edge, Iterable) or len(edge := tuple(edge)) != 2:
-            raise InputError(f"expected each {what} edge to be a pair (from, to) but got {edge!r}")
+            raise InputError(f"expected each {what} edge to be a pair (from, to) but got {edge!r}; correct it")
         a, b = str(edge[0]), str(edge[1])
         if a == b:
             raise InputError(f"the {what} edge {a} -> {b} joins a column with itself; remove it")
@@ -257,19 +261,19 @@ def _kept_graph(graph: Any) -> Graph | tuple[tuple[Any, Any], ...] | None:
         return tuple((int(i), int(j)) for i, j in np.argwhere(np.asarray(graph) != 0))
     if not is_bare(graph):
         return as_graph(graph)
-    as_graph(graph)  # to say now what is wrong with it
+    as_graph(graph)  # raises now if something is wrong with it
     return tuple((a, b) for a, b in graph)
 
 
 def _groups(tiers: Iterable[Any]) -> tuple[tuple[str, ...], ...]:
-    """Return the tiers as tuples of names, and refuse a column in two of them."""
+    """Return the tiers as tuples of names, or raise an error if a column is in two of them."""
     groups = []
     where: dict[str, int] = {}
     if isinstance(tiers, str) or not isinstance(tiers, Iterable):
-        raise InputError(f"expected tiers to be a list of lists of columns but got {tiers!r}")
+        raise InputError(f"expected tiers to be a list of lists of columns but got {tiers!r}; correct it")
     for t, group in enumerate(tiers):
         if isinstance(group, str) or not isinstance(group, Iterable):
-            raise InputError(f"expected each tier to be a list of columns but got {group!r}")
+            raise InputError(f"expected each tier to be a list of columns but got {group!r}; correct it")
         names = tuple(str(name) for name in group)
         for name in names:
             if name in where:

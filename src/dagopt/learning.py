@@ -1,4 +1,4 @@
-"""``learn``: data, score, knowledge and clock wired to a method."""
+"""``learn``: connects data, score, knowledge and clock to a method."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def learn(
     Parameters
     ----------
     data : path, frame, array or Table
-        The data; see ``as_table``. A ``.jkl`` file of local scores (also ``.jkl.gz``), as GOBNILP writes them, has the
-        best DAG over its parent sets as answer.
+        The data; see ``as_table``. For a ``.jkl`` file of local scores (also ``.jkl.gz``), as GOBNILP writes them, the
+        answer is the best DAG over its parent sets.
     method : str
         One of ``METHODS``, or ``"auto"``.
     covariance : array or DataFrame, optional
@@ -73,19 +73,19 @@ def learn(
     names : sequence of str, optional
         The names of its columns; those of the DataFrame, or X0, X1, ..., unless given.
     constraints : Constraints or mapping, optional
-        What is known about the graph; every method honours it. A dict has any of the keys of ``Constraints``.
+        What is known about the graph; every method respects it. A dict has any of the keys of ``Constraints``.
     max_parents : int, optional
-        The largest number of parents of a node, in addition to the constraints; no limit unless given, except 3 for
-        ``"gobnilp"`` where a superstructure does not make the parent sets few enough. ``"auto"`` limits discrete data
-        likewise where it chooses ``"gobnilp"``; the scope of the result names the limit.
+        The largest number of parents of a node, in addition to the constraints. By default there is no limit, except 3
+        for ``"gobnilp"`` unless a superstructure leaves few enough parent sets. ``"auto"`` limits discrete data in the
+        same way if it chooses ``"gobnilp"``; the scope of the result names the limit.
     time_limit : float, optional
-        Seconds for everything; the best answer so far is returned when they are over.
+        Seconds for everything; then the best answer so far is returned.
     progress : bool, Progress or None
         Whether to show the run; on a terminal by default.
     before : callable, optional
-        Called with the problem and what the doctor says about its table before the method begins.
+        Called with the problem and the doctor's diagnosis of its table before the method starts.
     format : {"jkl"}, optional
-        Says that the file holds local scores, whatever its name.
+        Says that the file contains local scores, whatever its name.
     interventions : str or sequence, optional
         Which columns each row sets from outside: the column of a DataFrame that names them, or one entry per row, a
         name, several, or None. A row does not count for the local score of the columns that it sets.
@@ -109,7 +109,9 @@ def learn(
     method = method_name(method)
     check_options(method, options)
     if format not in (None, "jkl"):
-        raise InputError(f"expected format='jkl' for a file of local scores, or none, but got {format!r}")
+        raise InputError(
+            f"expected format= to be 'jkl', for local scores, or None but got {format!r}; change the option"
+        )
     if is_score_file(data, format):
         known = with_limit(Constraints.of(constraints), max_parents)
         return solve_scores(Path(str(data)), method, options, deadline, progress, known)
@@ -119,7 +121,7 @@ def learn(
     if interventions is not None:
         if method in ("pc", "mmhc"):
             raise InputError(
-                f"{method!r} tests independence in all rows, without interventions=; use 'auto' or 'order'"
+                f"method {method!r} tests independence in all rows and cannot use interventions=; use 'auto' or 'order'"
             )
         taken, told_how = ScoreOptions.taken_from(posing), DataOptions(**posing)
         table, told = interventional_score(data, interventions, taken, told_how)
@@ -146,13 +148,13 @@ def learn(
 
 
 def _given_covariance(data: object, covariance: object, names: Sequence[str] | None, n_samples: Any) -> Table:
-    """Return the table of a covariance, or say what is missing or too much."""
+    """Return the table of a covariance, or raise an error if something is missing or redundant."""
     if data is not None:
         raise InputError("expected data or covariance= but got both; leave one out")
     if covariance is None:
-        raise InputError("names= are those of a covariance= but there is none; give it, or leave them out")
+        raise InputError("names= is for covariance=, which was not given; give it, or leave names= out")
     if n_samples is None:
-        raise InputError("expected n_samples=, the number of rows behind the covariance, but it was not given; add it")
+        raise InputError("expected n_samples=, the number of rows behind the covariance, but got none; add it")
     if names is None:
         size = len(np.atleast_1d(np.asarray(covariance)))
         names = [str(name) for name in getattr(covariance, "columns", [f"X{j}" for j in range(size)])]
@@ -168,12 +170,12 @@ def pose(
     max_parents: int | None = None,
     **options: Any,
 ) -> tuple[Problem, Diagnosis]:
-    """Return the problem that ``learn`` solves for these arguments, and what the doctor says about its table.
+    """Return the problem that ``learn`` solves for these arguments, and the doctor's diagnosis of its table.
 
     Parameters
     ----------
     data, method, constraints, max_parents
-        As in ``learn``; a method may have a limit on the number of parents where none is given.
+        As in ``learn``; a method may have a default limit on the number of parents.
     {options}
     """
     scoring = ScoreOptions.taken_from(options)
@@ -189,7 +191,7 @@ def pose_table(
     method: str = "auto",
     findings: Iterable[Finding] = (),
 ) -> tuple[Problem, Diagnosis]:
-    """Return the problem of a table, and what the doctor says about it beside the findings there are."""
+    """Return the problem of a table, and the doctor's diagnosis of it together with earlier findings."""
     known = Constraints.of(constraints)
     knowledge = with_limit(known, max_parents).resolve(table.names)
     usual = METHODS[method].max_parents
@@ -213,12 +215,12 @@ def solve(
     progress: bool | Progress | None = None,
     diagnosis: Diagnosis | None = None,
 ) -> Result:
-    """Return what a method makes of a problem.
+    """Return the result of a method on a problem.
 
     Parameters
     ----------
     problem : Problem
-        What ``pose`` made.
+        The problem from ``pose``.
     method : str
         One of ``METHODS``.
     options : dict
@@ -228,7 +230,7 @@ def solve(
     progress : bool, Progress or None
         Whether to show the run.
     diagnosis : Diagnosis, optional
-        What the doctor said; the warnings become ``Result.findings``.
+        The doctor's diagnosis; its warnings become ``Result.findings``.
     """
     begin = None if options.get("start") is None else start_dag(problem, options["start"])
     if begin is not None:
@@ -258,18 +260,18 @@ def solve(
 
 
 def _missing_note(table: Table) -> list[str]:
-    """Return what is to be said about missing cells that EM took care of."""
+    """Return a note about missing cells that EM handled."""
     if isinstance(table, DiscreteTable) or table.is_complete:
         return []
     rows = int(table.missing.any(axis=1).sum())
     return [
-        f"missing cells: {int(table.missing.sum())} in {rows} of {table.n_rows} rows, taken as missing at random; mean "
-        f"and covariance by EM, {table.n_samples} rows count in the score"
+        f"missing cells: {int(table.missing.sum())} in {rows} of {table.n_rows} rows, treated as missing at random; "
+        f"mean and covariance by EM, {table.n_samples} rows count in the score"
     ]
 
 
 def _chance(problem: Problem) -> dict[str, float]:
-    """Return the number of edges that are expected by chance, where the score has a penalty."""
+    """Return the number of edges expected by chance, if the score has a penalty."""
     penalty = problem.score.joints
     if penalty is None or problem.score.likelihood is None:
         return {}
@@ -290,7 +292,7 @@ def solve_scores(
     progress: bool | Progress | None,
     constraints: Constraints,
 ) -> Result:
-    """Return the best DAG over the parent sets of a ``.jkl`` file, of those that the constraints allow."""
+    """Return the best DAG over the parent sets of a ``.jkl`` file that the constraints allow."""
     if method not in FROM_SCORES:
         raise InputError(
             f"method {method!r} needs data but {path} holds local scores; use method='exact' or, for many nodes, "
@@ -317,14 +319,14 @@ _NOT_OF_METHODS = (*ScoreOptions.defaults(), *DataOptions.defaults())
 
 
 def check_options(method: str, options: Mapping[str, Any]) -> None:
-    """Raise the error that names the first option which neither the method nor data and score take, or its value."""
+    """Raise an error for the first option that neither the method nor data and score have, or for a bad value."""
     taken = METHODS[method].options()
     for option in options:
         if option in taken or option in _NOT_OF_METHODS:
             continue
         near = get_close_matches(option, [*taken, *signature(learn).parameters], n=1)
         hint = f"; did you mean {near[0]}=?" if near else ""
-        raise InputError(f"method {method!r} takes no option {option!r}, but it takes {quoted(taken, 20)}{hint}")
+        raise InputError(f"method {method!r} has no option {option!r}; it has {quoted(taken, 20)}{hint}")
     METHODS[method].options_type()(**{name: value for name, value in options.items() if name in taken})
 
 
@@ -337,4 +339,4 @@ def with_limit(constraints: Constraints, max_parents: int | None) -> Constraints
         return replace(constraints, max_parents=max_parents)
     if isinstance(limits, int):
         return replace(constraints, max_parents=min(limits, max_parents))
-    raise InputError("max_parents= was given twice: in the constraints by column, and as an option; give it once")
+    raise InputError("max_parents= is given twice, in the constraints by column and as an option; give it once")

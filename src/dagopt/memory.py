@@ -35,7 +35,7 @@ _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
 def available_bytes() -> int:
-    """Return the bytes that can be taken without swapping: of the machine, the container and this process."""
+    """Return the bytes that can be used without swapping, given the machine, the container and this process."""
     limits = (_left_in_cgroup(), _left_of_address_space())
     return min([int(psutil.virtual_memory().available), *(left for left in limits if left is not None)])
 
@@ -48,12 +48,12 @@ def parse_bytes(size: int | float | str) -> int:
         if match is not None:
             number = float(match[1]) * _UNITS[match[2].lower()]
     if not 1 <= number < math.inf:
-        raise InputError(f"expected memory_limit= as bytes > 0 or text such as '8GB' but got {size!r}")
+        raise InputError(f"expected memory_limit= to be bytes > 0 or text such as '8GB' but got {size!r}; change it")
     return int(number)
 
 
 def readable(size: float) -> str:
-    """Return a number of bytes for people."""
+    """Return a number of bytes in readable form."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if size < 1000:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
@@ -93,12 +93,12 @@ def _with_parents(group: str) -> list[str]:
 def _left_in_group(folder: Path, kind: _Hierarchy) -> int | None:
     """Return what one group leaves; None if it is not there or has no limit."""
     try:
-        most = int((folder / kind.limit).read_text())  # "max" where there is no limit
+        most = int((folder / kind.limit).read_text())  # "max" if there is no limit
         taken = int((folder / kind.used).read_text())
         files = re.search(rf"^{kind.cache} (\d+)", (folder / "memory.stat").read_text(), re.MULTILINE)
     except (OSError, ValueError):
         return None
-    kept = taken - (int(files[1]) if files else 0)  # files in the cache make room when memory is wanted
+    kept = taken - (int(files[1]) if files else 0)  # cached files are dropped when memory is needed
     return max(most - kept, 0)
 
 

@@ -1,4 +1,4 @@
-"""What an option is: a default, a check and a sentence, written once.
+"""Options: each has a default, a check and a sentence of documentation, defined once.
 
 The options of data, of scores and of each method are frozen dataclasses that derive from ``Options``. The arguments of
 ``learn``, the parameters of estimators, the flags of the command and their documentation are made from them.
@@ -50,7 +50,7 @@ MARK = "{options}"  # in a docstring: where the options are described
 
 @dataclass(frozen=True)
 class Check:
-    """What values an option may have: in words, and as a function ``(name, value)`` that returns a good value."""
+    """The values that an option may have: in words, and as a function ``(name, value)`` that returns a valid value."""
 
     words: str
     run: Callable[[str, Any], Any]
@@ -84,13 +84,13 @@ def one_of(*choices: Any) -> Check:
 
 
 def anything(words: str) -> Check:
-    """Return the check of an option that is looked at where it is used."""
+    """Return the check of an option that is checked where it is used."""
     return Check(words, lambda _, value: value)
 
 
 @dataclass(frozen=True)
 class Option:
-    """What is known of an option besides its name and default.
+    """The properties of an option besides its name and default.
 
     Attributes
     ----------
@@ -99,17 +99,17 @@ class Option:
     check : Check
         What values it may have.
     flag : str
-        What the command calls it; made of its name unless given.
+        Its name on the command line; made from its name unless given.
     metavar : str
-        What stands for its value in the help of the command.
+        The placeholder for its value in the help of the command.
     unset : str
-        What the help shows as the default where that is None.
+        What the help shows as the default if that is None.
     parse : function, optional
-        Makes the value of the text on the command line.
+        Makes the value from the text on the command line.
     least : float, optional
-        The smallest number that the command takes.
+        The smallest number that the command accepts.
     of_source : bool
-        Whether it is about where data come from, so that an estimator, which is given columns, does not have it.
+        Whether it is about the source of the data, so that an estimator, which is given columns, does not have it.
     """
 
     text: str
@@ -131,7 +131,7 @@ def option(default: Any, text: str, check: Check, **more: Any) -> Any:
 class Options:
     """Options that belong together: a frozen dataclass whose fields are made by ``option``.
 
-    None is a good value where the type of the field names it; any other value goes through the field's check.
+    None is valid if the type of the field includes it; any other value goes through the field's check.
     """
 
     def __post_init__(self) -> None:
@@ -144,7 +144,7 @@ class Options:
 
     @staticmethod
     def about(one: Field[Any]) -> Option:
-        """Return what is known of a field."""
+        """Return the properties of a field."""
         known: Option = one.metadata["option"]
         return known
 
@@ -155,16 +155,16 @@ class Options:
 
     @classmethod
     def of(cls, given: Self | None, named: dict[str, Any]) -> Self:
-        """Return the options given as one object, with those given by name in place of its own."""
+        """Return the options given as one object, replaced by those given by name."""
         return cls(**({} if given is None else given.to_dict()) | named)
 
     @classmethod
     def taken_from(cls, given: dict[str, Any]) -> Self:
-        """Return the options of this kind among those given, and take them out of the dict."""
+        """Return the options of this kind among those given, and remove them from the dict."""
         return cls(**{name: given.pop(name) for name in cls.defaults() if name in given})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the options by name, their values as they are."""
+        """Return the options by name, with unchanged values."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
@@ -183,7 +183,7 @@ def preset(kind: type[Taken], name: str, about: str, **defaults: Any) -> type[Ta
 def described(
     kinds: Iterable[type[Options]], renamed: dict[str, str] | None = None, leave_out: Sequence[str] = ()
 ) -> str:
-    """Return the parameters of a docstring for options, as numpydoc wants them."""
+    """Return the parameters of a docstring for options, in numpydoc form."""
     lines = []
     for kind in kinds:
         for one in fields(kind):
@@ -200,7 +200,7 @@ def described(
 def with_options(
     *kinds: type[Options], leave_out: Sequence[str] = (), also: bool = False
 ) -> Callable[[Callable[Given, Answer]], Callable[Given, Answer]]:
-    """Give a function that takes ``**options`` the signature and the docstring that these options make.
+    """Give a function that takes ``**options`` the signature and the docstring of these options.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def with_options(
     leave_out : sequence of str
         Options that the function does not take.
     also : bool
-        Whether it takes further ones, which are those of a method.
+        Whether it takes further options, those of a method.
     """
 
     def decorate(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
@@ -237,16 +237,16 @@ def with_options(
 
 
 def _refuse_unknown(name: str, given: Iterable[str], taken: Sequence[str], options: Sequence[str]) -> None:
-    """Raise the error that names the first option that a function does not take."""
+    """Raise an error that names the first option that a function does not have."""
     for one in given:
         if one not in taken:
             near = get_close_matches(one, taken, n=1)
             hint = f"; did you mean {near[0]}=?" if near else ""
-            raise InputError(f"{name} takes no option {one!r}, but it takes {quoted(options, 12)}{hint}")
+            raise InputError(f"{name} has no option {one!r}; it has {quoted(options, 12)}{hint}")
 
 
 def with_marked(text: str, parameters: str) -> str:
-    """Return a docstring with the parameters in place of the mark, indented as the mark is."""
+    """Return a docstring with the mark replaced by the parameters, with the same indent."""
     lines = []
     for line in text.splitlines():
         indent = line[: len(line) - len(line.lstrip())]

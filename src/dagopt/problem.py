@@ -1,4 +1,4 @@
-"""What is to be solved: a score over the columns of a table, and what is known about the graph."""
+"""The problem to solve: a score over the columns of a table, and what is known about the graph."""
 
 from __future__ import annotations
 

@@ -23,16 +23,16 @@ COMPILING = "compiling, first use only"
 
 
 class Progress(Protocol):
-    """What a solver tells while it runs."""
+    """What a solver reports while it runs."""
 
     def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
-        """Tell the phase, the true fraction of its work that is done (None: not known), and figures."""
+        """Report the phase, the true fraction of its work that is done (None if not known), and numbers."""
 
     def note(self, message: str) -> None:
-        """Tell something that should stay on the screen."""
+        """Report something that should stay on the screen."""
 
     def close(self) -> None:
-        """End the show."""
+        """End the display."""
 
 
 class NoProgress:
@@ -49,18 +49,18 @@ class NoProgress:
 
 
 class _Shown:
-    """What live bar and lines share: they can say, once, that kernels are compiled."""
+    """What the live bar and the plain lines share: a single message that kernels are being compiled."""
 
     _watch: CompilationWatch | None = None
 
     def watch_compilation(self) -> None:
-        """Say so from now on, until ``close``."""
+        """Report compilation from now on, until ``close``."""
         from dagopt.kernels.compiling import CompilationWatch
 
         shown = ref(self)
 
         def tell() -> None:
-            if (still_there := shown()) is not None:  # dropped without being closed, it says nothing more
+            if (still_there := shown()) is not None:  # if it was dropped without being closed, it is silent
                 still_there.update(COMPILING)
 
         self._watch = CompilationWatch(tell)
@@ -70,20 +70,20 @@ class _Shown:
         """Tell a phase."""
 
     def close(self) -> None:
-        """End the show."""
+        """End the display."""
         if self._watch is not None:
             self._watch.stop()
 
 
 class LinesProgress(_Shown):
-    """Plain lines: one for each new phase, else at most one every ``every`` seconds.
+    """Plain lines: one for each new phase, otherwise at most one every ``every`` seconds.
 
     Parameters
     ----------
     stream : text stream, optional
         Standard error unless given.
     every : float
-        Seconds between lines of phases that were there before.
+        Seconds between lines of the same phase.
     """
 
     def __init__(self, stream: TextIO | None = None, every: float = 5.0) -> None:
@@ -114,7 +114,7 @@ class LinesProgress(_Shown):
 
 
 class LiveProgress(_Shown):
-    """A line that renews itself: phase, bar, seconds; figures beside it, or below where there is no room.
+    """A line that refreshes itself: phase, bar, seconds; numbers beside it, or below if there is no room.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class LiveProgress(_Shown):
         self._task: bars.TaskID | None = None
 
     def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
-        """Renew the line; it is drawn by a thread of its own, so that the seconds go on while a solver is silent."""
+        """Update the line; a separate thread draws it, so that the seconds keep counting while a solver is silent."""
         self._facts = "  ".join(f"{name} {_shown(value)}" for name, value in facts.items())
         if self._task is None:
             self._task = self._bars.add_task(phase, total=None)
@@ -156,11 +156,11 @@ class LiveProgress(_Shown):
             self._task = None
 
     def seconds(self) -> float:
-        """Return the seconds since the run began."""
+        """Return the seconds since the run started."""
         return time.perf_counter() - self._start
 
     def line(self) -> RenderableType:
-        """Return the line as it is now, the figures beside it or below it."""
+        """Return the current line, with the numbers beside or below it."""
         grid = self._bars.make_tasks_table(self._bars.tasks)
         figures = Text(self._facts, style="dim")
         used = (
@@ -174,7 +174,7 @@ class LiveProgress(_Shown):
 
 
 class _Clock(bars.ProgressColumn):
-    """The share that is done, where it is known, and the seconds since the run began."""
+    """The share that is done, if it is known, and the seconds since the run started."""
 
     max_refresh = None
 
@@ -188,7 +188,7 @@ class _Clock(bars.ProgressColumn):
 
 
 class _Bars(bars.Progress):
-    """rich's progress display, whose one line has the figures of the run beside it or below it."""
+    """rich's progress display with one line, and the numbers of the run beside or below it."""
 
     def __init__(self, shown: LiveProgress, *columns: bars.ProgressColumn, **options: Any) -> None:
         self._run = shown
@@ -201,13 +201,13 @@ class _Bars(bars.Progress):
 
 
 def make_progress(progress: bool | Progress | None) -> Progress:
-    """Return what shows a run.
+    """Return the progress display of a run.
 
     Parameters
     ----------
     progress : bool, Progress or None
-        True shows (live on a terminal, else plain lines), False does not, None shows on a terminal and in a
-        notebook; an object that can ``update``, ``note`` and ``close`` is used as it is.
+        True shows progress (live on a terminal, otherwise plain lines), False does not, None shows it on a terminal and
+        in a notebook; an object with ``update``, ``note`` and ``close`` is used as it is.
     """
     terminal = sys.stderr.isatty()
     if progress is None:
@@ -226,7 +226,7 @@ def _shown(value: object) -> str:
 
 
 def _in_notebook() -> bool:
-    """Say whether the code runs in a Jupyter notebook, which shows lines of progress but is no terminal."""
+    """Say whether the code runs in a Jupyter notebook, which shows lines of progress but is not a terminal."""
     shell = sys.modules.get("IPython")
     found = None if shell is None else shell.get_ipython()
     return type(found).__name__ == "ZMQInteractiveShell"

@@ -1,4 +1,4 @@
-"""What came out of a run: the graph, its score, what is proven about it, and why the run ended."""
+"""The result of a run: the graph, its score, what is proven about it, and why the run ended."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ class Result:
         The graph: ``[i, j] = 1`` means i → j. A DAG, except for methods that learn a class (stable PC), where
         both ``[i, j]`` and ``[j, i]`` mean an undirected edge.
     score : float or None
-        The score of the DAG, higher is better; None where the graph has no DAG.
+        The score of the DAG, higher is better; None if the graph has no DAG.
     bound : float or None
         No DAG within ``scope`` scores higher. None unless that is proven.
     scope : str or None
-        What the bound and the word optimal refer to: ``"all DAGs"``, ``"parent sets of size <= k"``,
+        The DAGs that the bound and the word "optimal" refer to: ``"all DAGs"``, ``"parent sets of size <= k"``,
         ``"the given pool"``.
     status : {"optimal", "converged", "time_limit", "interrupted"}
         Why the run ended.
     method : str
-        The method, by the name that ``learn`` takes.
+        The name of the method, as in ``learn``.
     score_label : str
         What the score is, with its convention.
     seconds : float
@@ -63,17 +63,17 @@ class Result:
     n_samples : int
         Rows of data.
     trace : DataFrame
-        What happened, a row an event.
+        What happened, one row per event.
     findings : tuple of Finding
         The doctor's warnings.
     notes : tuple of str
         What the method says about its choices.
     details : dict
-        Figures that only this method has.
+        Further values of this method.
     problem : Problem or None
-        What was solved: the table, the score and the knowledge. None where there was no table (``.jkl`` files).
+        What was solved: the table, the score and the knowledge. None if there was no table (``.jkl`` files).
     provenance : Provenance or None
-        The data with their hash, the question, the version, the date, and the command that repeats the run; None where
+        The data with their hash, the question, the version, the date, and the command that repeats the run; None if
         the result was not made by ``learn``.
     """
 
@@ -101,7 +101,7 @@ class Result:
 
     @cached_property
     def dag(self) -> nx.DiGraph | None:
-        """The DAG as a networkx graph; for a learned class one of its members, None where it has none."""
+        """The DAG as a networkx graph; for a learned class one of its members, None if it has none."""
         if is_acyclic(self.adjacency):
             return self.graph.to_networkx()
         member = extend_pdag(self.adjacency)
@@ -109,10 +109,10 @@ class Result:
 
     @cached_property
     def cpdag_adjacency(self) -> NDArray[np.int8]:
-        """The essential graph: what the data and the knowledge can tell. Undirected edges are in both directions.
+        """The essential graph: what the data and the knowledge can determine. Undirected edges are in both directions.
 
-        An edge is undirected only if equivalent DAGs that obey the required and forbidden edges and the tiers direct it
-        either way (Meek's rules with background knowledge).
+        An edge is undirected only if it has both directions among the equivalent DAGs that obey the required and
+        forbidden edges and the tiers (Meek's rules with background knowledge).
         """
         if not is_acyclic(self.adjacency):
             return self.adjacency
@@ -136,36 +136,35 @@ class Result:
 
     @property
     def proof(self) -> str:
-        """How good the answer is proven to be, in words; the per cent are rounded up."""
+        """How good the answer is proven to be, in words; percentages are rounded up."""
         from dagopt.records.summary import proof_of
 
         return proof_of(self)
 
     def fit(self, data: object = None, *, equivalent_sample_size: float = 0.0, **options: Any) -> FittedNetwork:
-        """Fit the parameters of the DAG; of a learned class, those of one of its members.
+        """Fit the parameters of the DAG; for a learned class, those of one of its members.
 
         Parameters
         ----------
         data : path, frame, array or Table, optional
-            Other data with these columns and, if discrete, no other levels; by default what was learned from.
+            Other data with these columns and, if discrete, no other levels; by default the data learned from.
         equivalent_sample_size : float
             Weight, in rows, of a uniform Dirichlet prior on each table of discrete data; 0, the default, is maximum
             likelihood.
         **options
-            Of other data, passed to ``as_table``.
+            Options for other data, passed to ``as_table``.
 
         Returns
         -------
         FittedGaussian or FittedDiscrete
-            Parameters with standard errors, and what can be done with them: ``simulate``, ``log_likelihood``,
-            ``predict``.
+            Parameters with standard errors, and methods such as ``sample``, ``log_likelihood`` and ``predict``.
         """
         from dagopt.networks.fitted.fitting import fit_table, table_like
 
         if self.dag is None:
             raise InputError(
-                f"no DAG has the edges and v-structures of the graph that {self.method!r} learned; choose a direction"
-                " for each undirected edge and use dagopt.fit(data, dag)"
+                f"no DAG extends the graph that {self.method!r} learned; choose a direction for each undirected edge"
+                " and use dagopt.fit(data, dag)"
             )
         if data is None:
             self._refuse_set_rows("result.fit(data)")
@@ -173,11 +172,11 @@ class Result:
         table = table_like(data, self.names, own, options)
         fitted = fit_table(table, nx.to_numpy_array(self.dag, dtype=np.int8), equivalent_sample_size)
         if not self.graph.is_dag:
-            fitted.notes = ("a class of DAGs was learned: the parameters are those of one of them", *fitted.notes)
+            fitted.notes = ("a class of DAGs was learned; the parameters are those of one member", *fitted.notes)
         return fitted
 
     def effect(self, cause: str, outcome: str, *, level: float = 0.95, over: str = "class") -> Effect:
-        """Return the total effect of one column on another: what changes in it if the other is set from outside.
+        """Return the total effect of one column on another: how the outcome changes if the cause is set from outside.
 
         Parameters
         ----------
@@ -186,7 +185,7 @@ class Result:
         level : float
             The level of the intervals.
         over : {"class", "dag"}
-            Whether to take all DAGs that the data and the knowledge cannot tell apart, or the learned one alone.
+            Whether to use all DAGs that the data and the knowledge cannot tell apart, or only the learned one.
 
         Returns
         -------
@@ -200,20 +199,20 @@ class Result:
             raise InputError("the graph was learned without data; use dagopt.effect(data, graph, cause, outcome)")
         self._refuse_set_rows("dagopt.effect(data, result.cpdag, cause, outcome)")
         if over not in ("class", "dag"):
-            raise InputError(f"expected over= to be 'class' or 'dag' but got {over!r}")
+            raise InputError(f"expected over= to be 'class' or 'dag' but got {over!r}; change the option")
         if self.dag is None:
             raise InputError(
-                f"no DAG has the edges and v-structures of the graph that {self.method!r} learned, so it has no"
-                " effects; choose a direction for each undirected edge and use dagopt.effect"
+                f"no DAG extends the graph that {self.method!r} learned, so it has no effects; choose a direction for"
+                " each undirected edge and use dagopt.effect"
             )
         graph = self.cpdag_adjacency if over == "class" else nx.to_numpy_array(self.dag, dtype=np.int8)
         return effect_in(self.problem.table, graph, cause, outcome, level)
 
     def log_likelihood(self, data: object) -> float:
-        """Return the log-likelihood of other rows, with parameters from the rows that were learned from.
+        """Return the log-likelihood of other rows, with parameters from the rows learned from.
 
-        Tables of discrete columns are smoothed by a prior of the weight of one row, so that what was never seen is not
-        impossible.
+        Tables of discrete columns are smoothed by a prior with the weight of one row, so that unseen configurations are
+        not impossible.
 
         Parameters
         ----------
@@ -243,14 +242,14 @@ class Result:
         a, b : str
             The columns.
         method : {"auto", "exact", "order"}
-            How the best other DAGs are found: exactly, or by search, whose losses are upper estimates. ``auto`` is
-            exact while that fits the memory and about a minute.
+            How the best other DAGs are found: exactly, or by search, whose losses are upper bounds. ``auto`` is
+            exact if that fits in memory and takes at most about a minute.
         time_limit : float, optional
-            Seconds; what is not found by then is left out and said so.
+            Seconds; what is not found by then is left out, with a note.
         n_jobs : int, optional
             The number of threads; all cores for None and -1.
         memory_limit : int or str, optional
-            Of the exact method, in bytes or as text such as ``"8GB"``.
+            Memory limit of the exact method, in bytes or as text such as ``"8GB"``.
         random_state : int
             Seed of the searches.
         progress : bool, Progress or None
@@ -283,10 +282,10 @@ class Result:
         Returns
         -------
         DataFrame
-            ``from``, ``to``; ``fixed``, whether equivalent DAGs that the constraints allow all direct the edge so;
-            ``local_loss`` when it alone is dropped; the learned score less that of the best DAG ``without`` the edge,
-            with it ``reversed``, and with ``neither`` direction; ``proven``, whether these are exact or else upper
-            estimates; a ``note`` where the constraints leave no such DAG.
+            ``from``, ``to``; ``fixed``, whether all equivalent DAGs that the constraints allow have this direction;
+            ``local_loss`` when only this edge is dropped; the learned score minus that of the best DAG ``without`` the
+            edge, with it ``reversed``, and with ``neither`` direction; ``proven``, whether these are exact rather than
+            upper bounds; a ``note`` if the constraints allow no such DAG.
         """
         from dagopt.evidence.alternatives import Effort
         from dagopt.evidence.explain import regrets
@@ -295,7 +294,7 @@ class Result:
         return regrets(self, effort, time_limit=time_limit, progress=progress)
 
     def summary(self) -> str:
-        """Return a few lines for people: what was found, what is proven, why it ended."""
+        """Return a short summary: what was found, what is proven, why it ended."""
         from dagopt.records.summary import summary_of
 
         return summary_of(self)
@@ -337,7 +336,7 @@ class Result:
         bootstrap : Bootstrap, optional
             What ``dagopt.bootstrap`` returned for the same columns.
         posterior : EdgePosterior, optional
-            What ``dagopt.edge_posterior`` returned for the same columns. Like the two before, it adds figures to the
+            What ``dagopt.edge_posterior`` returned for the same columns. Like the two above, it adds numbers to the
             table of edges and to the panel of an edge.
 
         Returns
@@ -351,15 +350,15 @@ class Result:
         return write_report(with_evidence(self, regrets=regrets, bootstrap=bootstrap, posterior=posterior), path)
 
     def _refuse_set_rows(self, instead: str) -> None:
-        """Raise an error where some rows behind the result were set from outside."""
+        """Raise an error if some rows behind the result were set from outside."""
         if self.problem is not None and self.problem.score.told_pairs is not None:
             raise InputError(
-                f"some rows set columns from outside, and they tell nothing about the causes of those; use {instead}"
+                f"some rows set columns from outside and say nothing about the causes of these columns; use {instead}"
                 " with the rows that were only observed"
             )
 
     def save(self, path: str | Path) -> None:
-        """Write the result as JSON, whole or not at all; ``Result.load`` gives it back, without data and trace."""
+        """Write the result as JSON, completely or not at all; ``Result.load`` reads it, without data and trace."""
         from dagopt.records.saving import save_result
 
         save_result(self, path)
@@ -368,7 +367,7 @@ class Result:
     def load(cls, path: str | Path) -> Result:
         """Read a result that ``save`` wrote, or ``dagopt learn --out`` as ``result.json``.
 
-        The data and the trace are not in the file: ``fit`` needs ``data=``, and effects are asked of ``dagopt.effect``.
+        The data and the trace are not in the file: ``fit`` needs ``data=``, and effects need ``dagopt.effect``.
         """
         from dagopt.records.saving import load_result
 

@@ -1,4 +1,4 @@
-"""Pieces of work on threads, under one clock and with a true fraction of what is done."""
+"""Pieces of work on threads, with one clock and the true fraction of work done."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def thread_count(n_jobs: int | None) -> int:
 
 
 def ordered_map(answer: Callable[[Question], Answer], questions: Iterable[Question], n_jobs: int) -> Iterator[Answer]:
-    """Yield the answers in the order of the questions, found by ``n_jobs`` threads."""
+    """Yield the answers in the order of the questions, computed by ``n_jobs`` threads."""
     if n_jobs == 1:
         yield from map(answer, questions)
         return
@@ -41,12 +41,12 @@ class Stopped(Exception):
 
 
 class Workers:
-    """Threads that run kernels; these release the interpreter, so all cores work.
+    """Threads that run kernels, which release the interpreter lock, so that all cores work.
 
     Parameters
     ----------
     deadline : Deadline
-        When to stop; looked at five times a second.
+        When to stop; checked five times a second.
     progress : Progress
         Where progress is reported.
     n_jobs : int, optional
@@ -74,7 +74,7 @@ class Workers:
         count: int,
         share: tuple[float, float] = (0.0, 1.0),
     ) -> None:
-        """Run all pieces, ``count`` of them, which are this share of the phase; raise ``Stopped`` at the deadline."""
+        """Run all ``count`` pieces, which make up this share of the phase; raise ``Stopped`` at the deadline."""
         waiting = iter(pieces)
         running = {self._pool.submit(piece) for piece in islice(waiting, 2 * self.count)}
         finished = 0
@@ -91,5 +91,5 @@ class Workers:
 
 
 def spans(total: int, size: int) -> list[tuple[int, int]]:
-    """Return [0, total) in pieces of at most this size."""
+    """Return [0, total) cut into pieces of at most this size."""
     return [(first, min(first + size, total)) for first in range(0, total, size)]

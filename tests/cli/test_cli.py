@@ -97,7 +97,7 @@ def test_the_program_ends_with_the_exit_code(folder):
     assert "smoke -> lung" in good.stdout
     bad = subprocess.run([*program, "compare", "no.dot", "no.dot"], capture_output=True, text=True)
     assert (bad.returncode, bad.stdout) == (2, "")
-    assert bad.stderr == "dagopt: expected a file at 'no.dot', found none; check the path\n"
+    assert bad.stderr == "dagopt: expected a file at 'no.dot' but got none; check the path\n"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pipe of a POSIX shell")

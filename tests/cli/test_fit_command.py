@@ -84,7 +84,7 @@ def test_fit_as_json(data, said):
         (["asia.csv", "asia.dot", "--ess", "-1"], "expected --ess to be a number >= 0 but got -1.0"),
         (
             ["asia.csv", "asia.dot", "--out", "n.txt"],
-            "suffix .json, .csv, .bif, .net, .xdsl, .dsl, .bifxml, .uai but got 'n.txt'",
+            "to end in .json, .csv, .bif, .net, .xdsl, .dsl, .bifxml, .uai but got 'n.txt'",
         ),
         (["asia.csv", "numbers.dot"], "unknown node in the graph"),
         (["asia.csv", "none.dot"], "none.dot"),

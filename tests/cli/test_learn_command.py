@@ -263,7 +263,7 @@ def test_a_summary_speaks_of_flags_in_notes_alone(capsys, monkeypatch, terminal)
     first, second, third = COLOURS.sub("", capsys.readouterr().out).split("\n")[-4:-1]
     assert first.split() == ["2", "columns"]
     assert second.split() == ["status", "time_limit:", "stopped", "by", "the", "time", "limit"]
-    assert third.split() == ["note", "--time-limit", "gives", "more"]
+    assert third.split() == ["note", "--time-limit", "allows", "more"]
 
 
 def test_local_scores_of_any_name(folder, said):

@@ -77,7 +77,7 @@ def test_effect_learns_or_takes_a_graph(folder, capsys):
         ([*ASIA, "lungs"], "unknown column 'lungs'; did you mean 'lung'?"),
         (
             ["query", "asia.csv", "asia.dot", "--target", "lung", "--evidence", "smoke"],
-            "expected --evidence COLUMN=VALUE",
+            "expected --evidence as COLUMN=VALUE",
         ),
         (
             ["query", "asia.csv", "asia.dot", "--target", "lung", "--evidence", "smoke=2"],

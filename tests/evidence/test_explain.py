@@ -201,7 +201,7 @@ def test_words_say_what_is_proven():
     proven, searched = (result.explain(*edge, method=method, **QUIET) for method in ("exact", "order"))
     assert "lower (proven)" in proven.summary()
     assert "proven optimal over all DAGs" in str(proven)
-    assert "every DAG that does not join them scores at least" in str(proven)
+    assert "every DAG without an edge between them scores at least" in str(proven)
     assert "at most" in searched.summary()
     assert "(found by search)" in searched.summary()
     plain = searched.to_dict()
@@ -271,7 +271,7 @@ def test_the_learned_dag_is_one_of_those_searched():
         (("smoke", "X0"), {}, "unknown column 'smoke'; there are: 'X0'"),
         (("X1", "X1"), {}, "expected two different columns but got 'X1' twice"),
         (("X0", "X1"), {"method": "hc"}, "expected method= to be 'auto', 'exact' or 'order' but got 'hc'"),
-        (("X0", "X1"), {"time_limit": -1}, "expected time_limit > 0"),
+        (("X0", "X1"), {"time_limit": -1}, "expected time_limit= to be a number > 0"),
         (("X0", "X1"), {"method": "exact", "memory_limit": "1kB"}, "the memory limit is 1.0 kB"),
     ],
 )
@@ -287,7 +287,7 @@ def test_a_result_without_data_cannot_be_explained(tmp_path):
     from dagopt.candidates.jkl import LocalScores, write_jkl
 
     write_jkl(LocalScores(["a", "b"], [[((), -2.0)], [((), -3.0), ((0,), -1.0)]]), tmp_path / "s.jkl")
-    with pytest.raises(dagopt.InputError, match=r"holds no data; use dagopt\.learn"):
+    with pytest.raises(dagopt.InputError, match=r"has no data; use dagopt\.learn"):
         dagopt.learn(tmp_path / "s.jkl", **QUIET).regrets()
     _, _, result = learned("gaussian")
     cycle = np.zeros_like(result.adjacency)

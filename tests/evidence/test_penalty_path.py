@@ -188,7 +188,7 @@ def test_the_end_of_time_returns_what_is_done(numbers, monkeypatch):
         ({"penalties": ["much"]}, "expected penalties= to be a list of numbers >= 0"),
         ({"n": 1}, "expected n= to be a whole number >= 2 but got 1"),
         ({"method": "pc"}, "method 'pc' learns a class"),
-        ({"method": "hc", "kicks": 3}, "method 'hc' takes no option 'kicks'"),
+        ({"method": "hc", "kicks": 3}, "method 'hc' has no option 'kicks'"),
     ],
 )
 def test_bad_input(numbers, options, message):

@@ -144,9 +144,9 @@ def test_priors_differ(asia):
     [
         ({"prior": "odd"}, "prior= to be 'fair' or 'uniform'"),
         ({"priors": "fair"}, "did you mean prior="),
-        ({"n_best": 3}, "takes no option 'n_best'"),
+        ({"n_best": 3}, "has no option 'n_best'"),
         ({"memory_limit": "1kB"}, r"8 columns need about .* memory limit is 1.0 kB; choose fewer columns="),
-        ({"time_limit": 0}, "time_limit > 0"),
+        ({"time_limit": 0}, "time_limit= to be a number > 0"),
         ({"n_jobs": 0}, "n_jobs"),
         ({"score": "bicc"}, "did you mean 'bic'"),
     ],

@@ -149,9 +149,9 @@ def test_runs_without_an_answer_are_told(quick, tmp_path, capsys):
     [
         (["show", "tabel1"], "did you mean 'table1'"),
         (["show", "table1", "--results", "no"], "expected a folder of results at 'no'"),
-        (["run", "table1", "--seeds", "0..3"], "expected --seeds as numbers such as 0-2,5"),
+        (["run", "table1", "--seeds", "0..3"], "expected --seeds to be numbers such as 0-2,5"),
         (["run", "table1", "--methods", "hcc"], "has no runs with these --methods"),
-        (["run", "table1", "--time-limit", "0"], "expected --time-limit > 0"),
+        (["run", "table1", "--time-limit", "0"], "expected --time-limit to be a number > 0"),
         (["run", "table1", "--backend", "dusk"], "did you mean 'dask'"),
         (["run", "table3", "--data", "no"], "expected a folder at 'no' with the data sets"),
     ],

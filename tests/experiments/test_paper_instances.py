@@ -61,7 +61,7 @@ def test_the_folder_of_sets_is_the_one_given_or_the_usual_one(tmp_path, monkeypa
     (tmp_path / "shared" / "data").mkdir(parents=True)
     assert data_folder(None) == (tmp_path / "shared" / "data").resolve()
     assert data_folder(tmp_path) == tmp_path.resolve()
-    with pytest.raises(InputError, match="found none"):
+    with pytest.raises(InputError, match="got none"):
         data_folder(tmp_path / "no")
 
 

@@ -151,5 +151,5 @@ def test_one_run_measured():
     assert record.peak_mb is None or record.peak_mb > 20
     assert "numpy" in record.versions
     assert "cores" in record.machine
-    with pytest.raises(InputError, match="takes no option"):
+    with pytest.raises(InputError, match="has no option"):
         measure(Run("n15-N5000-d0.5", 0, "hc", {"nonsense": 1}))

@@ -186,7 +186,7 @@ def test_an_error_of_the_method_is_recorded():
     """It is a run that failed, with the words of the error."""
     record = run_isolated(replace(RUN, options={"nonsense": 1}))
     assert record.status == "failed"
-    assert record.error.startswith("InputError: method 'hc' takes no option 'nonsense'")
+    assert record.error.startswith("InputError: method 'hc' has no option 'nonsense'")
 
 
 # --- backends -------------------------------------------------------------------------------------------------

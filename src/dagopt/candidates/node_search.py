@@ -156,7 +156,7 @@ class NodeSearch:
 
     @property
     def share(self) -> float:
-        """About how much of the search is done."""
+        """The estimated share of the search that is done."""
         return 1.0 if self.over else float(self._done[0])
 
     @property
@@ -170,7 +170,7 @@ class NodeSearch:
         return int(self._counters[kernels.STEPS])
 
     def run(self, steps: int) -> None:
-        """Do so many steps more, or fewer where many sets are found."""
+        """Do so many more steps, or fewer if many sets are found."""
         if self.over:
             return
         room = np.zeros((SETS_A_PIECE, len(self._ids)), dtype=np.bool_)

@@ -261,7 +261,7 @@ def _method_options(method: str, given: dict[str, Any]) -> tuple[str, dict[str, 
     flags = all_flags(kind)
     for key in given:
         if key not in flags:
-            raise InputError(f"method {name!r} takes no {shared.FLAGS[key]}, but it takes {', '.join(flags.values())}")
+            raise InputError(f"method {name!r} has no {shared.FLAGS[key]}; it has {', '.join(flags.values())}")
     values = {key: value if key in shared.FLAGS else value_of(name, key, value) for key, value in given.items()}
     try:
         kind(**values)

@@ -1,4 +1,4 @@
-"""Flags of the options that one method has and not all commands know, made from the dataclass of its options."""
+"""Flags for the options of a single method, made from the dataclass of its options."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ METAVARS = {"int": "N", "float": "NUMBER", "path": "FILE"}
 
 
 def method_in(arguments: Sequence[str]) -> str:
-    """Return the method that a command line asks for; ``"auto"`` where it names none or one that is not known."""
+    """Return the method that a command line asks for; ``"auto"`` if it names none or an unknown one."""
     asked = "auto"
     for one, after in pairwise((*arguments, "")):
         flag, equals, value = one.partition("=")
@@ -37,7 +37,7 @@ def own_flags(method: str) -> list[Any]:
     own = [one for one in fields(kind) if one.name not in FLAGS]
 
     def taken(**_: Any) -> None:
-        """Do nothing: the flags alone are wanted."""
+        """Do nothing; only the flags are needed."""
 
     made = [
         inspect.Parameter(
@@ -58,7 +58,7 @@ def own_flags(method: str) -> list[Any]:
 
 
 def _annotation(one: Field[Any], about: Option, panel: str) -> Any:
-    """Return what makes typer show an option of a method; a switch is one flag with its contrary, all else is text."""
+    """Return the annotation with which typer shows a method's option; a switch has two flags, all else is text."""
     flag = flag_of(one.name, about)[0]
     is_switch = str(one.type) == "bool"
     words = METAVARS.get(about.check.words, "NAME")
@@ -73,14 +73,14 @@ def _annotation(one: Field[Any], about: Option, panel: str) -> Any:
 
 
 def _default(one: Field[Any]) -> str | bool | None:
-    """Return a default as it would be written."""
+    """Return a default as it would be typed."""
     if one.default is None or isinstance(one.default, bool):
         return one.default
     return ",".join(one.default) if isinstance(one.default, tuple) else str(one.default)
 
 
 def value_of(method: str, name: str, text: str | bool) -> Any:
-    """Return the value of an option as it is written: a number, a truth value, None or text, or by its own rule."""
+    """Return the value of an option from its text: a number, a truth value, None or text, or by its own rule."""
     kind = METHODS[method].options_type()
     parse = next((kind.about(one).parse for one in fields(kind) if one.name == name), None)
     if isinstance(text, bool):
@@ -100,12 +100,12 @@ def _plain(text: str) -> Any:
 
 
 def all_flags(kind: type[Options]) -> dict[str, str]:
-    """Return how each option of a method is called on the command line."""
+    """Return the flag of each option of a method."""
     return {one.name: FLAGS.get(one.name, flag_of(one.name, kind.about(one))[0]) for one in fields(kind)}
 
 
 def refuse_flags_of_others(method: str, arguments: Sequence[str], known: Sequence[str]) -> None:
-    """Raise the error for the first flag that the command does not know but another method has."""
+    """Raise an error for the first flag that the command does not know but another method has."""
     for argument in arguments:
         flag = argument.partition("=")[0]
         if not flag.startswith("--") or flag in known:
@@ -114,6 +114,4 @@ def refuse_flags_of_others(method: str, arguments: Sequence[str], known: Sequenc
         others = [other for other, one in METHODS.items() if name in one.options()]
         if others:
             taken = ", ".join(all_flags(METHODS[method].options_type()).values())
-            raise InputError(
-                f"method {method!r} takes no {flag}, but it takes {taken}; {flag} is for {' and '.join(others)}"
-            )
+            raise InputError(f"method {method!r} has no {flag}; it has {taken}; {flag} is for {' and '.join(others)}")

@@ -1,4 +1,4 @@
-"""Small tables for notebooks: what an object shows of itself when it is the last line of a cell."""
+"""Small tables for notebooks: how an object is displayed when it is the last line of a cell."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def html_of(text: str, frame: pd.DataFrame | None = None, drawing: str = "") -> 
     Parameters
     ----------
     text : str
-        What is said above; shown as it is, line by line.
+        The text above; shown unchanged, line by line.
     frame : DataFrame, optional
-        The table; of more than 20 rows the first are shown, and how many there are.
+        The table; of more than 20 rows only the first are shown, with the number of rows.
     drawing : str
-        SVG or HTML that is trusted.
+        Trusted SVG or HTML.
     """
     parts = [f'<pre style="margin:0">{escape(text)}</pre>']
     if frame is not None and len(frame):

@@ -52,7 +52,7 @@ def load(name: str, n_samples: int | None = None, random_state: RandomState = 0)
     n_samples : int, optional
         Number of rows, 5000 by default.
     random_state : int, Generator or None
-        The same seed gives the same data; None draws anew each time.
+        The same seed gives the same data; None draws different data each time.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def load(name: str, n_samples: int | None = None, random_state: RandomState = 0)
 
 
 def load_network(name: str) -> DiscreteNetwork | GaussianNetwork:
-    """Return a bundled network with its parameters; it is read once and cannot be changed."""
+    """Return a bundled network with its parameters; it is read only once and cannot be changed."""
     return _parsed(_known(name))
 
 
@@ -107,7 +107,7 @@ def _parsed(name: str) -> DiscreteNetwork | GaussianNetwork:
 
 
 def _source(name: str) -> str:
-    """Return the description in the head of the file."""
+    """Return the description at the top of the file."""
     text = _text(name)
     if _FILES[name].endswith(".json"):
         return str(json.loads(text)["description"])

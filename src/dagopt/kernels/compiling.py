@@ -64,7 +64,7 @@ event.register(COMPILES, _StopsTheClock())  # type: ignore[no-untyped-call]
 
 
 class CompilationClock:
-    """Measures the seconds in which kernels are compiled, while it is entered."""
+    """Context manager that measures how many seconds are spent compiling kernels."""
 
     def __init__(self) -> None:
         self._before = COMPILING.seconds

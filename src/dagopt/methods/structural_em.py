@@ -1,9 +1,9 @@
-"""Structural EM: discrete data with missing cells, imputed from the network learned last until that no longer changes.
+"""Structural EM: discrete data with missing cells, imputed from the last learned network until it no longer changes.
 
-The first network is that of the complete rows, if there are enough; else cells are first filled in from the frequencies
-of their own column. Each round learns a DAG from the completed rows, fits its tables, and fills every missing cell
-anew from the distribution that the network gives it, its Markov blanket being as completed last (Friedman 1998;
-bnlearn's ``structural.em`` imputes too). Cells are filled in proportion to probabilities, not by the most probable
+The first network is that of the complete rows, if there are enough; otherwise cells are first filled in from the
+frequencies of their column. Each round learns a DAG from the completed rows, fits its tables, and fills in every
+missing cell again from its distribution in the network, given its Markov blanket as last completed (Friedman 1998;
+bnlearn's ``structural.em`` also imputes). Cells are filled in proportion to probabilities, not by the most probable
 level, which would overstate every dependence.
 
 References
@@ -28,7 +28,7 @@ from dagopt.result import Result
 __all__ = ["MOST_ROUNDS", "imputed", "structural_em"]
 
 MOST_ROUNDS = 25
-SWEEPS = 5  # over the columns with missing cells, in one round
+SWEEPS = 5  # passes over the columns with missing cells in one round
 PRIOR_ROWS = 1.0  # weight of the uniform prior, so that no level is impossible
 
 
@@ -65,7 +65,7 @@ def structural_em(data: IncompleteLevels, solve: Callable[[DiscreteTable], Resul
             why = (
                 "the graph no longer changed"
                 if np.array_equal(before, result.cpdag_adjacency)
-                else "the graph came back"
+                else "an earlier graph came back"
             )
             break
         seen.add(now)
@@ -78,7 +78,7 @@ def structural_em(data: IncompleteLevels, solve: Callable[[DiscreteTable], Resul
 
 
 def imputed(data: IncompleteLevels, codes: Codes, result: Result) -> Codes:
-    """Return the cells with those that are missing filled in anew from the network of a result."""
+    """Return the cells with the missing ones filled in again from the network of a result."""
     table = data.table(codes)
     order = {name: k for k, name in enumerate(result.names)}
     adjacency = np.zeros_like(result.adjacency)

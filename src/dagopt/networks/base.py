@@ -1,4 +1,4 @@
-"""What all networks with parameters share: the structure, the likelihood of all rows, and who answers questions."""
+"""What all networks with parameters share: the structure, the likelihood of all rows, and the inference engine."""
 
 from __future__ import annotations
 

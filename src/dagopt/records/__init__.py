@@ -1,1 +1,1 @@
-"""What is kept of a result: where it comes from, and the file it is saved in."""
+"""Records of a result: its origin, its summary, and the file it is saved in."""

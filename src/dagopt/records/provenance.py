@@ -13,7 +13,7 @@ import pandas as pd
 
 __all__ = ["Provenance", "describe_data", "hash_of"]
 
-_CHUNK = 1 << 20  # bytes of a file that are read at a time
+_CHUNK = 1 << 20  # bytes of a file read at a time
 
 
 @dataclass(frozen=True)
@@ -23,14 +23,14 @@ class Provenance:
     Attributes
     ----------
     data : str
-        The file, or what the data were: ``"pandas DataFrame"``.
+        The file, or the kind of data: ``"pandas DataFrame"``.
     sha256 : str or None
-        Of the file's bytes; of the names and values where the data came from memory; None where they cannot be read
-        again (standard input).
+        The hash of the file's bytes, or of the names and values of data in memory; None if they cannot be read again
+        (standard input).
     n_samples, n_columns : int
         Rows and columns that were learned from.
     score : str
-        The score by its name, such as ``"BIC"``, or ``"penalised likelihood"`` where a number was given.
+        The name of the score, such as ``"BIC"``, or ``"penalised likelihood"`` if a number was given.
     penalty : float or None
         The cost of one parameter; None for scores without one.
     method : str
@@ -38,17 +38,17 @@ class Provenance:
     asked : str
         The method that was asked for, such as ``"auto"``.
     options : dict
-        What was given beside the data and the method, as text.
+        The arguments besides the data and the method, as text.
     seed : int or None
-        Of the random numbers; None for methods that draw none.
+        The random seed; None for methods that draw no random numbers.
     version : str
-        Of dagopt.
+        The version of dagopt.
     date : str
         When the run ended, ISO 8601 with the time zone.
     seconds, compile_seconds : float
-        Of the run, without the compilation of kernels; of that compilation, which happens once on a machine.
+        The time of the run without compiling kernels, and the time of compiling, which happens once per machine.
     command : str
-        What repeats the run.
+        The command that repeats the run.
     """
 
     data: str
@@ -84,7 +84,7 @@ def describe_data(data: object) -> str:
 
 
 def hash_of(data: object) -> str | None:
-    """Return the SHA-256 of a file's bytes, or of the names and values of data in memory; None if it has none.
+    """Return the SHA-256 of a file's bytes, or of the names and values of data in memory; None if there is none.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def hash_of(data: object) -> str | None:
         digest.update(repr(list(data.columns)).encode())
         digest.update(pd.util.hash_pandas_object(data.reset_index(drop=True), index=False).to_numpy().tobytes())
         return digest.hexdigest()
-    if hasattr(data, "arrays") and hasattr(data, "names"):  # a table, whatever else it has worked out meanwhile
+    if hasattr(data, "arrays") and hasattr(data, "names"):  # a table; its cached properties do not count
         arrays = {str(k): array for k, array in enumerate(data.arrays)} | {"names": data.names}
     else:
         arrays = {"": data} if isinstance(data, np.ndarray) else vars(data) if hasattr(data, "__dict__") else {}

@@ -1,4 +1,4 @@
-"""Records with every result of ``learn`` where it comes from."""
+"""Records the origin of every result of ``learn``."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = ["recorded"]
 
 Arguments = ParamSpec("Arguments")
 
-NOT_ASKED = ("data", "covariance", "method", "progress", "before")  # arguments that are no options of the question
+NOT_ASKED = ("data", "covariance", "method", "progress", "before")  # arguments that are not recorded as options
 NAMES = {"bdeu": "BDeu", "bge": "BGe", "loglik": "log-likelihood"}
-LONGEST = 200  # characters of an argument that a command repeats
+LONGEST = 200  # the most characters of an argument in the recorded command
 
 
 def recorded(learn: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Return the function with its results telling where they come from."""
+    """Return the function with the origin recorded in its results."""
     signature = inspect.signature(learn)
 
     @functools.wraps(learn)
@@ -81,7 +81,7 @@ def _provenance(
 
 
 def _score(score: object, problem: Problem | None) -> tuple[str, float | None]:
-    """Return the score's name, and the cost of one parameter where it has one."""
+    """Return the score's name, and the cost of one parameter if it has one."""
     if problem is None:
         return "local scores of the file", None
     penalty = getattr(problem.score, "parameter_cost", None)
@@ -96,7 +96,7 @@ def _is_default(value: object, parameter: inspect.Parameter | None) -> bool:
 
 
 def _text(value: object) -> str:
-    """Return a value as it is written in Python, as far as that is short."""
+    """Return a value in Python syntax, if that is short."""
     if isinstance(value, Path):
         return repr(str(value))
     if is_dataclass(value) and not isinstance(value, type):

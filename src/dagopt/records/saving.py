@@ -1,4 +1,4 @@
-"""Results in files: JSON that holds everything but the data and the trace."""
+"""Results in files: JSON with everything except the data and the trace."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ def _pairs(edges: Iterable[tuple[str, str]]) -> list[list[str]]:
 
 
 def _is_plain(value: Any) -> bool:
-    """Say whether a figure goes into JSON: a number, a text, or a mapping of texts to such."""
+    """Say whether a value goes into JSON: a number, a text, or a mapping from texts to such values."""
     if isinstance(value, dict):
         return all(isinstance(key, str) and _is_plain(one) for key, one in value.items())
     return isinstance(value, int | float | str)
 
 
 def save_result(result: Result, path: str | Path) -> None:
-    """Write a result as JSON, whole or not at all."""
+    """Write a result as JSON, completely or not at all."""
     write_text(json.dumps(plain_of(result), indent=1, ensure_ascii=False) + "\n", path)
 
 
 def load_result(path: str | Path) -> Result:
-    """Read a result that was saved, with its class as it was, knowledge included."""
+    """Read a saved result, with its class as it was under the knowledge."""
     try:
         saved = json.loads(read_text(path))
         names = tuple(saved["names"])
@@ -76,7 +76,7 @@ def load_result(path: str | Path) -> Result:
         if isinstance(error, InputError):
             raise
         raise InputError(
-            f"expected a result that dagopt saved in {str(path)!r} but got something else: {error!r}"
+            f"expected a result saved by dagopt in {str(path)!r} but got something else ({error!r}); check the path"
         ) from None
     result.__dict__["cpdag_adjacency"] = essential
     return result

@@ -13,17 +13,17 @@ from dagopt.result import Result
 
 __all__ = ["proof_of", "summary_of"]
 
-NEGLIGIBLE = 1e-3  # of a score: less is not spoken of
+NEGLIGIBLE = 1e-3  # of a score: less is not mentioned
 PLAIN_STATUS = {
     "optimal": "proven optimal",
-    "converged": "the method came to its end",
+    "converged": "the method finished",
     "time_limit": "stopped by the time limit",
     "interrupted": "stopped by the user",
 }
 
 
 def summary_of(result: Result) -> str:
-    """Return what was found, what is proven, why it ended, and what there is to note."""
+    """Return what was found, what is proven, why it ended, and notes."""
     lines = [_size(result)]
     if result.score is not None:
         lines.append(f"score   {result.score:.4f}  ({result.score_label})")
@@ -40,7 +40,7 @@ def summary_of(result: Result) -> str:
 
 
 def proof_of(result: Result) -> str:
-    """Return how good the answer is proven to be; the per cent are rounded up."""
+    """Return how good the answer is proven to be; percentages are rounded up."""
     if result.gap is None:
         return "nothing is proven about better DAGs"
     if result.status == "optimal":
@@ -67,20 +67,20 @@ def _bound(result: Result) -> str:
     if result.status != "optimal":
         return f"{result.bound:.4f}  {proof_of(result)} (over {result.scope})"
     left = 0.0 if result.score is None else result.bound - result.score
-    rounding = f" to within {left:.2g}, what rounding leaves open," if left > NEGLIGIBLE else ""
+    rounding = f" to within {left:.2g}, the possible rounding error," if left > NEGLIGIBLE else ""
     return f"{result.bound:.4f}  proven optimal{rounding} over {result.scope}"
 
 
 def _time(result: Result) -> str:
-    """Return the seconds of the run; those of the compilation, which happens once on a machine, apart."""
+    """Return the seconds of the run, and separately those of the compilation, which happens once per machine."""
     told = result.provenance
     if told is None or told.compile_seconds < 0.05:
         return f"{result.seconds:.2f} s"
-    return f"{told.seconds:.2f} s, and {told.compile_seconds:.1f} s to compile kernels, once on a machine"
+    return f"{told.seconds:.2f} s, and {told.compile_seconds:.1f} s to compile kernels, once per machine"
 
 
 def _per_cent(share: float) -> str:
-    """Return a share in per cent with two digits that matter, rounded up: never less than it is."""
+    """Return a share in per cent with two significant digits, rounded up."""
     if share <= 0.0:
         return "0 %"
     digits = max(1 - math.floor(math.log10(100.0 * share)), 0)
@@ -88,7 +88,7 @@ def _per_cent(share: float) -> str:
 
 
 def _improvement(details: dict[str, Any]) -> str:
-    """Return in words what has become of the start."""
+    """Return in words how the result differs from the start."""
     if details["improvement"] <= 1e-9 * abs(details["start_score"]):
         return "nothing better was found"
     added, dropped, turned = (details[f"edges_{what}"] for what in ("added", "dropped", "reversed"))

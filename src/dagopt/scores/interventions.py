@@ -1,4 +1,4 @@
-"""Problems with interventional rows: the table of all rows, and a score that counts each row where it may."""
+"""Problems with interventional rows: the table of all rows, and a score that ignores each row for its targets."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def interventional_score(
     data : path, frame or array
         The data, one row per observation.
     interventions : str or sequence
-        The column that names each row's targets, which is then no column of the graph; or the targets of each row.
+        The column that names each row's targets, which is then not part of the graph; or the targets of each row.
     scoring, reading
         How to score, and how to read.
     """
     if isinstance(data, ContinuousTable | DiscreteTable):
-        raise InputError("interventions= needs the rows as they come but got a Table; give the frame or the file")
+        raise InputError("interventions= needs the original rows but got a Table; give the frame or the file")
     if reading.missing == "drop":
         raise InputError("interventions= needs one target per row but missing='drop' leaves rows out; drop them first")
     if isinstance(interventions, str):

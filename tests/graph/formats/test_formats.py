@@ -181,11 +181,11 @@ def test_paths_that_do_not_work(tmp_path, monkeypatch):
     folder.mkdir()
     for action, message in [
         (lambda: read_graph(tmp_path / "none.dot"), "got none; check the path"),
-        (lambda: read_graph(folder), "found a folder"),
+        (lambda: read_graph(folder), "got a folder"),
         (lambda: read_graph("a\0b.dot"), "could not read"),
         (lambda: read_graph(tmp_path / "a.xyz"), "expected a graph file ending in"),
         (lambda: read_graph(tmp_path / "a.dot", format="dott"), "unknown graph format 'dott'; did you mean 'dot'"),
-        (lambda: write_graph(MIXED, folder), "found a folder"),
+        (lambda: write_graph(MIXED, folder), "got a folder"),
         (lambda: write_graph(MIXED, tmp_path / "no" / "a.dot"), "there is no folder"),
         (lambda: write_graph(MIXED, tmp_path / "a.xyz"), "expected a graph file ending in"),
         (
@@ -194,7 +194,7 @@ def test_paths_that_do_not_work(tmp_path, monkeypatch):
         ),
         (lambda: write_graph(MIXED, tmp_path / "a.txt"), "'B b' - 'C' is undirected"),
         (lambda: write_graph([], tmp_path / "a.dot"), "expected a graph with nodes"),
-        (lambda: write_graph(Graph([[0]], ["\ud800"]), tmp_path / "a.dot"), "has no UTF-8 form"),
+        (lambda: write_graph(Graph([[0]], ["\ud800"]), tmp_path / "a.dot"), "cannot be written as UTF-8"),
         (lambda: write_graph(Graph([[0]], ["\x01"]), tmp_path / "a.graphml"), "cannot hold the character"),
         (lambda: write_graph(Graph([[0]], ["a:b"]), tmp_path / "a.txt"), "cannot hold the name 'a:b'"),
     ]:

@@ -159,7 +159,7 @@ def begin(matrix, n_must, upper, lower, free, active, counters, score):  # type:
 
 @njit(cache=True, nogil=True)
 def resume(n_samples, cost, n_must, most, margin, rooms, scores, done, members, prices, most_steps, found, values):  # type: ignore[no-untyped-def]
-    """Search on for up to ``most_steps`` steps or until ``found`` is full; ``counters[OVER]`` says when it is over.
+    """Continue for up to ``most_steps`` steps or until ``found`` is full; ``counters[OVER]`` says when it is over.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def resume(n_samples, cost, n_must, most, margin, rooms, scores, done, members, 
     prices : Prices
         Rows with multipliers; a set with a remainder below ``prices.limit`` by more than ``margin`` is not wanted.
     found : bool array of shape (room, size)
-        The sets found; those of them that a subset beats must still be removed.
+        The sets found; the caller must still remove those that a subset beats.
     values : array
         Their remainders, which are their scores if there are no prices.
     """

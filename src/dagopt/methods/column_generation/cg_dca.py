@@ -46,7 +46,7 @@ __all__ = ["solve_cg_dca", "solve_cg_dca_paper"]
 
 MOST_BOUND_CANDIDATES = 15  # free candidates per node up to which all parent sets are priced at the end
 MOST_LISTED_COLUMNS = 200  # of discrete data: beyond this, even the pairs of parents are too many to list by default
-MOST_LISTED, LEAST_LISTED_SIZE = 300_000, 2  # parent sets that are listed unasked, and the size that always is
+MOST_LISTED, LEAST_LISTED_SIZE = 300_000, 2  # the most parent sets listed by default, and the size always listed
 MOST_PRICED_NODES = 100  # beyond this, one round of pricing takes longer than the order search that it should help
 LISTING_SHARE = 0.5  # the share of the time for scoring all parent sets; the rest is for the search
 BEFORE = {"restarts": 10, "kicks": 10}  # effort of the order search that comes first

@@ -1,4 +1,4 @@
-"""What the exact method would take, and by which way: made once, by ``auto`` or by the method itself."""
+"""The estimated cost of the exact method and the way it will run: made once, by ``auto`` or by the method itself."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Estimate:
     fits : bool
         Whether the memory suffices.
     tables : Plan or None
-        How the tables are cut, where that is the way and they fit.
+        How the tables are cut, if tables are used and fit.
     """
 
     way: str
@@ -100,9 +100,9 @@ class ExactPlan:
     memory_limit : int
         Bytes.
     gpu : GpuRun or None
-        The run on a GPU, where one is to be taken.
+        The run on a GPU, if one is to be used.
     estimate : Estimate
-        What the CPU would take.
+        The estimated cost on the CPU.
     """
 
     workers: Workers
@@ -112,7 +112,7 @@ class ExactPlan:
 
 
 def plan_exact(problem: Problem, workers: Workers, memory_limit: int | float | str | None, device: str) -> ExactPlan:
-    """Return how the exact method would solve a problem; refuse if a GPU is asked for in vain."""
+    """Return how the exact method would solve a problem; raise an error if a GPU is required but unusable."""
     limit = memory_in_bytes(memory_limit)
     gpu = None if device == "cpu" else gpu_run(problem, device, workers)
     return ExactPlan(workers, limit, gpu, estimate_exact(problem, limit, workers.count))

@@ -17,7 +17,7 @@ from dagopt.problem import Problem
 
 __all__ = ["merged"]
 
-ENOUGH = 1e-7  # a gain below this is no gain
+ENOUGH = 1e-7  # a smaller gain does not count
 
 
 def merged(first: Dag, second: Dag, problem: Problem) -> Dag:
