@@ -1,6 +1,8 @@
 """The exact method on the CPU: seconds, peak memory, and as multiples of streaming its table through memory.
 
     python -m benchmarks.exact [15 20 22 24 25]
+    python -m benchmarks.exact --threads [20 24]      one thread and two, and their ratio
+    python -m benchmarks.exact --discrete [16 20 25]  columns of ALARM and INSURANCE, 5,000 rows, BIC and, to 20, BDeu
 
 Each size runs in its own process, warm (kernels compiled, pages touched by an earlier run), and is checked
 against the score of the true graph. causal-learn's exact search at n = 10 runs beside it where it is installed.
@@ -12,6 +14,7 @@ import resource
 import subprocess
 import sys
 import time
+from typing import Any
 
 import numpy as np
 
@@ -81,8 +84,47 @@ def causal_learn() -> None:
     )
 
 
+def threads(n: int) -> None:
+    """Print seconds with one thread and with two, the better of two runs each."""
+    data, _ = dagopt.simulate(n, 5000, 2.0, 0)
+    dagopt.learn(data, "exact", n_jobs=2, progress=False)
+    took = [min(_seconds(data, n_jobs=jobs) for _ in range(2)) for jobs in (1, 2)]
+    print(f"| {n} | {took[0]:.2f} | {took[1]:.2f} | {took[0] / took[1]:.2f} |", flush=True)
+
+
+def discrete(n: int) -> None:
+    """Print seconds for the first columns of two networks."""
+    for name in ("alarm", "insurance"):
+        data = dagopt.datasets.load(name, n_samples=5000, random_state=0)[0].iloc[:, :n]
+        dagopt.learn(data.iloc[:, :16], "exact", progress=False)
+        for score in ("bic", "bdeu") if n <= 20 else ("bic",):
+            phases = Phases()
+            took = _seconds(data, score=score, progress=phases)
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+            told = phases.ends["potentials of all sets"]
+            print(f"| {name} | {n} | {score} | {took:.2f} | {told:.2f} | {peak:.2f} |", flush=True)
+
+
+def _seconds(data: object, **options: Any) -> float:
+    start = time.perf_counter()
+    dagopt.learn(data, "exact", **{"progress": False} | options)
+    return time.perf_counter() - start
+
+
 def main() -> None:
     arguments = sys.argv[1:]
+    if arguments[:1] == ["--threads"]:
+        print("| n | one thread, s | two threads, s | ratio |\n|---|---|---|---|")
+        for n in arguments[1:] or ["20", "24"]:
+            threads(int(n))
+        return
+    if arguments[:1] == ["--discrete"]:
+        print(
+            "| columns of | n | score | seconds | until potentials are filled | peak GiB |\n|---|---|---|---|---|---|"
+        )
+        for n in arguments[1:] or ["16", "20"]:
+            discrete(int(n))
+        return
     if arguments[:1] == ["--one"]:
         one(int(arguments[1]))
         return

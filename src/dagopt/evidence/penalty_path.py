@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
 from dagopt.data.html_table import html_of
@@ -350,15 +352,17 @@ def _along(
     options = {key: value for key, value in given.items() if key in taken}
     start = start_dag(problem, options.pop("start", None))
     found: list[Result] = []
-    for penalty in grid.tolist():
+    posed = [replace(problem, score=make_score(problem.table, p, convention=convention)) for p in grid.tolist()]
+    apart = iter(_apart(posed, method, options, deadline) if "start" not in taken else ())
+    for penalty, now in zip(grid.tolist(), posed, strict=True):
         progress.update("penalties", len(found) / len(grid), penalty=penalty, edges=int(start.sum()))
-        now = replace(problem, score=make_score(problem.table, penalty, convention=convention))
         if method == "order":
             likely = likely_parents(now, deadline, options["n_jobs"])
             result = solve_warm(now, start, likely, deadline=deadline, **WARM_SEARCH | options)
+        elif "start" in taken:
+            result = _at(now, method, options | {"start": start}, deadline)
         else:
-            begin = {"start": start} if "start" in taken else {}
-            result = METHODS[method].load()(now, deadline=deadline, progress=NoProgress(), **begin, **options)
+            result = next(apart)
         if result.status in ("time_limit", "interrupted"):
             break
         if not result.graph.is_dag:
@@ -368,6 +372,22 @@ def _along(
         start = result.adjacency
         found.append(replace(result, problem=now))
     return found
+
+
+def _apart(posed: list[Problem], method: str, options: dict[str, Any], deadline: Deadline) -> Iterable[Result]:
+    """Yield the results of a method that starts afresh at each penalty, on the workers of the joblib backend if any."""
+    backend, jobs = get_active_backend(prefer="threads")
+    if getattr(backend, "supports_sharedmem", False):  # threads of this machine: the method has them already
+        return (_at(problem, method, options, deadline) for problem in posed)
+    results: Iterable[Result] = Parallel(n_jobs=jobs or -1)(
+        delayed(_at)(problem, method, options, deadline) for problem in posed
+    )
+    return results
+
+
+def _at(problem: Problem, method: str, options: dict[str, Any], deadline: Deadline) -> Result:
+    """Return what a method learns from one problem."""
+    return METHODS[method].load()(problem, deadline=deadline, progress=NoProgress(), **options)
 
 
 def _way_back(found: list[Result], deadline: Deadline) -> list[NDArray[np.int8]]:

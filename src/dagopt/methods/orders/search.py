@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
@@ -180,7 +180,9 @@ def _run(
     plan: _Plan, begins: list[Begin], deadline: Deadline, n_jobs: int | None, states: tuple[Any, ...]
 ) -> tuple[list[_End], tuple[Any, ...]]:
     """Run all searches, divided among threads or the workers of the active joblib backend."""
-    backend, default = get_active_backend(prefer="threads")
+    backend, told = get_active_backend(prefer="threads")
+    shared = getattr(backend, "supports_sharedmem", False)
+    default = told or (1 if shared else effective_n_jobs(-1))  # a cluster has as many as it has workers
     asked = checked_jobs("n_jobs", n_jobs)
     jobs = min(default if asked is None and default > 1 else thread_count(asked), len(begins))
     if jobs == 1:
@@ -188,7 +190,7 @@ def _run(
         return ends, (state,)
     parallel = Parallel(n_jobs=jobs, prefer="threads", max_nbytes=None)  # kernels need arrays, not memory-mapped files
     hands = [begins[k::jobs] for k in range(jobs)]
-    if getattr(backend, "supports_sharedmem", False):
+    if shared:
         known = [*states, *[None] * jobs]
         pairs = parallel(delayed(_chains)(plan, hand, deadline, known[k]) for k, hand in enumerate(hands))
         done, states = [ends for ends, _ in pairs], tuple(state for _, state in pairs)
