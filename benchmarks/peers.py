@@ -80,12 +80,13 @@ def compare(n: int, seed: int, methods: list[str], limit: float, factor: float) 
         answer = run(method, data.to_numpy(), factor, limit)
         head = f"| {n} | {seed} | {method} |"
         if answer.graph is None:
-            print(f"{head} {answer.reason} | | | |", flush=True)
+            print(f"{head} {answer.reason} | | | | |", flush=True)
             continue
-        above = score.total(as_dag(answer.graph)) - true_score
+        found = score.total(as_dag(answer.graph))
+        what = f"{found:.2f} | {found - true_score:+.2f}"
         base = answer.cpu if method == "order" else base
         times = f"{answer.cpu / base:.1f}" if base else "-"
-        print(f"{head} {above:+.2f} | {answer.cpu:.2f} | {times} | {answer.seconds:.2f} |", flush=True)
+        print(f"{head} {what} | {answer.cpu:.2f} | {times} | {answer.seconds:.2f} |", flush=True)
 
 
 def main() -> None:
@@ -100,7 +101,11 @@ def main() -> None:
     nodes = [10] if arguments.quick else arguments.nodes or [25, 50, 100]
     only = ["order", "flop0", "flop20", "ges"] if arguments.quick else arguments.only.split(",")
     methods = [method for method in METHODS if method in only or (not arguments.only and not arguments.quick)]
-    print("| n | seed | method | above the true DAG | CPU seconds | times `order` | seconds |\n" + 7 * "|---" + "|")
+    print(
+        "| n | seed | method | score | above the true DAG | CPU seconds | times `order` | seconds |\n"
+        + 8 * "|---"
+        + "|"
+    )
     for n in nodes:
         for seed in range(arguments.seeds):
             compare(n, seed, methods, arguments.limit, arguments.factor)

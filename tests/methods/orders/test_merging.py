@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import dagopt
 from dagopt.graph.order import topological_order
 from dagopt.knowledge import Constraints
 from dagopt.methods.orders.merging import merged
@@ -67,3 +68,13 @@ def test_a_cycle_is_not_made():
     second[2, 0] = 1
     for one, other in ((first, second), (second, first)):
         topological_order(merged(one, other, problem))
+
+
+def test_rounds_that_begin_together_depend_on_neither_threads_nor_columns():
+    """With so many columns that searches are joined after every round: the same DAG, and the same score in any order."""
+    data, _ = dagopt.simulate(n_nodes=150, n_samples=400, degree=1.0, random_state=2)
+    one, two = (dagopt.learn(data, "order", score="ebic", kicks=2, n_jobs=k, progress=False) for k in (1, 2))
+    assert (one.adjacency == two.adjacency).all()
+    moved = data[data.columns[np.random.default_rng(0).permutation(150)]]
+    other = dagopt.learn(moved, "order", score="ebic", kicks=2, n_jobs=1, progress=False)
+    assert other.score == pytest.approx(one.score, abs=1e-6)
