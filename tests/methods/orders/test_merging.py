@@ -71,7 +71,7 @@ def test_a_cycle_is_not_made():
 
 
 def test_rounds_that_begin_together_depend_on_neither_threads_nor_columns():
-    """Where searches are joined after every round, the DAG is the same, and the score does not change with the order."""
+    """Where searches are joined after every round: the same DAG for any threads, the same score for any order."""
     data, _ = dagopt.simulate(n_nodes=150, n_samples=400, degree=1.0, random_state=2)
     one, two = (dagopt.learn(data, "order", score="ebic", kicks=2, n_jobs=k, progress=False) for k in (1, 2))
     assert (one.adjacency == two.adjacency).all()
