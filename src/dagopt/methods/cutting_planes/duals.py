@@ -37,7 +37,7 @@ STEPS_A_PIECE = 5_000
 QUICK_STEPS = 5_000
 LEAST_GAIN = 1e-3  # by which a remainder must exceed those that are known, to be of interest
 MOST_TRIALS = 4  # searches of a node with growing slack
-LEAST_SLACK = 2.0
+LEAST_SLACK, GROWTH = 2.0, 6.0
 LISTING_EFFORT = 2  # as many times the steps of a search of one node for pricing
 
 
@@ -164,9 +164,9 @@ class Pricing:
             n_steps += search.n_steps
             if search.over or deadline.reason is not None:
                 break
-            self._slack[i] = max(4 * self._slack[i], LEAST_SLACK)
+            self._slack[i] = max(GROWTH * self._slack[i], LEAST_SLACK)
         if search.over and 4 * search.n_steps < self._most_steps:
-            self._slack[i] = self._slack[i] / 2 if self._slack[i] > LEAST_SLACK else 0.0
+            self._slack[i] = self._slack[i] / GROWTH if self._slack[i] > LEAST_SLACK else 0.0
         found = float(search.values.max(initial=-np.inf)) + self.margin
         most = max(search.limit, search.ceiling, found) + float(self.constant[i])
         return NodePrice(search.members(self._score.n_nodes), max(most, least), n_steps)

@@ -41,13 +41,13 @@ BareFamily = tuple[int, tuple[int, ...]]
 FAMILIES_A_NODE = 60  # that join the LP at once
 ROUNDS = 15  # of cutting between two rounds of pricing
 ENOUGH_NEW = 50  # sets, with which it goes on before any bound is computed,
-MOST_QUICK = 5  # but not more often than this in a row
+MOST_QUICK = 3  # but not more often than this in a row
 ROUNDS_BACK, SHARE = 12, 0.05  # cutting stalls when so many rounds close less than this share of the gap
 IDLE_ROUNDS = 12
-STEPS_A_SECOND = 50_000  # of all nodes together in one round of pricing, for each second of the time limit
+STEPS_A_SECOND = 2e6  # divided by the square of the number of nodes: of one node, for each second of the time limit
 LEAST_STEPS, MOST_STEPS = 20_000, 2_000_000  # of one node
 WITHOUT_LIMIT = 600.0  # seconds that count where there is no time limit
-FIRST_SHARE, LESS, MORE, MOST_SHARE = 0.3, 0.15, 0.3, 0.8  # of the best multipliers in those that are priced
+FIRST_SHARE, LESS, MORE, MOST_SHARE = 0.3, 0.15, 0.3, 0.9  # of the best multipliers in those that are priced
 NEXT_LISTING = 0.7  # the listing is tried again when the gap is this share of what it was
 FEW_SETS = 60_000  # as many are listed while the bound still falls
 MOST_IDLE = 4  # rounds without a better bound or a new family, after which it ends
@@ -116,7 +116,7 @@ class PricedRoot:
         self._tell = tell
         self._improved = improved
         seconds = min(workers.deadline.remaining(), WITHOUT_LIMIT)
-        steps = int(np.clip(STEPS_A_SECOND * seconds / score.n_nodes, LEAST_STEPS, MOST_STEPS))
+        steps = int(np.clip(STEPS_A_SECOND * seconds / score.n_nodes**2, LEAST_STEPS, MOST_STEPS))
         self._pricing = Pricing(score, knowledge, steps)
         self._logdets = LogDets(score.n_samples)
         self.dag = dag
@@ -166,7 +166,7 @@ class PricedRoot:
             while idle < MOST_IDLE and self.bound > self._value + tolerance and self._workers.deadline.reason is None:
                 if not self._cut():
                     return
-                if self._join_quickly():
+                if self.n_rounds > 0 and self._join_quickly():  # there is a better bound early
                     continue
                 before = self._best.bound
                 n_new = self._price(self._best.point.mixed(self._last, share))
