@@ -2,7 +2,8 @@
 
     python -m benchmarks.bounds --cell 25,1 --seeds 0-4 --seconds 60     one cell of the simulated instances
     python -m benchmarks.bounds --all --seconds 600                      all cells, seeds 0-4
-    python -m benchmarks.bounds --cell 25,1 --seeds 0 --without matrices one kind of row left out
+    python -m benchmarks.bounds --cell 25,1 --seeds 0 --without matrices one piece left out
+    python -m benchmarks.bounds --pieces --seconds 60                    every piece left out in turn, on five instances
     python -m benchmarks.bounds --tables --seconds 600                   ecoli70, magic-niab and the micodag tables
     python -m benchmarks.bounds --list                                   undominated sets, seed 0 of each cell
     python -m benchmarks.bounds --check 2000                             random small problems against the recursion
@@ -20,9 +21,12 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -31,6 +35,7 @@ from benchmarks.bounds_check import check
 from dagopt.candidates.undominated import Listing, TooMany
 from dagopt.deadline import Deadline
 from dagopt.learning import pose
+from dagopt.methods.cutting_planes import solve as method
 from dagopt.methods.cutting_planes.solve import ROW_KINDS
 from dagopt.methods.likelihood_bound import likelihood_bound
 from dagopt.networks.gaussian_json import read_gaussian_json
@@ -43,6 +48,8 @@ N_ROWS = 5000
 CELLS = (
     (25, 0.5), (25, 1), (25, 2), (30, 1), (40, 0.5), (40, 1), (50, 0.5), (50, 1), (60, 0.5), (100, 0.5), (100, 2)
 )  # fmt: skip
+FIXED = ((25, 0.5, 0), (25, 1, 0), (40, 0.5, 0), (50, 0.5, 0), (60, 0.5, 0))  # of --pieces
+PIECES = ("entropies", "matrices", "last-node", "symmetry", "strong branching", "fixing")
 MOST_EXACT = 25
 
 
@@ -63,18 +70,30 @@ def tables() -> Iterator[tuple[str, np.ndarray]]:
         yield path.parent.name, np.loadtxt(path, delimiter=",")
 
 
-def run(name: str, data: np.ndarray, seconds: float, rows: tuple[str, ...], exact: bool) -> dict[str, Any]:
+def without_pieces(without: Sequence[str]) -> AbstractContextManager[Any]:
+    """Return a context in which the tree works without some of its pieces."""
+    rules = method.RULES
+    if "strong branching" in without:
+        rules = replace(rules, pairs=1)
+    if "fixing" in without:
+        rules = replace(rules, fixing=False)
+    return patch.object(method, "RULES", rules)
+
+
+def run(name: str, data: np.ndarray, seconds: float, without: Sequence[str], exact: bool) -> dict[str, Any]:
     """Return the figures of one run."""
+    rows = tuple(kind for kind in ROW_KINDS if kind not in without)
     problem, _ = pose(data)
     saturated = likelihood_bound(problem)
     begin = time.process_time()
-    result = dagopt.learn(data, "branch-and-cut", time_limit=seconds, rows=rows, progress=False)
+    with without_pieces(without):
+        result = dagopt.learn(data, "branch-and-cut", time_limit=seconds, rows=rows, progress=False)
     facts = result.details
     found = {
         "name": name,
         "n": problem.n_nodes,
         "limit": seconds,
-        "rows": list(rows),
+        "without": list(without),
         "status": result.status,
         "score": result.score,
         "likelihood_gap": None if saturated is None else saturated - result.score,
@@ -122,7 +141,7 @@ def show(path: Path) -> str:
             proven = "**WRONG**"
         cells = [one["name"], f"{one['limit']:.0f} s", *gaps, share, proven]
         cells += [str(one["n_sets"] or "-"), str(one["n_tree_nodes"] or "-"), f"{one['seconds']:.1f}"]
-        cells.append(", ".join(kind for kind in ROW_KINDS if kind not in one["rows"]) or "nothing")
+        cells.append(", ".join(one["without"]) or "nothing")
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -188,16 +207,15 @@ def main() -> None:
     parser.add_argument("--cell", action="append", default=[], help="columns,degree")
     parser.add_argument("--seeds", default="0-4")
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--without", action="append", default=[], choices=ROW_KINDS)
+    parser.add_argument("--without", action="append", default=[], choices=PIECES)
     parser.add_argument("--out", type=Path, default=Path("bounds.jsonl"))
     parser.add_argument("--check", type=int, default=0, help="number of random problems")
     parser.add_argument("--figure", type=Path)
-    for flag in ("--all", "--quick", "--tables", "--list", "--show", "--no-exact"):
+    for flag in ("--all", "--quick", "--tables", "--list", "--show", "--no-exact", "--pieces"):
         parser.add_argument(flag, action="store_true")
     args = parser.parse_args()
-    rows = tuple(kind for kind in ROW_KINDS if kind not in args.without)
     cells = [(int(n), float(d)) for n, d in (cell.split(",") for cell in args.cell)]
-    cells += list(CELLS) if args.all else [(25, 0.5)] if args.quick else []
+    cells += list(CELLS) if args.all else [(25, 0.5)] if args.quick and not args.pieces else []
     todo = [
         (f"n{n} d{d:g} seed {seed}", lambda n=n, d=d, seed=seed: instance(n, d, seed))
         for n, d in cells
@@ -205,8 +223,15 @@ def main() -> None:
     ]
     if args.tables:
         todo += [(name, lambda data=data: data) for name, data in tables()]
-    for name, load in todo:
-        found = run(name, load(), args.seconds, rows, not args.no_exact)
+    runs = [(name, load, args.without) for name, load in todo]
+    if args.pieces:
+        runs += [
+            (f"n{n} d{d:g} seed {seed}", lambda n=n, d=d, seed=seed: instance(n, d, seed), [piece] if piece else [])
+            for n, d, seed in FIXED[: 1 if args.quick else None]
+            for piece in (None, *PIECES)
+        ]
+    for name, load, without in runs:
+        found = run(name, load(), args.seconds, without, not args.no_exact and not args.pieces)
         with args.out.open("a") as file:
             file.write(json.dumps(found) + "\n")
         print(json.dumps(found), flush=True)
@@ -216,7 +241,7 @@ def main() -> None:
         list_sets(args.seconds)
     if args.figure:
         figure(args.figure, args.seconds)
-    if args.show:
+    if args.show or args.pieces:
         print(show(args.out))
 
 

@@ -1,114 +1,247 @@
-"""Public instances: local scores, HAILFINDER and Gaussian samples inside moral graphs, with the known values.
+"""Instances that nobody here made: what is proven about each, seconds, peak memory, and what is known of it.
 
-python -m benchmarks.public_instances [NAME ...] [--limit 600] [--results FILE] [--quick]
-python -m benchmarks.public_instances --show FILE
+python -m benchmarks.public_instances [NAME or GROUP ...] [--limit 600] [--threads 2] [--results FILE] [--quick]
+python -m benchmarks.public_instances --show [--results FILE]
+python -m benchmarks.public_instances --write docs/real_data.md [--results FILE]
 python -m benchmarks.public_instances --methods [--limit 60] [--quick]
 
-Each instance runs in its own process, so that its peak memory can be measured, and is appended to the results as one
-line of JSON. ``--show`` makes the table of the last run of each. ``--methods`` compares ``auto`` with the other methods
-on 20 instances of all kinds.
+Groups are ``tables``, ``micodag``, ``scores`` and ``large`` (a simulated table with as many columns as MUNIN). Each
+instance runs in a process of its own, so that its peak memory is its own, and is appended to the results as one line
+of JSON. ``--show`` prints the last run of each and ``--write`` puts the tables between the marks of a page. ``--quick``
+runs what is over in seconds. ``--methods`` compares ``auto`` with the other methods on 20 instances of all kinds.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import platform
+import re
 import resource
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 
 import dagopt
+from dagopt.networks.gaussian_json import read_gaussian_json
 
-KNOWN = {  # best known score and its source
-    "alarm-5000": (-53781.3386, "proved"),
-    "hailfinder-5000": (-252358.1055, "proved"),
-    "hepar2-5000": (-164433.403, "k-MAX, bounded treewidth"),
-    "pathfinder-5000": (-150290.934, "k-MAX, bounded treewidth"),
-    "diabetes-5000": (-2264555.363, "k-MAX, bounded treewidth"),
-    "pigs-5000": (-1796786.607, "k-MAX, bounded treewidth"),
-    "soybean_BIC": (-3125.043, "best found"),
-    "steel_BIC": (-18813.516, "best found"),
-    "insurance_2000_1_BDeu": (-27200.4907, "proved"),
-    "water_1000_1_BDeu": (-13399.2618, "best found"),
-    "hailfinder": (-990162.80504, "pygobnilp"),
-}
-FIELDS = ("9insurance", "10factors", "11hfinder", "12hepar")
-COLUMNS = ["instance", "nodes", "score", "bound", "gap", "seconds", "CPU s", "MB", "known", "by"]
+ROWS = 5000  # drawn from a network that is published without data
+COLUMNS = [
+    "instance", "columns", "rows", "method", "score", "bound", "gap", "proven over", "SHD", "seconds", "CPU s", "MB",
+    "known",
+]  # fmt: skip
 METHODS = ("auto", "gobnilp", "cg-dca", "order", "tabu", "hc", "mmhc")
+FIELDS = ("9insurance", "10factors", "11hfinder", "12hepar")
+DENSE = ("10factors", "12hepar")  # moral graphs with 25 neighbours of a node
 
 
-def instances(bench: Path) -> list[str]:
-    """Return the names of all available instances."""
-    scores = [path.name.removesuffix(".jkl.gz") for path in sorted((bench / "scores").glob("*.jkl.gz"))]
-    fields = [f"micodag-{field}-{k}" for field in FIELDS for k in (1, 2, 3)]
-    return [*scores, "hailfinder", *fields]
+class Posed(NamedTuple):
+    """The data of an instance (a frame or a path), options of ``learn``, and the true graph where it is known."""
+
+    data: Any
+    options: dict[str, Any]
+    true: Any = None
 
 
-def posed(name: str, bench: Path) -> tuple[Any, dict[str, Any]]:
-    """Return the data of an instance and the options of ``learn``."""
-    if name == "hailfinder":
-        return bench / "tables" / "hailfinder.csv.gz", {"max_parents": 3, "kind": "discrete"}
-    if not name.startswith("micodag-"):
-        return bench / "scores" / f"{name}.jkl.gz", {}
-    _, field, k = name.split("-")
-    folder = bench / "micodag" / field
-    data = pd.read_csv(next(folder.glob(f"data_*_iter_{k}.csv.gz")), header=None)
-    data.columns = [f"x{i + 1}" for i in range(data.shape[1])]
-    pairs = pd.read_csv(next(folder.glob("Sparse_Moral*.txt")), header=None).to_numpy()
-    moral = nx.Graph([(f"x{a}", f"x{b}") for a, b in pairs])
-    penalty = 6.0 * np.log(data.shape[1])  # of the published objective
-    return data, {"constraints": dagopt.Constraints(superstructure=moral), "score": float(penalty)}
+class Case(NamedTuple):
+    """One instance: how it is posed, given the folder ``bench``, what is known of it, and whether it takes seconds."""
+
+    pose: Callable[[Path], Posed]
+    known: str = ""
+    quick: bool = False
 
 
-def published(name: str, bench: Path) -> tuple[str, str]:
-    """Return the known value of an instance and where it comes from."""
-    if name in KNOWN:
-        value, source = KNOWN[name]
-        return f"{value}", source
-    _, field, k = name.split("-")
+def sachs(bench: Path) -> Posed:
+    """Return the flow cytometry table in logarithms, as is usual for it, and the consensus graph."""
+    table = pd.read_csv(bench / "tables" / "sachs.data.txt", sep="\t")
+    return Posed(np.log(table), {}, bench / "tables" / "consensus17.edges.csv")
+
+
+def gaussian(name: str) -> Callable[[Path], Posed]:
+    """Return what draws rows from a published Gaussian network."""
+
+    def pose(bench: Path) -> Posed:
+        network = read_gaussian_json(bench / "gaussian" / f"{name}.json")
+        return Posed(network.sample(ROWS, random_state=0), {}, network.dag)
+
+    return pose
+
+
+def auto_mpg(bench: Path) -> Posed:
+    """Return the table with mixed columns."""
+    table = pd.read_csv(bench / "tables" / "auto-mpg.data.mixed.max.3.categories.txt", sep="\t")
+    return Posed(table.astype({"origin": "category"}).astype(dict.fromkeys(table.columns.drop("origin"), float)), {})
+
+
+def hailfinder(bench: Path) -> Posed:
+    """Return the 20,000 rows, to three parents."""
+    path = bench / "tables" / "hailfinder.csv.gz"
+    return Posed(path, {"method": "gobnilp", "max_parents": 3, "kind": "discrete"})
+
+
+def micodag(field: str, draw: int) -> Callable[[Path], Posed]:
+    """Return what poses a published sample: edges inside the true moral graph, 6 log n charged for each."""
+
+    def pose(bench: Path) -> Posed:
+        folder = bench / "micodag" / field
+        data = pd.read_csv(next(folder.glob(f"data_*_iter_{draw}.csv.gz")), header=None)
+        data.columns = [f"x{i + 1}" for i in range(data.shape[1])]
+        moral, edges = (
+            [(f"x{a}", f"x{b}") for a, b in np.loadtxt(next(folder.glob(f"Sparse_{kind}*.txt")), int, delimiter=",")]
+            for kind in ("Moral", "Original")
+        )
+        inside = dagopt.Constraints(superstructure=nx.Graph(moral))
+        options = {"constraints": inside, "score": float(6.0 * np.log(data.shape[1]))}
+        if field in DENSE:
+            options["method"] = "branch-and-cut"  # lists undominated sets; all sets would be too many
+        return Posed(data, options, edges)
+
+    return pose
+
+
+def scores(name: str) -> Callable[[Path], Posed]:
+    """Return what poses a file of local scores."""
+    return lambda bench: Posed(bench / "scores" / f"{name}.jkl.gz", {"method": "gobnilp"})
+
+
+def munin_sized(bench: Path) -> Posed:
+    """Return a simulated table with the columns and arcs of MUNIN: 1,041 and about 1,397, and four more pairs a column.
+
+    Edges may be inside the true moral graph and among these pairs, which are drawn.
+    """
+    n, arcs = 1041, 1397
+    data, dag = dagopt.simulate(n, ROWS, arcs / n, 0, kind="discrete")
+    inside = nx.moral_graph(dag)
+    rng = np.random.default_rng(0)
+    names = list(data.columns)
+    inside.add_edges_from((names[a], names[b]) for a, b in rng.integers(0, n, (4 * n, 2)) if a != b)
+    constraints = dagopt.Constraints(superstructure=inside, max_parents=4)
+    return Posed(data, {"method": "gobnilp", "constraints": constraints}, dag)
+
+
+GROUPS: dict[str, dict[str, Case]] = {
+    "tables": {
+        "sachs": Case(sachs, "consensus graph of 17 edges", quick=True),
+        "ecoli70": Case(gaussian("ecoli70"), "true DAG has 70 edges"),
+        "magic-niab": Case(gaussian("magic-niab"), "true DAG has 66 edges"),
+        "auto-mpg": Case(auto_mpg, quick=True),
+        "hailfinder": Case(
+            hailfinder, "optimum -990162.80504 (pygobnilp); R bnlearn `hc` -990474.75, `tabu` -990396.27"
+        ),
+    },
+    "micodag": {
+        f"{field}-{draw}": Case(micodag(field, draw), quick=(field, draw) == ("9insurance", 1))
+        for field in FIELDS
+        for draw in (1, 2, 3)
+    },
+    "scores": {
+        "alarm-5000": Case(scores("alarm-5000"), "", quick=True),
+        "hailfinder-5000": Case(scores("hailfinder-5000"), "", quick=True),
+        "hepar2-5000": Case(scores("hepar2-5000"), "-164433.403 (k-MAX, bounded treewidth)", quick=True),
+        "pathfinder-5000": Case(scores("pathfinder-5000"), "-150290.934 (k-MAX, bounded treewidth)"),
+        "diabetes-5000": Case(scores("diabetes-5000"), "-2264555.363 (k-MAX, bounded treewidth)"),
+        "pigs-5000": Case(scores("pigs-5000"), "-1796786.607 (k-MAX, bounded treewidth)"),
+        "soybean_BIC": Case(scores("soybean_BIC"), "hard for CPBayes and ELSA"),
+        "steel_BIC": Case(scores("steel_BIC"), "hard for CPBayes and ELSA"),
+        "insurance_2000_1_BDeu": Case(scores("insurance_2000_1_BDeu"), "", quick=True),
+        "water_1000_1_BDeu": Case(scores("water_1000_1_BDeu")),
+    },
+    "large": {"munin-sized": Case(munin_sized, "simulated")},
+}
+CASES = {name: case for group in GROUPS.values() for name, case in group.items()}
+
+
+def known(name: str, bench: Path) -> str:
+    """Return what others report about an instance."""
+    field, _, draw = name.rpartition("-")
+    if field not in FIELDS:
+        return CASES[name].known
     table = pd.read_csv(bench / "micodag" / "published_micodag.csv")
-    row = table[(table["network"] == field) & (table["k"] == int(k))]
-    if row.empty:
-        return "", ""
-    return f"gap {row['RGAP'].iloc[0]:.1%} in {row['Time'].iloc[0]:.0f} s", "micodag, Gurobi"
+    row = table[(table["network"] == field) & (table["k"] == int(draw))]
+    return "" if row.empty else f"gap {row['RGAP'].iloc[0]:.1%} in {row['Time'].iloc[0]:.0f} s (MICODAG, Gurobi)"
 
 
-def run_one(name: str, bench: Path, limit: float) -> dict[str, Any]:
+def run_one(name: str, bench: Path, limit: float, threads: int | None) -> dict[str, Any]:
     """Run an instance here and return its line."""
     warm, _ = dagopt.datasets.load("asia", n_samples=300, random_state=0)
-    dagopt.learn(warm, "gobnilp", progress=False)  # compiles the kernels
-    data, options = posed(name, bench)
+    for method in ("auto", "gobnilp"):
+        dagopt.learn(warm, method, progress=False)  # compiles the kernels
+    data, options, true = CASES[name].pose(bench)
     wall, cpu = time.perf_counter(), time.process_time()
-    result = dagopt.learn(data, "gobnilp", time_limit=limit, progress=False, **options)
+    result = dagopt.learn(data, time_limit=limit, n_jobs=threads, progress=False, **options)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    assert result.score is not None
-    known, source = published(name, bench)
-    gap = None if result.bound is None else (result.bound - result.score) / abs(result.score)
     return {
-        "instance": name, "nodes": len(result.names), "score": result.score, "bound": result.bound, "gap": gap,
-        "status": result.status, "scope": result.scope, "seconds": wall, "CPU s": cpu,
-        "MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "known": known, "by": source,
+        "instance": name, "columns": len(result.names), "rows": result.n_samples, "method": result.method,
+        "score": result.score, "bound": result.bound, "gap": result.gap, "status": result.status,
+        "scope": result.scope, "SHD": None if true is None else dagopt.compare(result.graph, true).shd,
+        "seconds": wall, "CPU s": cpu, "MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "known": known(name, bench), "limit": limit, "threads": threads, "date": str(date.today()),
         "details": {key: value for key, value in result.details.items() if key.startswith("n_")},
     }  # fmt: skip
 
 
-def show(path: Path) -> None:
-    """Print the last run of each instance as a table."""
-    lines = {line["instance"]: line for line in map(json.loads, path.read_text().splitlines())}
-    print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
-    for line in lines.values():
-        bound = "-" if line["bound"] is None else f"{line['bound']:.4f}"
-        gap = "-" if line["gap"] is None else ("proven" if line["status"] == "optimal" else f"{line['gap']:.4%}")
-        cells = [line["instance"], line["nodes"], f"{line['score']:.4f}", bound, gap, f"{line['seconds']:.1f}"]
-        cells += [f"{line['CPU s']:.1f}", f"{line['MB']:.0f}", line["known"], line["by"]]
-        print(f"| {' | '.join(map(str, cells))} |")
+def table(lines: dict[str, dict[str, Any]], group: dict[str, Case]) -> str:
+    """Return the runs of a group as a table, with the conditions."""
+    rows = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
+    found = [lines[name] for name in group if name in lines]
+    for line in found:
+        gap = "-" if line["gap"] is None else "0" if line["status"] == "optimal" else f"{line['gap']:.4%}"
+        cells = [line["instance"], line["columns"], line["rows"] or "", line["method"]]
+        cells += ["-" if line[key] is None else f"{line[key]:.4f}" for key in ("score", "bound")]
+        cells += [gap, line["scope"] or "nothing", "" if line["SHD"] is None else line["SHD"]]
+        cells += [f"{line[key]:.1f}" for key in ("seconds", "CPU s")]
+        rows.append(f"| {' | '.join(map(str, [*cells, round(line['MB']), line['known']]))} |")
+    runs = sorted({f"{line['date']}, limit {line['limit']:g} s, {line['threads'] or 'all'} threads" for line in found})
+    conditions = f"dagopt {dagopt.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores"
+    return "\n".join([*rows, "", f"{conditions}; {'; '.join(runs)}."])
+
+
+def write_between(page: Path, mark: str, text: str) -> None:
+    """Put a text between ``<!-- mark -->`` and ``<!-- end of mark -->`` of a page."""
+    first, last = f"<!-- {mark} -->", f"<!-- end of {mark} -->"
+    old = page.read_text(encoding="utf-8")
+    new, n = re.subn(rf"{first}.*?{last}", lambda _: f"{first}\n{text}\n{last}", old, flags=re.DOTALL)
+    if n != 1:
+        raise SystemExit(f"{page} has no place marked {first} ... {last}")
+    page.write_text(new, encoding="utf-8")
+
+
+def show(results: Path, page: Path | None) -> None:
+    """Print the last run of each instance, or write it into a page."""
+    lines = {line["instance"]: line for line in map(json.loads, results.read_text().splitlines())}
+    for mark, group in GROUPS.items():
+        if not lines.keys() & group.keys():
+            continue
+        if page is None:
+            print(f"\n{mark}\n\n{table(lines, group)}")
+        else:
+            write_between(page, mark, table(lines, group))
+
+
+def run_all(names: list[str], given: argparse.Namespace, limit: float) -> None:
+    """Run instances, each in a process of its own, and append their lines to the results."""
+    for name in names:
+        command = [sys.executable, "-m", "benchmarks.public_instances", name, "--here", "--limit", str(limit)]
+        command += ["--shared", str(given.shared)]
+        command += [] if given.threads is None else ["--threads", str(given.threads)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            print(f"{name}: {(done.stderr.strip() or 'ended early').splitlines()[-1]}", file=sys.stderr)
+            continue
+        line = done.stdout.strip().splitlines()[-1]
+        with given.results.open("a") as file:
+            file.write(line + "\n")
+        found = json.loads(line)
+        print(name, found["status"], found["score"], found["bound"], f"{found['seconds']:.1f} s", flush=True)
 
 
 def kinds(quick: bool) -> dict[str, tuple[Any, dict[str, Any]]]:
@@ -147,38 +280,31 @@ def compare(limit: float, quick: bool) -> None:
 
 
 def main() -> None:
-    """Run the requested instances."""
+    """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="instances; all unless given")
+    parser.add_argument("names", nargs="*", help="instances or groups; all unless given")
     parser.add_argument("--shared", default="../shared", type=Path)
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for each run")
+    parser.add_argument("--threads", type=int, help="threads of each run; all cores unless given")
     parser.add_argument("--results", type=Path, default=Path("public_instances.jsonl"))
-    parser.add_argument("--quick", action="store_true", help="a few small instances, ten seconds each")
-    parser.add_argument("--show", type=Path)
-    parser.add_argument("--methods", action="store_true")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables of the results into a page")
+    for flag in ("--quick", "--show", "--methods"):
+        parser.add_argument(flag, action="store_true")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    bench = given.shared / "bench"
     limit = min(given.limit, 10.0) if given.quick else given.limit
-    if given.show is not None:
-        show(given.show)
-    elif given.methods:
+    wrong = [name for name in given.names if name not in CASES and name not in GROUPS]
+    if wrong:
+        parser.error(f"no instance or group named {', '.join(wrong)}; instances: {', '.join(CASES)}")
+    if given.methods:
         compare(limit, given.quick)
     elif given.here:
-        print(json.dumps(run_one(given.names[0], bench, limit)))
+        print(json.dumps(run_one(given.names[0], given.shared / "bench", limit, given.threads)))
     else:
-        few = ["alarm-5000", "hepar2-5000", "micodag-9insurance-1"]
-        for name in given.names or (few if given.quick else instances(bench)):
-            command = [sys.executable, "-m", "benchmarks.public_instances", name, "--here", "--limit", str(limit)]
-            done = subprocess.run(
-                [*command, "--shared", str(given.shared)], capture_output=True, text=True, check=False
-            )
-            if done.returncode:
-                print(f"{name}: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
-                continue
-            with given.results.open("a") as file:
-                file.write(done.stdout.strip().splitlines()[-1] + "\n")
-        show(given.results)
+        if not given.show and given.write is None:
+            names = [one for name in given.names for one in GROUPS.get(name, [name])] or list(CASES)
+            run_all([name for name in names if CASES[name].quick or not given.quick], given, limit)
+        show(given.results, given.write)
 
 
 if __name__ == "__main__":

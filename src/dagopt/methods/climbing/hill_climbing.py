@@ -10,14 +10,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dagopt.data.table import DiscreteTable
 from dagopt.deadline import Deadline, StopReason
 from dagopt.methods.climbing.moves import KINDS, Move, MovingDag
+from dagopt.methods.climbing.reinsertion import reinsert
 from dagopt.methods.names import working_order
 from dagopt.methods.options import random_state, solver, start, ties
 from dagopt.methods.start import start_dag
-from dagopt.options import Options, option, whole
+from dagopt.options import Options, option, truth, whole
 from dagopt.problem import Problem
-from dagopt.progress import Progress
+from dagopt.progress import NoProgress, Progress
 from dagopt.result import Result
 
 __all__ = ["HillClimbingOptions", "SearchLog", "climb", "solve_hc", "start_dag", "with_restarts"]
@@ -69,6 +71,11 @@ class SearchLog:
         if len(self.rows) % SHOW_EVERY == 0:
             self.show(score)
 
+    def add_reinsertion(self, node: int, gain: float, score: float) -> None:
+        """Keep the reinsertion of a node, with what the climb after it gained."""
+        self.rows.append((self.round, "reinsert", self.names[node], "", gain, score))
+        self.show(score)
+
     def show(self, score: float) -> None:
         """Show how far the search has come."""
         share = self.round / self.n_rounds if self.n_rounds > 1 else None
@@ -88,6 +95,12 @@ class HillClimbingOptions(Options):
     perturb: int = option(1, "Random legal moves before each restart.", whole(1))
     random_state: int = random_state()
     ties: str = ties()
+    reinsert: bool | None = option(
+        None,
+        "At a local optimum, let one column after the other lose its edges and climb on; by default only with discrete "
+        "data.",
+        truth(),
+    )
 
 
 @solver(HillClimbingOptions)
@@ -97,7 +110,8 @@ def solve_hc(problem: Problem, options: HillClimbingOptions, deadline: Deadline,
     Returns
     -------
     Result
-        With ``trace``, one row per move, and ``details``: ``moves``, ``restarts`` (made), ``best_round``.
+        With ``trace``, one row per move, and ``details``: ``moves``, ``restarts`` (made), ``best_round``. Where the
+        reinsertion of a column helps, that is one row, ``reinsert``, with the gain after the climb that follows it.
 
     Notes
     -----
@@ -133,7 +147,10 @@ def with_restarts(
     progress: Progress,
     may: NDArray[np.bool_] | None = None,
 ) -> Result:
-    """Run a search from the start, then from perturbed best DAGs; ``may``, if given, are the edges to try."""
+    """Run a search from the start, then from perturbed best DAGs; ``may``, if given, are the edges to try.
+
+    With reinsertion a climb and the reinsertion of nodes come first, so that tabu search goes on where they end.
+    """
     rounds = options.restarts + 1
     order = working_order(problem.names, options.ties)
     log = SearchLog(_PHASES[method], [problem.names[j] for j in order], progress, n_rounds=rounds)
@@ -144,6 +161,8 @@ def with_restarts(
     best = dag.in_names(first)
     best_score, best_round = -np.inf, 0
     rng = np.random.default_rng(options.random_state)
+    if options.reinsert or (options.reinsert is None and isinstance(problem.table, DiscreteTable)):
+        best = _reinserted(dag, best, deadline, log, rng)
     for log.round in range(rounds):
         if log.stops(deadline) or not dag.load(best, deadline):
             log.stops(deadline)
@@ -183,3 +202,14 @@ def _shake(dag: MovingDag, perturb: int, rng: np.random.Generator, log: SearchLo
         if move is not None:
             dag.apply(move)
             log.add(move, dag.score, why="random ")
+
+
+def _reinserted(
+    dag: MovingDag, start: NDArray[np.int8], deadline: Deadline, log: SearchLog, rng: np.random.Generator
+) -> NDArray[np.int8]:
+    """Return the DAG that a climb and reinsertions lead to; each reinsertion that helps is one row of the log."""
+    if not dag.load(start, deadline):
+        return start
+    quiet = SearchLog(log.phase, log.names, NoProgress())
+    best, score = climb(dag, deadline, log)
+    return reinsert(dag, best, score, lambda: climb(dag, deadline, quiet), log.add_reinsertion, deadline, rng)

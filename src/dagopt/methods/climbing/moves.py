@@ -142,6 +142,17 @@ class MovingDag:
         rules = kernels.Rules(self._must, self._may, self._room)
         return bool(kernels.is_legal(self.adjacency, self._reach, rules, kind, tail, head))
 
+    def may_turn(self, adjacency: NDArray[np.int8], tail: int, head: int) -> bool:
+        """Say whether the knowledge lets an edge of a DAG be turned round."""
+        room = self._at_most[tail] - adjacency[:, tail].sum()
+        return bool(self._may[head, tail] and not self._must[tail, head] and room > 0)
+
+    def without_edges(self, adjacency: NDArray[np.int8], node: int) -> NDArray[np.int8]:
+        """Return a DAG without the edges at a node, required ones excepted."""
+        left = adjacency.copy()
+        left[node], left[:, node] = self._must[node], self._must[:, node]
+        return left
+
     def apply(self, move: Move) -> None:
         """Make a legal move and update the gains of the nodes whose parents it changes."""
         kind, tail, head, _ = move

@@ -4,7 +4,8 @@ At every node of the tree the LP is solved, cut and solved again while that help
 
 * rows that the point violates are found by the row finders (``master/rows``, local cuts);
 * families whose reduced cost shows that no better DAG uses them are excluded, at the root permanently;
-* every LP point is rounded to a DAG, by an order of the nodes near it.
+* every LP point is rounded to a DAG, by an order of the nodes near it;
+* where the root stalls, a search over prefixes may end it (``prefixes.py``).
 
 When cutting no longer helps, the node is split: an arc is in the graph or not, or one of two nodes comes first. The
 node with the largest bound comes next. Every bound is computed from the multipliers of the LP, so that it holds
@@ -37,6 +38,8 @@ Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 INTEGER_TOLERANCE = 1e-6
+SLOW = 0.05  # a round at the root that closes less of the gap lets a search over prefixes be tried
+TRIED_AGAIN = 0.8  # of the gap at which it was last tried
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,8 @@ class Rules:
         A row is dropped after this many LPs with multiplier 0.
     pairs : int
         Pairs of nodes tried before one is branched on; 0 to branch on arcs.
+    fixing : bool
+        Whether families are excluded by their reduced costs.
     """
 
     tolerance: float = 1e-9
@@ -65,6 +70,7 @@ class Rules:
     most_rounds: int = 1000
     idle_rounds: int = 4
     pairs: int = 0
+    fixing: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +141,9 @@ class BranchAndCut:
         Called with score, bound, nodes of the tree, cuts and families left, after every LP.
     improved : callable, optional
         Called with the families of every better DAG.
+    finish : callable, optional
+        Called with the point of the root, the families left and the best score where the root stalls. Returns the
+        families of a better DAG or None, and whether no DAG is better than that.
     """
 
     def __init__(
@@ -151,6 +160,7 @@ class BranchAndCut:
         allowed: Callable[[Ints], bool] = lambda chosen: True,
         tell: Callable[[float, float, int, int, int], None] = lambda *facts: None,
         improved: Callable[[Ints], None] = lambda chosen: None,
+        finish: Callable[[Point, Bools, float], tuple[Ints | None, bool]] = lambda *facts: (None, False),
     ) -> None:
         if (np.diff(families.offsets) == 0).any():
             raise InputError(NO_DAG)
@@ -164,6 +174,8 @@ class BranchAndCut:
         self._allowed = allowed
         self._tell = tell
         self._improved = improved
+        self._finish = finish
+        self._tried_at = np.inf  # the gap at which it was last tried
         self._best = start
         self._score = families.total(start)
         self._given = rows
@@ -237,6 +249,9 @@ class BranchAndCut:
                 if below or not self._harder():
                     break
                 before.clear()
+            slow = len(before) > 1 and before[-2] - bound < SLOW * (before[-2] - self._score)
+            if slow and not below and self._finished(node, point):
+                return []
             if below and len(before) > self._rules.most_rounds:
                 break
             rows = [row for finder in self._finders for row in finder.separate(point)]
@@ -248,7 +263,20 @@ class BranchAndCut:
             self._n_cuts += len(rows)
         for finder in self._finders:
             finder.easier()
+        if not below and self._finished(node, point):
+            return []
         return self._split(node, point)
+
+    def _finished(self, node: _Node, point: Point) -> bool:
+        """Try to end the search at the root, if the gap is clearly smaller than when that was last tried."""
+        gap = point.bound - self._score
+        if self._best is None or gap > TRIED_AGAIN * self._tried_at:
+            return False
+        self._tried_at = gap
+        chosen, finished = self._finish(point, node.part.alive, self._score)
+        if chosen is not None:
+            self._take(chosen)
+        return finished
 
     def _stopped(self) -> bool:
         return self._deadline.reason is not None
@@ -269,10 +297,15 @@ class BranchAndCut:
         self._tell(self._score, self._bound(), self._n_nodes, self._n_cuts, int(node.part.alive.sum()))
         if self._closed(-node.minus_bound):
             return None
-        node.part.alive &= point.bound + point.excess >= self._score - self._slack
+        self._exclude(node.part, point)
         if self._n_nodes == 0 and node.part.alive.sum() < 0.6 * len(self._families.node):
             point = self._shrink(node, point)
         return point
+
+    def _exclude(self, part: Part, point: Point) -> None:
+        """Exclude families by their reduced costs."""
+        if self._rules.fixing:
+            part.alive &= point.bound + point.excess >= self._score - self._slack
 
     def _shrink(self, node: _Node, point: Point) -> Point:
         """Remove the families that the root has excluded."""
@@ -292,10 +325,13 @@ class BranchAndCut:
         for chosen in found:
             if chosen is None or families.total(chosen) <= self._score:
                 continue
-            own = families.place[chosen]
-            if self._allowed(own):
-                self._best, self._score = own, families.total(chosen)
-                self._improved(own)
+            if self._allowed(families.place[chosen]):
+                self._take(chosen)
+
+    def _take(self, chosen: Ints) -> None:
+        """Keep a better DAG."""
+        self._best, self._score = self._families.place[chosen], self._families.total(chosen)
+        self._improved(self._best)
 
     def _split(self, node: _Node, point: Point) -> list[tuple[Part, float]]:
         """Return the children of a node with their bounds."""
@@ -322,7 +358,7 @@ class BranchAndCut:
         point = self._relaxation.solve(part.alive, self._deadline, self._score + self._slack)
         if point is None:
             return np.inf if self._deadline.reason is not None else -np.inf
-        part.alive &= point.bound + point.excess >= self._score - self._slack
+        self._exclude(part, point)
         return point.bound
 
     def _arc(self, values: Floats) -> tuple[int, int] | None:

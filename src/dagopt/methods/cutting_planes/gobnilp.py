@@ -35,12 +35,13 @@ from dagopt.graph.cpdag import cpdag
 from dagopt.graph.order import is_acyclic
 from dagopt.master.families import FamilyArrays
 from dagopt.master.local_cuts import LARGEST_SIZE
-from dagopt.master.rows.base import Row
+from dagopt.master.rows.base import Point, Row
 from dagopt.master.rows.clusters import ClusterRows, pair_rows
 from dagopt.master.rows.local import LocalRows
 from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.climbing.hill_climbing import start_dag
 from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut, Outcome, Rules
+from dagopt.methods.cutting_planes.prefixes import PrefixSearch
 from dagopt.methods.exact.best_classes import with_classes
 from dagopt.methods.options import n_best, n_jobs, random_state, solver, start
 from dagopt.options import Options, anything, option, whole
@@ -188,6 +189,13 @@ def best_over_families(
         finders = [ClusterRows(CLUSTERS_A_ROUND), local]
         rules = Rules(rounds_back=(back, back))
         first = pair_rows(families)
+
+        def finish(point: Point, alive: NDArray[np.bool_], score: float) -> tuple[Ints | None, bool]:
+            search = PrefixSearch(point, alive, score, deadline, threads, n_jobs)
+            return search.run(), search.finished
+
+        if not more.get("rows"):  # rows that the answer must satisfy are not known to the search over prefixes
+            more["finish"] = finish
         return BranchAndCut(families, start, deadline, finders, rules, first_rows=first, **more).run()
 
 

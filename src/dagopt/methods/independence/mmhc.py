@@ -76,7 +76,9 @@ def solve_mmhc(problem: Problem, options: MmhcOptions, deadline: Deadline, progr
     rank = np.argsort(order)
     may = knowledge.may & candidates.joined[np.ix_(rank, rank)]
     perturb = problem.n_nodes if options.perturb is None else options.perturb
-    climbing = HillClimbingOptions(restarts=options.restarts, perturb=perturb, random_state=options.random_state)
+    climbing = HillClimbingOptions(
+        restarts=options.restarts, perturb=perturb, random_state=options.random_state, reinsert=False
+    )
     walking = partial(walk, length=options.tabu, max_worse=options.max_worse)
     result = with_restarts(problem, walking, "mmhc", climbing, deadline, progress, may)
     found = {
