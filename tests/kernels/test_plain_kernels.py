@@ -11,7 +11,7 @@ from numba import njit
 import dagopt
 from dagopt.kernels import plain as plain_kernels
 from dagopt.kernels.lattice import subsets
-from dagopt.kernels.plain import handy, plain, repeated
+from dagopt.kernels.plain import handy, new_pass, plain, repeated
 
 
 @njit
@@ -52,6 +52,11 @@ def test_work_that_adds_up_is_compiled(fresh):
     plain_kernels._steps.clear()
     with repeated(100):
         assert handy(fresh, plain_kernels.MOST_PLAIN_STEPS // 10) is fresh
+        for _ in range(100):
+            new_pass()
+            assert handy(fresh, plain_kernels.MOST_PLAIN_STEPS // 100) is not fresh
+        assert handy(fresh, 1) is fresh
+    plain_kernels._steps.clear()
     assert handy(fresh, plain_kernels.MOST_PLAIN_STEPS // 10) is not fresh
 
 

@@ -19,7 +19,7 @@ from dagopt.evidence.agreement import Bootstrap
 from dagopt.evidence.warm_search import likely_parents, quick_method, solve_warm
 from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic
-from dagopt.kernels.plain import repeated
+from dagopt.kernels.plain import new_pass, repeated
 from dagopt.knowledge import Constraints
 from dagopt.learning import check_options, pose
 from dagopt.methods.registry import METHODS, method_name
@@ -184,6 +184,7 @@ class _Learner:
 
     def essential(self, seed: np.random.SeedSequence, deadline: Deadline) -> NDArray[np.int8] | None:
         """Return the essential graph learned from one resample, or None if the deadline came first."""
+        new_pass()
         if deadline.reason is not None:
             return None
         rng = np.random.default_rng(seed)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-__all__ = ["handy", "plain", "repeated"]
+__all__ = ["handy", "new_pass", "plain", "repeated"]
 
 MOST_PLAIN_STEPS = 5_000_000  # of one kernel in plain Python: one or two seconds, less than most take to compile
 _plain: dict[Any, Callable[..., Any]] = {}
@@ -50,12 +50,18 @@ def handy(kernel: Any, steps: int) -> Callable[..., Any]:
 
 @contextmanager
 def repeated(times: int) -> Iterator[None]:
-    """Tell that what is done within is done so many times."""
+    """Tell that what is done within is done so many times, each of which begins with ``new_pass``."""
     before, _times[0] = _times[0], max(times, 1)
     try:
         yield
     finally:
         _times[0] = before
+
+
+def new_pass() -> None:
+    """Tell that what is repeated begins once more; nothing outside ``repeated``."""
+    if _times[0] > 1:
+        _steps.clear()
 
 
 def plain(kernel: Any) -> Callable[..., Any]:
