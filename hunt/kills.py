@@ -91,7 +91,7 @@ def _contents(folder: Path) -> dict[str, str]:
     for path in sorted(folder.rglob("*")):
         if path.suffix == ".jsonl":
             records = (json.loads(line) for line in path.read_text().splitlines())
-            found[path.name] = "\n".join(sorted(f"{one['cell']} {one['seed']} {one['score']!r}" for one in records))
+            found[path.name] = "\n".join(sorted(f"{one['instance']} {one['seed']} {one['score']!r}" for one in records))
         elif path.name in ("answer.txt", "table.csv", "graph.dot"):
             found[path.name] = path.read_text()
     return found

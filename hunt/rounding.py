@@ -1,0 +1,70 @@
+"""How large are the errors of scores, beside what the library allows for? ``python -m hunt.rounding --instances 300``.
+
+For random tables of every family, each local score, computed alone and as a difference of potentials, is compared with
+extended precision. The sum over the nodes of the largest error of any parent set is at least the error of any DAG's
+score; it is printed as a share of ``score.rounding``, which a bound allows for twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+
+import numpy as np
+
+from dagopt.data.table import as_table
+from dagopt.errors import InputError
+from dagopt.scores.build import make_score
+from hunt.tables import FAMILIES, Instance, draw
+from hunt.truth import bits
+
+
+def share_of_allowance(instance: Instance) -> float | None:
+    """Return the largest error of a score as a share of what is allowed; None where the table is refused."""
+    known = {name: value for name, value in instance.arguments().items() if name != "constraints"}
+    try:
+        table = as_table(instance.data())
+        score = make_score(table, **known)
+    except InputError:
+        return None
+    if not 0 < score.rounding < np.inf:
+        return None
+    local, _ = instance.truth()
+    n, total = instance.n, 0.0
+    for node in range(n):
+        potential = np.empty(1 << n)
+        score.fill_potentials(0, n, potential, node)
+        worst = 0.0
+        for mask in range(1 << n):
+            true = local.get((node, mask))
+            if mask >> node & 1 or true is None or not np.isfinite(true) or score.unbounded(node, np.array(bits(mask))):
+                continue
+            for value in (score.local(node, bits(mask)), potential[mask | 1 << node] - potential[mask]):
+                worst = max(worst, abs(float(value - true)))
+        total += worst
+    return total / score.rounding
+
+
+def main() -> None:
+    """Print one row per family."""
+    parser = argparse.ArgumentParser(prog="python -m hunt.rounding", description=__doc__)
+    parser.add_argument("--instances", type=int, default=260)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    shares = defaultdict[str, list[float]](list)
+    for number in range(asked.instances):
+        instance = draw(asked.seed, number)
+        share = share_of_allowance(instance)
+        if share is not None:
+            shares[instance.family].append(share)
+    print("| family | tables | largest error / allowance | median |\n|---|---|---|---|")
+    for family in FAMILIES:
+        own = shares[family]
+        if own:
+            print(f"| {family} | {len(own)} | {max(own):.2g} | {np.median(own):.2g} |")
+    whole = [share for own in shares.values() for share in own]
+    print(f"| all | {len(whole)} | {max(whole):.2g} | {np.median(whole):.2g} |")
+
+
+if __name__ == "__main__":
+    main()
