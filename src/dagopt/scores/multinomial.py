@@ -78,10 +78,20 @@ class CountingScore(JointScore):
     def rounding(self) -> float:
         """How far a DAG's score can be from its value in exact arithmetic, for DAGs no worse than the empty one.
 
-        A joint has terms that add up to N log N, and the penalty of such a DAG is at most the gain in likelihood.
+        The joint of a likelihood is a sum of m terms c log c >= 0 with the total S <= N log N, one per configuration
+        that occurs more than once, so that m is at most N / 2 and the number of distinct rows. Summed in any order,
+        and each term off by two roundings u of itself, it is off by at most (m + 2) u S. A local score is a difference
+        of two joints less a penalty, which in such a DAG is at most the gain in likelihood, and n of them are added: in
+        all n u (2 m + n + 16) S at most. BDeu has terms of either sign, and its factor is chosen, not derived: at least
+        64, with the logarithms of the smallest prior counts in S.
         """
-        size = self.n_samples * (math.log(self.n_samples + 1) + float(np.log(self.arity).max(initial=0.0)) + 1)
-        return 64 * float(np.finfo(np.float64).eps) * self.n_nodes * size
+        rows = self.n_samples
+        size = rows * (math.log(rows + 1) + float(np.log(self.arity).max(initial=0.0)) + 1)
+        if self._data.ess:
+            size += rows * (float(np.log(self.arity).sum()) + abs(math.log(self._data.ess)))
+        terms = min(int(self._data.weights.sum()) // 2, self._data.codes.shape[1])
+        factor = max(64.0, terms + 0.5 * self.n_nodes + 8)
+        return factor * float(np.finfo(np.float64).eps) * self.n_nodes * size
 
     @property
     def bulk_joints(self) -> CountingScore:
