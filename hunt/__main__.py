@@ -18,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
-from hunt import claims, files, kills, tables
+from hunt import claims, files, kills, others, tables
 from hunt.record import Record
 from hunt.truth import IS_EXTENDED
 
-PARTS = ("claims", "files", "kills")
+PARTS = ("claims", "others", "files", "kills")
 
 
 def main() -> int:
@@ -86,7 +86,7 @@ def hunt_part(part: str, record: Record, asked: argparse.Namespace, until: float
     """Check one instance after the other until the time is over."""
     first, step = (0, 1) if asked.shard is None else (asked.shard, asked.jobs)
     number = record.next.get(part, first) if asked.only is None else asked.only
-    look = {"claims": look_at_claims, "files": files.look, "kills": kills.look}[part]
+    look = {"claims": look_at_claims, "others": others.look, "files": files.look, "kills": kills.look}[part]
     while time.monotonic() < until:
         finding = look(asked.seed, number, record.counts[part], asked.family)
         if finding is not None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections import Counter
 
 import numpy as np
 import pytest
 
 from dagopt.cli import run
-from hunt import files
+from hunt import files, others
 from hunt.__main__ import look_at_claims
 from hunt.claims import Wrong, check_method, shrunk
+from hunt.record import Record
 from hunt.tables import FAMILIES, Instance, draw
 from hunt.truth import IS_EXTENDED, Known, best_score, log_gamma
 
@@ -23,6 +27,28 @@ def test_claims_hold(family):
     counts = Counter()
     assert look_at_claims(11, 4, counts, family) is None
     assert counts["instances"] == 1
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_claims_about_other_tables_hold(number):
+    """One table each with mixed columns, interventions and missing cells, through every method."""
+    counts = Counter()
+    assert others.look(11, number, counts) is None
+    assert counts["bounds"] > 0
+
+
+def test_shards_share_the_instances_and_add_up(tmp_path):
+    """Two processes look at different tables, and their counts are in one file, from which a second hunt goes on."""
+    state = tmp_path / "hunt.json"
+    command = [sys.executable, "-m", "hunt", "files", "--seconds", "2", "--jobs", "2", "--state", str(state)]
+    seen = []
+    for _ in range(2):
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        assert done.returncode == 0, done.stdout + done.stderr
+        seen.append(sum(Record.load(state, 0).counts["files"].values()))
+    nexts = [json.loads((tmp_path / f"hunt-{k}-of-2.json").read_text())["next"]["files"] for k in (0, 1)]
+    assert [number % 2 for number in nexts] == [0, 1]
+    assert seen[1] > seen[0] > 0
 
 
 def test_a_false_claim_is_found(monkeypatch):

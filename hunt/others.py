@@ -1,0 +1,163 @@
+"""Tables of other kinds against extended precision: mixed columns, rows with interventions, missing cells.
+
+Every method runs on each table; graph, score, bound and claim of optimality are held against the best of all DAGs, as
+in ``claims``. Scores are numbers, the cost of one parameter, so that nothing depends on how rows are counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import dagopt
+from hunt.claims import RELATIVE, Wrong, check_graph, watched
+from hunt.tables import NAMES
+from hunt.truth import Known, Local, Real, all_local, best_score, bits, gaussian, multinomial, score_of
+
+NOISE = 1e-8  # relative variance that the embedding of levels adds, by definition
+METHODS = ("auto", "exact", "gobnilp", "order", "hc", "tabu", "cg-dca")
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A table as ``learn`` takes it, what else it takes, and the score of every family."""
+
+    kind: str
+    data: dict[str, Any]
+    local: Local
+    n: int
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def look(seed: int, number: int, counts: Counter[str], family: str | None = None) -> str | None:
+    """Run one case; return what is wrong about it, or None."""
+    rng = np.random.default_rng([seed, number, 5])
+    case = (_mixed, _interventions, _missing)[number % 3](rng)
+    counts[f"tables: {case.kind}"] += 1
+    try:
+        for method in METHODS:
+            _check(case, method, counts)
+    except Exception as error:  # whatever it is, it is a finding
+        return f"{type(error).__name__}: {error}\npython -m hunt others --seed {seed} --only {number}"
+    return None
+
+
+def _check(case: Case, method: str, counts: Counter[str]) -> None:
+    known = Known(max_parents=min(3, case.n - 1)) if method == "gobnilp" else Known()
+    try:
+        with watched():
+            result = dagopt.learn(case.data, method, progress=False, **case.options)
+    except dagopt.InputError as error:
+        counts[f"refused: {str(error)[:50]}"] += 1
+        return
+    counts[f"runs: {method}"] += 1
+    check_graph(result, known)
+    true = float(score_of(case.local, result.adjacency))
+    slack = RELATIVE * max(abs(true), 1.0) + result.details.get("rounding", 0.0)
+    if not abs(true - result.score) <= slack:
+        raise Wrong(f"{method}, {case.kind}: says its DAG scores {result.score!r} but it scores {true!r}")
+    if result.bound is None:
+        return
+    counts["bounds"] += 1
+    best = float(best_score(case.local, case.n, Known() if result.scope == "all DAGs" else known))
+    if best > result.bound + 1e-13 * max(abs(best), 1.0):
+        raise Wrong(
+            f"{method}, {case.kind}: says no DAG over {result.scope} exceeds {result.bound!r}, one has {best!r}"
+        )
+    if result.status == "optimal":
+        counts["proofs"] += 1
+        if best - true > slack + (result.bound - result.score):
+            raise Wrong(f"{method}, {case.kind}: says {result.score!r} is optimal but {best!r} is there")
+
+
+def _numbers(rng: np.random.Generator, rows: int, n: int) -> np.ndarray:
+    weights = np.triu(rng.normal(size=(n, n)) * (rng.random((n, n)) < 0.6), 1)
+    values = np.zeros((rows, n))
+    for j in range(n):
+        values[:, j] = values @ weights[:, j] + rng.normal(size=rows)
+    return values
+
+
+def log_det_of(matrix: np.ndarray) -> Real:
+    """Return the logarithm of a determinant, by elimination."""
+    left, total = matrix.copy(), Real(0)
+    for k in range(len(left)):
+        total += np.log(left[k, k])
+        left[k + 1 :, k + 1 :] -= np.outer(left[k + 1 :, k], left[k, k + 1 :]) / left[k, k]
+    return total
+
+
+def _mixed(rng: np.random.Generator) -> Case:
+    """Cut some columns into levels: the Gaussian likelihood of indicators, one parameter per pair of them."""
+    rows, n = int(rng.integers(60, 200)), int(rng.integers(2, 6))
+    values, penalty = _numbers(rng, rows, n), float(np.round(rng.exponential(3.0) + 0.1, 3))
+    data: dict[str, Any] = {}
+    embedded: list[np.ndarray] = []
+    for j in range(n):
+        if j == 0 or (j > 1 and rng.random() < 0.5):
+            codes = np.digitize(
+                values[:, j], np.quantile(values[:, j], np.linspace(0, 1, int(rng.integers(3, 5)))[1:-1])
+            )
+            data[NAMES[j]] = [f"L{code}" for code in codes]
+            embedded.append(np.stack([codes == level for level in np.unique(codes)[1:]], axis=1).astype(np.float64))
+        else:
+            data[NAMES[j]] = values[:, j]
+            embedded.append(values[:, [j]])
+    sizes = [block.shape[1] for block in embedded]
+    two_pi = 8 * np.arctan(Real(1))
+
+    def log_det(chosen: list[int]) -> Real:
+        groups = [embedded[j].astype(Real) for j in chosen]
+        if not groups:
+            return Real(0)
+        columns = np.concatenate([group - group.sum(axis=0) / rows for group in groups], axis=1)
+        products, at = columns.T @ columns / rows, 0
+        for j, group in zip(chosen, groups, strict=True):
+            own = slice(at, at := at + group.shape[1])
+            products[own, own] *= 1 if isinstance(data[NAMES[j]], np.ndarray) else 1 + Real(NOISE)
+        return log_det_of(products)
+
+    def local(node: int, mask: int) -> Real:
+        parents = bits(mask)
+        fit = log_det(sorted([*parents, node])) - log_det(parents)
+        constant = sizes[node] * (1 + np.log(two_pi))
+        return -Real(rows) / 2 * (constant + fit) - Real(penalty) * sizes[node] * sum(sizes[j] for j in parents)
+
+    return Case("mixed columns", data, all_local(local, n), n, {"score": penalty})
+
+
+def _interventions(rng: np.random.Generator) -> Case:
+    """Set columns in some rows: a local score counts the rows that do not set the column."""
+    rows, n = int(rng.integers(60, 160)), int(rng.integers(2, 6))
+    values, penalty = _numbers(rng, rows, n), float(np.round(rng.exponential(3.0) + 0.1, 3))
+    target = np.where(rng.random(rows) < 0.5, -1, rng.integers(0, n, rows))
+    for j in range(n):
+        values[target == j, j] = rng.normal(size=int((target == j).sum())) * 3
+    parts = [gaussian(values[target != j], Real(penalty), "paper")[0] for j in range(n)]
+    named = [None if t < 0 else NAMES[t] for t in target]
+    data = {NAMES[j]: values[:, j] for j in range(n)}
+    local = all_local(lambda node, mask: parts[node](node, mask), n)
+    return Case("interventions", data, local, n, {"score": penalty, "interventions": named})
+
+
+def _missing(rng: np.random.Generator) -> Case:
+    """Make holes: rows with one are left out, or the hole is a level."""
+    rows, n = int(rng.integers(60, 160)), int(rng.integers(2, 6))
+    penalty = float(np.round(rng.exponential(3.0) + 0.1, 3))
+    holes = rng.random((rows, n)) < 0.05
+    values = _numbers(rng, rows, n)
+    if rng.random() < 0.5:
+        data = {NAMES[j]: np.where(holes[:, j], np.nan, values[:, j]) for j in range(n)}
+        local, _ = gaussian(values[~holes.any(axis=1)], Real(penalty), "paper")
+        return Case("missing numbers", data, all_local(local, n), n, {"score": penalty, "missing": "drop"})
+    codes = np.digitize(values, [-0.5, 0.5])
+    levels = {NAMES[j]: [None if hole else f"L{c}" for hole, c in zip(holes[:, j], codes[:, j], strict=True)]
+              for j in range(n)}  # fmt: skip
+    how = str(rng.choice(["drop", "level"]))
+    used = codes[~holes.any(axis=1)] if how == "drop" else np.where(holes, 3, codes)
+    arity = [len(np.unique(column)) for column in used.T]
+    local = multinomial(used, arity, Real(penalty))
+    return Case(f"missing levels, {how}", levels, all_local(local, n), n, {"score": penalty, "missing": how})
