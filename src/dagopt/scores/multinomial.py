@@ -91,7 +91,7 @@ class CountingScore(JointScore):
             size += rows * (float(np.log(self.arity).sum()) + abs(math.log(self._data.ess)))
         terms = min(int(self._data.weights.sum()) // 2, self._data.codes.shape[1])
         factor = max(64.0, terms + 0.5 * self.n_nodes + 8)
-        return factor * float(np.finfo(np.float64).eps) * self.n_nodes * size
+        return float(factor * np.finfo(np.float64).eps * self.n_nodes * size)
 
     @property
     def bulk_joints(self) -> CountingScore:
