@@ -1,7 +1,7 @@
 """Other packages beside ours on simulated Gaussian data (degree 2, 5000 rows): score and CPU seconds, by seed.
 
     make peers                     installs the packages into .venv-peers and runs this
-    python -m benchmarks.peers [25 50 100] [--seeds 1] [--only order,flop] [--limit 300] [--factor 1] [--quick]
+    python -m benchmarks.peers [25 50 100] [--seeds 1] [--first 0] [--only order,flop] [--limit 300] [--factor 1] [--quick]
 
 FLOP (0 and 20 restarts), XGES (Python), and causal-learn's GES, BOSS and GRaSP, all with the same penalty: ``factor``
 times half the logarithm of the number of rows for an edge, 1 being BIC. Every answer is scored by us, as one DAG; of a
@@ -92,7 +92,8 @@ def compare(n: int, seed: int, methods: list[str], limit: float, factor: float) 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("nodes", type=int, nargs="*", default=[25, 50, 100])
-    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=1, help="how many")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--only", default="", help="names, with commas")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds per run")
     parser.add_argument("--factor", type=float, default=1.0, help="penalty of an edge, in units of half of log N")
@@ -107,7 +108,7 @@ def main() -> None:
         + "|"
     )
     for n in nodes:
-        for seed in range(arguments.seeds):
+        for seed in range(arguments.first, arguments.first + arguments.seeds):
             compare(n, seed, methods, arguments.limit, arguments.factor)
 
 
