@@ -1,7 +1,7 @@
 """Other packages beside ours on simulated Gaussian data (degree 2, 5000 rows): score and CPU seconds, by seed.
 
     make peers                     installs the packages into .venv-peers and runs this
-    python -m benchmarks.peers [25 50 100] [--seeds 1] [--first 0] [--only order,flop] [--limit 300] [--factor 1] [--quick]
+    python -m benchmarks.peers [25 50 100] [--seeds 1] [--first 0] [--only order,flop] [--limit 300] [--factor 1]
 
 FLOP (0 and 20 restarts), XGES (Python), and causal-learn's GES, BOSS and GRaSP, all with the same penalty: ``factor``
 times half the logarithm of the number of rows for an edge, 1 being BIC. Every answer is scored by us, as one DAG; of a
