@@ -352,17 +352,18 @@ def _along(
     options = {key: value for key, value in given.items() if key in taken}
     start = start_dag(problem, options.pop("start", None))
     found: list[Result] = []
-    posed = [replace(problem, score=make_score(problem.table, p, convention=convention)) for p in grid.tolist()]
-    apart = iter(_apart(posed, method, options, deadline) if "start" not in taken else ())
-    for penalty, now in zip(grid.tolist(), posed, strict=True):
+    apart = _apart(problem, grid, convention, method, options, deadline) if "start" not in taken else None
+    for k, penalty in enumerate(grid.tolist()):
         progress.update("penalties", len(found) / len(grid), penalty=penalty, edges=int(start.sum()))
+        now = replace(problem, score=make_score(problem.table, penalty, convention=convention))
         if method == "order":
             likely = likely_parents(now, deadline, options["n_jobs"])
             result = solve_warm(now, start, likely, deadline=deadline, **WARM_SEARCH | options)
-        elif "start" in taken:
-            result = _at(now, method, options | {"start": start}, deadline)
+        elif apart is not None:
+            result = apart[k]
         else:
-            result = next(apart)
+            begin = {"start": start} if "start" in taken else {}
+            result = _at(now, method, options | begin, deadline)
         if result.status in ("time_limit", "interrupted"):
             break
         if not result.graph.is_dag:
@@ -374,14 +375,15 @@ def _along(
     return found
 
 
-def _apart(posed: list[Problem], method: str, options: dict[str, Any], deadline: Deadline) -> Iterable[Result]:
-    """Yield the results of a method that starts afresh at each penalty, on the workers of the joblib backend if any."""
+def _apart(
+    problem: Problem, grid: Floats, convention: str, method: str, options: dict[str, Any], deadline: Deadline
+) -> list[Result] | None:
+    """Return the results of a method that starts afresh at each penalty, by the workers of the joblib backend if any."""
     backend, jobs = get_active_backend(prefer="threads")
     if getattr(backend, "supports_sharedmem", False):  # threads of this machine: the method has them already
-        return (_at(problem, method, options, deadline) for problem in posed)
-    results: Iterable[Result] = Parallel(n_jobs=jobs or -1)(
-        delayed(_at)(problem, method, options, deadline) for problem in posed
-    )
+        return None
+    posed = [replace(problem, score=make_score(problem.table, p, convention=convention)) for p in grid.tolist()]
+    results: list[Result] = Parallel(n_jobs=jobs or -1)(delayed(_at)(one, method, options, deadline) for one in posed)
     return results
 
 
