@@ -378,7 +378,7 @@ def _along(
 def _apart(
     problem: Problem, grid: Floats, convention: str, method: str, options: dict[str, Any], deadline: Deadline
 ) -> list[Result] | None:
-    """Return the results of a method that starts afresh at each penalty, by the workers of the joblib backend if any."""
+    """Return the results of a method that starts afresh at each penalty, by the workers of joblib, if any."""
     backend, jobs = get_active_backend(prefer="threads")
     if getattr(backend, "supports_sharedmem", False):  # threads of this machine: the method has them already
         return None
