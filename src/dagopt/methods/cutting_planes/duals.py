@@ -36,8 +36,8 @@ SLACK = 1e-12  # relative rounding of the sums of a bound
 STEPS_A_PIECE = 5_000
 QUICK_STEPS = 5_000
 LEAST_GAIN = 1e-3  # by which a remainder must exceed those that are known, to be of interest
-MOST_TRIALS = 4  # searches of a node with growing slack
-LEAST_SLACK, GROWTH = 2.0, 6.0
+MOST_TRIALS = 3  # searches of a node with growing slack
+LEAST_SLACK, GROWTH = 2.0, 8.0
 LISTING_EFFORT = 2  # as many times the steps of a search of one node for pricing
 
 
