@@ -134,7 +134,7 @@ class Pricing:
     def __init__(self, score: GaussianScore, knowledge: Knowledge, most_steps: int) -> None:
         self._score = score
         self._knowledge = knowledge
-        self._most_steps = most_steps
+        self.most_steps = most_steps
         self._slack = np.zeros(score.n_nodes)
         self.margin = 2 * rounding_margin(score.correlation, score.n_samples)  # of the likelihood, counted twice
         nothing = [np.empty(0, dtype=np.int64)] * score.n_nodes
@@ -158,14 +158,14 @@ class Pricing:
         n_steps = 0
         for _ in range(MOST_TRIALS):
             search = self.search(i, prices, least + self._slack[i])
-            while not search.over and search.n_steps < self._most_steps and deadline.reason is None:
+            while not search.over and search.n_steps < self.most_steps and deadline.reason is None:
                 search.run(STEPS_A_PIECE)
                 search.keep_best(count)
             n_steps += search.n_steps
             if search.over or deadline.reason is not None:
                 break
             self._slack[i] = max(GROWTH * self._slack[i], LEAST_SLACK)
-        if search.over and 4 * search.n_steps < self._most_steps:
+        if search.over and 4 * search.n_steps < self.most_steps:
             self._slack[i] = self._slack[i] / GROWTH if self._slack[i] > LEAST_SLACK else 0.0
         found = float(search.values.max(initial=-np.inf)) + self.margin
         most = max(search.limit, search.ceiling, found) + float(self.constant[i])
@@ -223,7 +223,7 @@ class Pricing:
             while not search.over and not given_up.is_set() and workers.deadline.reason is None:
                 search.run(STEPS_A_PIECE)
                 counts[i] = search.n_sets
-                if search.n_steps > LISTING_EFFORT * self._most_steps or counts.sum() > most_sets:
+                if search.n_steps > LISTING_EFFORT * self.most_steps or counts.sum() > most_sets:
                     given_up.set()
             found[i] = search.members(n)
 

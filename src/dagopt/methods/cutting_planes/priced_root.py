@@ -47,11 +47,11 @@ IDLE_ROUNDS = 12
 STEPS_A_SECOND = 2e6  # divided by the square of the number of nodes: of one node, for each second of the time limit
 LEAST_STEPS, MOST_STEPS = 20_000, 2_000_000  # of one node
 WITHOUT_LIMIT = 600.0  # seconds that count where there is no time limit
-FIRST_SHARE, LESS, MORE, MOST_SHARE = 0.3, 0.15, 0.3, 0.9  # of the best multipliers in those that are priced
-MANY, MANY_SHARE = 60, 0.4  # with more columns than this, searches are shorter and begin near the best multipliers
+LESS, MORE, MOST_SHARE = 0.2, 0.3, 0.9  # of the best multipliers in those that are priced
+MANY, MANY_SHARE = 60, 0.4  # with more columns than this, searches are shorter by this share
 NEXT_LISTING = 0.7  # the listing is tried again when the gap is this share of what it was
 FEW_SETS = 60_000  # as many are listed while the bound still falls
-MOST_IDLE = 4  # rounds without a better bound or a new family, after which it ends
+MOST_IDLE = 8  # rounds without a better bound or a new family, after which it ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +117,7 @@ class PricedRoot:
         self._tell = tell
         self._improved = improved
         seconds = min(workers.deadline.remaining(), WITHOUT_LIMIT)
-        self._many = score.n_nodes > MANY
-        steps = STEPS_A_SECOND * seconds / score.n_nodes**2 * (MANY_SHARE if self._many else 1.0)
+        steps = STEPS_A_SECOND * seconds / score.n_nodes**2 * (MANY_SHARE if score.n_nodes > MANY else 1.0)
         steps = int(np.clip(steps, LEAST_STEPS, MOST_STEPS))
         self._pricing = Pricing(score, knowledge, steps)
         self._logdets = LogDets(score.n_samples)
@@ -164,7 +163,7 @@ class PricedRoot:
         tolerance : float
             A bound above the score by less is a proof.
         """
-        share, idle, tried = MOST_SHARE if self._many else FIRST_SHARE, 0, np.inf
+        share, idle, tried = MOST_SHARE, 0, np.inf
         try:
             while idle < MOST_IDLE and self.bound > self._value + tolerance and self._workers.deadline.reason is None:
                 if not self._cut():
@@ -177,8 +176,8 @@ class PricedRoot:
                 self._tell(self._value, self.bound, self._n_cuts, len(self._pool.node))
                 better = self._best.bound < before
                 share = max(share - LESS, 0.0) if better else min(share + MORE, MOST_SHARE)
-                if not better and not n_new:
-                    share = 0.0
+                if not better:
+                    self._pricing.most_steps *= 2  # where searches did not come to their end
                 idle = 0 if n_new or self._best.bound < before - tolerance else idle + 1
                 if self._gap < NEXT_LISTING * tried or idle == MOST_IDLE:
                     tried = self._gap
