@@ -61,7 +61,7 @@ def test_effect_learns_or_takes_a_graph(folder, capsys):
     code, out, _ = said(capsys, "effect", "numbers.csv", "A", "F", "--quiet")
     assert code == 0
     assert "total effect of A on F" in out
-    assert "assumed: no hidden common cause" in out
+    assert "assumed: there is no hidden common cause" in out
     code, out, _ = said(capsys, "effect", "numbers.csv", "A", "F", "--graph", "numbers.dot", "--json")
     told = json.loads(out)
     assert told["identified"]

@@ -198,7 +198,7 @@ def test_what_is_no_file(tmp_path):
         read_columns(_write(tmp_path / "e.csv.gz", gzip.compress(b"a,b\n1,2\n" * 100, mtime=0)[:-9]))
     with pytest.raises(InputError, match=r"cannot read .*d\.csv\.xz"):
         read_columns(_write(tmp_path / "d.csv.xz", "a,b\n1,2\n"))
-    with pytest.raises(InputError, match=r"a \.xlsx file, which is not read; save it as CSV"):
+    with pytest.raises(InputError, match=r"a \.xlsx file, which cannot be read; save it as CSV"):
         read_columns(_write(tmp_path / "d.xlsx", b"PK"))
 
 
@@ -209,7 +209,7 @@ def test_what_is_no_file(tmp_path):
         (np.arange(3.0), "1 dimensions"),
         (np.zeros((2, 2, 2)), "3 dimensions"),
         ([[1, 2], [3]], "rows have different lengths"),
-        ({"a": [1, 2], "b": [1]}, "cannot make a table of the dict"),
+        ({"a": [1, 2], "b": [1]}, "cannot make a table from the dict"),
         (pd.DataFrame({"a": [], "b": []}), "2 columns but no rows"),
         (np.zeros((0, 3)), "3 columns but no rows"),
         (pd.DataFrame({"a": [1, 2]}), "only one column, 'a'"),

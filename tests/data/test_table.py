@@ -170,14 +170,17 @@ def test_a_covariance_is_data():
     "options, message",
     [
         ({"covariance": [[1.0, 2.0], [2.0, 1.0]], "n_samples": 10}, "positive definite.*eigenvalue -1"),
-        ({"covariance": [[1.0, 0.5], [0.2, 1.0]], "n_samples": 10}, "symmetric.*'X0', 'X1' has 0.5 one way and 0.2"),
+        (
+            {"covariance": [[1.0, 0.5], [0.2, 1.0]], "n_samples": 10},
+            "symmetric.*'X0', 'X1' has 0.5 above the diagonal and 0.2",
+        ),
         ({"covariance": [[1.0, 0.5], [0.5, 0.0]], "n_samples": 10}, "'X1' has 0"),
         ({"covariance": [[1.0, np.nan], [np.nan, 1.0]], "n_samples": 10}, "finite"),
-        ({"covariance": np.eye(3), "n_samples": 10, "names": ["a", "b"]}, r"shape \(2, 2\).*got \(3, 3\)"),
+        ({"covariance": np.eye(3), "n_samples": 10, "names": ["a", "b"]}, r"shape \(2, 2\).*got shape \(3, 3\)"),
         ({"covariance": np.eye(2)}, "n_samples="),
         ({"covariance": np.eye(2), "n_samples": 1}, ">= 2"),
         ({"covariance": np.eye(2), "n_samples": 10, "data": np.eye(5)}, "got both"),
-        ({"names": ["a"]}, "there is none"),
+        ({"names": ["a"]}, "covariance=, which was not given"),
     ],
 )
 def test_what_is_no_covariance(options, message):

@@ -211,7 +211,7 @@ def test_one_sentence_for_each_mistake(rng):
     with pytest.raises(InputError, match="over= to be 'class' or 'dag'"):
         result.effect("a", "b", over="all")
     square = [(i, j) for i, j in itertools.permutations("abcd", 2) if {i, j} not in ({"a", "c"}, {"b", "d"})]
-    with pytest.raises(InputError, match="no DAG has the edges"):
+    with pytest.raises(InputError, match="no DAG extends this graph"):
         dagopt.effect(data, square, "a", "b")
     with pytest.raises(InputError, match="linear function of the columns to adjust for, 'd'"):
         dagopt.effect(data, [("d", "a"), ("d", "b"), ("a", "b")], "a", "b")

@@ -76,7 +76,7 @@ def test_one_sentence_for_each_mistake(rows):
         dagopt.learn(data, interventions=[["a", "b"]] * 600 + ["a"] * 100)
     with pytest.raises(InputError, match="'pc' tests independence"):
         dagopt.learn(rows, "pc", interventions="target")
-    with pytest.raises(InputError, match="a column of a DataFrame"):
+    with pytest.raises(InputError, match="a column of the data or one entry per row"):
         dagopt.learn(data, interventions="target")
 
 

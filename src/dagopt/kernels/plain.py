@@ -23,7 +23,7 @@ _steps: dict[Any, int] = {}
 _times = [1]
 
 
-def handy(kernel: Any, steps: int) -> Callable[..., Any]:
+def handy(kernel: Any, steps: int, *, lgamma: bool = False) -> Callable[..., Any]:
     """Return what to call for so many elementary steps: the kernel, or its plain Python where that is sooner done.
 
     A kernel that was not compiled before, in this process or on this machine, runs uncompiled until it has made
@@ -35,9 +35,12 @@ def handy(kernel: Any, steps: int) -> Callable[..., Any]:
         Or a plain function, where compilation is switched off.
     steps : int
         Of about 0.3 microseconds in plain Python.
+    lgamma : bool
+        Whether it calls lgamma. The last digits of that differ in plain Python, so the kernel is compiled: an answer
+        must not depend on what is stored on the disk.
     """
     compiled: Callable[..., Any] = kernel
-    if not isinstance(kernel, Dispatcher) or kernel.signatures:
+    if not isinstance(kernel, Dispatcher) or kernel.signatures or lgamma:
         return compiled
     if _steps.get(kernel, 0) + steps * _times[0] > MOST_PLAIN_STEPS:
         return compiled

@@ -239,7 +239,7 @@ def test_threads_do_not_change_the_answer(kind):
 @pytest.mark.parametrize("n_best", [0, -3, 2.5, True, "two"])
 def test_number_of_classes_is_checked(n_best):
     """A number of classes below one or not whole is refused with what came."""
-    with pytest.raises(dagopt.InputError, match=f"expected n_best .* got {n_best!r}"):
+    with pytest.raises(dagopt.InputError, match=f"expected n_best= .* got {n_best!r}"):
         best(make_problem("gaussian", 3, 0), n_best)
 
 

@@ -447,7 +447,7 @@ def test_a_learned_class_is_fitted_by_a_member(asia):
     if result.dag is None or result.graph.is_dag:
         pytest.skip("no class with members was learned")
     fitted = result.fit()
-    assert "one of them" in fitted.notes[0]
+    assert "one member" in fitted.notes[0]
     assert nx.utils.graphs_equal(fitted.dag, result.dag)
     assert nx.is_directed_acyclic_graph(fitted.dag)
 

@@ -96,7 +96,7 @@ def joint_slice(
     levels.groups[-1] = len(starts) - 1
     levels.products[-1] = product
     heads = np.empty((2, int(arity[:low_bits].max(initial=1))), dtype=np.int64)
-    run = handy(walk, len(out) * len(keys))
+    run = handy(walk, len(out) * len(keys), lgamma=counts.ess > 0)
     run(levels, widths, arity, heads, counts.clogc, counts.ess, largest, out)
 
 
