@@ -1,6 +1,7 @@
-"""The search for the undominated parent sets of one node, in pieces; with prices only those with a large remainder.
+"""The search for the undominated parent sets of one node, a piece at a time.
 
-``kernels/gaussian/undominated.py`` has the mathematics, ``kernels/gaussian/prices.py`` what rows take from a score.
+With prices, only the sets with a large remainder are found. The mathematics is in ``kernels/gaussian/undominated.py``;
+``kernels/gaussian/prices.py`` computes what the rows subtract from a score.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SETS_A_PIECE = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """Rows of log-determinants and clusters with their multipliers.
+    """Log-determinant and cluster rows with their multipliers.
 
     Attributes
     ----------
@@ -35,13 +36,14 @@ class Prices:
     inside : bool array of shape (rows, n_nodes)
         The set C_r of each row.
     weights : array
-        What a coefficient -½ log var(i | J ∩ C_r) of each row takes from the score.
+        The number by which the coefficient -½ log var(i | J ∩ C_r) of each row is multiplied before it is subtracted
+        from the score.
     clusters : bool array of shape (clusters, n_nodes)
         The clusters.
     cluster_weights : array
-        What meeting each of them takes.
+        What is subtracted from the score of a parent set that meets each cluster.
     whole : float
-        The share of the likelihood that the row of the sample correlations over all nodes takes.
+        The share of the likelihood that the row of the sample correlations over all nodes subtracts.
     """
 
     matrices: Floats
@@ -54,12 +56,12 @@ class Prices:
 
     @classmethod
     def none(cls, n_nodes: int) -> Prices:
-        """Return no rows."""
+        """Return an empty set of rows."""
         nothing = np.zeros((0, n_nodes), dtype=np.bool_)
         return cls(np.empty((0, n_nodes, n_nodes)), np.zeros(0, np.int64), nothing, np.zeros(0), nothing, np.zeros(0))
 
     def of(self, ids: Ints, levels: int, limit: float) -> price_kernels.Prices:
-        """Return the rows that have a node, the last of ``ids``, in the order of these variables."""
+        """Return the rows that contain the node, which is the last of ``ids``, with their variables in this order."""
         rows = np.flatnonzero(self.inside[:, ids[-1]] & (self.weights > 0.0))
         rows = rows[np.argsort(-self.weights[rows], kind="stable")]
         clusters = np.flatnonzero(self.clusters[:, ids[-1]] & (self.cluster_weights > 0.0))
@@ -87,24 +89,23 @@ class Prices:
 
 
 class NodeSearch:
-    """The search of one node, in pieces.
-
+    """The search for the parent sets of one node, a piece at a time.
     Parameters
     ----------
     matrix : array
         The correlations of all columns.
     n_samples : int
-        N.
+        The number of rows N.
     cost : array
-        The cost of 0, 1, 2, ... parents.
+        The penalty for 0, 1, 2, ... parents.
     node : int
         The node i.
     must, free : int array
-        Required parents, and those to choose from.
+        The required parents, and the candidates to choose from.
     most : int
-        A set has at most so many members.
+        The largest number of members of a set.
     margin : float
-        A bound on rounding: sets are dropped only if they lose by more.
+        A bound on the rounding error: a set is dropped only if it loses by more than this.
     prices, limit : Prices, float
         Only sets with a remainder of at least ``limit`` are wanted.
     """
@@ -151,26 +152,26 @@ class NodeSearch:
 
     @property
     def over(self) -> bool:
-        """Whether all sets are found."""
+        """Whether all sets have been found."""
         return bool(self._counters[kernels.OVER])
 
     @property
     def share(self) -> float:
-        """The estimated share of the search that is done."""
+        """The estimated share of the search that has been done."""
         return 1.0 if self.over else float(self._done[0])
 
     @property
     def n_sets(self) -> int:
-        """Sets found so far."""
+        """The number of sets found so far."""
         return sum(len(part) for part in self._found)
 
     @property
     def n_steps(self) -> int:
-        """Steps done so far."""
+        """The number of steps done so far."""
         return int(self._counters[kernels.STEPS])
 
     def run(self, steps: int) -> None:
-        """Do so many more steps, or fewer if many sets are found."""
+        """Do this many more steps, or fewer if many sets are found."""
         if self.over:
             return
         room = np.zeros((SETS_A_PIECE, len(self._ids)), dtype=np.bool_)
@@ -184,19 +185,22 @@ class NodeSearch:
 
     @property
     def ceiling(self) -> float:
-        """What the remainder of no set exceeds that is neither found nor below the limit; rounding is in it."""
+        """An upper bound on the remainders of the sets that are not found yet, apart from those below the limit.
+
+        It allows for rounding.
+        """
         if self.over:
             return -np.inf
         depth = int(self._counters[kernels.DEPTH])
         stage, fresh, ceilings = self._rooms[5], self._rooms[8], self._prices.ceilings
         left = [d for d in range(depth + 1) if stage[d] < 2 and not (d == depth and fresh[d])]
-        if fresh[depth]:  # it is not looked at yet: what holds below its parent holds for it
+        if fresh[depth]:  # not examined yet: the ceiling of its parent holds for it
             left.append(depth - 1)
         return max((float(ceilings[d]) if d >= 0 else np.inf for d in left), default=-np.inf)
 
     @property
     def limit(self) -> float:
-        """The least remainder that is wanted."""
+        """The smallest remainder of interest."""
         return float(self._prices.limit[0])
 
     @property
@@ -205,7 +209,7 @@ class NodeSearch:
         return np.concatenate([np.empty(0), *self._values])
 
     def keep_best(self, count: int) -> None:
-        """Keep the sets with the largest remainders, and want only such sets from now on."""
+        """Keep the ``count`` sets with the largest remainders, and look only for sets at least as good from now on."""
         values = self.values
         if len(values) <= count:
             return

@@ -32,7 +32,7 @@ def method_in(arguments: Sequence[str]) -> str:
 
 
 def own_flags(method: str) -> list[Any]:
-    """Return the flags of a method that ``dagopt learn`` does not have already, for the parser."""
+    """Return the parser's flags for the options of a method that ``dagopt learn`` does not already have."""
     kind = METHODS[method_name(method)].options_type()
     own = [one for one in fields(kind) if one.name not in FLAGS]
 
@@ -58,7 +58,7 @@ def own_flags(method: str) -> list[Any]:
 
 
 def _annotation(one: Field[Any], about: Option, panel: str) -> Any:
-    """Return the annotation with which typer shows a method's option; a switch has two flags, all else is text."""
+    """Return the typer annotation of a method's option; a switch has two flags, all other options are text."""
     flag = flag_of(one.name, about)[0]
     is_switch = str(one.type) == "bool"
     words = METAVARS.get(about.check.words, "NAME")
@@ -80,7 +80,10 @@ def _default(one: Field[Any]) -> str | bool | None:
 
 
 def value_of(method: str, name: str, text: str | bool) -> Any:
-    """Return the value of an option from its text: a number, a truth value, None or text, or by its own rule."""
+    """Return the value of an option from its text, by the option's own rule if it has one.
+
+    Otherwise the value is a number, a truth value, None or text.
+    """
     kind = METHODS[method].options_type()
     parse = next((kind.about(one).parse for one in fields(kind) if one.name == name), None)
     if isinstance(text, bool):

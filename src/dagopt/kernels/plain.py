@@ -1,6 +1,7 @@
-"""Kernels without compilation: where the work is small, plain Python is sooner done than compiling.
+"""Kernels without compilation: for a small amount of work, plain Python finishes before compilation would.
 
-Kernels are compiled the first time they are called on a machine, which takes seconds, then loaded from the disk.
+Kernels are compiled the first time they are called on a machine, which takes seconds. After that they are loaded from
+the disk.
 """
 
 from __future__ import annotations
@@ -17,27 +18,28 @@ from numba.core.dispatcher import Dispatcher
 
 __all__ = ["handy", "new_pass", "plain", "repeated"]
 
-MOST_PLAIN_STEPS = 5_000_000  # of one kernel in plain Python: one or two seconds, less than most take to compile
+MOST_PLAIN_STEPS = 5_000_000  # per kernel in plain Python: one or two seconds, less than most take to compile
 _plain: dict[Any, Callable[..., Any]] = {}
 _steps: dict[Any, int] = {}
 _times = [1]
 
 
 def handy(kernel: Any, steps: int, *, lgamma: bool = False) -> Callable[..., Any]:
-    """Return what to call for so many elementary steps: the kernel, or its plain Python where that is sooner done.
+    """Return what to call for this many elementary steps: the kernel, or plain Python if that finishes sooner.
 
-    A kernel that was not compiled before, in this process or on this machine, runs uncompiled until it has made
-    ``MOST_PLAIN_STEPS`` in all, or would within ``repeated``: then compiling it costs about what was spent.
+    A kernel that has not been compiled before, in this process or on this machine, runs uncompiled until it has made
+    ``MOST_PLAIN_STEPS`` in all, or would make them within ``repeated``: by then, compiling it costs about as much as
+    has been spent.
 
     Parameters
     ----------
     kernel : numba dispatcher
-        Or a plain function, where compilation is switched off.
+        The kernel; a plain function if compilation is switched off.
     steps : int
-        Of about 0.3 microseconds in plain Python.
+        The number of steps, each of about 0.3 microseconds in plain Python.
     lgamma : bool
-        Whether it calls lgamma. The last digits of that differ in plain Python, so the kernel is compiled: an answer
-        must not depend on what is stored on the disk.
+        Whether the kernel calls lgamma. Its last digits differ in plain Python, so such a kernel is always compiled: an
+        answer must not depend on what is stored on the disk.
     """
     compiled: Callable[..., Any] = kernel
     if not isinstance(kernel, Dispatcher) or kernel.signatures or lgamma:
@@ -53,7 +55,7 @@ def handy(kernel: Any, steps: int, *, lgamma: bool = False) -> Callable[..., Any
 
 @contextmanager
 def repeated(times: int) -> Iterator[None]:
-    """Tell that what is done within is done so many times, each of which begins with ``new_pass``."""
+    """Announce that the work within is done this many times; each time begins with ``new_pass``."""
     before, _times[0] = _times[0], max(times, 1)
     try:
         yield
@@ -62,7 +64,7 @@ def repeated(times: int) -> Iterator[None]:
 
 
 def new_pass() -> None:
-    """Tell that what is repeated begins once more; nothing outside ``repeated``."""
+    """Announce that the repeated work begins once more; this does nothing outside ``repeated``."""
     if _times[0] > 1:
         _steps.clear()
 
@@ -80,12 +82,12 @@ def plain(kernel: Any) -> Callable[..., Any]:
 
 
 def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function without warnings of what compiled code does in silence, such as hashes that wrap around."""
+    """Call a function without warnings about what compiled code does silently, such as hashes that wrap around."""
     with np.errstate(all="ignore"):
         return function(*arguments)
 
 
 def _is_stored(kernel: Any) -> bool:
-    """Say whether a compiled kernel lies on the disk."""
+    """Say whether the compiled kernel is stored on the disk."""
     stored = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
     return stored is not None and Path(stored._index_path).exists()

@@ -13,7 +13,7 @@ from dagopt.result import Result
 
 __all__ = ["proof_of", "summary_of"]
 
-NEGLIGIBLE = 1e-3  # of a score: less is not mentioned
+NEGLIGIBLE = 1e-3  # a smaller difference of scores is not mentioned
 PLAIN_STATUS = {
     "optimal": "proven optimal",
     "converged": "the method finished",
@@ -23,7 +23,7 @@ PLAIN_STATUS = {
 
 
 def summary_of(result: Result) -> str:
-    """Return what was found, what is proven, why it ended, and notes."""
+    """Return what was found, what is proven, why the run ended, and notes."""
     lines = [_size(result)]
     if result.score is not None:
         lines.append(f"score   {result.score:.4f}  ({result.score_label})")
@@ -49,7 +49,7 @@ def proof_of(result: Result) -> str:
 
 
 def _size(result: Result) -> str:
-    """Return the numbers of columns, rows and edges."""
+    """Return the number of columns, rows and edges."""
     essential = result.cpdag_adjacency
     undirected = int(np.triu(essential & essential.T).sum())
     edges = result.graph.n_edges

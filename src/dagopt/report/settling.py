@@ -1,8 +1,8 @@
-"""Horizontal places of many points, by sweeps: each layer in turn settles where its neighbours in other layers pull it.
+"""Horizontal positions of many points, by sweeps: each layer in turn moves to where its neighbours pull it.
 
-With the other layers fixed, each point of a layer wants to be at the weighted mean of its neighbours. The places that
-come nearest to that, in weighted squares, keep the order and leave room between neighbours: with the room taken off,
-this is isotonic regression, which pooling adjacent violators solves in one pass [1]_.
+With the other layers fixed, each point of a layer is pulled to the weighted mean of its neighbours. The best positions
+are those nearest to these means, in weighted least squares, that keep the order and the room between neighbours. With
+the room subtracted this is isotonic regression, which pooling adjacent violators solves in one pass [1]_.
 
 References
 ----------
@@ -27,16 +27,16 @@ SWEEPS = 24
 def settled(
     rows: Sequence[Sequence[int]], links: Sequence[tuple[int, int, float]], offsets: Mapping[int, Floats]
 ) -> dict[int, float]:
-    """Return places that keep the order of each layer and bend the links little.
+    """Return positions that keep the order of each layer and bend the links as little as possible.
 
     Parameters
     ----------
     rows : sequence of sequence of int
         The points of each layer from left to right.
     links : sequence of (int, int, float)
-        Points of neighbouring layers that are joined, and what a bend costs there.
+        Pairs of linked points in neighbouring layers, and the cost of a bend in each link.
     offsets : mapping
-        For the first point of each layer, the places of its points if they stand as close as they may.
+        For the first point of each layer, the positions of the layer's points if they are as close as allowed.
     """
     points = [p for row in rows for p in row]
     place = {p: k for k, p in enumerate(points)}
@@ -61,7 +61,7 @@ def settled(
 
 
 def isotonic(values: Floats, weights: Floats) -> Floats:
-    """Return the nondecreasing numbers that are nearest to the values, in weighted squares."""
+    """Return the nondecreasing numbers that are nearest to the values in weighted least squares."""
     means: list[float] = []
     sums: list[float] = []
     sizes: list[int] = []

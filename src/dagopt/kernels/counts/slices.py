@@ -1,15 +1,16 @@
 """Joints of all sets of discrete variables, by depth-first merging and splitting of sorted rows.
 
-From the highest variable down each is kept or dropped. The rows are held in groups, one per configuration of the kept
-variables, sorted within a group by the variables that are still undecided, the highest first. Then
+The variables are kept or dropped one by one, starting from the highest. The rows are held in groups, one per
+configuration of the kept variables. Within a group they are sorted by the variables that are still undecided, the
+highest first. Then
 
-* keeping a variable cuts every group where its level changes: rows are copied, nothing is sorted;
+* keeping a variable splits every group where its level changes: rows are copied, nothing is sorted;
 * dropping it merges the runs of equal level within a group, and adds up the weights of rows that now agree;
-* a row that is alone in its group stays alone whatever else is decided, so it leaves the tables at once and only its
-  weight is remembered, as in the stripped partitions of TANE (Huhtala et al. 1999, Comput. J. 42).
+* a row that is alone in its group stays alone whatever is decided later, so it is removed from the tables at once and
+  only its weight is remembered, as in the stripped partitions of TANE (Huhtala et al. 1999, Comput. J. 42).
 
-The work at a set follows the number of rows that its variables and those still undecided can tell apart, less those
-that are alone. The sums are those of ``counting.py``.
+The work for a set is proportional to the number of distinct rows over its variables and the undecided ones, not
+counting rows that are alone. The sums are those of ``counting.py``.
 """
 
 from __future__ import annotations
@@ -27,24 +28,25 @@ from dagopt.kernels.plain import handy
 __all__ = ["fits_numbers", "joint_slice"]
 
 LARGEST_KEY = 2.0**62
-FEW = 16  # weights below are counted where rows are alone and a prior is used
+FEW = 16  # with a prior, rows that are alone are counted by weight if their weight is below this
 
 Ints = NDArray[np.int64]
 
 
 class Levels(NamedTuple):
-    """The rows on the way down: level b once the variables b and above are decided.
+    """The rows at each level: level b is reached once the variables b and above are decided.
 
     Attributes
     ----------
     lows, mass : int arrays of shape (levels, rows)
-        The undecided variables of each row as a number in mixed radix, variable 0 the lowest digit; its weight.
+        The undecided variables of each row as a number in mixed radix, with variable 0 as the lowest digit, and the
+        weight of each row.
     starts : int array of shape (levels, rows + 1)
-        Where the groups begin, and the end of the last.
+        Where each group begins, and where the last one ends.
     groups : int array of shape (levels,)
         The number of groups.
     alone : float array of shape (levels,)
-        What rows that are alone in their group add to the joint, without a prior.
+        Without a prior: what the rows that are alone in their group add to the joint.
     few : int array of shape (levels, FEW)
         With a prior: how many rows of each small weight are alone; larger ones stay in the tables.
     products : float array of shape (levels,)
@@ -61,17 +63,17 @@ class Levels(NamedTuple):
 
 
 def fits_numbers(arity: Ints, rows: int, low_bits: int) -> bool:
-    """Say whether a row of the lowest variables, and the group it is in, fit one number."""
+    """Say whether the lowest variables of a row and the index of its group fit into one number."""
     return rows * float(np.prod(arity[:low_bits], dtype=np.float64)) < LARGEST_KEY
 
 
 def joint_slice(
     counts: Counts, high: int, low_bits: int, out: NDArray[np.floating[Any]], largest: float = math.inf
 ) -> None:
-    """Fill ``out`` with the joints of the 2^low_bits sets whose bits above are those of ``high``.
+    """Fill ``out`` with the joints of the 2^low_bits sets whose higher bits are those of ``high``.
 
-    The rows must fit numbers: see ``fits_numbers``. Sets whose arities have a product above ``largest`` are not counted
-    and get 0.
+    The rows must fit into numbers: see ``fits_numbers``. Sets whose arities have a product above ``largest`` are not
+    counted and get 0.
     """
     codes, arity = counts.codes, counts.arity
     kept = [b for b in range(low_bits, len(arity)) if (high >> (b - low_bits)) & 1]
@@ -101,7 +103,7 @@ def joint_slice(
 
 
 def _room(m: int, rows: int) -> Levels:
-    """Return tables for so many rows."""
+    """Return empty tables for ``m`` variables and this many rows."""
     lows, mass = np.zeros((2, m + 1, rows), dtype=np.int64)
     starts = np.zeros((m + 1, rows + 1), dtype=np.int64)
     few = np.zeros((m + 1, FEW), dtype=np.int64)
@@ -112,7 +114,7 @@ def _room(m: int, rows: int) -> Levels:
 def walk(levels, widths, arity, heads, clogc, ess, largest, out):  # type: ignore[no-untyped-def]
     """Fill ``out[mask]`` by walking down from the highest level, counting ``mask`` upwards.
 
-    Variable 0 is decided last: where it is kept every row is a cell, where it is dropped every group is one.
+    Variable 0 is decided last: if it is kept, every row is a cell; if it is dropped, every group is a cell.
     """
     m = widths.shape[0] - 1
     last = min(m, 1)
@@ -123,7 +125,7 @@ def walk(levels, widths, arity, heads, clogc, ess, largest, out):  # type: ignor
             b = 1
             while not (mask >> b) & 1:
                 b += 1
-            if levels.products[b + 1] * arity[b] > largest:  # so are the products of all sets that follow with b
+            if levels.products[b + 1] * arity[b] > largest:  # so all following sets with b are too large as well
                 for k in range(mask, mask + (1 << b)):
                     out[k] = 0.0
                 mask += 1 << b
@@ -131,7 +133,7 @@ def walk(levels, widths, arity, heads, clogc, ess, largest, out):  # type: ignor
             _keep(levels, b, widths[b], arity[b], clogc, ess)
         for level in range(b - 1, 0, -1):
             _drop(levels, level, widths[level], heads, clogc, ess)
-        for kept in range(last + 1):  # not variable 0, and then with it
+        for kept in range(last + 1):  # first without variable 0, then with it
             product = levels.products[last] * (arity[0] if kept else 1)
             out[mask + kept] = 0.0 if product > largest else _sum(levels, last, kept == 1, product, clogc, ess)
         mask += 2
@@ -139,7 +141,7 @@ def walk(levels, widths, arity, heads, clogc, ess, largest, out):  # type: ignor
 
 @njit(cache=True, nogil=True)
 def _sum(levels, b, by_rows, product, clogc, ess):  # type: ignore[no-untyped-def]
-    """Return the sum over the rows of a level, or over its groups, and over the rows that are alone."""
+    """Return the sum over the rows of a level, or over its groups, plus the sum over the rows that are alone."""
     mass, starts = levels.mass[b], levels.starts[b]
     prior = ess / min(product, LARGEST_PRODUCT)
     total = levels.alone[b]
@@ -161,7 +163,7 @@ def _sum(levels, b, by_rows, product, clogc, ess):  # type: ignore[no-untyped-de
 
 @njit(cache=True, nogil=True)
 def _begin(levels, b, more):  # type: ignore[no-untyped-def]
-    """Begin level ``b`` as level ``b + 1`` without its rows."""
+    """Begin level ``b`` as a copy of level ``b + 1`` without its rows."""
     levels.products[b] = levels.products[b + 1] * more
     levels.alone[b] = levels.alone[b + 1]
     levels.starts[b, 0] = 0
@@ -171,7 +173,7 @@ def _begin(levels, b, more):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _end_group(levels, b, found, end, clogc, ess):  # type: ignore[no-untyped-def]
-    """End the group that reaches to ``end``, which leaves the tables if it is one row; return how many there are."""
+    """End the group that extends to ``end``; return the number of groups. A group of one row leaves the tables."""
     if end == levels.starts[b, found] + 1:
         weight = levels.mass[b, end - 1]
         if ess == 0.0:
@@ -186,7 +188,7 @@ def _end_group(levels, b, found, end, clogc, ess):  # type: ignore[no-untyped-de
 
 @njit(cache=True, nogil=True)
 def _keep(levels, b, width, arity, clogc, ess):  # type: ignore[no-untyped-def]
-    """Make level ``b`` of level ``b + 1`` by cutting the groups where variable ``b`` changes."""
+    """Make level ``b`` from level ``b + 1`` by splitting the groups where variable ``b`` changes."""
     lows, mass, starts = levels.lows[b + 1], levels.mass[b + 1], levels.starts[b + 1]
     own_lows, own_mass = levels.lows[b], levels.mass[b]
     _begin(levels, b, float(arity))
@@ -210,7 +212,7 @@ def _keep(levels, b, width, arity, clogc, ess):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _drop(levels, b, width, heads, clogc, ess):  # type: ignore[no-untyped-def]
-    """Make level ``b`` of level ``b + 1`` by merging the rows of a group that agree without variable ``b``."""
+    """Make level ``b`` from level ``b + 1`` by merging the rows of a group that differ only in variable ``b``."""
     lows, mass, starts = levels.lows[b + 1], levels.mass[b + 1], levels.starts[b + 1]
     own_lows, own_mass = levels.lows[b], levels.mass[b]
     _begin(levels, b, 1.0)
@@ -221,7 +223,7 @@ def _drop(levels, b, width, heads, clogc, ess):  # type: ignore[no-untyped-def]
         end = starts[g + 1]
         kept = levels.starts[b, found]
         base = 0
-        while r < end:  # heads[0]: the first row of each run, heads[1]: what variable b adds to its numbers
+        while r < end:  # heads[0]: the first row of each run; heads[1]: what variable b adds to the numbers of the run
             while lows[r] >= base + width:
                 base += width
             heads[0, runs] = r
@@ -235,7 +237,7 @@ def _drop(levels, b, width, heads, clogc, ess):  # type: ignore[no-untyped-def]
             first, second = heads[1, 0], heads[1, 1]
             while p < middle and q < end:
                 x, y = lows[p] - first, lows[q] - second
-                one, other = np.int64(x <= y), np.int64(y <= x)  # no branch, which would be guessed wrongly
+                one, other = np.int64(x <= y), np.int64(y <= x)  # without a branch, which would be mispredicted
                 own_lows[kept] = min(x, y)
                 own_mass[kept] = one * mass[p] + other * mass[q]
                 kept += 1
@@ -243,7 +245,7 @@ def _drop(levels, b, width, heads, clogc, ess):  # type: ignore[no-untyped-def]
                 q += other
             heads[0, 0], heads[0, 1] = p, q
             ends = (middle, end)
-            for run in range(2):  # what is left of either
+            for run in range(2):  # what is left of either run
                 for r in range(heads[0, run], ends[run]):
                     own_lows[kept] = lows[r] - heads[1, run]
                     own_mass[kept] = mass[r]

@@ -1,8 +1,8 @@
 """Search over prefixes: which sets of nodes can come first in the order of a DAG that is better than the best so far.
 
-The listed parent sets of node i are sorted by value, best first. ``bits[first_word[i] + w, j]`` says in bit b whether
-set 64 w + b of the list has node j. The sets without any of the nodes behind a prefix are those whose bit is zero in
-the union over these nodes, so that the best one is found by looking at few words. A set of nodes is one 64-bit word.
+The listed parent sets of node i are sorted by value, best first. Bit b of ``bits[first_word[i] + w, j]`` says whether
+set 64 w + b of the list contains node j. The sets without any of the nodes after a prefix are those whose bit is zero
+in the union over these nodes, so the best one is found by looking at a few words. A set of nodes is one 64-bit word.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from numba import njit
 
 ONE = np.uint64(1)
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-FULL = 0.6  # of a table: fuller ones are slow
+FULL = 0.6  # the share of a table that may be filled: fuller tables are slow
 
 
 class Lists(NamedTuple):
-    """The parent sets of each node by one value: those of node i are ``starts[i]`` to ``starts[i + 1]``."""
+    """The parent sets of each node, sorted by one value: those of node i are ``starts[i]`` to ``starts[i + 1]``."""
 
     bits: Any
     first_word: Any
@@ -27,7 +27,7 @@ class Lists(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Prefixes, by hashing: the set (0 for none), its score, its loss, and the node that came last."""
+    """A hash table of prefixes: the set (0 for an empty slot), its score, its loss, and the node that came last."""
 
     keys: Any
     score: Any
@@ -36,9 +36,9 @@ class Table(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """Tables of what parts of disjoint groups of nodes score at most when they come last.
+    """Disjoint groups of nodes, with a bound on the score of each subset of a group when its nodes come last.
 
-    ``nodes[starts[q] : starts[q + 1]]`` is group q, and ``values[first[q] + R]`` belongs to its part R.
+    ``nodes[starts[q] : starts[q + 1]]`` is group q, and ``values[first[q] + R]`` belongs to its subset R.
     """
 
     nodes: Any
@@ -49,7 +49,7 @@ class Groups(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def fill_bits(masks, bits):  # type: ignore[no-untyped-def]
-    """Fill the words of one list from its sets, as masks; bits behind the last set are ones, so that they never fit."""
+    """Fill the words of one list from its sets, given as masks; bits after the last set are ones, so they never fit."""
     n = bits.shape[1]
     for k in range(masks.shape[0]):
         for j in range(n):
@@ -62,7 +62,7 @@ def fill_bits(masks, bits):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _lowest(word):  # type: ignore[no-untyped-def]
-    """Return the place of the lowest bit."""
+    """Return the position of the lowest bit that is set."""
     low = word & (~word + ONE)
     place = 0
     if low & np.uint64(0xFFFFFFFF00000000):
@@ -82,7 +82,7 @@ def _lowest(word):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def first_fitting(lists, i, out, count):  # type: ignore[no-untyped-def]
-    """Return the best set of node i without any of the nodes ``out[:count]``, by its place in the list; -1 if none.
+    """Return the position of the best set of node i without any of the nodes ``out[:count]``; -1 if there is none.
 
     ``out`` has at least one node.
     """
@@ -98,7 +98,7 @@ def first_fitting(lists, i, out, count):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def fill_group(lists, group, values):  # type: ignore[no-untyped-def]
-    """Fill ``values[R]`` with the best total of the nodes R of a group, where they alone are kept from being cyclic."""
+    """Fill ``values[R]`` with the best total of the nodes R of a group; only cycles among these nodes are forbidden."""
     size = group.shape[0]
     out = np.empty(size, dtype=np.int64)
     values[0] = 0.0
@@ -119,7 +119,7 @@ def fill_group(lists, group, values):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _rest(groups, prefix):  # type: ignore[no-untyped-def]
-    """Return what the nodes outside a prefix score at most."""
+    """Return an upper bound on the total score of the nodes outside a prefix."""
     total = 0.0
     for q in range(groups.first.shape[0]):
         part = 0
@@ -159,7 +159,7 @@ def _put(table, key, score, loss, node):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def merge(table, used, keys, score, loss, last):  # type: ignore[no-untyped-def]
-    """Put prefixes into a table that has room for them; return how many it has then."""
+    """Put prefixes into a table that has room for them; return how many it then holds."""
     for k in range(keys.shape[0]):
         if keys[k] != 0:
             used += _put(table, keys[k], score[k], loss[k], last[k])
@@ -170,9 +170,9 @@ def merge(table, used, keys, score, loss, last):  # type: ignore[no-untyped-def]
 def expand(prefixes, score, loss, by_score, by_loss, groups, limits, table, used):  # type: ignore[no-untyped-def]
     """Add every prefix with one more node to the table, unless no better DAG begins with it.
 
-    ``limits`` are the score to beat and the least loss allowed. A node that can take its best set of all comes next
-    without alternative: it loses nothing, and all others can have it as a parent. Returns how many prefixes the
-    table has and how many were expanded, fewer than given when the table has no room for more.
+    ``limits`` are the score to beat and the lowest loss allowed (losses are negative). If some node can take its best
+    set of all, only that node needs to come next: it loses nothing, and all others can have it as a parent. Returns how
+    many prefixes the table holds and how many were expanded, which is fewer than given if the table has no more room.
     """
     n = by_score.starts.shape[0] - 1
     out = np.empty(n, dtype=np.int64)

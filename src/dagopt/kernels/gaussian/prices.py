@@ -1,14 +1,14 @@
-"""What rows take from the score of a parent set, along a search that takes and leaves out one candidate at a time.
+"""What rows subtract from the score of a parent set, in a search that takes or leaves out one candidate at a time.
 
-With multipliers w_r ≥ 0 of rows of matrices M_r and sets C_r, and y_c ≥ 0 of clusters, the *remainder* of a parent
+With multipliers w_r ≥ 0 for rows with matrices M_r and sets C_r, and y_c ≥ 0 for clusters, the *remainder* of a parent
 set T of node i is
 
     score_i(T) - Σ_r w_r a_r(T) - Σ_c y_c [T meets c],    a_r(T) = -½ log var_{M_r}(i | T ∩ C_r).
 
-Both sums grow with T, so that what rows take from J they take from every set that contains it. The rows given here are
-those whose C_r, or cluster, has the node. The row of the sample correlations with C = V takes a share of the likelihood
-itself, so that only the rest of it counts where bounds are computed. Each other row keeps a Cholesky factor of the
-members of J in the order in which they were taken, which is extended only when the row is needed.
+Both sums grow with T, so the rows subtract at least as much from every set that contains J as from J. The rows given
+here are those whose C_r, or cluster, contains the node. The row of the sample correlations with C = V subtracts a share
+of the likelihood itself, so that only the rest of the likelihood counts in bounds. Each other row keeps a Cholesky
+factor of the members of J, in the order in which they were taken. It is extended only when the row is needed.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ BLOCK = 32  # rows that are extended together
 
 
 class Prices(NamedTuple):
-    """Rows with their multipliers, and the room that a search needs for them.
+    """Rows with their multipliers, and the work arrays that a search needs for them.
 
     Attributes
     ----------
     matrices : array of shape (size, size, rows)
-        M_r with unit diagonal and zeros between members and others of C_r, in the order of the search's variables, the
-        node last.
+        M_r with unit diagonal, and zeros between members of C_r and other nodes. The variables are in the order of the
+        search, with the node last.
     weights : array
-        w_r, the largest first, so that a search can often stop after the first rows.
+        w_r, with the largest first, so that a search can often stop after the first rows.
     clusters, cluster_weights : bool array, array
         The clusters, and y_c.
     factor, inverse, along, rest, valid : arrays
-        Cholesky factors of J, the inverses of their diagonals, the node's row of them, its variance given the first
-        members, and for each block of rows how many members are in them.
+        The Cholesky factors of J, the inverses of their diagonals, the node's row of each factor, the node's variance
+        given the first members, and for each block of rows the number of members that its factors contain.
     taken_away : array
-        What the rows take from J, for each number of members.
+        What the rows subtract from J, for each number of members.
     ceilings : array
-        What no set below a step of the search exceeds.
+        An upper bound on the remainders of all sets below a step of the search.
     whole : float
-        The share of the likelihood that the row of the sample correlations with C = V takes.
+        The share of the likelihood that the row of the sample correlations with C = V subtracts.
     room : array
         Space for one number per variable.
     limit : array of one
-        Only sets with a remainder of at least this are wanted.
+        Only sets with at least this remainder are of interest.
     """
 
     matrices: Any
@@ -68,7 +68,7 @@ class Prices(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def _extend(prices, first, last, a, members, pivot):  # type: ignore[no-untyped-def]
-    """Bring member ``a`` of J into the factors of the rows from ``first`` to ``last``, which run innermost."""
+    """Add member ``a`` of J to the factors of the rows from ``first`` to ``last``; the innermost loops run over rows."""
     matrices, factor, inverse, along = prices.matrices, prices.factor, prices.inverse, prices.along
     i = matrices.shape[0] - 1
     b = members[a]
@@ -96,7 +96,7 @@ def _extend(prices, first, last, a, members, pivot):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True)
 def took(prices, k):  # type: ignore[no-untyped-def]
-    """Note that member ``k`` of J is a new one."""
+    """Note that member ``k`` of J has changed."""
     for q in range(prices.valid.shape[0]):
         if prices.valid[q] > k:
             prices.valid[q] = k
@@ -104,7 +104,10 @@ def took(prices, k):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def taken_away(prices, members, k, top):  # type: ignore[no-untyped-def]
-    """Return what the rows take from J, its first ``k`` members; less, once ``top`` minus it is below the limit."""
+    """Return what the rows subtract from J, which is the first ``k`` members.
+
+    The sum is cut short as soon as ``top`` minus the sum so far is below the limit.
+    """
     total = 0.0
     limit = prices.limit[0]
     for c in range(prices.cluster_weights.shape[0]):
@@ -131,7 +134,7 @@ def most_gain(half, cost, k, most, upper, least, free, prices):  # type: ignore[
     """Return a bound on the remainder of T minus that of J, for J ⊂ T ⊆ J + R with at most ``most`` members.
 
     The likelihood grows by at most l_i(J + R) - l_i(J), and by at most the sum over T - J of l_j(J + R + i) - l_j(J),
-    of which each bounds a term of the chain rule. Rows take more from T than from J.
+    each of which bounds one term of the chain rule. The rows subtract at least as much from T as from J.
     """
     room = prices.room
     share = max(1.0 - prices.whole, 0.0)

@@ -1,18 +1,18 @@
-"""Best insertion over orders: take a variable out, try its places, put it where it is best.
+"""Best insertion over orders: take a variable out, try all places for it, and put it where the score is best.
 
-``rank[v]`` is the place of v in the order. The total score of an order is the sum over its variables of the best
-parents found among those before. A variable v that goes along the order passes the others one by one; what each of
-them gains or loses by that, and what v itself gains at its new place, are added up. Only few of the others make a
-difference, and the marks say which. "Near": v turns back where the score has fallen by more than ``depth``.
+``rank[v]`` is the place of v in the order. The total score of an order is the sum over its variables of the score with
+the best parents found among the variables before it. A variable v that moves along the order passes the others one by
+one; what each of them gains or loses by that, and what v itself gains at its new place, are added up. Only a few of the
+others make a difference, and the marks say which. A move stops early where the score has fallen by more than ``depth``.
 
-Parents are found by walks in growth trees (``trees.py``, which explains ``Growth``), and
-parents that a variable has are kept while they are before it and nothing better is found. ``State``: order, rank, for
-each variable its parents, sizes and scores, and the marks of its last walk: ``marks[x, u]`` is ``stamps[u]`` if it
-took x or x is a parent of u, ``-stamps[u]`` if it would have taken x, anything else if x makes no difference to u. Row
-v of the marks tells who has v in its walk; what the walk of v itself takes is found by walking again, which is cheaper
-than to read a column.
+Parents are found by walks in growth trees (``trees.py``, which explains ``Growth``). A variable keeps the parents it
+has while they come before it and nothing better is found. ``State`` holds the order, the ranks, for each variable its
+parents, their number and its score, and the marks of its last walk: ``marks[x, u]`` is ``stamps[u]`` if the walk of u
+took x or x is a parent of u, ``-stamps[u]`` if it would have taken x, and anything else if x makes no difference to u.
+Row v of the marks says which variables have v in their walk. What the walk of v itself takes is found by walking again,
+which is cheaper than reading a column.
 
-Numbers passed on are np.int64: for a literal 0 numba would compile another version.
+Numbers passed between kernels are np.int64: for a literal 0 numba would compile another version.
 """
 
 from __future__ import annotations
@@ -48,12 +48,13 @@ class State(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Room to work for one search.
+    """Work arrays for one search.
 
     Attributes
     ----------
     counts : int array
-        HEAD and LENGTH of the queue, length of the JOURNAL, whether a kick is UNDER_WAY, whether edges are REQUIRED.
+        The HEAD and LENGTH of the queue, the length of the JOURNAL, whether a kick is UNDER_WAY, and whether any edges
+        are REQUIRED.
     queue, waiting : arrays of length n
         The queue of variables, as a ring, and which variables are in it.
     order : int array
@@ -63,9 +64,9 @@ class Room(NamedTuple):
     changed, parents, sizes, scores : arrays
         The journal: the variables that changed since the kick began, and what they had before.
     events : array of bytes
-        For each place whether the variable there has in its walk the one that moves.
+        For each place, whether the variable there has the moving variable in its walk.
     near, own, marks : arrays
-        Lists that are filled and read within one step; ``marks`` are those of the variable that moves.
+        Lists that are filled and read within one step; ``marks`` belongs to the moving variable.
     """
 
     counts: NDArray[np.int64]
@@ -84,9 +85,9 @@ class Room(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A place for a variable: what it gains there, where it is, and the place at which its parents there were found.
+    """A place for a variable: the gain there, the place itself, and the place at which the new parents were found.
 
-    The source is -1 for the parents that it has. A place of SPENT says that the budget of the trees was.
+    The source is -1 if the variable keeps its parents. If ``at`` is SPENT, the budget of the trees ran out.
     """
 
     gain: float
@@ -95,7 +96,7 @@ class Place(NamedTuple):
 
 
 def make_room(n: int, most_parents: int, required: bool) -> Room:
-    """Return empty work arrays for n variables with at most so many parents; ``required`` if some edge is required."""
+    """Return empty work arrays for n variables; ``required`` says whether some edge is required."""
 
     def ints() -> NDArray[np.int64]:
         return np.zeros(n, dtype=np.int64)
@@ -149,7 +150,7 @@ def give_required(growth, state, first):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def use_parents(growth, state, v, chosen):  # type: ignore[no-untyped-def]
-    """Give v these parents, all before it, if they score better than its current ones."""
+    """Give v these parents, which all come before it, if they score better than its current ones."""
     _, _, parents, sizes, scores, _, _ = state
     value = local_score(growth.score, v, chosen)
     if value > scores[v] + ENOUGH:
@@ -168,9 +169,9 @@ def mark_parents(state, v):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def insert_best(growth, state, room, variables):  # type: ignore[no-untyped-def]
-    """Put each variable in turn at its best place; return how many were tried, and how many in a row at the end stayed.
+    """Put each variable in turn at its best place; return how many were tried and how many of the last ones stayed.
 
-    Fewer than all are tried if the budget of the trees runs out. A variable's score falls only if it loses a parent.
+    Not all are tried if the budget of the trees runs out. A variable's score falls only if it loses a parent.
     """
     idle = 0
     tried = 0
@@ -191,7 +192,10 @@ def insert_best(growth, state, room, variables):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def best_place(growth, state, room, v, depth):  # type: ignore[no-untyped-def]
-    """Return the place at which v gains most, the nearest of equal ones, perhaps the one it has."""
+    """Return the place at which the gain from moving v is largest; this may be its current place.
+
+    Of equally good places the nearest one is returned.
+    """
     rank, marks, stamps = state.rank, state.marks, state.stamps
     old = rank[v]
     events = room.events
@@ -215,7 +219,7 @@ def best_place(growth, state, room, v, depth):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _best_along(growth, state, room, v, step, depth):  # type: ignore[no-untyped-def]
-    """Return the best place of v in one direction."""
+    """Return the best place for v in one direction."""
     order, rank, parents, sizes, scores, _, _ = state
     must = growth.given.must
     required = room.counts[REQUIRED] != 0
@@ -238,7 +242,7 @@ def _best_along(growth, state, room, v, step, depth):  # type: ignore[no-untyped
     found = np.int64(-1)
     p = old + step
     while 0 <= p < order.shape[0]:
-        x = order[p]  # whom v passes
+        x = order[p]  # the variable that v passes
         if required and (must[v, x] if step < 0 else must[x, v]):
             break
         own_event = marks[x, 0] == -step * stamp
@@ -273,7 +277,7 @@ def _best_along(growth, state, room, v, step, depth):  # type: ignore[no-untyped
 
 @njit(cache=True, nogil=True)
 def _passed(growth, state, v, x, step):  # type: ignore[no-untyped-def]
-    """Return what x gains when v passes it; minus infinity where the budget was spent."""
+    """Return what x gains when v passes it; minus infinity if the budget ran out."""
     _, rank, parents, sizes, scores, marks, _ = state
     rank[v] = -1 if step < 0 else NOWHERE
     k = walk(growth, x, rank, rank[x], marks, np.int64(0), np.int64(0))
@@ -285,7 +289,7 @@ def _passed(growth, state, v, x, step):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def put(growth, state, room, v, place):  # type: ignore[no-untyped-def]
-    """Move v, bring its parents and those of all that it passes up to date, and queue who is concerned."""
+    """Move v, update its parents and those of all variables that it passes, and queue the variables affected."""
     order, rank, parents, sizes, _, marks, stamps = state
     old, at, source = rank[v], place.at, place.source
     left = growth.trees.used[BUDGET]
@@ -312,7 +316,7 @@ def put(growth, state, room, v, place):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _change(growth, state, room, u, limit, must_change):  # type: ignore[no-untyped-def]
-    """Walk for u; take the parents found if they are better, or if they must change, and queue those affected."""
+    """Walk for u; take the parents found if they are better or must change, and queue the variables affected."""
     _, rank, parents, sizes, scores, marks, stamps = state
     if room.counts[UNDER_WAY] and not room.entry[u]:
         k = room.counts[JOURNAL]
@@ -337,7 +341,7 @@ def _change(growth, state, room, u, limit, must_change):  # type: ignore[no-unty
 
 @njit(cache=True, nogil=True)
 def queue(room, v):  # type: ignore[no-untyped-def]
-    """Append v to the queue, unless it is already in it."""
+    """Append v to the queue unless it is already there."""
     if room.waiting[v]:
         return
     room.waiting[v] = True
@@ -347,7 +351,7 @@ def queue(room, v):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def has(chosen, size, x):  # type: ignore[no-untyped-def]
-    """Say whether x is among the first members."""
+    """Say whether x is among the first ``size`` members of ``chosen``."""
     for k in range(size):  # noqa: SIM110
         if chosen[k] == x:
             return True

@@ -1,7 +1,7 @@
 """Growing a parent set one parent at a time, for scores made of log-determinants; all candidates are scored at once.
 
-A set of s parents scores
-``form[0, s] - form[1, s] * logres - form[2, s] * logdet`` (see ``kernels/gaussian/logdet.py``).
+The score with s parents is ``form[0, s] - form[1, s] * logres - form[2, s] * logdet`` (see
+``kernels/gaussian/logdet.py``).
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from numpy.typing import NDArray
 from dagopt.kernels.gaussian import logdet as gaussian
 from dagopt.kernels.gaussian.logdet import PIVOT_FLOOR
 
-NODE, SIZE = 0, 1  # of ``head``
+NODE, SIZE = 0, 1  # positions in ``head``
 
 
 class Work(NamedTuple):
     """The Cholesky factor of the parent set being grown, and the residuals of v and of the candidates.
 
-    What belongs to the first a parents is kept, so that another set that begins with them goes on from there.
+    The values for the first a parents are kept, so that another set that begins with them can continue from there.
 
     Attributes
     ----------
     rows : array
-        The rows of the factor that belong to the candidates, one row per parent.
+        The part of the factor that belongs to the candidates, one row per parent.
     left, cross : arrays
-        The variance of each candidate, and its covariance with v, given the first a parents, one row for each a.
+        The variance of each candidate, and its covariance with v, given the first a parents; one row for each a.
     factor, of_v : arrays
-        The rows of the parents (the diagonal inverted) and the row of v.
+        The rows of the factor for the parents (with the diagonal inverted) and the row for v.
     path : int array
         The parents in the order in which they were added.
     head : int array
-        NODE: v, or -1; SIZE: the number of parents.
+        NODE: v, or -1 before the first set; SIZE: the number of parents.
     residual, logdet : arrays
         The variance of v given the first a parents, and their log-determinant.
     """
@@ -61,7 +61,7 @@ class LogDets(NamedTuple):
 
 
 def make_work(most_parents: int, most_candidates: int) -> Work:
-    """Return work arrays for sets of so many parents and lists of so many candidates."""
+    """Return work arrays for at most this many parents and candidates."""
     return Work(
         rows=np.empty((most_parents, most_candidates)),
         left=np.empty((most_parents + 1, most_candidates)),
@@ -96,10 +96,10 @@ def removals(logdet, v, parents, values):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def additions(logdet, v, parents, candidates, enough, keys):  # type: ignore[no-untyped-def]
-    """Fill ``keys`` with numbers that sort the candidates as their scores do; return the score of the parents alone.
+    """Fill ``keys`` with numbers that sort the candidates by score; return the score with the current parents.
 
-    A candidate that is v or a parent, or that does not raise the score by ``enough``, has -inf. Where the score depends
-    on the residual alone, the key is what the candidate takes from it, which saves the logarithms.
+    The key is -inf for v itself, for a parent, and for a candidate that does not raise the score by ``enough``. If the
+    score depends on the residual alone, the key is the reduction of the residual, which avoids the logarithms.
     """
     _, log_scale, form, work = logdet
     _bring_to(logdet, v, candidates, parents)
@@ -130,7 +130,7 @@ def additions(logdet, v, parents, candidates, enough, keys):  # type: ignore[no-
 
 @njit(cache=True, nogil=True)
 def _bring_to(logdet, v, candidates, parents):  # type: ignore[no-untyped-def]
-    """Make ``work`` that of v with these parents, from as many of them as it has."""
+    """Bring ``work`` to v with these parents, reusing what it holds for the first of them."""
     matrix, work = logdet.matrix, logdet.work
     head = work.head
     size = parents.shape[0]
@@ -157,7 +157,7 @@ def _bring_to(logdet, v, candidates, parents):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _push(logdet, v, candidates, y):  # type: ignore[no-untyped-def]
-    """Make y one more parent of v."""
+    """Add y to the parents of v."""
     matrix, log_scale, _, work = logdet
     factor, of_v, path = work.factor, work.of_v, work.path
     m = candidates.shape[0]

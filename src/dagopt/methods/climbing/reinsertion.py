@@ -1,8 +1,8 @@
-"""Reinsertion of nodes: past a local optimum, one node after the other loses its edges and the climb goes on.
+"""Reinsertion of nodes: at a local optimum, one node after another loses its edges and the climb continues.
 
-A climb settles ties between equivalent DAGs early, and single moves rarely undo that later. So each try begins at
-another DAG of the class of the best one, in which one node then has no edges but those required. The tries end when
-no node is left whose reinsertion helps.
+A climb settles ties between equivalent DAGs early, and single moves rarely undo that later. So each attempt begins at
+another DAG in the equivalence class of the best one, in which one node keeps only its required edges. The attempts end
+when reinserting any of the nodes no longer helps.
 
 References
 ----------
@@ -23,14 +23,14 @@ from dagopt.methods.climbing.moves import MovingDag
 __all__ = ["other_member", "reinsert"]
 
 Dag = NDArray[np.int8]
-SWEEPS = 2  # over edges, to get from one DAG of a class to another
-TURNED = 0.7  # share of the edges that are turned round in a sweep if they are covered
+SWEEPS = 2  # over the edges, to get from one DAG of a class to another
+TURNED = 0.7  # share of the edges that a sweep tries to reverse; only covered edges can be
 
 
 def other_member(dag: MovingDag, adjacency: Dag, rng: np.random.Generator) -> Dag:
-    """Return another DAG of the class within the knowledge, by turning covered edges round in random order.
+    """Return another DAG of the class that the knowledge allows, by reversing covered edges in random order.
 
-    An edge i → j is covered if j has the parents of i and i itself.
+    An edge i → j is covered if the parents of j are i and the parents of i.
     """
     adjacency = adjacency.copy()
     for _ in range(SWEEPS):
@@ -52,16 +52,16 @@ def reinsert(
     deadline: Deadline,
     rng: np.random.Generator,
 ) -> Dag:
-    """Reinsert nodes until none helps; return the best DAG, in name order.
+    """Reinsert nodes until that no longer helps; return the best DAG, in name order.
 
     Parameters
     ----------
     dag : MovingDag
-        Where the climbs happen.
+        The DAG on which the climbs work.
     best, score : array and float
-        Where to begin.
+        The DAG to begin with, and its score.
     climb : callable
-        Climbs from the DAG in place; returns the DAG found and its score.
+        Climbs from the current DAG; returns the DAG found and its score.
     told : callable
         Called with the node, the gain and the score when a reinsertion helps.
     deadline : Deadline

@@ -4,8 +4,8 @@ For multipliers λ_r ≥ 0 of rows Σ a_r x ≤ b_r that every DAG satisfies,
 
     Σ_r λ_r b_r + Σ_i max over all parent sets T of (score_i(T) - Σ_r λ_r a_r(i, T))
 
-bounds the score of every DAG. A search of each node (``candidates/node_search.py``) finds the largest remainders over
-*all* undominated parent sets, listed or not; stopped early, it still knows what no set exceeds.
+bounds the score of every DAG. A search for each node (``candidates/node_search.py``) finds the largest remainders over
+*all* undominated parent sets, listed or not. If it is stopped early, it still gives an upper bound on them.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ __all__ = ["DualPoint", "NodePrice", "Pricing"]
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-SLACK = 1e-12  # relative rounding of the sums of a bound
+SLACK = 1e-12  # relative rounding error of the sums in a bound
 STEPS_A_PIECE = 5_000
 QUICK_STEPS = 5_000
-LEAST_GAIN = 1e-3  # by which a remainder must exceed those that are known, to be of interest
-MOST_TRIALS = 3  # searches of a node with growing slack
+LEAST_GAIN = 1e-3  # a remainder is of interest only if it exceeds the known ones by this
+MOST_TRIALS = 3  # searches for one node, with growing slack
 LEAST_SLACK, GROWTH = 2.0, 8.0
-LISTING_EFFORT = 2  # as many times the steps of a search of one node for pricing
+LISTING_EFFORT = 2  # a listing may take this many times the steps of pricing, per node
 
 
 @dataclass(frozen=True, eq=False)
 class DualPoint:
-    """Rows with an origin, and a multiplier of each."""
+    """Rows that have an origin, and the multiplier of each."""
 
     rows: tuple[Row, ...]
     weights: Floats
 
     def mixed(self, other: DualPoint, share: float) -> DualPoint:
-        """Return the point between: ``share`` of this one, the rest of the other."""
+        """Return a point between two: ``share`` times this one plus ``1 - share`` times the other."""
         total: dict[int, tuple[Row, float]] = {}
         for point, part in ((self, share), (other, 1.0 - share)):
             for row, weight in zip(point.rows, point.weights, strict=True):
@@ -65,7 +65,10 @@ class DualPoint:
         return float(uppers.sum() + SLACK * np.abs(uppers).sum())
 
     def prices(self, n_nodes: int, correlation: Floats, n_samples: int) -> Prices:
-        """Return the rows as the search takes them; that of the sample correlations over all nodes as a share."""
+        """Return the rows in the form that the search takes.
+
+        The row of the sample correlations over all nodes becomes a share of the likelihood.
+        """
         whole = 0.0
         matrices: dict[int, int] = {}
         kept: list[Floats] = []
@@ -107,9 +110,9 @@ class NodePrice:
     members : bool array of shape (sets, n_nodes)
         Sets with the largest remainders.
     most : float
-        What the remainder of no set exceeds, rounding included.
+        An upper bound on the remainders of all sets, rounding included.
     n_steps : int
-        Steps that it took.
+        The number of steps of the search.
     """
 
     members: Bools
@@ -125,10 +128,11 @@ class Pricing:
     score : GaussianScore
         The score.
     knowledge : Knowledge
-        What parent sets must and may have.
+        The parents that each node must have and may have.
     most_steps : int
-        Of one search. A node whose search takes longer is searched again for larger remainders only: its bound is then
-        larger by the *slack*, which is kept for the next time and shrinks where searches are short.
+        The largest number of steps of one search. If the search for a node takes longer, it is repeated for larger
+        remainders only: the bound of the node is then larger by the *slack*, which is kept for the next time and
+        shrinks when searches are short.
     """
 
     def __init__(self, score: GaussianScore, knowledge: Knowledge, most_steps: int) -> None:
@@ -136,17 +140,17 @@ class Pricing:
         self._knowledge = knowledge
         self.most_steps = most_steps
         self._slack = np.zeros(score.n_nodes)
-        self.margin = 2 * rounding_margin(score.correlation, score.n_samples)  # of the likelihood, counted twice
+        self.margin = 2 * rounding_margin(score.correlation, score.n_samples)  # the rounding error of the likelihood, twice
         nothing = [np.empty(0, dtype=np.int64)] * score.n_nodes
         empty = np.asarray(score.local_many(np.arange(score.n_nodes), nothing), dtype=np.float64)
         self.constant = empty + score.costs[0]  # what a search leaves out of the scores
 
     def prices(self, point: DualPoint) -> Prices:
-        """Return the rows of a point as a search takes them."""
+        """Return the rows of a point in the form that a search takes."""
         return point.prices(self._score.n_nodes, self._score.correlation, self._score.n_samples)
 
     def search(self, i: int, prices: Prices, limit: float) -> NodeSearch:
-        """Return the search of a node for all sets with a remainder of at least ``limit``."""
+        """Return a search for all parent sets of a node with a remainder of at least ``limit``."""
         must = np.flatnonzero(self._knowledge.must[:, i])
         free = np.flatnonzero(self._knowledge.may[:, i] & ~self._knowledge.must[:, i])
         most = int(min(self._knowledge.at_most[i], len(must) + len(free)))
@@ -154,7 +158,7 @@ class Pricing:
         return NodeSearch(*facts, prices, limit - float(self.constant[i]))
 
     def node(self, i: int, prices: Prices, least: float, count: int, deadline: Deadline) -> NodePrice:
-        """Return the ``count`` best sets of a node, and a bound on all; ``least`` is the remainder of a known set."""
+        """Return the ``count`` best sets of a node and a bound on all; ``least`` is the remainder of a known set."""
         n_steps = 0
         for _ in range(MOST_TRIALS):
             search = self.search(i, prices, least + self._slack[i])
@@ -188,7 +192,7 @@ class Pricing:
         return self.bound(point, [one.most for one in done]), done
 
     def quick(self, point: DualPoint, least: Floats, count: int, workers: Workers) -> list[NodePrice]:
-        """Return sets with large remainders that the first steps of each search find."""
+        """Return the sets with large remainders that are found in the first steps of each search."""
         n = self._score.n_nodes
         prices = self.prices(point)
         found: list[NodePrice | None] = [None] * n
@@ -204,13 +208,13 @@ class Pricing:
         return [one for one in found if one is not None]
 
     def bound(self, point: DualPoint, most: Sequence[float]) -> float:
-        """Return the bound on all DAGs, given what no remainder of each node exceeds."""
+        """Return the bound on all DAGs, given an upper bound on the remainders of each node."""
         return float(sum(most) + point.constant + SLACK * sum(abs(one) for one in most))
 
     def listed(self, point: DualPoint, limits: Sequence[float], most_sets: int, workers: Workers) -> Pool | None:
-        """Return all undominated sets with remainders of at least ``limits``; None where they are too many.
+        """Return all undominated sets with remainders of at least ``limits``.
 
-        Also None where the searches take long. Raises ``Stopped`` at the deadline.
+        Returns None if there are too many of them or the searches take too long. Raises ``Stopped`` at the deadline.
         """
         n = self._score.n_nodes
         prices = self.prices(point)

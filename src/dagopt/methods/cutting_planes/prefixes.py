@@ -1,18 +1,18 @@
-"""The best DAG over families by a search over prefixes of its order, with the LP's multipliers as the bound.
+"""The best DAG over given families, by a search over prefixes of its order, with a bound from the LP's multipliers.
 
 A prefix S is the set of the first nodes of an order. For multipliers λ ≥ 0 the bound of the LP is Σ λ b plus each
-node's largest remainder; a family (i, J) whose remainder is smaller takes its loss from the bound. So no DAG whose
-order begins with S scores more than
+node's largest remainder. A family (i, J) with a smaller remainder lowers the bound by the difference, its loss. So no
+DAG whose order begins with S scores more than
 
     bound - Σ over i in S of the least loss of i given the nodes before it,
 
-and S is dropped where that is below the best score known. All prefixes of k nodes are found from those of k - 1, each
-with its best score and its least loss, so that the search ends with the best DAG, or with nothing: then the DAG known
-is the best. A second bound adds what the nodes outside S score at most, taken as groups that are kept from being
-cyclic for themselves. Where a node can have its best family, it comes next without alternative.
+and S is dropped if that is below the best score known. All prefixes of k nodes are found from those of k - 1, each with
+its best score and its least loss. The search ends with the best DAG, or with no prefix: then the best DAG known is the
+best of all. A second bound adds to the score of S the most that the nodes outside S can score; they are split into
+groups, and only cycles within a group are forbidden. If a node can have its best family, only that node comes next.
 
-The number of prefixes grows with the gap and not with the number of families, and where the gap is small it is a small
-share of the 2^n sets. It is foreseen from the first layers; where it would be too large, nothing is lost but a moment.
+The number of prefixes grows with the gap, not with the number of families, and with a small gap it is a small share of
+the 2^n sets. It is predicted from the first layers; if it would be too large, the search is given up after a moment.
 
 References
 ----------
@@ -45,9 +45,9 @@ Words = NDArray[np.uint64]
 
 MOST_NODES = 62
 MOST_PREFIXES = 16_000_000  # of one size
-BYTES_A_PREFIX = 120  # tables of two layers, and what is kept of earlier ones
-FORESEEN_FROM = 20_000  # prefixes of one size from which their number is foreseen, and groups are used
-GROUP = 14  # nodes of the largest group
+BYTES_A_PREFIX = 120  # for the tables of two layers and what is kept of earlier ones
+FORESEEN_FROM = 20_000  # from this many prefixes of one size on, later layers are predicted and groups are used
+GROUP = 14  # the number of nodes in the largest group
 CHUNK = 20_000  # prefixes between two looks at the clock
 NO_GROUPS = kernels.Groups(
     np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64), np.empty(0), np.empty(0, dtype=np.int64)
@@ -63,22 +63,22 @@ class PrefixSearch:
     point : Point
         The LP point whose multipliers are used.
     alive : bool array
-        The families that a better DAG may take.
+        The families that a better DAG may use.
     score : float
-        Of the best DAG known; a better one is looked for.
+        The score of the best DAG known; the search is for a better one.
     deadline : Deadline
         When to stop.
     threads : ThreadPoolExecutor
-        Where kernels run. The answer does not depend on it.
+        The threads on which kernels run. The answer does not depend on them.
     n_threads : int
-        Pieces of a layer that are worked on at once.
+        The number of pieces of a layer that are processed at once.
 
     Attributes
     ----------
     finished : bool
-        Whether the search came to its end.
+        Whether the search was completed.
     n_prefixes : int
-        Prefixes met.
+        The number of prefixes kept.
     """
 
     point: Point
@@ -92,7 +92,7 @@ class PrefixSearch:
     _layers: list[tuple[Words, NDArray[np.uint8]]] = field(default_factory=list)
 
     def run(self) -> Ints | None:
-        """Return the families of the best DAG; None if the one known is the best or if the search was given up.
+        """Return the families of the best DAG; None if the known one is the best or the search was given up.
 
         ``finished`` says which of the two.
         """
@@ -122,22 +122,22 @@ class PrefixSearch:
         return self._chosen(families) if len(prefixes) else None
 
     def _prepare(self, families: FamilyArrays) -> None:
-        """Make the lists by score and by loss, and the groups."""
+        """Make the lists by score and by loss; there are no groups at first."""
         kept = np.flatnonzero(self.alive)
         self._families = families.only(kept)
         margin = 1e-9 * max(abs(self.score), 1.0)
-        self._limits = (-np.inf, self.score - self.point.bound - margin)  # the first one comes with the groups
+        self._limits = (-np.inf, self.score - self.point.bound - margin)  # the first one is set with the groups
         self._by_score = _lists(self._families, self._families.score)
         self._by_loss = _lists(self._families, self.point.excess[kept])
         self._groups = NO_GROUPS
 
     def _group(self, n: int) -> None:
-        """Make the groups, once the layers are large enough for that to pay."""
+        """Make the groups, once the layers are large enough for them to pay off."""
         self._groups = _groups(self._by_score, n)
         self._limits = (self.score - 1e-9 * max(abs(self.score), 1.0), self._limits[1])
 
     def _next(self, prefixes: Words, score: Floats, loss: Floats, size: int) -> kernels.Table | None:
-        """Return the prefixes with one more node; None if the time is over or they are too many."""
+        """Return the prefixes with one more node; None if the time is up or there are too many."""
         pieces = np.array_split(np.arange(len(prefixes)), self.n_threads if len(prefixes) > CHUNK else 1)
         expanded = list(self.threads.map(lambda own: self._expand(prefixes[own], score[own], loss[own]), pieces))
         if any(one is None for one in expanded):
@@ -149,7 +149,7 @@ class PrefixSearch:
         return table if used <= self._most else None
 
     def _expand(self, prefixes: Words, score: Floats, loss: Floats) -> tuple[kernels.Table, int] | None:
-        """Return a table of the prefixes that follow some, and how many they are."""
+        """Return a table of the prefixes that follow the given ones, and their number."""
         table, used, at = _empty(2 * len(prefixes)), 0, 0
         while at < len(prefixes):
             own = slice(at, at + CHUNK)
@@ -165,7 +165,7 @@ class PrefixSearch:
         return table, used
 
     def _too_many(self, size: int, n: int) -> bool:
-        """Say whether layers to come will be too large, by how the share of all sets falls from layer to layer."""
+        """Predict whether a later layer will be too large, from how the share of all sets falls from layer to layer."""
         share = len(self._layers[-1][0]) / comb(n, size)
         before = len(self._layers[-2][0]) / comb(n, size - 1) if size > 1 else 1.0
         falling = min(share / before, 1.0)
@@ -173,7 +173,7 @@ class PrefixSearch:
         return largest > 2 * self._most
 
     def _chosen(self, families: FamilyArrays) -> Ints | None:
-        """Return the families of the best DAG, by their places; its order is read from the last layer back."""
+        """Return the indices of the best DAG's families; its order is read backwards from the last layer."""
         order = np.empty(families.n_nodes, dtype=np.int64)
         prefix = self._layers[-1][0][0]
         for place in range(families.n_nodes - 1, -1, -1):
@@ -185,7 +185,7 @@ class PrefixSearch:
 
 
 def _lists(families: FamilyArrays, values: Floats) -> kernels.Lists:
-    """Return the lists of the nodes, each from the largest value down."""
+    """Return the lists of the nodes, each sorted from the largest value down."""
     n = families.n_nodes
     sizes = np.diff(families.offsets)
     first_word = np.concatenate([[0], np.cumsum((sizes + 63) // 64)])
@@ -198,7 +198,7 @@ def _lists(families: FamilyArrays, values: Floats) -> kernels.Lists:
 
 
 def _groups(lists: kernels.Lists, n: int) -> kernels.Groups:
-    """Return groups of nodes that want each other as parents, as equal in size as can be, with their tables."""
+    """Return groups of nodes that prefer each other as parents, as equal in size as possible, with their tables."""
     count = -(-n // GROUP)
     conflict = _conflicts(lists, n)
     left = np.ones(n, dtype=np.bool_)
@@ -221,7 +221,7 @@ def _groups(lists: kernels.Lists, n: int) -> kernels.Groups:
 
 
 def _conflicts(lists: kernels.Lists, n: int) -> Floats:
-    """Return for each pair of nodes what it costs at least that only one can be a parent of the other."""
+    """Return for each pair of nodes the least cost of allowing only one to be a parent of the other."""
     cost = np.zeros((n, n))
     for i in range(n):
         for j in range(n):
@@ -232,14 +232,14 @@ def _conflicts(lists: kernels.Lists, n: int) -> Floats:
 
 
 def _empty(wanted: int) -> kernels.Table:
-    """Return a table with room for so many prefixes."""
+    """Return an empty table with room for this many prefixes."""
     size = 1 << max(12, int(np.ceil(np.log2(max(wanted, 1) / kernels.FULL))))
     keys, last = np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.uint8)
     return kernels.Table(keys, np.empty(size), np.empty(size), last)
 
 
 def _with_room(table: kernels.Table, used: int, wanted: int) -> kernels.Table:
-    """Return a table with the same prefixes and room for so many."""
+    """Return a table with the same prefixes and room for this many."""
     larger = _empty(wanted + MOST_NODES)
     if len(larger.keys) <= len(table.keys):
         return table

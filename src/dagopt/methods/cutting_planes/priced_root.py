@@ -1,13 +1,13 @@
-"""A bound on all DAGs where the undominated parent sets are too many to list: column generation with submodular rows.
+"""A bound on all DAGs if there are too many undominated parent sets to list: column generation with submodular rows.
 
-The LP has some families, those of an order search to begin with, and rows that every DAG satisfies: clusters,
-entropies, matrices. Its multipliers, or a point between them and the best multipliers so far, give a bound on all DAGs
-once the largest remainder over *all* parent sets is known, which a search of each node finds (``duals.py``). Sets with
-larger remainders than any in the LP join it. The first multipliers are those of the entropy of all columns, whose bound
-is the likelihood without any structure; from there the bound only falls.
+The LP has some families, at first those of an order search, and rows that every DAG satisfies: clusters, entropies,
+matrices. Its multipliers, or a point between them and the best multipliers so far, give a bound on all DAGs once the
+largest remainder over *all* parent sets is known. A search for each node finds it (``duals.py``). Sets with larger
+remainders than any in the LP are added to it. The first multipliers are those of the entropy of all columns, whose
+bound is the likelihood without any structure; from there the bound only falls.
 
-No DAG that is better than the best one known has a family whose remainder is below the largest one of its node by more
-than the gap between bound and score. As soon as the families that are left can be listed, branch and cut over them
+In a DAG that is better than the best one known, no family's remainder is below the largest remainder of its node by
+more than the gap between bound and score. As soon as the families that are left can be listed, branch and cut over them
 proves the best DAG over all parent sets.
 """
 
@@ -38,25 +38,25 @@ Dag = NDArray[np.int8]
 Floats = NDArray[np.float64]
 BareFamily = tuple[int, tuple[int, ...]]
 
-FAMILIES_A_NODE = 60  # that join the LP at once
-ROUNDS = 15  # of cutting between two rounds of pricing
-ENOUGH_NEW = 50  # sets, with which it goes on before any bound is computed,
+FAMILIES_A_NODE = 60  # families per node that are added to the LP at once
+ROUNDS = 15  # rounds of cutting between two rounds of pricing
+ENOUGH_NEW = 50  # with more new sets than this, the next round begins before a bound is computed,
 MOST_QUICK = 3  # but not more often than this in a row
-ROUNDS_BACK, SHARE = 12, 0.05  # cutting stalls when so many rounds close less than this share of the gap
+ROUNDS_BACK, SHARE = 12, 0.05  # cutting has stalled when this many rounds close less than this share of the gap
 IDLE_ROUNDS = 12
-STEPS_A_SECOND = 2e6  # divided by the square of the number of nodes: of one node, for each second of the time limit
-LEAST_STEPS, MOST_STEPS = 20_000, 2_000_000  # of one node
-WITHOUT_LIMIT = 600.0  # seconds that count where there is no time limit
-LESS, MORE, MOST_SHARE = 0.2, 0.3, 0.9  # of the best multipliers in those that are priced
-MANY, MANY_SHARE = 60, 0.4  # with more columns than this, searches are shorter by this share
-NEXT_LISTING = 0.7  # the listing is tried again when the gap is this share of what it was
-FEW_SETS = 60_000  # as many are listed while the bound still falls
-MOST_IDLE = 8  # rounds without a better bound or a new family, after which it ends
+STEPS_A_SECOND = 2e6  # steps per node and second of the time limit, to be divided by the squared number of nodes
+LEAST_STEPS, MOST_STEPS = 20_000, 2_000_000  # per node
+WITHOUT_LIMIT = 600.0  # the seconds assumed if there is no time limit
+LESS, MORE, MOST_SHARE = 0.2, 0.3, 0.9  # the share of the best multipliers in the point priced: its steps and maximum
+MANY, MANY_SHARE = 60, 0.4  # with more columns than this, the number of steps is multiplied by this
+NEXT_LISTING = 0.7  # the listing is tried again when the gap has fallen to this share of what it was
+FEW_SETS = 60_000  # at most this many sets are listed while the bound still falls
+MOST_IDLE = 8  # the run ends after this many rounds without a better bound or a new family
 
 
 @dataclass(frozen=True, eq=False)
 class _Best:
-    """The best multipliers so far: the point, its bound, and what no remainder of each node exceeds."""
+    """The best multipliers so far: the point, its bound, and an upper bound on the remainders of each node."""
 
     point: DualPoint
     bound: float
@@ -64,39 +64,39 @@ class _Best:
 
 
 class PricedRoot:
-    """One run.
+    """One run of column generation.
 
     Parameters
     ----------
     score : GaussianScore
         The score.
     knowledge : Knowledge
-        What parent sets must and may have.
+        The parents that each node must have and may have.
     dag : int8 array
         The best DAG known.
     met : iterable of (node, parents)
         Families to begin with.
     finders : sequence of RowFinder
-        What finds rows; only rows with an origin are used.
+        The finders of rows; only rows with an origin are used.
     workers : Workers
-        Threads and clock.
+        The threads and the clock.
     tell : callable
-        Called with the score, the bound, the cuts and the families, after every round.
+        Called after every round with the score, the bound, and the numbers of cuts and families.
     improved : callable
         Called with every better DAG.
 
     Attributes
     ----------
     bound : float
-        What no DAG exceeds.
+        An upper bound on the score of every DAG.
     dag : int8 array
         The best DAG found.
     families : FamilyArrays or None
-        All families that a better DAG can have, once they could be listed.
+        All families that a better DAG can have; None if they could not be listed.
     rows : list of Row
         The last rows of the LP, over ``families``.
     n_rounds : int
-        Rounds of pricing.
+        The number of rounds of pricing.
     """
 
     def __init__(
@@ -137,11 +137,11 @@ class PricedRoot:
 
     @property
     def bound(self) -> float:
-        """What no DAG exceeds."""
+        """An upper bound on the score of every DAG."""
         return max(self._best.bound, self._value)
 
     def _first(self) -> _Best:
-        """Return the multipliers of the entropy of all columns: remainders are minus penalties and a constant."""
+        """Return the multipliers of the entropy of all columns: each remainder is a constant minus the penalty."""
         n = self._score.n_nodes
         row = self._logdets.row(self._pool, self._score.correlation, np.ones(n, dtype=np.bool_), "entropy")
         if row is None or row.origin is None:
@@ -154,21 +154,21 @@ class PricedRoot:
         return _Best(point, self._pricing.bound(point, most), most)
 
     def run(self, max_sets: int, tolerance: float) -> None:
-        """Lower the bound until the families left can be listed, nothing helps any more, or the deadline comes.
+        """Lower the bound until the families left can be listed, nothing helps any more, or the time is up.
 
         Parameters
         ----------
         max_sets : int
-            As many families may be listed.
+            The largest number of families to list.
         tolerance : float
-            A bound above the score by less is a proof.
+            The best DAG is proven when the bound exceeds its score by no more than this.
         """
         share, idle, tried = MOST_SHARE, 0, np.inf
         try:
             while idle < MOST_IDLE and self.bound > self._value + tolerance and self._workers.deadline.reason is None:
                 if not self._cut():
                     return
-                if self.n_rounds > 0 and self._join_quickly():  # there is a better bound early
+                if self.n_rounds > 0 and self._join_quickly():  # not in the first round, so that there is a better bound early
                     continue
                 before = self._best.bound
                 n_new = self._price(self._best.point.mixed(self._last, share))
@@ -177,7 +177,7 @@ class PricedRoot:
                 better = self._best.bound < before
                 share = max(share - LESS, 0.0) if better else min(share + MORE, MOST_SHARE)
                 if not better:
-                    self._pricing.most_steps *= 2  # where searches did not come to their end
+                    self._pricing.most_steps *= 2  # some searches may have been cut short
                 idle = 0 if n_new or self._best.bound < before - tolerance else idle + 1
                 if self._gap < NEXT_LISTING * tried or idle == MOST_IDLE:
                     tried = self._gap
@@ -191,7 +191,7 @@ class PricedRoot:
         return max(self._best.bound - self._value, 0.0)
 
     def _cut(self) -> bool:
-        """Cut the LP over the families for some rounds, and keep its multipliers; False at the deadline."""
+        """Add cuts to the LP over the families for some rounds and keep its multipliers; False at the deadline."""
         pool, deadline = self._pool, self._workers.deadline
         start = pool.start(self.dag)
         assert start is not None
@@ -229,14 +229,14 @@ class PricedRoot:
                 self._improved(dag)
 
     def _join_quickly(self) -> bool:
-        """Let sets join that are found without a proof; say whether they are enough to go on without one."""
+        """Add sets that are found without a proof; say whether there are enough of them to go on without one."""
         least = self._largest_known(self._last)
         n_new = self._join(self._pricing.quick(self._last, least, FAMILIES_A_NODE, self._workers))
         self._n_quick = self._n_quick + 1 if n_new > ENOUGH_NEW else 0
         return 0 < self._n_quick <= MOST_QUICK
 
     def _price(self, point: DualPoint) -> int:
-        """Find the bound of multipliers and let sets with large remainders join; return how many are new."""
+        """Find the bound that multipliers give, and add sets with large remainders; return how many are new."""
         least = self._largest_known(point)
         bound, found = self._pricing.all_nodes(point, least, FAMILIES_A_NODE, self._workers)
         if bound < self._best.bound:
@@ -244,7 +244,7 @@ class PricedRoot:
         return self._join(found)
 
     def _join(self, found: Sequence[NodePrice]) -> int:
-        """Let sets join the LP; return how many are new."""
+        """Add sets to the LP; return how many are new."""
         n_new = self._sets.add(_families(found))
         if n_new:
             self._pool = self._sets.families()
@@ -259,21 +259,21 @@ class PricedRoot:
         return n_new
 
     def _largest_known(self, point: DualPoint) -> Floats:
-        """Return the largest remainder over the families of the LP, for each node."""
+        """Return for each node the largest remainder over its families in the LP."""
         left = self._pool.score.copy()
         for row, weight in zip(point.rows, point.weights, strict=True):
             left[row.families] -= weight * row.values
         return np.maximum.reduceat(left, self._pool.offsets[:-1])
 
     def _written(self, row: Row, families: FamilyArrays) -> Row:
-        """Return a row over other families."""
+        """Return the same row, written over other families."""
         assert row.origin is not None
         if row.origin.matrix is None:
             return cluster_row(families, frozenset(np.flatnonzero(row.origin.inside).tolist()))
         return self._logdets.again(row, families)
 
     def _list(self, max_sets: int) -> bool:
-        """List all families that a better DAG can have, if they are few enough; say whether they are."""
+        """List all families that a better DAG can have if there are few enough of them; say whether there are."""
         gap = self._best.bound - self._value
         limits = [one - gap - self._pricing.margin for one in self._best.most]
         pool = self._pricing.listed(self._best.point, limits, max_sets, self._workers)
@@ -285,7 +285,7 @@ class PricedRoot:
 
 
 class _Sets:
-    """Parent sets that have been met, for each node."""
+    """The parent sets found so far, for each node."""
 
     def __init__(self, score: GaussianScore, knowledge: Knowledge) -> None:
         self._score = score
@@ -302,7 +302,7 @@ class _Sets:
         return count
 
     def add_around(self, dag: Dag) -> None:
-        """Add the families of a DAG, each with one parent more or less, single parents, and the smallest sets."""
+        """Add the families of a DAG, those with one parent more or less, single parents, and the smallest sets."""
         n = self._score.n_nodes
         for i in range(n):
             must = frozenset(np.flatnonzero(self._knowledge.must[:, i]).tolist())
@@ -312,7 +312,7 @@ class _Sets:
             self.add((i, one) for one in allowed if self._knowledge.allows(i, np.array(one, dtype=np.int64)))
 
     def families(self) -> FamilyArrays:
-        """Return the families, without dominated ones."""
+        """Return the families without the dominated ones."""
         return FamilyArrays.of_sets(Pool.of_words(self._score.names, *sets_of(self._score, self._rows())))
 
     def with_dag(self, pool: Pool, dag: Dag) -> FamilyArrays:

@@ -1,8 +1,8 @@
-"""Two DAGs made one that is at least as good as either: each region from the one in which it scores better.
+"""Merge two DAGs into one that scores at least as well as the first: each region comes from the better of the two.
 
-Local optima of a large graph differ in many small regions, and no search is the better one in all of them. Two nodes
-are of one region if their families differ by an edge between them. The families of a whole region can be exchanged
-without an edge standing both ways; where that leaves no cycle either, and raises the score, it is done.
+Local optima of a large graph differ in many small regions, and no search is the best in all of them. Two nodes are in
+the same region if their families differ by an edge between them. The families of a whole region can be exchanged
+without creating an edge in both directions. This is done wherever it raises the score and creates no cycle.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ENOUGH = 1e-7  # a smaller gain does not count
 
 
 def merged(first: Dag, second: Dag, problem: Problem) -> Dag:
-    """Return ``first`` with the regions in which ``second`` scores better, as far as it stays a DAG."""
+    """Return ``first`` with the regions of ``second`` that score better, as far as the graph stays acyclic."""
     differs = first != second
     nodes = np.flatnonzero(differs.any(axis=0))
     if not len(nodes):
@@ -45,7 +45,7 @@ def merged(first: Dag, second: Dag, problem: Problem) -> Dag:
 def _exchange(
     families: list[NDArray[np.int64]], others: dict[int, NDArray[np.int64]], nodes: NDArray[np.int64]
 ) -> bool:
-    """Give these nodes their other families, unless that makes a cycle; say whether it was done."""
+    """Give these nodes their other families unless that creates a cycle; say whether it was done."""
     before = {int(v): families[v] for v in nodes}
     for v in before:
         families[v] = others[v]
