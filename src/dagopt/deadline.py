@@ -84,7 +84,7 @@ class Deadline:
         self._before: dict[signal.Signals, Any] = {}
 
     def within(self, seconds: float) -> Deadline:
-        """Return a deadline for a part of the run: so many seconds from now, but not after the end of the whole run."""
+        """Return a deadline for part of the run: this many seconds from now, but not after the end of the whole run."""
         part = Deadline(max(min(seconds, self.remaining()), 1e-9), self._clock)
         part._whole = self
         return part

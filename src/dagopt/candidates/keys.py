@@ -115,5 +115,5 @@ class DigitKeys:
 
 
 def set_keys(n_items: int) -> SetKeys:
-    """Return the keys for sets of so many items."""
+    """Return the keys for sets of this many items."""
     return BitKeys(n_items) if n_items <= MOST_BITS else DigitKeys(n_items)

@@ -60,13 +60,13 @@ def count_sets(knowledge: Knowledge) -> int:
 
 
 def limited(knowledge: Knowledge, most: int) -> Knowledge:
-    """Return the knowledge with at most so many parents, or as many as are required."""
+    """Return the knowledge with a limit on the number of parents, raised where more are required."""
     limits = np.maximum(knowledge.must.sum(axis=0), most)
     return replace(knowledge, at_most=np.minimum(knowledge.at_most, limits))
 
 
 def listable(knowledge: Knowledge, least: int, most_sets: int = MOST_UNASKED) -> Knowledge:
-    """Return knowledge with the largest limit, at least ``least``, that leaves at most so many sets to list.
+    """Return knowledge with the largest limit, at least ``least``, that leaves at most this many sets to list.
 
     Knowledge that allows no more sets than that is returned as it is.
     """

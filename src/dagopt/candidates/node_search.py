@@ -90,6 +90,7 @@ class Prices:
 
 class NodeSearch:
     """The search for the parent sets of one node, a piece at a time.
+
     Parameters
     ----------
     matrix : array

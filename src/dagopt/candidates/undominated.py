@@ -37,7 +37,7 @@ PHASE = "undominated parent sets"
 
 
 class TooMany(Exception):
-    """More sets than may be listed.
+    """There are more sets than may be listed.
 
     Attributes
     ----------
@@ -84,9 +84,9 @@ class Listing:
     score : GaussianScore
         Its penalty must be convex in the number of parents.
     knowledge : Knowledge
-        Required parents are in every set, forbidden ones in none, and a set has at most so many members.
+        Required parents are in every set, forbidden ones are in none, and it limits the number of members.
     most_sets : int
-        After so many sets ``TooMany`` is raised.
+        ``TooMany`` is raised when more sets than this are found.
     """
 
     def __init__(self, score: GaussianScore, knowledge: Knowledge, most_sets: int) -> None:

@@ -111,7 +111,7 @@ class DcaPricer(Pricer):
 
 
 def _shortened(cost: ReducedCost, positions: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], float]:
-    """Return a subset with at most so many members, removing the member that costs least, one at a time."""
+    """Return a subset with at most this many members, removing the member that costs least, one at a time."""
     while len(positions) > most:
         values = [cost.value(np.delete(positions, k)) for k in range(len(positions))]
         positions = np.delete(positions, int(np.argmin(values)))

@@ -89,7 +89,7 @@ class DegenerateGaussianScore(JointScore):
         return SECONDS_PER_POTENTIAL * float(self.sizes.mean()) ** 3
 
     def _cost(self, nodes: int | Ints, widths: Floats | Ints | int, counts: Ints | int) -> Floats:
-        """Return the penalty of nodes with so many parents that have so many embedded columns."""
+        """Return the penalty of nodes with the given numbers of parents and of the parents' embedded columns."""
         cost: Floats = self.parameter_cost * self.sizes[nodes] * widths + self.edge_cost * np.asarray(counts)
         return cost
 

@@ -65,7 +65,7 @@ class CountingScore(JointScore):
     """What one parameter costs: the penalty of a node is ``_rate`` (a_i - 1) times the product of arities."""
 
     def _cost(self, node: int | Ints, product: Floats, counts: Ints | int) -> Floats:
-        """Return the penalty of a node with so many parents, whose arities have the given product."""
+        """Return the penalty of a node with this many parents, whose arities have the given product."""
         cost: Floats = self._rate * (self.arity[node] - 1) * np.minimum(product, kernels.LARGEST_PRODUCT)
         return cost + self.edge_cost * np.asarray(counts)
 

@@ -178,7 +178,7 @@ class LinearProgram:
             self.n_rows -= len(rows)
 
     def delete_columns(self, columns: NDArray[np.integer]) -> None:
-        """Remove columns by their places; those behind move up. The basis stays unless it has one of them."""
+        """Remove columns by their indices; later ones move up. The basis is kept unless it contains one of them."""
         if len(columns):
             self._highs.deleteCols(len(columns), np.sort(columns).astype(np.int32))
             self.n_columns -= len(columns)

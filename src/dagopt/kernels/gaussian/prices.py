@@ -68,7 +68,7 @@ class Prices(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def _extend(prices, first, last, a, members, pivot):  # type: ignore[no-untyped-def]
-    """Add member ``a`` of J to the factors of the rows from ``first`` to ``last``; the innermost loops run over rows."""
+    """Add member ``a`` of J to the factors of the rows from ``first`` to ``last``; the inner loops run over rows."""
     matrices, factor, inverse, along = prices.matrices, prices.factor, prices.inverse, prices.along
     i = matrices.shape[0] - 1
     b = members[a]

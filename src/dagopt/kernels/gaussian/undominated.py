@@ -9,7 +9,8 @@ forms have bounds: the first is at most l_i(J + R) - l_i(J - j), the second l_j(
 likelihoods are read off the diagonal of the inverse of the matrix of J + R + i, the smallest off the matrix swept by J
 (the regression on J). Leaving a candidate out is one step of elimination in the inverse, taking it is one sweep.
 
-With prices (``prices.py``) only sets with a large remainder are wanted, and a step whose sets all have less is pruned.
+With prices (``prices.py``) only sets with a large remainder are of interest, and a step is pruned if none of its sets
+has one.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Local kicks: a few neighbours move, only what that changes is searched again, and a worse order is undone.
 
 A kick takes a variable and some of its neighbours (parents, children, parents of children) and moves each directly
-before or behind one of its own neighbours. Then the queue is emptied: each variable in it moves to its best position
+before or after one of its own neighbours. Then the queue is emptied: each variable in it moves to its best position
 nearby; when a variable gets other parents, it and its old and new parents are queued. If the order is worse
 than before the kick, it is restored: parents are copied back from the journal, and the marks of the variables that
-changed are made anew by walks. So a kick costs what its neighbourhood costs, not a search over all variables, and
+changed are made again by walks. So the cost of a kick is that of its neighbourhood, not of all variables, and
 independent improvements of a large graph add up. A search over all places (``insertion.insert_best``) comes last.
 """
 

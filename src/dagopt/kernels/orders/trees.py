@@ -55,7 +55,7 @@ class Trees(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What is allowed; the head of this module says what each array holds."""
+    """What is allowed; the module docstring says what each array holds."""
 
     own: NDArray[np.int64]
     begins: NDArray[np.int64]

@@ -140,7 +140,7 @@ class Pricing:
         self._knowledge = knowledge
         self.most_steps = most_steps
         self._slack = np.zeros(score.n_nodes)
-        self.margin = 2 * rounding_margin(score.correlation, score.n_samples)  # the rounding error of the likelihood, twice
+        self.margin = 2 * rounding_margin(score.correlation, score.n_samples)  # rounding of the likelihood, twice
         nothing = [np.empty(0, dtype=np.int64)] * score.n_nodes
         empty = np.asarray(score.local_many(np.arange(score.n_nodes), nothing), dtype=np.float64)
         self.constant = empty + score.costs[0]  # what a search leaves out of the scores

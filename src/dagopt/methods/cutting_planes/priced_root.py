@@ -168,7 +168,7 @@ class PricedRoot:
             while idle < MOST_IDLE and self.bound > self._value + tolerance and self._workers.deadline.reason is None:
                 if not self._cut():
                     return
-                if self.n_rounds > 0 and self._join_quickly():  # not in the first round, so that there is a better bound early
+                if self.n_rounds > 0 and self._join_quickly():  # the first round gives a better bound early
                     continue
                 before = self._best.bound
                 n_new = self._price(self._best.point.mixed(self._last, share))

@@ -60,7 +60,7 @@ LOCAL_SIZE = 8
 MOST_SCORED = 20_000_000  # the most sets scored, for scores other than Gaussian likelihoods
 LISTING_SHARE = 0.1  # of the time, after which sets are priced instead,
 LISTING_TIME = 600.0  # where there is no limit on the time, or a longer one,
-LEAST_LISTING = 5.0  # but not before so many seconds
+LEAST_LISTING = 5.0  # but not before this many seconds
 RULES = Rules(
     tolerance=1e-8, rounds_back=(12, 3), share=(0.05, 0.1), most_rounds=6, idle_rounds=12, pairs=6
 )  # fmt: skip

@@ -80,7 +80,7 @@ def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
 
 
 def listing_seconds(problem: Problem, sets: int, cores: int) -> float:
-    """Return roughly how long it takes to score so many parent sets without pruning."""
+    """Return roughly how long it takes to score this many parent sets without pruning."""
     return float(min(sets, 1 << 60)) * problem.score.seconds_per_local / cores
 
 

@@ -69,7 +69,7 @@ class Plan:
 
 
 def plan_subset_dp(n_nodes: int, memory_limit: int, cores: int = 1, tables: int = 1) -> Plan | None:
-    """Return the fastest plan that fits the memory with so many tables of potentials, or None."""
+    """Return the fastest plan that fits the memory with this many tables of potentials, or None."""
     return next((plan for plan in plans_subset_dp(n_nodes, cores, tables) if plan.n_bytes <= memory_limit), None)
 
 

@@ -37,7 +37,7 @@ class GenericOrders:
     problem : Problem
         Any score, and knowledge.
     candidates : int, optional
-        Keep only so many candidate parents per column (see ``screening.py``); all unless given.
+        Keep only this many candidate parents per column (see ``screening.py``); all unless given.
     """
 
     def __init__(self, problem: Problem, candidates: int | None = None) -> None:

@@ -174,7 +174,7 @@ class LogDetOrders(GrownOrders):
     problem : Problem
         A Gaussian or BGe score, and knowledge.
     candidates : int, optional
-        Keep only so many candidate parents per column (see ``screening.py``); all unless given. Faster for many
+        Keep only this many candidate parents per column (see ``screening.py``); all unless given. Faster for many
         columns, and possibly worse.
     """
 
@@ -208,7 +208,7 @@ class CountOrders(GrownOrders):
     problem : Problem
         A score of discrete data, and knowledge.
     candidates : int, optional
-        Keep only so many candidate parents per column (see ``screening.py``); all unless given.
+        Keep only this many candidate parents per column (see ``screening.py``); all unless given.
     """
 
     def __init__(self, problem: Problem, candidates: int | None = None) -> None:
@@ -239,7 +239,7 @@ class BlockOrders(GrownOrders):
     problem : Problem
         A degenerate Gaussian score, and knowledge.
     candidates : int, optional
-        Keep only so many candidate parents per column (see ``screening.py``); all unless given.
+        Keep only this many candidate parents per column (see ``screening.py``); all unless given.
     """
 
     def __init__(self, problem: Problem, candidates: int | None = None) -> None:

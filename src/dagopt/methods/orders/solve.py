@@ -57,7 +57,7 @@ class OrderOptions(Options):
     )
     candidates: int | None = option(
         None,
-        "Keep only about so many candidate parents per column, those most associated with it, which is faster for "
+        "Keep only about this many candidate parents per column, those most associated with it, which is faster for "
         "many columns and may lower the score; all unless given.",
         whole(1),
     )
