@@ -42,7 +42,7 @@ def make_page(
         "# The paper's tables beside our own",
         f"Written by `{command}` on {date.today().isoformat()}, from {len(results.records)} {when}. The paper is "
         "arXiv:2505.11089; its figures come from its own machine, and on simulated data from instances of its own. "
-        "Ours: one thread a run, each in a process of its own, everything being loaded before the clock starts.",
+        "Ours: one thread per run, each run in a process of its own, with everything loaded before the clock starts.",
         _listed("Machines", Counter(record.machine for record in results.records)),
         _listed("Versions", Counter(record.versions for record in results.records)),
     ]

@@ -107,7 +107,7 @@ addEventListener("afterprint", () => {
 
 /* ---- what is joined to what, in the graph that is shown ---- */
 const isUndirected = (k) => essential && data.edges[k].undirected;
-function side(k, node) { // how the other end of edge k stands to the node
+function side(k, node) { // how the other end of edge k is related to the node
   return isUndirected(k) ? "side" : data.edges[k].head === node ? "up" : "down";
 }
 const otherEnd = (k, node) => data.edges[k].tail === node ? data.edges[k].head : data.edges[k].tail;

@@ -1,4 +1,4 @@
-/* ---- large graphs: weak edges hidden, one column with its neighbours, both where the page has the tools ---- */
+/* ---- large graphs: hide weak edges, show one column with its neighbours; only on pages that have these tools ---- */
 const strongest = data.edges.map((_, k) => k)
   .sort((a, b) => (data.edges[b].strength ?? Infinity) - (data.edges[a].strength ?? Infinity));
 const strongSlider = byId("strong");
@@ -10,10 +10,10 @@ function showStrongest(count) {
 }
 if (strongSlider) {
   strongSlider.addEventListener("input", () => showStrongest(Number(strongSlider.value)));
-  showStrongest(Number(strongSlider.value)); // a browser may keep the place of a slider
+  showStrongest(Number(strongSlider.value)); // a browser may remember the position of a slider
 }
 
-/* One column alone: parents above it, children below. What is drawn moves, and back. */
+/* One column alone: parents above it, children below. The nodes and edges move there, and later back. */
 const HIGH = 28, ROW = 110, GAP = 26;
 const homes = nodes.map((node) => node.getAttribute("transform"));
 const places = data.nodes.map((node) => ({ x: node.x, y: node.y }));
@@ -21,7 +21,7 @@ const paths = edges.map((edge) => [...edge.querySelectorAll("path")].map((path) 
 const whole = { width: data.width, height: data.height };
 let alone = null;
 const wideOf = (k) => nodes[k].querySelector("rect").width.baseVal.value;
-function inRows(members, top) { // several rows where one would be too wide; returns the next free height
+function inRows(members, top) { // several rows if one would be too wide; returns the next free height
   const most = 900;
   let line = [], x = 0, y = top;
   const end = () => { for (const node of line) node.x -= (x - GAP) / 2; line = []; x = 0; y += ROW; };
@@ -40,7 +40,7 @@ function redraw(e) {
   const level = Math.abs(head.y - tail.y) < 1, falls = head.y >= tail.y ? 1 : -1;
   const x0 = tail.x, y0 = level ? tail.y - HIGH / 2 : tail.y + falls * HIGH / 2;
   const x1 = head.x, y1 = level ? head.y - HIGH / 2 : head.y - falls * HIGH / 2;
-  const turn = level ? 1 : falls, end = y1 - 8 * turn; // an edge within a row goes over it
+  const turn = level ? 1 : falls, end = y1 - 8 * turn; // an edge within a row is drawn above it
   const reach = level ? 46 : Math.max(Math.abs(y1 - y0) / 2, 20), first = level ? -reach : turn * reach;
   const line = `M${x0},${y0}C${x0},${y0 + first} ${x1},${end - turn * reach} ${x1},${end}`;
   const [near, drawn, rest, tip] = edges[e].querySelectorAll("path");
@@ -60,7 +60,7 @@ function showAlone(k) {
     Object.assign(data, whole);
   }
   alone = k;
-  graph.classList.toggle("alone", k !== null); // there weak edges are shown too
+  graph.classList.toggle("alone", k !== null); // weak edges are shown there too
   const button = byId("alone");
   if (button) button.setAttribute("aria-pressed", String(k !== null));
   if (k === null) return;
@@ -84,7 +84,7 @@ function showAlone(k) {
 }
 function toggleAlone() {
   const k = alone === null && chosen !== null && chosen.node !== undefined ? chosen.node : null;
-  if (k === null && alone === null) byId("said").textContent = byId("alone-hint").textContent = "Choose a column first.";
+  if (k === null && alone === null) byId("said").textContent = byId("alone-hint").textContent = "Select a column first.";
   else byId("alone-hint").textContent = "";
   const before = alone;
   showAlone(k);
@@ -93,7 +93,7 @@ function toggleAlone() {
 }
 if (byId("alone")) byId("alone").addEventListener("click", toggleAlone);
 
-/* A column that was searched: its neighbours come into view with it, moved together where they are too far apart. */
+/* A column that was searched for: its neighbours come into view with it, and move closer if they are too far apart. */
 function bringTogether(k) {
   if (alone !== null) { showAlone(k); fit(); return; }
   const box = size(), near = [k, ...around[k].map((e) => otherEnd(e, k))];

@@ -1,4 +1,4 @@
-/* ---- the panel beside the graph: what is known of the chosen column or edge ---- */
+/* ---- the panel beside the graph: what is known about the selected column or edge ---- */
 function make(tag, text, kind) {
   const element = document.createElement(tag);
   if (text !== undefined && text !== null) element.textContent = text;
@@ -96,11 +96,11 @@ function probabilities(fit) {
       [...labels, count.toLocaleString("en"), ...chances.map((p, k) => cell(p, errors[k]))]));
   const said = [];
   if (fit.rows.length < fit.configurations)
-    said.push(`${fit.rows.length} of ${plural(fit.configurations, "row", "rows")} shown, those with most data.`);
+    said.push(`${fit.rows.length} of ${plural(fit.configurations, "row", "rows")} shown: those with the most data.`);
   if (fit.levels.length < fit.allLevels)
-    said.push(`${fit.levels.length} of ${plural(fit.allLevels, "level", "levels")} shown, the most frequent.`);
+    said.push(`${fit.levels.length} of ${plural(fit.allLevels, "level", "levels")} shown: the most frequent ones.`);
   if (fit.unseen)
-    said.push(`${plural(fit.unseen, "configuration", "configurations")} of the parents never seen: uniform.`);
+    said.push(`${plural(fit.unseen, "configuration", "configurations")} of the parents not seen in the data: uniform probabilities.`);
   if (said.length) panel.append(make("p", said.join(" "), "hint"));
 }
 function showNode(k) {
@@ -125,8 +125,8 @@ function showEdge(k) {
   panel.append(line, make("p", edge.undirected
     ? "It could point either way: graphs with either direction explain the data equally well."
     : "It points this way in every graph that explains the data equally well.", "hint"));
-  const strength = edge.strength === null ? [] : [["score gained by it", edge.strength]];
+  const strength = edge.strength === null ? [] : [["score gained", edge.strength]];
   figures([...strength, ...Object.entries(edge.figures)]);
-  if (strength.length) panel.append(make("p", "Score gained: what is lost when this edge alone is taken away.", "hint"));
+  if (strength.length) panel.append(make("p", "Score gained: what the score loses if only this edge is removed.", "hint"));
   return line.textContent;
 }

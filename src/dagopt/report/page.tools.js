@@ -35,7 +35,7 @@ for (const input of document.querySelectorAll("input[name=mode]")) {
   });
 }
 
-/* ---- light and dark: the rule for readers who prefer dark is made to hold, or not, on the screen ---- */
+/* ---- light and dark: the style rule for readers who prefer dark is switched on or off for the screen ---- */
 const dark = [...document.styleSheets[0].cssRules].find((rule) => rule.media && rule.media.mediaText.includes("dark"));
 const theme = byId("theme");
 let isDark = matchMedia("(prefers-color-scheme: dark)").matches;
@@ -173,7 +173,7 @@ window.dagoptReport = { dot, drawing, png, at };
 
 /* ---- begin ---- */
 graph.removeAttribute("viewBox");
-for (const node of nodes) { // a font wider than expected must not leave its box
+for (const node of nodes) { // text in a wider font than expected must stay in its box
   const text = node.querySelector("text"), room = node.querySelector("rect").width.baseVal.value - 8;
   if (text.getComputedTextLength() > room) {
     text.setAttribute("textLength", room);
