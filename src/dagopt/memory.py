@@ -62,9 +62,9 @@ def readable(size: float) -> str:
 
 
 def _left_in_cgroup() -> int | None:
-    """Return what a container may still take: the least that a group of this process leaves; None without a limit.
+    """Return what a container may still use: the least that any group of this process leaves; None without a limit.
 
-    A group lies in others, whose limits hold for it too.
+    Groups are nested, and the limits of the outer groups hold as well.
     """
     paths = _own_groups()
     left = [
@@ -85,7 +85,7 @@ def _own_groups() -> dict[str, str]:
 
 
 def _with_parents(group: str) -> list[str]:
-    """Return a group and all that it lies in, as paths below the root."""
+    """Return a group and all groups that contain it, as paths below the root."""
     parts = [part for part in group.split("/") if part not in ("", "..")]
     return ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
 

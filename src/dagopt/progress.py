@@ -67,7 +67,7 @@ class _Shown:
         self._watch.start()
 
     def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
-        """Tell a phase."""
+        """Report a phase."""
 
     def close(self) -> None:
         """End the display."""

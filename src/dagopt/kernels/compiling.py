@@ -49,14 +49,14 @@ class CompilationWatch(event.Listener):
 
 
 class _StopsTheClock(event.Listener):
-    """Takes the seconds in which kernels are compiled out of every time limit."""
+    """Keeps the time spent compiling kernels from counting towards any time limit."""
 
     def on_start(self, event: object) -> None:
-        """Count no longer."""
+        """Stop the clocks."""
         COMPILING.begin()
 
     def on_end(self, event: object) -> None:
-        """Count again."""
+        """Start the clocks again."""
         COMPILING.end()
 
 
@@ -72,7 +72,7 @@ class CompilationClock:
 
     @property
     def seconds(self) -> float:
-        """The seconds so far, or until it was left."""
+        """The seconds so far, or up to the end of the context."""
         return (COMPILING.seconds if self._after is None else self._after) - self._before
 
     def __enter__(self) -> CompilationClock:

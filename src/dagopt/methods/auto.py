@@ -7,8 +7,8 @@ The rules, in this order; "the time" is ``PATIENCE`` seconds, or the time limit 
    limited or a superstructure given, otherwise those of up to 3 or 2 parents; by an estimate that ignores pruning,
    scoring them must fit in the time. On continuous data pruning saves less, so there must be a limit or a
    superstructure, and at most ``MOST_CONTINUOUS_SETS`` sets;
-3. branch-and-cut, for Gaussian likelihoods of up to ``MOST_COLUMNS`` columns. Where all undominated parent sets can be
-   listed it proves the best DAG, as a rule; where they are too many, they are priced and there is a bound on all DAGs.
+3. branch-and-cut, for Gaussian likelihoods of up to ``MOST_COLUMNS`` columns. If all undominated parent sets can be
+   listed, it usually proves the best DAG; if there are too many, they are priced, which gives a bound on all DAGs.
    The first steps of the listing give an estimate, which may take ``ESTIMATE_SHARE`` of the time. The method begins
    with the order search, so its DAG is never worse than that of ``order``;
 4. cg-dca;

@@ -205,8 +205,9 @@ class Score(ABC):
     def for_best(self) -> Score:
         """Return a score with the same best DAGs, whose potentials may be cheaper to fill.
 
-        By its potentials a parent set has its local score, or is ruled out: then it scores less than no parent, and
-        less than each of its members alone, by its own score and by the potentials.
+        Its potentials give every parent set its local score, except for sets that are ruled out. A set that is ruled
+        out scores less than the empty set and less than each of its members alone, both by its local score and by the
+        potentials.
         """
         return self
 

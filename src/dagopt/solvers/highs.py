@@ -203,7 +203,7 @@ class LinearProgram:
         return solution
 
     def solve_within(self, seconds: float) -> LinearSolution | None:
-        """Do what ``solve`` does; None if the program is infeasible or the time is over."""
+        """Do what ``solve`` does; None if the program is infeasible or the time is up."""
         self._highs.setOptionValue("time_limit", min(self._highs.getRunTime() + seconds, NO_LIMIT))
         only_columns = self._grown == {"columns"}
         self._highs.setOptionValue("simplex_strategy", PRIMAL_SIMPLEX if only_columns else DUAL_SIMPLEX)

@@ -76,8 +76,8 @@ def test_too_many_sets_are_priced():
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (TooMany(5, 7.0), "5 undominated parent sets were found, of likely 7, more than max_sets=4"),
-        (TooMany(3, 3.0), "3 undominated parent sets were found, which takes long"),
+        (TooMany(5, 7.0), "5 undominated parent sets were found, out of about 7, more than max_sets=4"),
+        (TooMany(3, 3.0), "3 undominated parent sets were found, which takes too long"),
     ],
 )
 def test_the_note_on_too_many_sets(found, said):

@@ -97,8 +97,8 @@ class HillClimbingOptions(Options):
     ties: str = ties()
     reinsert: bool | None = option(
         None,
-        "At a local optimum, let one column after the other lose its edges and climb on; by default only with discrete "
-        "data.",
+        "At a local optimum, remove the edges of one column after another and continue the climb; by default only with "
+        "discrete data.",
         truth(),
     )
 

@@ -113,7 +113,7 @@ def solve_gobnilp(problem: Problem, options: GobnilpOptions, deadline: Deadline,
     sets = count_sets(problem.knowledge)
     if sets > MOST_SETS:
         raise InputError(
-            f"expected at most {MOST_SETS:,} parent sets to score but the limits of the parents allow {sets:,}; set "
+            f"expected at most {MOST_SETS:,} parent sets to score but the limits on the parents allow {sets:,}; set "
             f"max_parents= (3 or 4)"
         )
     given = None if options.start is None else start_dag(problem, options.start)
@@ -175,7 +175,7 @@ def best_over_families(
     Parameters
     ----------
     families, start, deadline
-        As for ``BranchAndCut``, which ``more`` goes to.
+        As for ``BranchAndCut``, to which ``more`` is passed on.
     local_size : int
         The number of nodes of the largest local cuts; below 3 there are none.
     n_jobs : int

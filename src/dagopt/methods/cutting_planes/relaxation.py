@@ -75,7 +75,7 @@ class Relaxation:
         if first is not None:
             nothing = -NOWHERE - (best - families.score[families.offsets[1:] - 1])
             self._program.add_columns(nothing, np.arange(n))
-        self._rows.write(self._program, np.arange(self._rows.count), self._column)  # without entries as yet
+        self._rows.write(self._program, np.arange(self._rows.count), self._column)  # without entries so far
         if first is None or len(families.node) <= ALL_AT_ONCE:
             first = np.arange(len(families.node))
         self._join(np.unique(first))
@@ -112,7 +112,7 @@ class Relaxation:
         self._cost, self._alive = self._cost[kept], self._alive[kept]
 
     def solve(self, alive: Bools, deadline: Deadline, enough: float = -np.inf) -> Point | None:
-        """Return an optimal point over the remaining families; None if there is none or the time is over.
+        """Return an optimal point over the remaining families; None if there is none or the time is up.
 
         A point whose bound is not above ``enough`` may be returned before all families that would raise the LP join.
         """

@@ -1,8 +1,8 @@
 """``method="branch-and-cut"``: the proven best DAG over all parent sets that matter, by submodular rows and branching.
 
 1. Every parent set that no subset beats is listed (``candidates/undominated.py`` for Gaussian likelihoods,
-   ``candidates/listing.py`` for other scores). If they are too many, or take long to list, the LP over some of them is
-   priced over all (``priced_root.py``), which gives a bound on all DAGs and leaves fewer to list.
+   ``candidates/listing.py`` for other scores). If there are too many, or listing them takes too long, column generation
+   prices all of them (``priced_root.py``), which gives a bound on all DAGs and leaves fewer sets to list.
 2. Order search finds a DAG to start from.
 3. The LP over the listed families is cut by clusters, entropies, matrices, last-node and symmetry rows
    (``master/rows``) and, for scores other than Gaussian likelihoods, local cuts; where that stalls, by branching on
@@ -58,8 +58,8 @@ ROW_KINDS = ("entropies", "matrices", "last-node", "symmetry", "local")
 ROWS_A_ROUND = 20
 LOCAL_SIZE = 8
 MOST_SCORED = 20_000_000  # the most sets scored, for scores other than Gaussian likelihoods
-LISTING_SHARE = 0.1  # of the time, after which sets are priced instead,
-LISTING_TIME = 600.0  # where there is no limit on the time, or a longer one,
+LISTING_SHARE = 0.1  # the share of the time for listing, after which sets are priced instead,
+LISTING_TIME = 600.0  # counting at most this many seconds of the time limit,
 LEAST_LISTING = 5.0  # but not before this many seconds
 RULES = Rules(
     tolerance=1e-8, rounds_back=(12, 3), share=(0.05, 0.1), most_rounds=6, idle_rounds=12, pairs=6
@@ -96,7 +96,7 @@ class BranchAndCutOptions(Options):
     """
 
     max_sets: int = option(
-        400_000, "Where more undominated parent sets are found, they are priced instead of listed.", whole(1)
+        400_000, "If more undominated parent sets are found, they are priced instead of listed.", whole(1)
     )
     rows: Any = option(
         ROW_KINDS,
@@ -107,7 +107,7 @@ class BranchAndCutOptions(Options):
     )
     restarts: int | None = option(
         None,
-        "Restarts of the order search that finds the first DAG; by default, by the size.",
+        "Restarts of the order search that finds the first DAG; by default, they depend on the size.",
         anything("int"),
     )
     random_state: int = random_state()
@@ -164,8 +164,8 @@ def solve_branch_and_cut(
 
 def _too_many(found: TooMany, max_sets: int) -> str:
     """Return the note on a listing that was given up: how many sets were found, and what is done instead."""
-    likely = f", of likely {found.n_likely:,.0f}" if found.n_likely > found.n_found else ""
-    reason = f"more than max_sets={max_sets:,}" if found.n_found > max_sets else "which takes long"
+    likely = f", out of about {found.n_likely:,.0f}" if found.n_likely > found.n_found else ""
+    reason = f"more than max_sets={max_sets:,}" if found.n_found > max_sets else "which takes too long"
     return f"{found.n_found:,} undominated parent sets were found{likely}, {reason}: they are priced instead of listed"
 
 
@@ -197,7 +197,7 @@ class _Run:
         else:
             if count_sets(knowledge) > MOST_SCORED:
                 raise InputError(
-                    f"expected at most {MOST_SCORED:,} parent sets to score but the limits of the parents allow "
+                    f"expected at most {MOST_SCORED:,} parent sets to score but the limits on the parents allow "
                     f"{count_sets(knowledge):,}; set max_parents= (3 or 4)"
                 )
             pool = candidate_pool(score, knowledge, workers)
@@ -207,7 +207,7 @@ class _Run:
         return pool
 
     def _list(self, listing: Listing, workers: Workers) -> tuple[list[Words], list[NDArray[np.float64]]]:
-        """Return the undominated sets; raise ``TooMany`` where that takes longer than a share of the time."""
+        """Return the undominated sets; raise ``TooMany`` if that takes longer than its share of the time."""
         seconds = max(LISTING_SHARE * min(self._deadline.remaining(), LISTING_TIME), LEAST_LISTING)
         with Workers(self._deadline.within(seconds), self._progress, workers.count) as some:
             try:
@@ -218,7 +218,7 @@ class _Run:
                 raise TooMany(listing.n_found, listing.n_likely) from None
 
     def price(self, dag: Dag, met: Iterable[tuple[int, tuple[int, ...]]], workers: Workers) -> PricedRoot | None:
-        """Return what pricing finds from a DAG, None for scores that cannot be priced."""
+        """Return what pricing finds, starting from a DAG; None for scores that cannot be priced."""
         if self._gaussian is None:
             return None
         finders = self._finders(dag, None, None)

@@ -64,7 +64,7 @@ class GrownOrders(ABC):
         The approximate time for one list of additions.
     """
 
-    _whole_rows = False  # whether the score wants all columns as candidates, the node itself too, where all are allowed
+    _whole_rows = False  # whether the kernels need all columns as candidates, even the node itself, if all are allowed
 
     def __init__(self, problem: Problem, may: NDArray[np.bool_], seconds: float) -> None:
         n = self.n_nodes = problem.n_nodes

@@ -103,7 +103,7 @@ def search_orders(
     all_places: bool = True,
     after: tuple[Any, ...] = (),
 ) -> Found:
-    """Return the best DAG over independent searches, with what is better in parts of the others, and its score.
+    """Return the best DAG over independent searches, improved by better parts of the others, and its score.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def search_orders(
     stage : int
         How many calls with the same seed came before; each has random numbers of its own.
     all_places : bool
-        Whether every column is tried at all its places at the end, and not only near the one it has.
+        Whether every column is finally tried at all places, not only near its current one.
     after : tuple
         The states of earlier searches; what they remember saves time and does not change the answer.
     """

@@ -140,7 +140,7 @@ def _search(
 
 
 def _stages(run: _Search, orders: Orders, options: OrderOptions, start: Dag | None, keep_met: bool) -> tuple[Any, ...]:
-    """Search in stages, each from what those before found together; return the states of the searches."""
+    """Search in stages, each from what the earlier ones found together; return the states of the searches."""
     problem = run.problem
     n = problem.n_nodes
     restarts, kicks = next(effort for least, *effort in EFFORTS if n >= least)
