@@ -107,7 +107,7 @@ class CountingScore(JointScore):
         r"""Return the score with joints of 0 for sets so large that their penalty rules them out of a best DAG.
 
         No log-likelihood is above 0, so with :math:`\Lambda (a_i - 1) \prod_J a_j > -score_i(\{j\})` the parent set J
-        scores less than any one of its members alone, and less than the empty set. In terms of the set S = J + i: if the
+        scores less than each of its members alone and less than the empty set. In terms of the set S = J + i: if the
         product of its arities is above :math:`-a_i \, score_i(\{j\}) / (\Lambda (a_i - 1))` for all nodes i, S is not
         counted. A joint of 0 gives it local scores of at most minus the penalty, so it is never chosen.
         """
