@@ -254,8 +254,10 @@ def _coverage(design: Design, column: Column, results: Results) -> str:
     planned = {run.key for run in design.runs_of(column.entries)}
     records = [record for cell in design.cells for entry in column.entries for record in results.of(entry, cell)]
     own = [record for record in records if record.key in planned]
+    limits = sorted({record.limit for record in own if record.status == "time_limit"})
+    after = " or ".join(f"{limit:g}" for limit in limits)
     ends = {
-        "stopped by the time limit": sum(record.status == "time_limit" for record in own),
+        f"stopped by the time limit ({after} s)": sum(record.status == "time_limit" for record in own),
         "without an answer": sum(not record.ended for record in own),
         "with a graph that has no DAG and so no score": sum(record.ended and record.score is None for record in own),
     }

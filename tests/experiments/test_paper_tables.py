@@ -97,7 +97,7 @@ def test_what_was_not_run_is_said(records):
     """Runs made, of how many, and how they ended stand below a table."""
     limited = made(2, "cg-dca-paper", status="time_limit", seconds=600.0)
     notes = make_table(designs()["table1"], Results([*records, limited])).notes
-    assert "cg-dca-paper: 3 of 240 runs, 1 stopped by the time limit." in notes
+    assert "cg-dca-paper: 3 of 240 runs, 1 stopped by the time limit (600 s)." in notes
     assert "gobnilp: 0 of 240 runs." in notes
     assert "exact: 3 of 240 runs, 1 without an answer." in notes
     empty = make_table(designs()["table3"], Results([]))
