@@ -287,7 +287,7 @@ def test_a_click_shows_the_table_of_probabilities(browser, folder):
     shown = {f"a={a}, b={b}": (int(n), float(p.split("\n")[0])) for a, b, n, p, _ in rows}
     for row in own.query("level == 'no'").itertuples():
         assert shown[row.given] == (row.total, pytest.approx(row.probability, abs=6e-4))
-    assert "1 configuration of the parents never seen" in panel(browser)
+    assert "1 configuration of the parents not seen in the data" in panel(browser)
     browser.click(f".node[data-node='{fitted.names.index('wide')}'] rect")
     assert len(cells(browser, "Probabilities")) == 2
     assert "12 of 30 levels shown" in panel(browser)
