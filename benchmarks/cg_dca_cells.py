@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path)
     arguments = parser.parse_args()
     records = list(best_of(results_in_use(arguments.results)[0]).values())
-    optimum = {(one.instance, one.seed): one.score for one in records if one.method == "exact"}
+    optimum = {(one.instance, one.seed): one.score for one in records if one.method == "exact" and not one.options}
     cells: dict[str, list[Record]] = {}
     for one in records:
         if one.method == arguments.method and not one.options and one.cell.n_nodes and one.score is not None:

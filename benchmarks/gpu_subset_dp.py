@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 
 def load_gpu() -> ModuleType:
     """Return the GPU module by its path, so that the rest of the package need not be installed."""
-    path = HERE.parent / "src" / "dagopt" / "exact" / "subset_dp_gpu.py"
+    path = HERE.parent / "src" / "dagopt" / "methods" / "exact" / "subset_dp_gpu.py"
     spec = importlib.util.spec_from_file_location("subset_dp_gpu", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules["subset_dp_gpu"] = module

@@ -162,9 +162,7 @@ class Pricing:
         n_steps = 0
         for _ in range(MOST_TRIALS):
             search = self.search(i, prices, least + self._slack[i])
-            while not search.over and search.n_steps < self.most_steps and deadline.reason is None:
-                search.run(STEPS_A_PIECE)
-                search.keep_best(count)
+            _run(search, self.most_steps, count, deadline)
             n_steps += search.n_steps
             if search.over or deadline.reason is not None:
                 break
@@ -199,9 +197,7 @@ class Pricing:
 
         def work(i: int) -> None:
             search = self.search(i, prices, float(least[i]) + LEAST_GAIN)
-            while not search.over and search.n_steps < QUICK_STEPS and workers.deadline.reason is None:
-                search.run(STEPS_A_PIECE)
-                search.keep_best(count)
+            _run(search, QUICK_STEPS, count, workers.deadline)
             found[i] = NodePrice(search.members(n), np.inf, search.n_steps)
 
         workers.each("pricing", [partial(work, i) for i in range(n)], n)
@@ -233,3 +229,10 @@ class Pricing:
 
         workers.each("listing", [partial(work, i) for i in range(n)], n)
         return None if given_up.is_set() else Pool.of_words(self._score.names, *sets_of(self._score, found))
+
+
+def _run(search: NodeSearch, most_steps: int, count: int, deadline: Deadline) -> None:
+    """Search until it is over, has made this many steps or the time is up, keeping the ``count`` best sets."""
+    while not search.over and search.n_steps < most_steps and deadline.reason is None:
+        search.run(STEPS_A_PIECE)
+        search.keep_best(count)
