@@ -2,9 +2,9 @@
 
 The LP has some families, at first those of an order search, and rows that every DAG satisfies: clusters, entropies,
 matrices. Its multipliers, or a point between them and the best multipliers so far, give a bound on all DAGs once the
-largest remainder over *all* parent sets is known. A search for each node finds it (``duals.py``). Sets with larger
-remainders than any in the LP are added to it. The first multipliers are those of the entropy of all columns, whose
-bound is the likelihood without any structure; from there the bound only falls.
+largest remainder over *all* parent sets is known. A search for each node finds it (``pricing/duals.py``). Sets with
+larger remainders than any in the LP are added to it. The first multipliers are those of the entropy of all columns,
+whose bound is the likelihood without any structure; from there the bound only falls.
 
 In a DAG that is better than the best one known, no family's remainder is below the largest remainder of its node by
 more than the gap between bound and score. As soon as the families that are left can be listed, branch and cut over them
@@ -26,8 +26,8 @@ from dagopt.master.families import FamilyArrays
 from dagopt.master.rows.base import Row, RowFinder
 from dagopt.master.rows.clusters import cluster_row
 from dagopt.master.rows.logdets import LogDets
-from dagopt.methods.cutting_planes.duals import DualPoint, NodePrice, Pricing
 from dagopt.methods.cutting_planes.relaxation import Relaxation
+from dagopt.pricing.duals import DualPoint, NodePrice, Pricing
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Stopped, Workers
 
