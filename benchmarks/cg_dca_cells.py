@@ -1,6 +1,6 @@
 """A method on the 24 Gaussian cells of the paper's table 1, compared with the paper's CG-DCA and the proven optimum.
 
-    python -m experiments run table1 --methods cg-dca-paper,exact --seeds 0,1,2 --results FOLDER
+    python -m experiments run table1 --methods cg-dca-paper,exact --seeds 0,1,2,3,4,5,6,7,8,9 --results FOLDER
     python -m benchmarks.cg_dca_cells [--method cg-dca-paper] [--results FOLDER]
 
 Reads recorded runs, those that come with the package unless a folder is given. The optimum is the exact method's,
@@ -40,7 +40,7 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|")
     ours = theirs = 0.0
     reached = n_known = 0
-    for cell, own in cells.items():
+    for cell, own in sorted(cells.items(), key=lambda one: (one[1][0].cell.n_nodes, one[1][0].cell.n_samples, one[0])):
         gap, seconds = paper.get(cell, "gap", "CG-DCA"), paper.get(cell, "seconds", "CG-DCA")
         if gap is None or seconds is None:
             continue

@@ -39,6 +39,8 @@ class Entry:
         The cells it is run on; all if empty. Entries with the same label share a column.
     optimum : str or None
         Label of the column that has the optimum over the same parent sets.
+    skips : dict
+        Why it is not run on other cells, by name of the cell; the table says it in the cell.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Entry:
     options: dict[str, Any] = field(default_factory=dict)
     only: tuple[str, ...] = ()
     optimum: str | None = None
+    skips: dict[str, str] = field(default_factory=dict)
 
     def run(self, cell: Cell, seed: int | None) -> Run:
         """Return a run of the method."""
@@ -179,6 +182,7 @@ def _parse(name: str, text: str) -> Design:
             one.get("options", {}),
             tuple(one.get("only", ())),
             one.get("optimum"),
+            one.get("skips", {}),
         )
         for one in values["methods"]
     ]

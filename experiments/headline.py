@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from experiments.design import Design
 from experiments.figures import FIGURES, Results, gap, mean, ratio_text, seconds_text
 from experiments.instances import Cell
-from experiments.layout import NOTHING, Box, Grid, Heading, PaperTable, Row
+from experiments.layout import Box, Grid, Heading, PaperTable, Row
 from experiments.published import Given, published
+from experiments.reasons import explained, why_missing
 
 __all__ = ["HeadlineRow", "headline", "headline_table"]
 
@@ -36,6 +37,8 @@ class HeadlineRow:
         The least of the paper's five methods, which ``best_method`` names.
     paper_seconds : Given
         The time of the paper's CG-DCA.
+    missing : str
+        Why there are no figures of ours, if there are none.
     """
 
     cell: Cell
@@ -48,6 +51,7 @@ class HeadlineRow:
     best_shd: Given
     best_method: str
     paper_seconds: Given
+    missing: str
 
     @property
     def above(self) -> tuple[str, ...]:
@@ -84,6 +88,7 @@ def headline(design: Design, results: Results) -> list[HeadlineRow]:
                 shd[best],
                 best,
                 scores.values[(cell.name, "seconds", CORE, "mean")],
+                why_missing(design.entries[:1], cell, results),
             )
         )
     return rows
@@ -108,7 +113,9 @@ def headline_table(design: Design, results: Results) -> PaperTable:
     grid = Grid(
         f"{design.entries[0].label} and the paper's five methods", "(n, N, d)", headings, [_row(one) for one in rows]
     )
-    return PaperTable(design.name, design.place, design.title, (grid,), (*_notes(rows), *design.notes))
+    return PaperTable(
+        design.name, design.place, design.title, (grid,), (*_notes(rows), *explained([grid]), *design.notes)
+    )
 
 
 def _mean_of(results: Results, design: Design, cell: Cell, figure: str) -> float | None:
@@ -118,20 +125,21 @@ def _mean_of(results: Results, design: Design, cell: Cell, figure: str) -> float
 
 def _row(row: HeadlineRow) -> Row:
     ratio = None if row.seconds is None else row.seconds / row.paper_seconds.value
+    nothing = Box(row.missing)
     return Row(
         row.cell.label,
         [
             Box(str(row.n_runs), row.n_runs),
-            NOTHING if row.gap is None else Box(f"{row.gap:+.4f}", row.gap),
-            NOTHING if row.floored_gap is None else Box(f"{row.floored_gap:.3f}", row.floored_gap),
+            nothing if row.gap is None else Box(f"{row.gap:+.4f}", row.gap),
+            nothing if row.floored_gap is None else Box(f"{row.floored_gap:.3f}", row.floored_gap),
             Box(str(row.best_gap), row.best_gap.value),
-            NOTHING if row.shd is None else Box(f"{row.shd:.2f}", row.shd),
+            nothing if row.shd is None else Box(f"{row.shd:.2f}", row.shd),
             Box(str(row.best_shd), row.best_shd.value),
             Box(row.best_method),
-            NOTHING if row.seconds is None else Box(seconds_text(row.seconds), row.seconds),
+            nothing if row.seconds is None else Box(seconds_text(row.seconds), row.seconds),
             Box(str(row.paper_seconds), row.paper_seconds.value),
-            NOTHING if ratio is None else Box(ratio_text(ratio), ratio),
-            Box(", ".join(row.above)),
+            nothing if ratio is None else Box(ratio_text(ratio), ratio),
+            Box(", ".join(row.above) or "none") if row.n_runs else nothing,
         ],
     )
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
-__all__ = ["NOTHING", "Box", "Grid", "Heading", "PaperTable", "Row", "as_latex", "as_markdown", "as_values"]
+__all__ = ["Box", "Grid", "Heading", "PaperTable", "Row", "as_latex", "as_markdown", "as_values"]
 
-_LATEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "<=": r"$\le$", "*": "$^{*}$"}
+_LATEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "<=": r"$\le$", "*": "$^{*}$", "†": r"$^{\dagger}$"}
 
 
 class Box(NamedTuple):
@@ -16,9 +16,6 @@ class Box(NamedTuple):
 
     text: str
     value: float | None = None
-
-
-NOTHING = Box("-")
 
 
 class Heading(NamedTuple):

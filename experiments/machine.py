@@ -10,6 +10,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from dagopt import __version__
+
 __all__ = ["forget_peak", "machine", "peak_megabytes", "versions"]
 
 PACKAGES = ("numpy", "scipy", "numba", "highspy", "pyscipopt")
@@ -30,8 +32,8 @@ def machine() -> str:
 @cache
 def versions(*others: str) -> str:
     """Return the versions of Python, dagopt, its dependencies and other packages."""
-    known = [f"python {platform.python_version()}"]
-    for package in ("dagopt", *PACKAGES, *others):
+    known = [f"python {platform.python_version()}", f"dagopt {__version__}"]
+    for package in (*PACKAGES, *others):
         try:
             known.append(f"{package} {version(package)}")
         except PackageNotFoundError:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
+from dagopt import __version__
 from experiments.figures import Results
 from experiments.layout import PaperTable, as_markdown
 
@@ -45,6 +46,7 @@ def make_page(
         "Ours: one thread per run, each run in a process of its own, with everything loaded before the clock starts.",
         _listed("Machines", Counter(record.machine for record in results.records)),
         _listed("Versions", Counter(record.versions for record in results.records)),
+        _from_sources(results),
     ]
     for picture in pictures:
         parts.append(f"![{picture.stem.replace('_', ' ')}]({Path(os.path.relpath(picture, beside)).as_posix()})")
@@ -55,3 +57,13 @@ def _listed(title: str, counts: Counter[str]) -> str:
     """Return the versions or machines of the runs, by number of runs."""
     known = [f"- {name} ({count} run{'s' * (count > 1)})" for name, count in counts.most_common() if name]
     return "\n".join([f"{title}:", "", *known]) if known else ""
+
+
+def _from_sources(results: Results) -> str:
+    """Say what it means where a run names another version of dagopt than the present one, or none."""
+    if all(f"dagopt {__version__}," in record.versions for record in results.records if record.versions):
+        return ""
+    return (
+        "All runs were made from the source tree. Where dagopt has no version here, or a development version, the tree "
+        f"was one on the way to {__version__}, not a release."
+    )

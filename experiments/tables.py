@@ -10,12 +10,14 @@ from experiments.design import Design, Entry, Panel
 from experiments.figures import FIGURES, Figure, Results, below_best, mean, ratio_text
 from experiments.headline import headline_table
 from experiments.instances import Cell
-from experiments.layout import NOTHING, Box, Grid, Heading, PaperTable, Row
+from experiments.layout import Box, Grid, Heading, PaperTable, Row
 from experiments.published import Given, Published, published
+from experiments.reasons import NO_COMMON, NO_RATIO, NOT_GIVEN, NOT_RUN, STOPPED, explained, why_missing
 
 __all__ = ["make_table"]
 
 WORSE = "*"
+LIMITED = ("gap", "seconds")  # figures that a longer limit would change
 BEHIND_DIGITS = 3
 SAME_SCORE = 1e-3  # scores are recorded with four decimals
 
@@ -29,10 +31,11 @@ class Column(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """The paper's figure and ours."""
+    """The paper's figure and ours; why ours is missing, or a mark beside it."""
 
     paper: Given | None
     ours: float | None
+    remark: str = ""
 
 
 def make_table(design: Design, results: Results) -> PaperTable:
@@ -49,8 +52,9 @@ def make_table(design: Design, results: Results) -> PaperTable:
         return headline_table(design, results)
     source = published()[design.published] if design.published else Published("", {})
     columns = _columns(design, results)
-    grids = [_GRIDS[panel.statistic](design, panel, columns, source, results) for panel in design.panels]
-    notes = _notes(design, columns, results)
+    made = [_GRIDS[panel.statistic](design, panel, columns, source, results) for panel in design.panels]
+    grids = [grid for grid in made if grid.rows]
+    notes = [*_notes(design, columns, results), *explained(grids)]
     return PaperTable(design.name, design.place, design.title, tuple(grids), tuple(notes))
 
 
@@ -111,8 +115,9 @@ def _range_grid(design: Design, panel: Panel, columns: Sequence[Column], source:
         for column in known:
             ends = [source.get(cell.name, panel.figure, column.paper or "", end) for end in ("min", "max")]
             ours = results.values(column.entries, cell, panel.figure)
-            boxes.append(_range([str(end) for end in ends if end is not None]))
-            boxes.append(_range([figure.text(end) for end in (min(ours), max(ours))] if ours else []))
+            boxes.append(_range([str(end) for end in ends if end is not None], NOT_GIVEN))
+            reason = "" if ours else why_missing(column.entries, cell, results)
+            boxes.append(_range([figure.text(end) for end in (min(ours), max(ours))] if ours else [], reason))
         rows.append(Row(cell.label, boxes))
     headings = [Heading("", "runs")]
     for column in known:
@@ -150,49 +155,57 @@ def _pairs(figure: str, columns: Sequence[Column], cell: Cell, source: Published
         scores = [source.get(cell.name, "score", column.paper or "") for column in columns]
         paper = below_best([score.value for score in scores if score is not None])
         ours = results.behind([column.entries for column in columns], cell)
-        return [Pair(Given(one, BEHIND_DIGITS), other) for one, other in zip(paper, ours, strict=True)]
+        return [Pair(Given(one, BEHIND_DIGITS), other, NO_COMMON) for one, other in zip(paper, ours, strict=True)]
     pairs = []
     for column in columns:
         values = results.values(column.entries, cell, figure)
         published = None if column.paper is None else source.get(cell.name, figure, column.paper)
-        pairs.append(Pair(published, mean(values) if values else None))
+        remark = _stopped(figure, column, cell, results) if values else why_missing(column.entries, cell, results)
+        pairs.append(Pair(published, mean(values) if values else None, remark))
     return pairs
+
+
+def _stopped(figure: str, column: Column, cell: Cell, results: Results) -> str:
+    """Return the mark of a figure that a time limit changes, if it stopped a run."""
+    if figure not in LIMITED:
+        return ""
+    records = [record for entry in column.entries for record in results.of(entry, cell)]
+    return STOPPED if any(record.status == "time_limit" for record in records) else ""
 
 
 def _boxes(column: Column, pair: Pair, figure: Figure) -> list[Box]:
     """Return the cells of a row for a method."""
+    ours = Box(pair.remark) if pair.ours is None else Box(figure.text(pair.ours) + pair.remark, pair.ours)
     if column.paper is None:
-        return [_ours(pair.ours, figure)]
-    paper = NOTHING if pair.paper is None else Box(str(pair.paper), pair.paper.value)
-    ours = _ours(pair.ours, figure)
+        return [ours]
+    paper = Box(NOT_GIVEN) if pair.paper is None else Box(str(pair.paper), pair.paper.value)
     if pair.paper is None or pair.ours is None:
-        return [paper, ours, NOTHING]
+        return [paper, ours, Box(NO_RATIO)]
     if figure.is_worse(pair.ours, pair.paper):
         ours = Box(ours.text + WORSE, ours.value)
     if not pair.paper.value:
-        return [paper, ours, NOTHING]
+        return [paper, ours, Box(NO_RATIO)]
     ratio = pair.ours / pair.paper.value
     return [paper, ours, Box(ratio_text(ratio) if figure.comparable else f"{ratio:.3f}", ratio)]
 
 
-def _ours(value: float | None, figure: Figure) -> Box:
-    return NOTHING if value is None else Box(figure.text(value), value)
-
-
 def _summary(columns: Sequence[Column], rows: Sequence[Sequence[Pair]], figure: Figure) -> Row:
     """Return the means over the cells on which ours has been run."""
-    boxes = [Box("")]
+    n_cells = sum(any(pair.ours is not None for pair in row) for row in rows)
+    boxes = [Box(f"{n_cells} cells", n_cells)]
     for k, column in enumerate(columns):
         run = [row[k] for row in rows if row[k].ours is not None and (column.paper is None or row[k].paper is not None)]
         ours = [pair.ours for pair in run if pair.ours is not None]
         paper = [pair.paper for pair in run if pair.paper is not None]
         known = Given(mean([one.value for one in paper]), paper[0].digits) if paper else None
-        boxes += _boxes(column, Pair(known, mean(ours) if ours else None), figure)
+        marks = {pair.remark for pair in run}
+        remark = (STOPPED if STOPPED in marks else "") if ours else NOT_RUN
+        boxes += _boxes(column, Pair(known, mean(ours) if ours else None, remark), figure)
     return Row("mean of the cells run", boxes)
 
 
-def _range(ends: Sequence[str]) -> Box:
-    return Box(", ".join(ends)) if ends else NOTHING
+def _range(ends: Sequence[str], reason: str) -> Box:
+    return Box(", ".join(ends) or reason)
 
 
 def _count(columns: Sequence[Column], cell: Cell, results: Results) -> Box:
@@ -230,7 +243,10 @@ def _notes(design: Design, columns: Sequence[Column], results: Results) -> list[
                 f"0 to {design.seeds - 1}, and averaged over those that have been run."
             )
     optima = [_beside_optimum(design, entry, results) for column in columns for entry in column.entries]
-    return [*notes, *(_coverage(design, column, results) for column in columns), *filter(None, optima)]
+    shown = {column.label for column in columns}
+    absent = list(dict.fromkeys(entry.label for entry in design.entries if entry.label not in shown))
+    left_out = [f"Not shown, because no run has been recorded: {', '.join(absent)}."] if absent else []
+    return [*notes, *(_coverage(design, column, results) for column in columns), *left_out, *filter(None, optima)]
 
 
 def _beside_optimum(design: Design, entry: Entry, results: Results) -> str:

@@ -62,7 +62,7 @@ def test_a_row_has_the_papers_figure_ours_and_the_ratio(records):
     assert row["CG-DCA cg-dca-paper"] == pytest.approx((0.1 + 0.0) / 2)
     assert row["CG-DCA ratio"] == pytest.approx(0.05 / 0.03)
     assert row["exact"] == 0.0
-    assert row["GOBNILP gobnilp"] == row["GOBNILP ratio"] == "-"
+    assert (row["GOBNILP gobnilp"], row["GOBNILP ratio"]) == ("not run", "no ratio")
     assert row["runs"] == 2
     assert "order" not in row
     times = values(table, 1)
@@ -104,6 +104,64 @@ def test_what_was_not_run_is_said(records):
     assert any("pc: 0 of 3 runs" in note for note in empty.notes)
 
 
+def unanswered(seed, method, status, error, cell=CELL):
+    """Return a record without an answer."""
+    return Record.without_answer(Run(cell, seed, method, {}, 600.0), status, error)
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "shown", "meant"),
+    [
+        ("failed", "MemoryError: 9 GiB", "over memory", "over memory: the process ended for want of memory."),
+        ("killed", "ended by signal 9, perhaps for want of memory", "over memory", "over memory: the process ended"),
+        ("killed", "ended 900 s after its start, the limit being 600 s", "stopped after 600 s", "stopped after: the"),
+        ("failed", "ValueError: no", "failed", "failed: the method raised an error."),
+    ],
+)
+def test_a_cell_without_an_answer_has_its_reason(records, status, error, shown, meant):
+    """The reason stands in the cell, what it means below the table; a reason that does not occur is not explained."""
+    table = make_table(designs()["table1"], Results([*records, unanswered(0, "gobnilp", status, error)]))
+    assert values(table)[LABEL]["GOBNILP gobnilp"] == shown
+    assert any(note.startswith(meant) for note in table.notes)
+    assert not any(note.startswith("no figure") for note in table.notes)
+
+
+def test_a_run_without_a_score_is_not_called_not_run(records):
+    """A graph of pc may have no DAG: no gap, but seconds."""
+    table = make_table(designs()["table1"], Results([*records, made(0, "pc", score=None, seconds=0.5)]))
+    assert values(table, 1)[LABEL]["pc"] == 0.5
+    assert (
+        values(make_table(designs()["table9"], Results([made(0, "pc", seconds=None)])))[LABEL]["PC pc"] == "no figure"
+    )
+
+
+def test_figures_of_stopped_runs_are_marked(records):
+    """A time limit makes seconds less and gaps larger than they could be, which the cell and a note say."""
+    stopped = made(0, "gobnilp", status="time_limit", seconds=600.0)
+    text = as_markdown(make_table(designs()["table1"], Results([*records, stopped])))
+    assert "| 600† " in text.replace(r"\*", "")
+    assert "- †: some of the runs" in text
+    assert "†" not in as_markdown(make_table(designs()["table1"], Results(records)))
+
+
+@pytest.mark.parametrize("results", [Results([]), Results(bundled_records())], ids=["no runs", "bundled"])
+@pytest.mark.parametrize("name", list(designs()))
+def test_no_cell_is_empty(name, results):
+    """Every cell of every table has a figure, a word or a reason."""
+    for grid in make_table(designs()[name], results).grids:
+        for row in grid.rows:
+            assert len(row.boxes) == len(grid.headings)
+            assert all(box.text.strip(" -") for box in row.boxes), (grid.title, row)
+
+
+def test_methods_that_were_not_run_are_named():
+    """A column that is left out is named below the table."""
+    notes = make_table(designs()["peers"], Results([made(0, "exact", cell="n15-N5000-d0.5", seconds=1.0)])).notes
+    assert any(
+        note.startswith("Not shown, because no run has been recorded: order, causal-learn-boss") for note in notes
+    )
+
+
 def test_every_published_number_is_shown():
     """Without a single run each table still has all of the paper's figures, as they are printed."""
     for name, source in published().items():
@@ -135,7 +193,7 @@ def test_entries_of_one_label_share_a_column():
         made(None, "exact", cell="alarm", shd=1),
     ]
     shd = values(make_table(designs()["table3"], Results(records)), 2)
-    assert (shd["LUCAS"]["exact"], shd["INSURANCE"]["exact"], shd["ALARM"]["exact"]) == (0, 9, "-")
+    assert (shd["LUCAS"]["exact"], shd["INSURANCE"]["exact"], shd["ALARM"]["exact"]) == (0, 9, "too many columns")
 
 
 # --- headline -------------------------------------------------------------------------------------------------
