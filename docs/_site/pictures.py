@@ -21,19 +21,19 @@ CLICK = """<script>addEventListener("load", () => setTimeout(() => {
   node.dispatchEvent(new MouseEvent("click", { bubbles: true }));
 }, 300));</script></body>"""
 FIRST = """<script>addEventListener("load", () => {
-  document.querySelector("main").prepend(document.getElementById("%s"));
+  document.querySelector("main").prepend(document.getElementById("%s").closest("section"));
 });</script></body>"""
 
 
-def photograph(page: Path, picture: Path, size: tuple[int, int], *, dark: bool = False, top: int = 0) -> None:
-    """Write what a browser shows of a page, from a number of pixels on."""
+def photograph(page: Path, picture: Path, size: tuple[int, int], *, dark: bool = False) -> None:
+    """Write what a browser shows of a page."""
     width, height = size
     options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=4000"]
-    options += [f"--window-size={width},{height + top}", f"--screenshot={picture}"]
+    options += [f"--window-size={width},{height}", f"--screenshot={picture}"]
     options += ["--blink-settings=preferredColorScheme=0"] if dark else []
     subprocess.run(["chromium", *options, page.as_uri()], check=True, capture_output=True)
     with Image.open(picture) as whole:
-        part = whole.convert("RGB").crop((0, top, width, top + height))
+        part = whole.convert("RGB")
     part.quantize(128).save(picture, optimize=True)
 
 
@@ -71,11 +71,13 @@ def main() -> None:
     os.chdir(folder)
     result = dagopt.learn("data.csv")
     page = result.report(folder / "light.html", regrets=result.regrets())
-    page.write_text(page.read_text().replace("</body>", CLICK % "Coughing"))
-    photograph(page, IMAGES / "report-light.png", (1200, 940), top=495)
+    page.write_text(page.read_text().replace("</body>", FIRST % "graph-title").replace("</body>", CLICK % "Coughing"))
+    photograph(page, IMAGES / "report-light.png", (1200, 860))
 
     drawn = dagopt.learn(dagopt.simulate(25, 1000, 1.5, random_state=3).data, "order", restarts=2)
-    photograph(drawn.report(folder / "dark.html"), IMAGES / "report-dark.png", (1200, 930), dark=True, top=526)
+    page = drawn.report(folder / "dark.html")
+    page.write_text(page.read_text().replace("</body>", FIRST % "graph-title"))
+    photograph(page, IMAGES / "report-dark.png", (1200, 860), dark=True)
 
     data, _ = dagopt.datasets.load("asia", n_samples=1000, random_state=2)
     result = dagopt.learn(data)

@@ -393,6 +393,29 @@ def _busiest():
     return node, parents, children
 
 
+def test_the_tools_for_large_graphs_say_what_they_need(large):
+    """Without a selected column the button is off and says why; at all edges the slider's thumb stands at its end."""
+    off = "(b => [b.disabled, b.title])(document.getElementById('alone'))"
+    assert large.run(off) == [True, "Select a column first"]
+    click = "dispatchEvent(new MouseEvent('click', {bubbles: true}))"
+    large.run(f"document.querySelector('.node[data-node=\"3\"]').{click}")
+    assert large.run(off) == [False, ""]
+    large.run(f"document.getElementById('graph').{click}")
+    assert large.run(off)[0] is True
+    style = "(s => [s.paddingLeft, s.borderLeftWidth])(getComputedStyle(document.getElementById('strong')))"
+    assert large.run(style) == ["0px", "0px"]
+    assert large.run("getComputedStyle(document.getElementById('alone')).borderTopLeftRadius") != "0px"
+
+
+@pytest.mark.parametrize("name", ["insurance", "large", "odd", "numbers", "levels"])
+def test_the_page_is_no_wider_than_a_phone(browser, folder, name):
+    """Nothing sticks out to the right, so the page does not scroll sideways."""
+    browser.resize(390, 844, phone=True)
+    browser.open(folder / f"{name}.html")
+    assert browser.run("document.documentElement.scrollWidth") <= 390
+    browser.resize(1280, 1100)
+
+
 def test_one_column_is_shown_with_its_neighbours(large):
     """Parents stand above it, children below, nothing else is drawn, nothing overlaps; the way back restores all."""
     node, parents, children = _busiest()

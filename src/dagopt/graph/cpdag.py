@@ -64,7 +64,7 @@ def cpdag(adjacency: ArrayLike) -> NDArray[np.int8]:
     Returns
     -------
     ndarray of int8
-        The essential graph: ones both ways for an edge whose direction is free.
+        The essential graph: ones both ways for an undirected edge.
 
     References
     ----------

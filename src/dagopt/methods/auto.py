@@ -122,7 +122,7 @@ def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
     """Return the method for a problem, given the estimated cost of exact, and the threads and their time."""
     patience = min(PATIENCE, workers.deadline.remaining())
     if estimate.fits and SAFETY * estimate.seconds <= patience:
-        return Choice("exact", f"the proven optimum takes {estimate}", problem.knowledge)
+        return Choice("exact", "the proven optimum is within reach", problem.knowledge)
     lack = f"the proven optimum would take {estimate}, more than {'the time' if estimate.fits else 'the memory'} allows"
     listed = _listed(problem, patience, workers.count)
     if listed is not None:

@@ -28,7 +28,9 @@ def origin_section(result: Result, view: View) -> str:
     if told is None:
         return ""
     rows = "".join(
-        f"<tr><th scope='row'>{escape(name)}</th><td>{cell}</td></tr>" for name, cell in _facts(told) if cell
+        f"<tr><th scope='row'>{escape(name)}</th><td>{cell}</td></tr>"
+        for name, cell in _facts(told, result.score_label)
+        if cell
     )
     return (
         '<section id="origin" aria-labelledby="origin-title">\n<h2 id="origin-title">Where this comes from</h2>\n'
@@ -36,16 +38,17 @@ def origin_section(result: Result, view: View) -> str:
     )
 
 
-def _facts(told: Provenance) -> list[tuple[str, str]]:
-    """Return the facts, each with its name, as HTML."""
+def _facts(told: Provenance, formula: str) -> list[tuple[str, str]]:
+    """Return the facts, each with its name, as HTML; the formula of the score stands behind its name."""
     size = f"{told.n_samples:,} rows, {told.n_columns:,} columns" if told.n_samples else f"{told.n_columns:,} columns"
     penalty = "" if told.penalty is None else f", {told.penalty:.6g} for each parameter"
+    score = formula if formula.startswith(told.score) else f"{told.score}{penalty}"
     options = ", ".join(f"{name}={text}" for name, text in told.options.items())
     compiling = f", and {told.compile_seconds:,.2f} s to compile kernels" if told.compile_seconds >= 0.005 else ""
     return [
         ("Data", escape(f"{told.data}: {size}")),
         ("SHA-256", f"<code>{escape(told.sha256)}</code>" if told.sha256 else ""),
-        ("Score", escape(told.score + penalty)),
+        ("Score", escape(score)),
         ("Method", escape(told.method + (f", chosen by {told.asked}" if told.asked != told.method else ""))),
         ("Options", f"<code>{escape(options)}</code>" if options else "defaults"),
         ("Seed", "" if told.seed is None else str(told.seed)),

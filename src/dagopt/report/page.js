@@ -148,6 +148,7 @@ function choose(what) {
   if (what === null) panel.append(make("p", hint, "hint"));
   const said = what === null ? "" : what.node !== undefined ? showNode(what.node) : showEdge(what.edge);
   byId("said").textContent = said;
+  offerAlone();
 }
 const hint = panel.textContent.trim();
 const under = (event) => {

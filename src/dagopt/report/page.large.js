@@ -63,6 +63,7 @@ function showAlone(k) {
   graph.classList.toggle("alone", k !== null); // weak edges are shown there too
   const button = byId("alone");
   if (button) button.setAttribute("aria-pressed", String(k !== null));
+  offerAlone();
   if (k === null) return;
   const up = [], down = [];
   for (const e of around[k]) (data.edges[e].head === k ? up : down).push(otherEnd(e, k));
@@ -82,13 +83,16 @@ function showAlone(k) {
   data.width = Math.max(...[...shown].map((i) => data.nodes[i].x + wideOf(i) / 2));
   data.height = Math.max(...[...shown].map((i) => data.nodes[i].y)) + HIGH / 2;
 }
+function offerAlone() { // the button needs a selected column, or one that is shown alone
+  const button = byId("alone");
+  if (!button) return;
+  button.disabled = alone === null && (chosen === null || chosen.node === undefined);
+  button.title = button.disabled ? "Select a column first" : "";
+}
 function toggleAlone() {
-  const k = alone === null && chosen !== null && chosen.node !== undefined ? chosen.node : null;
-  if (k === null && alone === null) byId("said").textContent = byId("alone-hint").textContent = "Select a column first.";
-  else byId("alone-hint").textContent = "";
-  const before = alone;
+  const k = alone === null ? chosen.node : null, before = alone;
   showAlone(k);
-  if (k === null && before !== null) bringIntoView(before, true);
+  if (k === null) bringIntoView(before, true);
   else fit();
 }
 if (byId("alone")) byId("alone").addEventListener("click", toggleAlone);

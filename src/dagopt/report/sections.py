@@ -9,13 +9,22 @@ import pandas as pd
 from dagopt.report.chart import convergence_svg, phases
 from dagopt.report.origin import origin_line, origin_section
 from dagopt.report.view import Edge, View
-from dagopt.report.words import found, headline, proven
+from dagopt.report.words import counted, found, headline, proven
 from dagopt.result import Result
 
 __all__ = ["SECTIONS", "caption", "header", "large_tools", "switch"]
 
 MOST_ROWS = 100  # of the trace shown
 MANY_COLUMNS = 30  # from here on the page has tools for large graphs
+
+# what numbers of a run are called in the report; the others are called by their names in details
+_DETAILS = {
+    "chance_edges": "edges expected by chance alone",
+    "rounding": "rounding error of the score, at most",
+    "n_tree_nodes": "nodes of the search tree",
+    "n_columns_left": "families left",
+    "root_bound": "bound at the root of the search tree",
+}
 
 
 def header(result: Result, view: View) -> str:
@@ -38,7 +47,7 @@ def _tiles(result: Result) -> list[tuple[str, str, str]]:
         tiles.append(("Rows", f"{result.n_samples:,}", ""))
     tiles.append(("Edges", f"{result.graph.n_edges:,}", ""))
     if result.score is not None:
-        tiles.append(("Score", f"{result.score:,.3f}", result.score_label or "higher is better"))
+        tiles.append(("Score", f"{result.score:,.3f}", _score_remark(result)))
     if result.bound is not None:
         gap = "" if result.gap is None else f"gap {max(result.gap, 0.0):.3%}"
         tiles.append(("Proven bound", f"{result.bound:,.3f}", f"{gap}, over {result.scope}" if result.scope else gap))
@@ -48,6 +57,12 @@ def _tiles(result: Result) -> list[tuple[str, str, str]]:
     compiling = result.provenance.compile_seconds
     remark = f"and {compiling:,.1f} s to compile, once per machine" if compiling >= 0.05 else ""
     return [*tiles, ("Time", f"{result.provenance.seconds:,.2f} s", remark)]
+
+
+def _score_remark(result: Result) -> str:
+    """Return the name of the score; its formula is in the section on the origin."""
+    named = result.provenance.score if result.provenance else result.score_label
+    return f"{named}, higher is better" if named else "higher is better"
 
 
 def _tile(name: str, value: str, remark: str) -> str:
@@ -80,9 +95,9 @@ def large_tools(view: View) -> str:
         else ""
     )
     return (
-        f'<span class="group" role="group" aria-label="Less at a time">{slider}'
-        '<button type="button" id="alone" aria-pressed="false">Only its neighbours</button>'
-        '<span class="hint" id="alone-hint"></span></span>'
+        f'<span class="less" role="group" aria-label="Less at a time">{slider}'
+        '<button type="button" id="alone" aria-pressed="false" disabled title="Select a column first">'
+        "Only its neighbours</button></span>"
     )
 
 
@@ -107,7 +122,7 @@ def course_section(result: Result, view: View) -> str:
     spent = phases(trace, result.seconds)
     if chart is None and not spent and trace.empty:
         return ""
-    parts = ['<section aria-labelledby="course-title">\n<h2 id="course-title">How it was found</h2>']
+    parts = ['<section id="course" aria-labelledby="course-title">\n<h2 id="course-title">How it was found</h2>']
     if chart is not None:
         bound = '<span class="key bound"></span>proven bound' if 'class="curve bound"' in chart else ""
         parts.append(f'<p class="hint"><span class="key"></span>score, higher is better{bound}</p>\n{chart}')
@@ -136,9 +151,9 @@ def _trace_table(trace: pd.DataFrame) -> str:
         "<tr>" + "".join(f"<td{_figure(f)}>{_cell(v)}</td>" for v, f in zip(row, figure, strict=True)) + "</tr>"
         for row in last.itertuples(index=False, name=None)
     )
-    what = "All" if len(last) == len(trace) else f"The last {len(last):,} of"
+    what = "" if len(last) == len(trace) else f"The last {len(last):,} of "
     return (
-        f"<details><summary>{what} {len(trace):,} events of the run</summary>\n"
+        f"<details><summary>{what}{counted(len(trace), 'event')} of the run</summary>\n"
         f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></details>'
     )
 
@@ -156,7 +171,7 @@ def _cell(value: object) -> str:
 def doctor_section(result: Result, view: View) -> str:
     """Return the doctor's findings on the data."""
     found_any = "".join(
-        f'<div class="finding {escape(finding.severity)}"><p>{escape(finding.message)}</p>'
+        f'<div class="finding {escape(finding.severity)}"><p>{_sentence(_capital(finding.message))}</p>'
         f'<p class="then">If nothing is done: {_sentence(finding.consequence)} Remedy: {_sentence(finding.remedy)}</p>'
         "</div>"
         for finding in result.findings
@@ -168,7 +183,14 @@ def doctor_section(result: Result, view: View) -> str:
 
 
 def _sentence(text: str) -> str:
+    """Return a remark with a full stop."""
     return escape(text.rstrip(". ")) + "."
+
+
+def _capital(text: str) -> str:
+    """Return a text with a capital in front, unless its first word is code or a name in quotes."""
+    word = text.split(" ", 1)[0]
+    return text[:1].upper() + text[1:] if word.isalpha() and word.isascii() else text
 
 
 def edge_section(result: Result, view: View) -> str:
@@ -229,7 +251,10 @@ def notes_section(result: Result, view: View) -> str:
     if not said and not plain:
         return ""
     notes = "".join(f"<li>{escape(note)}</li>" for note in said)
-    rows = "".join(f"<tr><td>{escape(key.replace('_', ' '))}</td><td>{_cell(v)}</td></tr>" for key, v in plain.items())
+    rows = "".join(
+        f"<tr><td>{escape(_DETAILS.get(key, key.removeprefix('n_').replace('_', ' ')))}</td><td>{_cell(v)}</td></tr>"
+        for key, v in plain.items()
+    )
     return (
         '<section aria-labelledby="notes-title">\n<h2 id="notes-title">What the method says</h2>\n'
         + (f'<ul class="words">{notes}</ul>\n' if notes else "")

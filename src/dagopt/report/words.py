@@ -8,7 +8,7 @@ from dagopt.result import Result
 __all__ = ["counted", "found", "headline", "proven", "title_of"]
 
 _ENDED = {
-    "converged": "The run ended by itself. That proves nothing about other graphs.",
+    "converged": "The run ended by itself, as its method could not improve the graph any more.",
     "time_limit": "The run was stopped by the time limit; this is the best graph found by then.",
     "interrupted": "The run was stopped by the user; this is the best graph found by then.",
 }

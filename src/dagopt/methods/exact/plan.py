@@ -50,7 +50,7 @@ class Estimate:
         if self.n_bytes > BEYOND_ALL:
             return f"more than {readable(BEYOND_ALL)}"
         seconds = f"{self.seconds:.1f} s" if self.seconds < 600 else f"{self.seconds / 3600:.1f} h"
-        return f"about {readable(self.n_bytes)} and {seconds}"
+        return f"about {readable(self.n_bytes)} and {seconds if self.seconds >= 0.05 else 'less than 0.1 s'}"
 
 
 def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:

@@ -258,5 +258,5 @@ def _regression(
         ),
         variance=left * float(table.scale[node]) ** 2,
         freedom=freedom,
-        r_squared=1 - left,
+        r_squared=max(1 - left, 0.0) if len(parents) else 0.0,  # rounding would leave -1e-16
     )
