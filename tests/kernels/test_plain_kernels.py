@@ -12,6 +12,7 @@ import dagopt
 from dagopt.kernels import plain as plain_kernels
 from dagopt.kernels.lattice import subsets
 from dagopt.kernels.plain import handy, new_pass, plain, repeated
+from dagopt.scores import gaussian
 
 
 @njit
@@ -105,3 +106,17 @@ def test_a_small_table_is_learned_without_compiling(kind, tmp_path):
     assert seconds == 0.0
     options = {"kind": "discrete"} if kind == "levels" else {}
     assert score == pytest.approx(dagopt.learn(path, progress=False, **options).score, rel=1e-12)
+
+
+def test_long_coordinates_count_as_many_steps(monkeypatch):
+    """Where columns are long vectors of coordinates, a set takes as many steps as they are long, or more."""
+    rng = np.random.default_rng(0)
+    near = rng.normal(size=(300, 1)) + 1e-6 * rng.normal(size=(300, 80))
+    score = dagopt.make_score(dagopt.as_table(near), "bic")
+    assert not score.logdets_suffice
+    counted = []
+    monkeypatch.setattr(gaussian, "handy", lambda kernel, steps: counted.append(steps) or kernel)
+    score.local(0, [1, 2])
+    score.removals(0, [1, 2])
+    score.local_many([0, 1], [[2], [3, 4]])
+    assert min(counted) >= 4 * 80

@@ -67,6 +67,10 @@ class LogDetScore(JointScore):
         """Whether the matrix of ``logdets`` is as precise as the score."""
         return self._digits.vectors is None
 
+    def _steps(self, sizes: Any) -> Any:
+        """Return about how many steps a kernel takes for sets of these sizes; coordinates are longer than sets."""
+        return (sizes + 2) ** 2 * (sizes + 2 if self._digits.vectors is None else self._digits.vectors.shape[1])
+
     @cached_property
     def rounding(self) -> float:
         """How far the score of any DAG can be from its value in exact arithmetic."""
@@ -76,7 +80,7 @@ class LogDetScore(JointScore):
     def unbounded(self, node: int, parents: Ints) -> bool:
         """Say whether the parents determine a column, so that in exact arithmetic the score has no upper limit."""
         chosen = as_set(parents)
-        find = handy(self._kernels.logs, (len(chosen) + 2) ** 3)
+        find = handy(self._kernels.logs, self._steps(len(chosen)))
         logdet, logres = find(self._source, self._log_scale, node, chosen)
         return bool(logres - self._log_scale[node] <= LOG_OF_DEPENDENT or logdet <= LOG_OF_NOTHING / 2)
 
@@ -119,7 +123,7 @@ class LogDetScore(JointScore):
     def fill_potentials(self, high: int, low_bits: int, out: Floats, node: int = 0) -> None:
         """Fill ``out`` with ``potential`` of the sets whose bits above ``low_bits`` are those of ``high``."""
         _, log_scale, constant, power = self.logdets
-        handy(self._kernels.logdet_slice, 16 * out.size)(self._source, log_scale, high, low_bits, out)
+        handy(self._kernels.logdet_slice, self._steps(2) // 4 * out.size)(self._source, log_scale, high, low_bits, out)
         handy(scale_by_size, 8 * out.size)(out, constant, power, high.bit_count())
 
     def _joint(self, size: NDArray[np.int_], logdet: Floats) -> Floats:
@@ -149,7 +153,7 @@ class LogDetScore(JointScore):
 
     def _fit(self, node: int, parents: Ints) -> float:
         """Return the local score before its penalty, which may be infinite."""
-        find = handy(self._kernels.logs, (len(parents) + 2) ** 3)
+        find = handy(self._kernels.logs, self._steps(len(parents)))
         logdet, logres = find(self._source, self._log_scale, node, parents)
         size = len(parents)
         return float(
@@ -162,7 +166,7 @@ class LogDetScore(JointScore):
     def local_packed(self, nodes: Ints, flat: Ints, offsets: Ints) -> Floats:
         """Return the local scores of many nodes with packed parent sets."""
         logdet, logres = np.empty(len(nodes)), np.empty(len(nodes))
-        steps = int(((np.diff(offsets) + 2) ** 3).sum())
+        steps = int(self._steps(np.diff(offsets)).sum())
         handy(self._kernels.logs_many, steps)(self._source, self._log_scale, nodes, flat, offsets, logdet, logres)
         return self._score(np.diff(offsets), logdet, logres)
 
@@ -191,9 +195,8 @@ class LogDetScore(JointScore):
         """Return the local score after removing each parent; NaN for all other columns."""
         chosen = as_set(parents)
         logdet, logres = np.empty(len(chosen)), np.empty(len(chosen))
-        handy(self._kernels.removals, (len(chosen) + 2) ** 3)(
-            self._source, self._log_scale, node, chosen, logdet, logres
-        )
+        find = handy(self._kernels.removals, self._steps(len(chosen)) * (1 if self.logdets_suffice else len(chosen)))
+        find(self._source, self._log_scale, node, chosen, logdet, logres)
         scores = np.full(self.n_nodes, np.nan)
         scores[chosen] = self._score(len(chosen) - 1, logdet, logres)
         return scores

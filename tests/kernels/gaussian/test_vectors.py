@@ -88,3 +88,11 @@ def test_coordinates_keep_products(rows):
     own = coordinates(columns)
     assert own.shape == (5, min(rows, 5))
     np.testing.assert_allclose(own @ own.T, columns.T @ columns, rtol=1e-10, atol=1e-9)
+
+
+@pytest.mark.parametrize("length", [0, 3, 63, 64, 65, 66, 67, 1000])
+def test_products_of_any_length(length):
+    """Long vectors are added up in four sums, and no entry is forgotten."""
+    rng = np.random.default_rng(length)
+    a, b = rng.normal(size=(2, length))
+    assert vectors._dot(a, b) == pytest.approx(math.fsum(a * b), rel=1e-12, abs=1e-12)

@@ -24,12 +24,22 @@ from numba import njit
 
 DEPENDENT = 1e-11
 LOG_OF_NOTHING = -1e7
+LONG = 64
 
 
 @njit(cache=True, nogil=True)
 def _dot(a, b):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for k in range(a.shape[0]):
+    """Return the product of two vectors; long ones in four sums, which the processor adds up side by side."""
+    length = a.shape[0]
+    whole = length - length % 4 if length >= LONG else 0
+    first = second = third = fourth = 0.0
+    for k in range(0, whole, 4):
+        first += a[k] * b[k]
+        second += a[k + 1] * b[k + 1]
+        third += a[k + 2] * b[k + 2]
+        fourth += a[k + 3] * b[k + 3]
+    total = (first + third) + (second + fourth)
+    for k in range(whole, length):
         total += a[k] * b[k]
     return total
 
