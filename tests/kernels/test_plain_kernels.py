@@ -10,7 +10,9 @@ from numba import njit
 
 import dagopt
 from dagopt.kernels import plain as plain_kernels
-from dagopt.kernels.lattice import subsets
+from dagopt.kernels.lattice.best_orders import Tables, extend
+from dagopt.kernels.lattice.best_parents import Block, Shape, fill
+from dagopt.kernels.lattice.subsets import Allowed
 from dagopt.kernels.plain import handy, new_pass, plain, repeated
 from dagopt.scores import gaussian
 
@@ -69,18 +71,20 @@ def test_a_compiled_kernel_is_used(fresh):
 
 def test_the_recursion_is_the_same_uncompiled():
     """Closed tables and orders, number by number."""
-    if not hasattr(subsets.fill, "py_func"):
+    if not hasattr(fill, "py_func"):
         pytest.skip("compilation is switched off")
     n = 7
     potential = np.random.default_rng(0).normal(size=1 << n)
     found = []
     for make in (plain, lambda kernel: kernel):
-        tables, opt = np.empty((n, 1 << (n - 1))), np.full(1 << n, -np.inf)
+        tables = Tables(np.empty((n, 1, 1 << (n - 1))), np.empty((0, 1, 1 << n)), np.empty((0, 1, 1 << n)))
+        opt = np.full(1 << n, -np.inf)
         opt[0] = 0.0
-        for node in range(n):
-            make(subsets.fill)(potential, node, n, 0, subsets.Allowed(True, 0, 0, 0), tables[node], 0, 1)
-        make(subsets.sinks)(tables, n, 0, opt, n, np.array([0]))
-        found.append((tables, opt))
+        for node, table in enumerate(tables.places):
+            tiles = 2 if node < 6 else 1
+            make(fill)(potential, node, Shape(n, 0), Block(0, 0), Allowed(True, 0, 0, 0), table, 0, tiles)
+        make(extend)(tables, Shape(n, 0), 0, opt, np.array([0]))
+        found.append((tables.places, opt))
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_array_equal(found[0][1], found[1][1])
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dagopt.kernels.lattice import best_orders, best_parents
 from dagopt.kernels.lattice import subsets as kernels
 
 
@@ -19,41 +20,69 @@ def subsets(mask):
     return found
 
 
-def places(node, low_bits):
-    """Return the sets of low variables in the order of a node's table, which leaves its own bit out."""
-    return [x for x in range(1 << low_bits) if node >= low_bits or not x >> node & 1]
-
-
 def allowed(mask, must, may, at_most):
     """Say whether must ⊆ J ⊆ may and |J| ≤ at most."""
     return mask & must == must and mask & ~may == 0 and mask.bit_count() <= at_most
 
 
-def best_tables(table, n, node, low_bits, block, known):
-    """Return the best local score of a node over all allowed J inside the block and each place."""
-    best = []
-    for x in places(node, low_bits):
-        scores = [table[J | 1 << node] - table[J] for J in subsets(x | block) if known is None or allowed(J, *known)]
-        best.append(max(scores, default=-np.inf))
-    return np.array(best)
+def without(mask, bit):
+    """Return a number with the place of a bit removed."""
+    return int(kernels._without(mask, bit))
 
 
-def all_knowledge(n):
-    """Return the arguments of a kernel that say that everything is allowed."""
-    return True, 0, (1 << n) - 1, n
+def cut(mask, shape):
+    """Return the row and the place of a set."""
+    lower = min(best_parents.LOWER_BITS, shape.place_bits)
+    upper = mask >> (lower + shape.row_bits) & ((1 << (shape.place_bits - lower)) - 1)
+    return mask >> lower & ((1 << shape.row_bits) - 1), mask & ((1 << lower) - 1) | upper << lower
 
 
-def filled(table, n, node, low_bits, block, known=None):
-    """Return a node's table by the kernels, closed over all its bits."""
-    bits = low_bits - (node < low_bits)
-    out = np.full(1 << bits, np.nan)
-    arguments = all_knowledge(n) if known is None else (False, *known)
-    chunks = 1 << max(bits - kernels.LOW_BITS, 0)
-    kernels.fill(table, node, low_bits, block, kernels.Allowed(*arguments), out, 0, chunks)
-    if bits > kernels.LOW_BITS:
-        more = bits - kernels.LOW_BITS
-        kernels.close_high(out, kernels.LOW_BITS, more, 0, (out.size >> more) // kernels.ROW)
+def own_entry(mask, node, shape):
+    """Return where a node's table, which leaves its own bit out, has the entry of a set."""
+    row, place = cut(mask, shape)
+    own_row, own_place = cut(1 << node, shape) if node < sum(shape) else (0, 0)
+    if own_row:
+        row = without(row, own_row.bit_length() - 1)
+    if own_place:
+        place = without(place, own_place.bit_length() - 1)
+    return row, place
+
+
+def filled(table, node, shape, block, known=None, before=None):
+    """Return a node's table of a block by the kernels, closed over rows and places."""
+    own_row, own_place = cut(1 << node, shape) if node < sum(shape) else (0, 0)
+    out = np.full((1 << (shape.row_bits - (own_row > 0)), 1 << (shape.place_bits - (own_place > 0))), np.nan)
+    if before is not None:
+        out[:] = before
+    lower = min(best_parents.LOWER_BITS, shape.place_bits)
+    tiles = out.shape[1] >> (lower - (node < lower))
+    limits = kernels.Allowed(True, 0, 0, 0) if known is None else kernels.Allowed(False, *known)
+    for one in np.random.default_rng(0).permutation(tiles):
+        best_parents.fill(table, node, shape, block, limits, out, one, one + 1)
+    for row in out:
+        kernels._close_bits(row, 0, out.shape[1].bit_length() - 1)
     return out
+
+
+def assert_best(found, table, node, shape, block, known=None):
+    """Assert that a table has the best local score over all allowed J inside each set of a block."""
+    for mask in range(1 << sum(shape)):
+        if mask >> node & 1:
+            continue
+        scores = [table[J | 1 << node] - table[J] for J in subsets(mask | block) if known is None or allowed(J, *known)]
+        assert found[own_entry(mask, node, shape)] == max(scores, default=-np.inf)
+
+
+@st.composite
+def cuts(draw):
+    """Return a shape, the number of variables, a node and a block that does not contain it."""
+    place_bits = draw(st.integers(1, 8))
+    row_bits = draw(st.integers(0, 2)) if place_bits >= best_parents.LOWER_BITS else 0
+    shape = best_parents.Shape(place_bits, row_bits)
+    n = sum(shape) + draw(st.integers(0, 2 if sum(shape) < 8 else 1))
+    node = draw(st.integers(0, n - 1))
+    high = ((1 << n) - 1) >> sum(shape) << sum(shape) & ~(1 << node)
+    return shape, n, node, draw(st.sampled_from(subsets(high)))
 
 
 # --- places of bits -------------------------------------------------------------------------------------------
@@ -73,45 +102,38 @@ def test_gap_and_its_inverse(mask, bit):
 # --- tables of best parents -----------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
-@given(data=st.data(), n=st.integers(1, 8), seed=st.integers(0, 1000))
-def test_fill_gives_the_best_subset(data, n, seed):
-    """A filled table has the maximum over all subsets, for any split into high and low variables."""
-    low_bits = data.draw(st.integers(1, n))
-    node = data.draw(st.integers(0, n - 1))
-    high = ((1 << n) - 1) >> low_bits << low_bits & ~(1 << node)
-    block = data.draw(st.sampled_from(subsets(high)))
+@settings(max_examples=60, deadline=None)
+@given(cut=cuts(), seed=st.integers(0, 1000))
+def test_fill_gives_the_best_subset(cut, seed):
+    """A filled table has the maximum over all subsets, for any cut into blocks, rows and places."""
+    shape, n, node, block = cut
     table = np.random.default_rng(seed).normal(size=1 << n)
-    expected = best_tables(table, n, node, low_bits, block, None)
-    np.testing.assert_array_equal(filled(table, n, node, low_bits, block), expected)
+    assert_best(filled(table, node, shape, best_parents.Block(block, 0)), table, node, shape, block)
 
 
-@settings(deadline=None)
-@given(data=st.data(), n=st.integers(1, 7), seed=st.integers(0, 1000))
-def test_fill_honours_knowledge(data, n, seed):
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), cut=cuts(), seed=st.integers(0, 1000))
+def test_fill_honours_knowledge(data, cut, seed):
     """With must, may and a limit, the maximum is over allowed sets, and -inf where there are none."""
-    low_bits = data.draw(st.integers(1, n))
-    node = data.draw(st.integers(0, n - 1))
-    others = ((1 << n) - 1) & ~(1 << node)
-    may = data.draw(st.sampled_from(subsets(others)))
-    known = data.draw(st.sampled_from(subsets(may))), may, data.draw(st.integers(0, n))
-    block = data.draw(st.sampled_from(subsets(others >> low_bits << low_bits)))
+    shape, n, node, block = cut
+    others = [b for b in range(n) if b != node]
+    may = sum(1 << b for b in others if data.draw(st.booleans()))
+    must = may & sum(1 << b for b in others if data.draw(st.integers(0, 5)) == 0)
+    known = must, may, data.draw(st.integers(0, n))
     table = np.random.default_rng(seed).normal(size=1 << n)
-    expected = best_tables(table, n, node, low_bits, block, known)
-    np.testing.assert_array_equal(filled(table, n, node, low_bits, block, known), expected)
+    assert_best(filled(table, node, shape, best_parents.Block(block, 0), known), table, node, shape, block, known)
 
 
-@pytest.mark.parametrize("node", [0, 3, 4, 11, 12, 13, 14])
-def test_fill_in_several_chunks(node, rng):
-    """Tables longer than a chunk agree with the plain transform, one bit at a time."""
-    n = 15
-    table = rng.normal(size=1 << n)
-    sets = np.array(places(node, n))
-    expected = table[sets | 1 << node] - table[sets]
-    for b in range(n - 1):
-        halves = expected.reshape(-1, 2, 1 << b)
-        halves[:, 1] = np.maximum(halves[:, 0], halves[:, 1])
-    np.testing.assert_array_equal(filled(table, n, node, n, 0), expected)
+@settings(max_examples=30, deadline=None)
+@given(cut=cuts(), seed=st.integers(0, 1000))
+def test_fill_starts_from_the_block_before(cut, seed):
+    """With one high node more, the tables of the block without it and the new sets give the same table."""
+    shape, n, node, block = cut
+    table = np.random.default_rng(seed).normal(size=1 << n)
+    new = block & -block
+    before = filled(table, node, shape, best_parents.Block(block & ~new, 0))
+    after = filled(table, node, shape, best_parents.Block(block, new), before=before)
+    np.testing.assert_array_equal(after, filled(table, node, shape, best_parents.Block(block, 0)))
 
 
 @pytest.mark.parametrize("first_bit, n_bits", [(6, 1), (6, 4), (7, 2), (9, 3)])
@@ -131,37 +153,56 @@ def test_close_high_in_any_order_of_stretches(first_bit, n_bits, rng):
 # --- orders ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("low_bits, chunk_bits", [(1, 1), (2, 2), (3, 1), (3, 3), (6, 2), (6, 3), (7, 4), (7, 7)])
-def test_sinks_take_the_best_last_node(low_bits, chunk_bits, rng):
+@pytest.mark.parametrize("bits", [1, 2, 3, 5, 6, 7, 9])
+def test_sinks_take_the_best_last_node(bits, rng):
     """Every set gets the best of what came and of each of its members as the last one."""
-    best = rng.normal(size=(low_bits, max(1 << (low_bits - 1), 1)))
-    block, size = 3 << low_bits, 1 << low_bits
-    opt = np.full(5 << low_bits, np.nan)
-    opt[block : block + size] = pushed = np.where(rng.random(size) < 0.3, rng.normal(size=size) + 2, -np.inf)
-    opt[block] = pushed[0] = 0.0
-    expected = pushed.copy()
+    best = rng.normal(size=(bits, 1 << (bits - 1)))
+    size = 1 << bits
+    here = np.where(rng.random(size) < 0.3, rng.normal(size=size) + 2, -np.inf)
+    here[0] = 0.0
+    expected = here.copy()
     for s in range(1, size):
-        for i in range(low_bits):
+        for i in range(bits):
             if s >> i & 1:
                 rest = s & ~(1 << i)
-                expected[s] = max(expected[s], expected[rest] + best[i, places(i, low_bits).index(rest)])
-    chunks = np.arange(1 << (low_bits - chunk_bits))
-    for layer in range(low_bits - chunk_bits + 1):
-        members = chunks[np.bitwise_count(chunks) == layer]
-        kernels.sinks(best, low_bits, block, opt, chunk_bits, rng.permutation(members))
-    np.testing.assert_array_equal(opt[block : block + size], expected)
-    assert np.isnan(np.delete(opt, np.arange(block, block + size))).all()
+                expected[s] = max(expected[s], expected[rest] + best[i, without(rest, i)])
+    best_orders.sinks(best, here)
+    np.testing.assert_array_equal(here, expected)
 
 
-def test_push_raises_the_block_above(rng):
-    """Pushing makes a high node the last one of every set of the block, where that is better."""
-    opt = rng.normal(size=64)
-    scores = rng.normal(size=8)
-    expected = opt.copy()
-    for x in range(2, 7):
-        expected[16 + 32 + x] = max(opt[16 + 32 + x], opt[16 + x] + scores[x])
-    kernels.push(scores, 16, 32, opt, 2, 7)
-    np.testing.assert_array_equal(opt, expected)
+@pytest.mark.parametrize("shape, high", [((6, 2), 0), ((7, 1), 1), ((6, 1), 2), ((4, 0), 3)])
+def test_rows_and_blocks_give_the_best_order_of_every_set(shape, high, rng):
+    """All rows of all blocks, with random closed tables, against the recursion one set at a time."""
+    shape = best_parents.Shape(*shape)
+    low = sum(shape)
+    n = low + high
+    table = rng.normal(size=1 << n)
+    lower = min(best_parents.LOWER_BITS, shape.place_bits)
+    rows = list(range(lower, lower + shape.row_bits))
+    opt = np.full(1 << n, -np.inf)
+    opt[0] = 0.0
+    for block in range(1 << high):
+        bits = block << low
+
+        def own(nodes, bits=bits):
+            parts = [filled(table, node, shape, best_parents.Block(bits & ~(1 << node), 0)) for node in nodes]
+            return np.array(parts) if parts else np.empty((0, 1, 1))
+
+        parts = ([i for i in range(low) if i not in rows], rows, range(low, n))
+        tables = best_orders.Tables(*(own(part) for part in parts))
+        for size in range(shape.row_bits + 1):
+            chosen = [row for row in range(1 << shape.row_bits) if row.bit_count() == size]
+            best_orders.extend(tables, shape, bits, opt, rng.permutation(np.array(chosen)))
+    expected = np.full(1 << n, -np.inf)
+    expected[0] = 0.0
+    for mask in range(1, 1 << n):
+        for i in range(n):
+            if mask >> i & 1:
+                rest = mask ^ 1 << i
+                best = max(table[J | 1 << i] - table[J] for J in subsets(rest))
+                expected[mask] = max(expected[mask], expected[rest] + best)
+        row, place = cut(mask, shape)
+        assert opt[mask >> low << low | row << shape.place_bits | place] == expected[mask]
 
 
 @settings(deadline=None)
@@ -181,6 +222,19 @@ def test_best_set_is_the_first_of_the_best(data, n, seed):
     else:
         best = max(fits, key=lambda J: table[J | 1 << node] - table[J])  # the first of equals
         assert (chosen, value) == (best, table[best | 1 << node] - table[best])
+
+
+@pytest.mark.parametrize("node", [0, 4, 9, 10, 12])
+@pytest.mark.parametrize("at_most", [2, 13])
+def test_best_set_among_more_sets_than_are_compared_at_once(node, at_most, rng):
+    """With thirteen variables and many ties, the first of the best allowed sets is found."""
+    table = rng.integers(0, 4, 1 << 13).astype(float)
+    candidates = ((1 << 13) - 1) & ~(1 << node) & ~(1 << 6) & ~(1 << 11)
+    must = 1 << 3 if node != 3 else 0
+    fits = [J for J in sorted(subsets(candidates)) if allowed(J, must, -1, at_most)]
+    best = max(fits, key=lambda J: table[J | 1 << node] - table[J])
+    found = kernels.best_set(table, node, candidates, must, -1, at_most)
+    assert found == (best, table[best | 1 << node] - table[best])
 
 
 # --- potentials -----------------------------------------------------------------------------------------------

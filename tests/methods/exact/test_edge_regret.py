@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.knowledge import Constraints
-from dagopt.methods.exact import edge_regret
+from dagopt.methods.exact import edge_regret, subset_dp
 from dagopt.methods.exact.edge_ends import TableEnds
 from dagopt.methods.exact.edge_regret import edge_regrets, estimate_edge_regrets
 from dagopt.methods.exact.solve import solve_exact
@@ -148,6 +148,20 @@ def test_ways_agree_on_more_columns(known):
         ways.append(by_lists(problem))
     for other in ways:
         assert_same(other, first.include, first.exclude, first.best)
+
+
+@pytest.mark.parametrize("high_bits", [0, 2])
+def test_rows_change_nothing(high_bits, monkeypatch):
+    """Tables of several rows give the same best DAGs before and after every set, in the order of the sets."""
+    problem = make_problem("gaussian", 10, 4)
+    tables = []
+    for place_bits in (13, 6):
+        monkeypatch.setattr(subset_dp, "PLACE_BITS", place_bits)
+        with Workers(Deadline(), NoProgress(), 2) as workers:
+            both = TableEnds(problem.score, problem.knowledge, Plan(10, high_bits, 0, 0.0), workers)
+            both.fill()
+        tables.append((both.opt, both.rest))
+    np.testing.assert_array_equal(tables[0], tables[1])
 
 
 @pytest.mark.parametrize("way", [by_tables, by_lists])

@@ -11,6 +11,7 @@ from dagopt.data.table import ContinuousTable, DiscreteTable
 from dagopt.deadline import Deadline
 from dagopt.graph.order import is_acyclic
 from dagopt.knowledge import Constraints
+from dagopt.methods.exact import subset_dp
 from dagopt.methods.exact.pool_dp import solve_pool
 from dagopt.methods.exact.solve import solve_exact
 from dagopt.methods.exact.subset_dp import Plan, SubsetDP, plan_subset_dp
@@ -88,6 +89,19 @@ def test_ways_agree_on_more_columns(kind, known):
     scores = [problem.score.total(by_tables(problem, high_bits)[0]) for high_bits in range(4)]
     scores.append(problem.score.total(by_pool(problem)[0]))
     np.testing.assert_allclose(scores, scores[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "bdeu"])
+@pytest.mark.parametrize("known", [Constraints(), Constraints([("a", "c")], [("c", "d")], [["b"], ["e", "f"]], 3)])
+def test_rows_change_nothing(kind, known, monkeypatch):
+    """Tables of several rows, in one block and in several, give the same DAG and the same score to the last bit."""
+    problem = make_problem(kind, 12, 5, known)
+    first, value = by_tables(problem)
+    monkeypatch.setattr(subset_dp, "PLACE_BITS", 7)
+    for high_bits in range(4):
+        other, its_value = by_tables(problem, high_bits, 2)
+        np.testing.assert_array_equal(first, other)
+        assert value == its_value
 
 
 @pytest.mark.parametrize("high_bits", [0, 2])

@@ -1,6 +1,6 @@
 """The best DAG with each edge and without it, over the lattice of subsets; a set is the bits of an integer.
 
-``opt[S]`` is the best score of a DAG over S (``kernels/lattice/subsets.py``) and ``rest[S]`` is the most that the
+``opt[S]`` is the best score of a DAG over S (``kernels/lattice/best_orders.py``) and ``rest[S]`` is the most that the
 variables outside S can add when those of S come before them:
 
     rest[V] = 0,    rest[S] = max over i outside S of best_i[S] + rest[S + i].
@@ -18,27 +18,20 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from dagopt.kernels.lattice.best_orders import close_places
 from dagopt.kernels.lattice.pools import _table
-from dagopt.kernels.lattice.subsets import _close_bits, _larger, _with_gap, _without, is_allowed
+from dagopt.kernels.lattice.subsets import _close_bits, _larger, _raise_by_sums, _with_gap, _without, is_allowed
 
 
 @njit(cache=True, nogil=True)
-def _sources_one_by_one(best, begin, here):  # type: ignore[no-untyped-def]
-    """Finish the entries from ``begin`` in falling order; each depends only on larger ones."""
+def _sources_one_by_one(best, here):  # type: ignore[no-untyped-def]
+    """Finish the entries in falling order; each depends only on larger ones."""
     for s in range(here.shape[0] - 2, -1, -1):
         i = 0
         while (1 << i) < here.shape[0]:
             if not (s >> i) & 1:
-                here[s] = _larger(here[s + (1 << i)] + best[i, _without(begin + s, i)], here[s])
+                here[s] = _larger(here[s + (1 << i)] + best[i, _without(s, i)], here[s])
             i += 1
-
-
-@njit(cache=True, nogil=True)
-def _raise_by(here, later, scores):  # type: ignore[no-untyped-def]
-    """Raise a run by one node that comes next."""
-    for k in range(here.shape[0]):
-        value = later[k] + scores[k]
-        here[k] = value if value > here[k] else here[k]
 
 
 @njit(cache=True, nogil=True)
@@ -57,38 +50,51 @@ def _sources_of_eight(best, begin, v):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def sources(best, low_bits, block, rest, chunk_bits, chunks):  # type: ignore[no-untyped-def]
-    """Finish ``rest`` for the given chunks of a block; all chunks above them must be finished.
+def sources(best, here):  # type: ignore[no-untyped-def]
+    """Finish ``here``, the entries of ``rest`` for all places of one row, by letting a node of the place come next.
 
-    The twin of ``subsets.sinks``: ``best[i]`` is the closed table of low node i, and ``rest`` already holds what was
-    pulled from other blocks.
+    The twin of ``best_orders.sinks``: ``best[i]`` is the closed table of node i, without its bit, and ``here`` already
+    holds what other nodes give.
     """
-    length = 1 << chunk_bits
-    for t in chunks:
-        begin = t * length
-        here = rest[block + begin : block + begin + length]
-        for i in range(chunk_bits, low_bits):
-            if not (begin >> i) & 1:
-                more = block + begin + (1 << i)
-                at = _without(begin, i)
-                _raise_by(here, rest[more : more + length], best[i, at : at + length])
-        if chunk_bits < 3:
-            _sources_one_by_one(best, begin, here)
-            continue
-        for u in range(length - 8, -1, -8):
-            for i in range(3, chunk_bits):
-                if not (u >> i) & 1:
-                    more = u + (1 << i)
-                    at = _without(begin + u, i)
-                    _raise_by(here[u : u + 8], here[more : more + 8], best[i, at : at + 8])
-            _sources_of_eight(best, begin + u, here[u : u + 8])
+    size = here.shape[0]
+    if size < 8:
+        _sources_one_by_one(best, here)
+        return
+    for at in range(size - 8, -1, -8):
+        i = 3
+        while (1 << i) < size:
+            if not (at >> i) & 1:
+                more = at + (1 << i)
+                place = _without(at, i)
+                _raise_by_sums(here[at : at + 8], here[more : more + 8], best[i, place : place + 8])
+            i += 1
+        _sources_of_eight(best, at, here[at : at + 8])
 
 
 @njit(cache=True, nogil=True)
-def pull(scores, block, bit, rest, first, last):  # type: ignore[no-untyped-def]
-    """Raise ``rest`` of a block by letting a high node come next after every set here."""
-    here = rest[block + first : block + last]
-    _raise_by(here, rest[block + bit + first : block + bit + last], scores[first:last])
+def extend_back(tables, shape, block, rest, chosen):  # type: ignore[no-untyped-def]
+    """Finish ``rest`` for the chosen rows of a block; all rows that contain them must be finished.
+
+    The twin of ``best_orders.extend``, for blocks from the one with all high nodes down.
+    """
+    bits = shape.place_bits
+    size = 1 << bits
+    best = np.empty((bits, max(size >> 1, 1)))
+    for row in chosen:
+        begin = block + (row << bits)
+        here = rest[begin : begin + size]
+        for b in range(shape.row_bits):
+            if not (row >> b) & 1:
+                own = tables.rows[b, _without(row, b)]
+                _close_bits(own, 0, bits)
+                _raise_by_sums(here, rest[begin + (size << b) : begin + (size << b) + size], own)
+        for b in range(tables.highs.shape[0]):
+            bit = 1 << (bits + shape.row_bits + b)
+            if not block & bit:
+                _close_bits(tables.highs[b, row], 0, bits)
+                _raise_by_sums(here, rest[begin + bit : begin + bit + size], tables.highs[b, row])
+        close_places(tables.places, row, best)
+        sources(best, here)
 
 
 @njit(cache=True, nogil=True)
@@ -102,7 +108,6 @@ def blocks_back(form, rest, chosen):  # type: ignore[no-untyped-def]
     size = 1 << low_bits
     tables = np.empty((low_bits, max(size >> 1, 1)))
     table = np.empty(size)
-    everything = np.zeros(1, dtype=np.int64)
     for block in chosen:
         base = block << low_bits
         here = rest[base : base + size]
@@ -112,11 +117,11 @@ def blocks_back(form, rest, chosen):  # type: ignore[no-untyped-def]
             own = slice(offsets[b], offsets[b + 1])
             _table(masks[own], scores[own], low_bits, block, b, table)
             more = base + (1 << b)
-            _raise_by(here, rest[more : more + size], table)
+            _raise_by_sums(here, rest[more : more + size], table)
         for i in range(low_bits):
             own = slice(offsets[i], offsets[i + 1])
             _table(masks[own], scores[own], low_bits, block, i, tables[i])
-        sources(tables, low_bits, base, rest, low_bits, everything)
+        sources(tables, here)
 
 
 @njit(cache=True, nogil=True)

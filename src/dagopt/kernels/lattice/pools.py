@@ -14,7 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dagopt.kernels.lattice.subsets import _close_bits, _without, sinks
+from dagopt.kernels.lattice.best_orders import sinks
+from dagopt.kernels.lattice.subsets import _close_bits, _raise_by_sums, _without
 
 
 class PoolForm(NamedTuple):
@@ -53,7 +54,6 @@ def blocks(form, opt, chosen):  # type: ignore[no-untyped-def]
     size = 1 << low_bits
     tables = np.empty((low_bits, max(size >> 1, 1)))
     table = np.empty(size)
-    everything = np.zeros(1, dtype=np.int64)
     for block in chosen:
         base = block << low_bits
         here = opt[base : base + size]
@@ -61,14 +61,11 @@ def blocks(form, opt, chosen):  # type: ignore[no-untyped-def]
             if not (block >> (b - low_bits)) & 1:
                 continue
             _table(masks[offsets[b] : offsets[b + 1]], scores[offsets[b] : offsets[b + 1]], low_bits, block, b, table)
-            before = opt[base - (1 << b) : base - (1 << b) + size]
-            for x in range(size):
-                value = before[x] + table[x]
-                here[x] = value if value > here[x] else here[x]
+            _raise_by_sums(here, opt[base - (1 << b) : base - (1 << b) + size], table)
         for i in range(low_bits):
             own = slice(offsets[i], offsets[i + 1])
             _table(masks[own], scores[own], low_bits, block, i, tables[i])
-        sinks(tables, low_bits, base, opt, low_bits, everything)
+        sinks(tables, here)
 
 
 @njit(cache=True, nogil=True)

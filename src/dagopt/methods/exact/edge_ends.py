@@ -1,6 +1,6 @@
 """What comes before and after every set: ``opt[S]``, the best DAG over S, and ``rest[S]``, the best that can follow it.
 
-The docstrings of ``kernels/lattice/subsets.py`` and ``kernels/lattice/edge_regret.py`` have the recursions.
+The docstrings of ``kernels/lattice/best_orders.py`` and ``kernels/lattice/edge_regret.py`` have the recursions.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from dagopt.candidates.pool import Pool
 from dagopt.kernels.lattice import edge_regret as kernels
 from dagopt.kernels.lattice import pools
-from dagopt.kernels.lattice.subsets import LOW_BITS
+from dagopt.kernels.lattice.best_orders import Tables
+from dagopt.kernels.lattice.best_parents import LOWER_BITS, Block
+from dagopt.kernels.lattice.subsets import LOW_BITS, ROW, close_high
 from dagopt.kernels.plain import handy
 from dagopt.knowledge import Knowledge
 from dagopt.methods.exact.layers import each_layer
 from dagopt.methods.exact.pool_dp import pool_form
-from dagopt.methods.exact.subset_dp import CHUNK_BITS, Plan, SubsetDP, _closing, all_potentials
+from dagopt.methods.exact.subset_dp import ROWS_PER_PIECE, Plan, SubsetDP, all_potentials
 from dagopt.scores.base import Score
 from dagopt.workers import Workers, spans
 
@@ -28,7 +30,7 @@ __all__ = ["TableEnds", "best_around", "pool_ends"]
 Floats = NDArray[np.float64]
 
 CHUNKS_PER_PIECE = 64  # so that a piece of work takes some milliseconds
-ENTRIES_PER_PIECE = 1 << 20
+STRETCHES_PER_PIECE = 1 << 12
 
 
 class TableEnds(SubsetDP):
@@ -37,53 +39,34 @@ class TableEnds(SubsetDP):
     def __init__(self, score: Score, knowledge: Knowledge, plan: Plan, workers: Workers) -> None:
         super().__init__(score, knowledge, plan, workers)
         self.rest: Floats = np.empty(0)
-        self._low_tables: Floats = np.empty(0)
 
     def fill(self) -> None:
         """Fill ``potentials``, ``opt`` and ``rest``, or raise ``Stopped``."""
         self.potentials = all_potentials(self._score, self._workers)
         self._recursion()
-        self._way_back()
+        self._by_sets(self.opt)
+        self._by_sets(self.rest)
 
-    def _sinks(self, tables: Floats, block: int, where: str) -> None:
-        super()._sinks(tables, block, where)
-        self._low_tables = tables  # the tables of the last block are the first ones needed on the way back
-
-    def _way_back(self) -> None:
-        """Fill ``rest`` block by block, from the one with all high nodes down."""
-        self.rest = np.full(1 << self.n, -np.inf)
+    def _after_blocks(self, tables: Tables) -> None:
+        """Fill ``rest`` block by block, from the one with all high nodes down; its tables are there already."""
+        self.rest = self._unknown()
         self.rest[-1] = 0.0
-        high_tables = np.empty((self.high, 1 << self.low))
         last = (1 << self.high) - 1
         for block in range(last, -1, -1):
-            shifted = block << self.low
-            outside = [b for b in range(self.high) if not (block >> b) & 1]
             where = f" (back, block {block + 1} of {last + 1})" if self.high else ""
+            bits = block << self.low
             if block < last:
-                tables = [(i, self._low_tables[i]) for i in range(self.low)]
-                tables += [(self.low + b, high_tables[b]) for b in outside]
-                self._fill_tables(tables, shifted, where)
-            for b in outside:
-                self._pull(high_tables[b], shifted, b, where)
-            chunk_bits = min(CHUNK_BITS, self.low)
-            work = partial(
-                handy(kernels.sources, 2 * self._low_tables.size),
-                self._low_tables,
-                self.low,
-                shifted,
-                self.rest,
-                chunk_bits,
-            )
-            each_layer(self._workers, "best orders back" + where, self.low - chunk_bits, work, down=True)
-        self._low_tables = np.empty(0)
+                self._fill(tables, Block(bits, 0), where)
+            work = partial(handy(kernels.extend_back, 4 * tables.places.size), tables, self.shape, bits, self.rest)
+            rows = self.shape.row_bits
+            each_layer(self._workers, "best orders back" + where, rows, work, down=True, sets_a_piece=ROWS_PER_PIECE)
 
-    def _pull(self, table: Floats, block: int, b: int, where: str) -> None:
-        bit = 1 << (self.low + b)
-        pieces = [
-            partial(kernels.pull, table, block, bit, self.rest, first, last)
-            for first, last in spans(1 << self.low, ENTRIES_PER_PIECE)
-        ]
-        self._workers.each("best orders back: later blocks" + where, pieces, len(pieces))
+    def _by_sets(self, table: Floats) -> None:
+        """Put the entries of a table, which have the row above the place, in the order of the sets."""
+        places, rows = self.shape
+        upper = places - min(LOWER_BITS, places)
+        for block in table.reshape(1 << self.high, 1 << rows, 1 << upper, -1):
+            block[...] = block.swapaxes(0, 1).reshape(block.shape)
 
 
 def pool_ends(pool: Pool, workers: Workers) -> tuple[Floats, Floats]:
@@ -111,3 +94,16 @@ def best_around(opt: Floats, rest: Floats, node: int, workers: Workers, share: t
         part = (share[1] - share[0]) / len(steps)
         workers.each("edges", pieces, len(pieces), (share[0] + k * part, share[0] + (k + 1) * part))
     return table
+
+
+def _closing(table: Floats, step: int) -> list[Callable[[], None]]:
+    """Return the pieces of work that close a table over one half of its bits above the chunks."""
+    rest = max(table.size.bit_length() - 1 - LOW_BITS, 0)
+    start, count = (0, rest // 2) if step == 0 else (rest // 2, rest - rest // 2)
+    if count == 0:
+        return []
+    stretches = (table.size >> count) // ROW
+    return [
+        partial(close_high, table, LOW_BITS + start, count, first, last)
+        for first, last in spans(stretches, STRETCHES_PER_PIECE)
+    ]

@@ -1,7 +1,8 @@
 """Dynamic programming over subsets on the CPU: the best DAG over all parent sets that the knowledge allows.
 
-The docstring of ``kernels/lattice/subsets.py`` has the recursion. This module estimates its memory and time, cuts the
-work into pieces for the threads, the clock and the progress bar, and reads the DAG off the finished table.
+The docstrings of ``kernels/lattice/best_parents.py`` and ``kernels/lattice/best_orders.py`` have the recursion. This
+module estimates its memory and time, cuts the work into pieces for the threads, the clock and the progress bar, and
+reads the DAG off the finished table.
 
 References
 ----------
@@ -17,7 +18,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.kernels.lattice import subsets as kernels
+from dagopt.kernels.lattice.best_orders import Tables, extend
+from dagopt.kernels.lattice.best_parents import LOWER_BITS, Block, Shape, fill
+from dagopt.kernels.lattice.subsets import Allowed, best_set
 from dagopt.kernels.plain import handy
 from dagopt.knowledge import Knowledge
 from dagopt.methods.exact.layers import each_layer, first_sink, follow_sinks
@@ -40,10 +43,14 @@ Floats = NDArray[np.float64]
 BYTES = 8
 SLICE_BITS, COUNTED_SLICE_BITS = 14, 12  # potentials filled at once take some hundredths of a second
 MOST_PREFIX_BITS = 18
-CHUNK_BITS = 10  # of the sink recursion
-CHUNKS_PER_PIECE = 1 << 10  # so that a piece of work takes some tens of milliseconds
-STRETCHES_PER_PIECE = 1 << 12
-SECONDS_PER_ENTRY = 6.5e-9  # of the n 2^(n-1) entries, on one core, measured; only for the estimate
+PLACE_BITS = 13  # the tables of one row, for all nodes of its place, stay in the second-level cache
+MOST_ROW_BITS = 10  # so does one run of all rows of a node's table
+TILES_PER_PIECE = 8  # so that a piece of work takes some milliseconds
+ROWS_PER_PIECE = 4
+SETS_PER_PIECE = 1 << 20
+MOST_MORE_BITS = 6  # that are blocked to save memory, beyond those that are blocked for speed
+SECONDS_PER_ENTRY = 5.5e-9  # of the n 2^(n-1) entries, on one core, measured; only for the estimate
+SECONDS_PER_FILL = 0.6e-9  # of an entry in each block that it is compared in
 
 
 @dataclass(frozen=True)
@@ -76,12 +83,13 @@ def plan_subset_dp(n_nodes: int, memory_limit: int, cores: int = 1, tables: int 
 def plans_subset_dp(n_nodes: int, cores: int = 1, tables: int = 1) -> list[Plan]:
     """Return all plans, from the fastest, which takes most memory, to the one that takes least."""
     plans = []
-    for high in range(min(7, max(n_nodes - 1, 1))):
+    least = max(n_nodes - PLACE_BITS - MOST_ROW_BITS, 0)
+    for high in range(least, max(min(least + MOST_MORE_BITS + 1, n_nodes), least + 1)):
         low = n_nodes - high
         entries = low * 2 ** (low - 1) + high * 2**low
         n_bytes = BYTES * ((1 + tables) * 2**n_nodes + entries)
-        work = n_nodes * 2 ** (n_nodes - 1) * (0.8 + 0.2 * 1.5**high)
-        plans.append(Plan(n_nodes, high, n_bytes, SECONDS_PER_ENTRY * work / cores))
+        each = SECONDS_PER_ENTRY + SECONDS_PER_FILL * max(2 / 3 * 1.5**high, 1.0)
+        plans.append(Plan(n_nodes, high, n_bytes, each * n_nodes * 2 ** (n_nodes - 1) / cores))
     return plans
 
 
@@ -110,6 +118,7 @@ class SubsetDP:
         self.n = score.n_nodes
         self.high = plan.high_bits
         self.low = self.n - plan.high_bits
+        self.shape = Shape(min(PLACE_BITS, self.low), max(self.low - PLACE_BITS, 0))
         self._score = best_score(score, knowledge)
         self._workers = workers
         self._free = knowledge.is_free
@@ -117,6 +126,7 @@ class SubsetDP:
         self._most = knowledge.at_most
         self.potentials = Potentials(np.empty((1, 0)))
         self.opt: Floats = np.empty(0)
+        self._best: dict[int, tuple[int, float]] = {}  # of each node: its best parents in the last set, and their score
 
     def run(self) -> tuple[NDArray[np.int8], float]:
         """Return the best DAG and its score in the tables, or raise ``Stopped``."""
@@ -125,67 +135,84 @@ class SubsetDP:
         return follow_sinks(self.n, partial(first_sink, self._explains)), float(self.opt[-1])
 
     def _recursion(self) -> None:
-        self.opt = np.full(1 << self.n, -np.inf)
+        self.opt = self._unknown()
         self.opt[0] = 0.0
-        half = 1 << (self.low - 1)
-        low_tables = np.empty((self.low, half))
-        high_tables = np.empty((self.high, 1 << self.low))
+        tables = self._room()
         for block in range(1 << self.high):
-            shifted = block << self.low
-            outside = [b for b in range(self.high) if not (block >> b) & 1]
             where = f" (block {block + 1} of {1 << self.high})" if self.high else ""
-            tables = [(i, low_tables[i]) for i in range(self.low)]
-            tables += [(self.low + b, high_tables[b]) for b in outside]
-            self._fill_tables(tables, shifted, where)
-            self._sinks(low_tables, shifted, where)
-            for k, b in enumerate(outside):
-                self._push(high_tables[b], shifted, b, where, (k / len(outside), (k + 1) / len(outside)))
+            bits = block << self.low
+            self._fill(tables, Block(bits, bits & (1 << self.low)), where)
+            work = partial(handy(extend, 4 * tables.places.size), tables, self.shape, bits, self.opt)
+            each_layer(self._workers, "best orders" + where, self.shape.row_bits, work, sets_a_piece=ROWS_PER_PIECE)
+        self._after_blocks(tables)
 
-    def _fill_tables(self, tables: list[tuple[int, Floats]], block: int, where: str) -> None:
-        """Fill and close the tables of the nodes: chunk by chunk, then over the remaining bits."""
-        pieces: list[Callable[[], None]] = []
-        for node, table in tables:
-            allowed = kernels.Allowed(self._free, self._must[node], self._may[node], self._most[node])
-            chunks = 1 << max(_bits(table) - kernels.LOW_BITS, 0)
-            pieces += [
-                partial(
-                    handy(kernels.fill, 4 * table.size),
-                    self.potentials.of(node),
-                    node,
-                    self.low,
-                    block,
-                    allowed,
-                    table,
-                    first,
-                    last,
-                )
-                for first, last in spans(chunks, CHUNKS_PER_PIECE)
-            ]
-        self._workers.each("best parents: scores" + where, pieces, len(pieces))
-        for step in (0, 1):
-            pieces = [piece for _, table in tables for piece in _closing(table, step)]
-            self._workers.each("best parents: subsets" + where, pieces, len(pieces), (step / 2, (step + 1) / 2))
+    def _after_blocks(self, tables: Tables) -> None:
+        """Keep what the last row of each table says: the best score of each node with parents among all others."""
+        self._best = {node: (-1, float(table[-1].max())) for node, table in self._by_node(tables)}
 
-    def _sinks(self, tables: Floats, block: int, where: str) -> None:
-        chunk_bits = min(CHUNK_BITS, self.low)
-        work = partial(handy(kernels.sinks, 2 * tables.size), tables, self.low, block, self.opt, chunk_bits)
-        each_layer(self._workers, "best orders" + where, self.low - chunk_bits, work)
+    def _unknown(self) -> Floats:
+        """Return a table of all sets with -inf."""
+        table: Floats = np.empty(1 << self.n)
+        pieces = [partial(table[first:last].fill, -np.inf) for first, last in spans(table.size, SETS_PER_PIECE)]
+        self._workers.each("memory", pieces, len(pieces))
+        return table
 
-    def _push(self, table: Floats, block: int, b: int, where: str, share: tuple[float, float]) -> None:
-        bit = 1 << (self.low + b)
-        pieces = [
-            partial(kernels.push, table, block, bit, self.opt, first, last)
-            for first, last in spans(1 << self.low, 1 << 20)
-        ]
-        self._workers.each("best orders: later blocks" + where, pieces, len(pieces), share)
+    def _room(self) -> Tables:
+        """Return empty tables of one block."""
+        places, rows = self.shape
+        half = max(1 << places >> 1, 1)
+        return Tables(
+            np.empty((places, 1 << rows, half)),
+            np.empty((rows, max(1 << rows >> 1, 1), 1 << places)),
+            np.empty((self.high, 1 << rows, 1 << places)),
+        )
+
+    def _fill(self, tables: Tables, block: Block, where: str) -> None:
+        """Fill the tables of all nodes outside a block, the same places of all nodes one after the other."""
+        pieces: list[tuple[float, Callable[[], None]]] = []
+        for node, table in self._by_node(tables):
+            if block.bits >> node & 1:
+                continue
+            allowed = Allowed(self._free, self._must[node], self._may[node], self._most[node])
+            work = partial(
+                handy(fill, 8 * table.size), self.potentials.of(node), node, self.shape, block, allowed, table
+            )
+            lower = min(LOWER_BITS, self.shape.place_bits)
+            tiles = table.shape[1] >> (lower - 1 if node < lower else lower)
+            pieces += [(last / tiles, partial(work, first, last)) for first, last in spans(tiles, TILES_PER_PIECE)]
+        pieces.sort(key=lambda piece: piece[0])
+        self._workers.each("best parents" + where, [work for _, work in pieces], len(pieces))
+
+    def _by_node(self, tables: Tables) -> list[tuple[int, Floats]]:
+        """Return the nodes with their tables: first those of the place, then those of the row, then the high ones."""
+        lower = min(LOWER_BITS, self.shape.place_bits)
+        rows = range(lower, lower + self.shape.row_bits)
+        nodes = [*(i for i in range(self.low) if i not in rows), *rows, *range(self.low, self.n)]
+        return list(zip(nodes, (table for part in tables for table in part), strict=True))
+
+    def _place_of(self, mask: int) -> int:
+        """Return where the entry of a set is in ``opt``, which has the row above the place."""
+        places, rows = self.shape
+        lower = min(LOWER_BITS, places)
+        low, row = mask & ((1 << lower) - 1), (mask >> lower) & ((1 << rows) - 1)
+        upper = (mask >> (lower + rows)) & ((1 << (places - lower)) - 1)
+        return mask >> self.low << self.low | row << places | upper << lower | low
 
     def _explains(self, left: int, node: int) -> int:
-        """Return the best parents of a node if as a sink it explains the best score of a set, otherwise -1."""
+        """Return the best parents of a node if as a sink it explains the best score of a set, otherwise -1.
+
+        What was best inside a larger set is a bound, and still the best if it is inside this one.
+        """
         rest = left ^ 1 << node
-        known = self._must[node], self._may[node], self._most[node]
-        find = handy(kernels.best_set, 4 << rest.bit_count())
-        chosen, value = find(self.potentials.of(node), node, rest, *known)
-        return int(chosen) if chosen >= 0 and self.opt[rest] + value == self.opt[left] else -1
+        best, before = self.opt[self._place_of(left)], self.opt[self._place_of(rest)]
+        chosen, value = self._best.get(node, (-1, np.inf))
+        if before + value < best:
+            return -1
+        if chosen & ~rest:
+            known = self._must[node], self._may[node], self._most[node]
+            chosen, value = handy(best_set, 4 << rest.bit_count())(self.potentials.of(node), node, rest, *known)
+            self._best[node] = int(chosen), float(value)
+        return int(chosen) if chosen >= 0 and before + value == best else -1
 
 
 class Potentials:
@@ -230,20 +257,3 @@ def all_potentials(score: Score, workers: Workers) -> Potentials:
     ]
     workers.each("potentials of all sets", pieces, len(pieces))
     return Potentials(slices.reshape(len(slices), -1))
-
-
-def _closing(table: Floats, step: int) -> list[Callable[[], None]]:
-    """Return the pieces of work that close a table over one half of its bits above the chunks."""
-    rest = max(_bits(table) - kernels.LOW_BITS, 0)
-    start, count = (0, rest // 2) if step == 0 else (rest // 2, rest - rest // 2)
-    if count == 0:
-        return []
-    stretches = (table.size >> count) // kernels.ROW
-    return [
-        partial(kernels.close_high, table, kernels.LOW_BITS + start, count, first, last)
-        for first, last in spans(stretches, STRETCHES_PER_PIECE)
-    ]
-
-
-def _bits(table: Floats) -> int:
-    return table.size.bit_length() - 1

@@ -3,8 +3,8 @@
 This module needs only numpy, CuPy and the file of kernels beside it, so that it can be tried and timed where the rest
 is not installed.
 
-The tables, their blocks and the order of the work are those of ``kernels/lattice/subsets.py``; what differs is
-how a block is spread over the device:
+The recursion and its blocks are those of ``kernels/lattice/best_orders.py``; what differs is how a block is spread over
+the device:
 
 * potentials: one CUDA block per pattern of the high bits, whose Schur complement its threads share; each thread walks
   the tree of the lowest bits;
