@@ -254,13 +254,13 @@ def test_spans_cover_everything():
 
 
 def test_blocked_bits_are_offered_where_memory_is_short():
-    """The fastest plan for 27 columns takes 2.7 GB, a slower one 2.4 GB; a refusal says the least."""
+    """The fastest plan for 27 columns takes 3.2 GB, a slower one 2.4 GB; a refusal says the least."""
     table = ContinuousTable(tuple(f"X{j}" for j in range(27)), np.random.default_rng(0).normal(size=(60, 27)))
     problem = Problem(table, make_score(table), Constraints().resolve(table.names))
     fast, lean = (estimate_exact(problem, limit, 2) for limit in (20 * 10**9, 2_500_000_000))
     assert fast.fits
     assert lean.fits
-    assert lean.n_bytes <= 2_500_000_000 < fast.n_bytes < 3 * 10**9
+    assert lean.n_bytes <= 2_500_000_000 < fast.n_bytes < 4 * 10**9
     assert lean.seconds > fast.seconds
     refused = estimate_exact(problem, 10**9, 2)
     assert not refused.fits
