@@ -8,7 +8,7 @@ First, pairs of columns that cannot be parent and child in any undominated famil
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dagopt.candidates.node_search import NodeSearch
 from dagopt.errors import InputError
 from dagopt.kernels.cuts import separation
-from dagopt.kernels.gaussian import undominated as kernels
+from dagopt.kernels.gaussian import useful as kernels
 from dagopt.knowledge import Knowledge
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Workers
@@ -87,11 +87,16 @@ class Listing:
         Required parents are in every set, forbidden ones are in none, and it limits the number of members.
     most_sets : int
         ``TooMany`` is raised when more sets than this are found.
+
+    Attributes
+    ----------
+    knowledge : Knowledge
+        The knowledge, and as soon as it is known, that some parents are in no undominated set.
     """
 
     def __init__(self, score: GaussianScore, knowledge: Knowledge, most_sets: int) -> None:
         self._score = score
-        self._knowledge = knowledge
+        self.knowledge = knowledge
         self._most_sets = most_sets
         self._matrix = score.correlation
         self._margin = rounding_margin(self._matrix, score.n_samples)
@@ -106,18 +111,27 @@ class Listing:
     def estimate(self, workers: Workers) -> Estimate:
         """Exclude pairs, do the first steps of each node, and return an estimate of the remaining work."""
         n = self._score.n_nodes
-        useful = np.ones((n, n), dtype=np.bool_)
-        step = float(np.diff(self._cost).min(initial=np.inf))
-        threshold = float(np.exp(2.0 * (step - self._margin) / self._score.n_samples))
-        pieces = [
-            partial(kernels.useful_pairs, self._matrix, threshold, STEPS_A_PAIR, i, i + 1, useful) for i in range(n)
-        ]
-        workers.each(PHASE, pieces, n, (0.0, 0.1))
-        self._searches = [self._search(i, useful[:, i]) for i in range(n)]
+        self._narrow(workers)
+        self._searches = [self._search(i) for i in range(n)]
         workers.each(PHASE, [partial(search.run, FIRST_STEPS) for search in self._searches], n, (0.1, 0.2))
         self._check()
         steps = sum(search.n_steps / max(search.share, LEAST_SHARE) for search in self._searches)
         return Estimate(self.n_likely, steps * SECONDS_A_STEP / workers.count)
+
+    def _narrow(self, workers: Workers) -> None:
+        """Forbid parents that are in no undominated set: first pairs, then candidates of each node among those left."""
+        n = self._score.n_nodes
+        step = float(np.diff(self._cost).min(initial=np.inf))
+        threshold = float(np.exp(2.0 * (step - self._margin) / self._score.n_samples))
+        facts = (self._matrix, threshold, STEPS_A_PAIR, 2.0 * self._margin / self._score.n_samples)
+        useful = np.ones((n, n), dtype=np.bool_)
+        pieces = [partial(kernels.useful_pairs, *facts, i, i + 1, useful) for i in range(n)]
+        workers.each(PHASE, pieces, n, (0.0, 0.05))
+        must = np.ascontiguousarray(self.knowledge.must.T)
+        own = np.ascontiguousarray((useful & self.knowledge.may).T) | must
+        pieces = [partial(kernels.useful_parents, *facts, i, must[i], own[i]) for i in range(n)]
+        workers.each(PHASE, pieces, n, (0.05, 0.1))
+        self.knowledge = replace(self.knowledge, may=np.ascontiguousarray(own.T))
 
     @property
     def n_found(self) -> int:
@@ -129,10 +143,9 @@ class Listing:
         """About how many sets there are, by those found and the share of each search that is done."""
         return sum(search.n_sets / max(search.share, LEAST_SHARE) for search in self._searches)
 
-    def _search(self, node: int, useful: Bools) -> NodeSearch:
-        must = np.flatnonzero(self._knowledge.must[:, node])
-        free = np.flatnonzero(self._knowledge.may[:, node] & ~self._knowledge.must[:, node] & useful)
-        most = int(min(self._knowledge.at_most[node], len(must) + len(free)))
+    def _search(self, node: int) -> NodeSearch:
+        must, free = np.flatnonzero(self.knowledge.must[:, node]), self.knowledge.free(node)
+        most = int(min(self.knowledge.at_most[node], len(must) + len(free)))
         return NodeSearch(self._matrix, self._score.n_samples, self._cost, node, must, free, most, self._margin)
 
     def run(self, workers: Workers) -> tuple[list[NDArray[np.uint64]], list[Floats]]:

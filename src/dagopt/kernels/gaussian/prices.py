@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from dagopt.kernels.gaussian.useful import largest_ratio
+
 FLOOR = 1e-12
 BLOCK = 32  # rows that are extended together
 
@@ -130,11 +132,12 @@ def taken_away(prices, members, k, top):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def most_gain(half, cost, k, most, upper, least, free, prices):  # type: ignore[no-untyped-def]
+def most_gain(half, cost, k, most, upper, least, free, error, prices):  # type: ignore[no-untyped-def]
     """Return a bound on the remainder of T minus that of J, for J ⊂ T ⊆ J + R with at most ``most`` members.
 
-    The likelihood grows by at most l_i(J + R) - l_i(J), and by at most the sum over T - J of l_j(J + R + i) - l_j(J),
-    each of which bounds one term of the chain rule. The rows subtract at least as much from T as from J.
+    The likelihood grows by at most l_i(J + R) - l_i(J), and by at most the sum over T - J of bounds on one term of the
+    chain rule each: l_j(J + R + i) - l_j(J), and the bound of ``useful.py``. The rows subtract at least as much from T
+    as from J.
     """
     room = prices.room
     share = max(1.0 - prices.whole, 0.0)
@@ -144,7 +147,8 @@ def most_gain(half, cost, k, most, upper, least, free, prices):  # type: ignore[
     count = 0
     for b in range(size):
         if free[b]:
-            room[count] = half * math.log(upper[b, b] * least[b, b])
+            ratio = largest_ratio(least[i, i], least[b, b], least[i, b], upper, i, b, error)
+            room[count] = half * math.log(min(upper[b, b] * least[b, b], ratio))
             count += 1
     best = -np.inf
     reached = 0.0

@@ -9,6 +9,8 @@ forms have bounds: the first is at most l_i(J + R) - l_i(J - j), the second l_j(
 likelihoods are read off the diagonal of the inverse of the matrix of J + R + i, the smallest off the matrix swept by J
 (the regression on J). Leaving a candidate out is one step of elimination in the inverse, taking it is one sweep.
 
+A third bound uses both ends at once (``useful.py``).
+
 With prices (``prices.py``) only sets with a large remainder are of interest, and a step is pruned if none of its sets
 has one.
 """
@@ -21,125 +23,10 @@ import numpy as np
 from numba import njit
 
 from dagopt.kernels.gaussian.prices import most_gain, taken_away, took
+from dagopt.kernels.gaussian.useful import largest_ratio, leave_out, sweep
 
 # Places of the numbers in ``counters``: depth, sets found, steps done, and whether the search is over.
 DEPTH, FOUND, STEPS, OVER = 0, 1, 2, 3
-
-
-@njit(cache=True, nogil=True)
-def _leave_out(source, target, active, r):  # type: ignore[no-untyped-def]
-    """Write the inverse of the matrix without variable ``r``, given the inverse with it."""
-    size = source.shape[0]
-    inverse = 1.0 / source[r, r]
-    for a in range(size):
-        if active[a] and a != r:
-            factor = source[a, r] * inverse
-            for b in range(size):
-                target[a, b] = source[a, b] - factor * source[r, b]
-
-
-@njit(cache=True, nogil=True)
-def _sweep(source, target, p):  # type: ignore[no-untyped-def]
-    """Write the matrix swept by variable ``p``: residual covariances, coefficients, and minus the inverse."""
-    size = source.shape[0]
-    inverse = 1.0 / source[p, p]
-    for a in range(size):
-        if a != p:
-            factor = source[a, p] * inverse
-            for b in range(size):
-                target[a, b] = source[a, b] - factor * source[p, b]
-            target[a, p] = factor
-    for b in range(size):
-        target[p, b] = source[p, b] * inverse
-    target[p, p] = -inverse
-
-
-@njit(cache=True, nogil=True)
-def never_useful(inverse, matrix, i, u, threshold, most_steps):  # type: ignore[no-untyped-def]
-    """Say whether var(i | Z) / var(i | Z + u) ≤ ``threshold`` for every set Z of the other variables.
-
-    Branch and bound over the Z between the variables taken and those not left out, with bounds from both ends. Also
-    False if ``most_steps`` are not enough.
-    """
-    n = matrix.shape[0]
-    levels = n + 2
-    upper = np.empty((levels, n, n))
-    lower = np.empty((levels, n, n))
-    upper[0] = inverse
-    lower[0] = matrix
-    free = np.ones((levels, n), dtype=np.bool_)
-    active = np.ones((levels, n), dtype=np.bool_)
-    free[0, i] = False
-    free[0, u] = False
-    branch = np.zeros(levels, dtype=np.int64)
-    stage = np.zeros(levels, dtype=np.int64)
-    up = np.zeros(levels, dtype=np.int64)
-    low = np.zeros(levels, dtype=np.int64)
-    depth = 0
-    steps = 0
-    fresh = True
-    while depth >= 0:
-        if fresh:
-            fresh = False
-            steps += 1
-            if steps > most_steps:
-                return False
-            most = upper[up[depth]]
-            least = lower[low[depth]]
-            with_least = 1.0 / (1.0 - least[i, u] * least[i, u] / (least[i, i] * least[u, u]))
-            with_most = 1.0 / (1.0 - most[i, u] * most[i, u] / (most[i, i] * most[u, u]))
-            if with_least > threshold or with_most > threshold:
-                return False
-            by_u = most[u, u] * least[u, u]
-            by_i = most[i, i] * least[i, i]
-            best = -1.0
-            chosen = -1
-            if by_u > threshold and by_i > threshold:
-                side = u if by_u <= by_i else i
-                for z in range(n):
-                    if free[depth, z]:
-                        first = most[side, z] * most[side, z] / (most[side, side] * most[z, z])
-                        second = least[side, z] * least[side, z] / (least[side, side] * least[z, z])
-                        value = min(first, second) + 0.2 * max(first, second)
-                        if value > best:
-                            best = value
-                            chosen = z
-            if chosen < 0:
-                depth -= 1
-                continue
-            branch[depth] = chosen
-            stage[depth] = 0
-        b = branch[depth]
-        stage[depth] += 1
-        if stage[depth] > 2:
-            depth -= 1
-            continue
-        free[depth + 1] = free[depth]
-        active[depth + 1] = active[depth]
-        free[depth + 1, b] = False
-        up[depth + 1] = up[depth]
-        low[depth + 1] = low[depth]
-        if stage[depth] == 1:
-            low[depth + 1] = low[depth] + 1
-            _sweep(lower[low[depth]], lower[low[depth] + 1], b)
-        else:
-            active[depth + 1, b] = False
-            up[depth + 1] = up[depth] + 1
-            _leave_out(upper[up[depth]], upper[up[depth] + 1], active[depth], b)
-        depth += 1
-        fresh = True
-    return True
-
-
-@njit(cache=True, nogil=True)
-def useful_pairs(matrix, threshold, most_steps, first, last, useful):  # type: ignore[no-untyped-def]
-    """Set ``useful[i, u]`` to False for pairs, first ≤ i < last and u < i, that are in no undominated family."""
-    inverse = np.linalg.inv(matrix)
-    for i in range(first, last):
-        for u in range(i):
-            if never_useful(inverse, matrix, i, u, threshold, most_steps):
-                useful[i, u] = False
-                useful[u, i] = False
 
 
 @njit(cache=True, nogil=True)
@@ -149,7 +36,7 @@ def begin(matrix, n_must, upper, lower, free, active, counters, score):  # type:
     upper[0] = np.linalg.inv(matrix)
     lower[0] = matrix
     for k in range(n_must):
-        _sweep(lower[k], lower[k + 1], k)
+        sweep(lower[k], lower[k + 1], k)
     free[0, :] = True
     free[0, :n_must] = False
     free[0, size - 1] = False
@@ -243,7 +130,7 @@ def resume(n_samples, cost, n_must, most, margin, rooms, scores, done, members, 
         free[depth + 1, b] = False
         up[depth + 1] = up[depth]
         if stage[depth] == 1:
-            _sweep(lower[k], lower[k + 1], b)
+            sweep(lower[k], lower[k + 1], b)
             members[k] = b
             took(prices, k)
             taken[depth + 1] = k + 1
@@ -251,7 +138,7 @@ def resume(n_samples, cost, n_must, most, margin, rooms, scores, done, members, 
         else:
             active[depth + 1, b] = False
             up[depth + 1] = up[depth] + 1
-            _leave_out(upper[up[depth]], upper[up[depth] + 1], active[depth], b)
+            leave_out(upper[up[depth]], upper[up[depth] + 1], active[depth], b)
             taken[depth + 1] = k
             fresh[depth + 1] = 2
         depth += 1
@@ -267,16 +154,22 @@ def _choose(half, cost, n_must, margin, upper, least, free, active, up, taken, d
     k = taken[depth]
     step = cost[k + 1] - cost[k]
     threshold = math.exp((step - margin) / half)
+    error = margin / half
     shared = depth > 0 and up[depth] == up[depth - 1]
     level = up[depth]
     dropping = True
     while dropping:
         dropping = False
         for b in range(size):
-            if free[b] and upper[level, b, b] * least[b, b] <= threshold:
+            if not free[b]:
+                continue
+            ratio = upper[level, b, b] * least[b, b]
+            if ratio > threshold:
+                ratio = largest_ratio(least[i, i], least[b, b], least[i, b], upper[level], i, b, error)
+            if ratio <= threshold:
                 target = level + 1 if shared else level  # the level above still needs its own copy
                 shared = False
-                _leave_out(upper[level], upper[target], active, b)
+                leave_out(upper[level], upper[target], active, b)
                 level = target
                 up[depth] = level
                 free[b] = False
@@ -293,9 +186,12 @@ def _choose(half, cost, n_must, margin, upper, least, free, active, up, taken, d
         without = least[i, i] + least[i, j] * least[i, j] / -least[j, j]
         if inverse[i, i] * without <= threshold:
             return -1
+        vj = -1.0 / least[j, j]
+        if largest_ratio(without, vj, least[i, j] * vj, inverse, i, j, error) <= threshold:
+            return -1
     if prices.limit[0] > -np.inf:
         own = scores[0, k] - prices.taken_away[k] + margin
-        prices.ceilings[depth] = own + most_gain(half, cost, k, most, inverse, least, free, prices)
+        prices.ceilings[depth] = own + most_gain(half, cost, k, most, inverse, least, free, error, prices)
         if prices.ceilings[depth] < prices.limit[0]:
             return -1
     best = -1.0

@@ -180,6 +180,7 @@ class _Run:
         self._trace: list[tuple[float, str, float, float | None]] = []
         self._n_sets = 0
         self._gaussian = problem.score.gaussian
+        self._narrowed = problem.knowledge  # without parents that are in no undominated set
         self._matrices: MatrixRows | None = None
         self._families: FamilyArrays | None = None
         self._root: PricedRoot | None = None
@@ -193,7 +194,10 @@ class _Run:
         score, knowledge = self._problem.score, self._problem.knowledge
         if self._gaussian is not None:
             listing = Listing(self._gaussian, knowledge, self._options.max_sets)
-            pool = Pool.of_words(score.names, *self._list(listing, workers))
+            try:
+                pool = Pool.of_words(score.names, *self._list(listing, workers))
+            finally:
+                self._narrowed = listing.knowledge
         else:
             if count_sets(knowledge) > MOST_SCORED:
                 raise InputError(
@@ -223,7 +227,7 @@ class _Run:
             return None
         finders = self._finders(dag, None, None)
         self._root = PricedRoot(
-            self._gaussian, self._problem.knowledge, dag, met, finders, workers,
+            self._gaussian, self._narrowed, dag, met, finders, workers,
             lambda score, bound, cuts, left: self._tell(score, bound, 0, cuts, left), self._improved_dag,
         )  # fmt: skip
         self._root.run(self._options.max_sets, RULES.tolerance * max(abs(self._problem.score.total(dag)), 1.0))

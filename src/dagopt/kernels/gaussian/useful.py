@@ -1,0 +1,216 @@
+"""Which columns can be parent and child in an undominated family, for a Gaussian likelihood.
+
+For a node i, a candidate j, a set J and other candidates R, j is useful given J + Z, Z ⊆ R - j, only if
+
+    I(i; j | J + Z) = N/2 log (var(i | J + Z) / var(i | J + Z + j))
+
+exceeds the cost of a parent. The ratio is at most var(i | J) / var(i | J + R) and at most
+var(j | J) / var(j | J + R + i), each from one end of the pair.
+
+A third bound uses both ends. Let c(Z) be the covariance of i and j given J + Z, v(Z) a variance given J + Z,
+and Z ⊆ R - j. Given J, the parts of i and j that R - j explains are vectors a and b, and c(∅) - c(Z) is the product of
+their projections on Z. A reflection keeps lengths, so that ⟨(2P - 1)a, b⟩ lies between -|a||b| and |a||b|, hence
+
+    c(Z) - c(R - j) ≤ x = ½ (c(∅) - c(R - j) + |a| |b|),    |a|² = v_i(∅) - v_i(R - j),  |b|² = v_j(∅) - v_j(R - j),
+
+and likewise with all signs of c turned. With s and t the lengths of what is left of a and b, q = c(Z) - c(R - j) ≤ st,
+the partial correlation is (q + c(R - j)) / √((s² + v_i(R - j)) (t² + v_j(R - j))), which ``_one_way`` maximises. It is
+small as soon as neither end has a strong relation left, however many weak ones remain.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+MOST_FAILURES = 25
+
+
+@njit(cache=True, nogil=True)
+def leave_out(source, target, active, r):  # type: ignore[no-untyped-def]
+    """Write the inverse of the matrix without variable ``r``, given the inverse with it."""
+    size = source.shape[0]
+    inverse = 1.0 / source[r, r]
+    for a in range(size):
+        if active[a] and a != r:
+            factor = source[a, r] * inverse
+            for b in range(size):
+                target[a, b] = source[a, b] - factor * source[r, b]
+
+
+@njit(cache=True, nogil=True)
+def sweep(source, target, p):  # type: ignore[no-untyped-def]
+    """Write the matrix swept by variable ``p``: residual covariances, coefficients, and minus the inverse."""
+    size = source.shape[0]
+    inverse = 1.0 / source[p, p]
+    for a in range(size):
+        if a != p:
+            factor = source[a, p] * inverse
+            for b in range(size):
+                target[a, b] = source[a, b] - factor * source[p, b]
+            target[a, p] = factor
+    for b in range(size):
+        target[p, b] = source[p, b] * inverse
+    target[p, p] = -inverse
+
+
+@njit(cache=True, nogil=True)
+def _one_way(x, c, wi, wj, a, b):  # type: ignore[no-untyped-def]
+    """Return the largest (q + c) / √((s² + wi) (t² + wj)) with q ≤ x, q ≤ st, s² ≤ a, t² ≤ b."""
+    ends = math.sqrt(wi * wj)
+    if x * wi > a * ends:  # s² = a
+        if c * x > wj * a:
+            x = wj * a / c
+        return (x + c) / math.sqrt((a + wi) * (x * x / a + wj))
+    if x * wj > b * ends:
+        if c * x > wi * b:
+            x = wi * b / c
+        return (x + c) / math.sqrt((x * x / b + wi) * (b + wj))
+    return (x + c) / (x + ends)
+
+
+@njit(cache=True, nogil=True)
+def largest_ratio(vi, vj, c, inverse, i, j, error):  # type: ignore[no-untyped-def]
+    """Return a bound on var(i | J + Z) / var(i | J + Z + j) for all Z ⊆ R - j.
+
+    ``vi``, ``vj``, ``c`` are the variances and the covariance of i and j given J, ``inverse`` is that of the matrix of
+    J + R + i, and ``error`` is a bound on the relative rounding error of a variance.
+    """
+    det = inverse[i, i] * inverse[j, j] - inverse[i, j] * inverse[i, j]
+    wi = inverse[j, j] / det
+    wj = inverse[i, i] / det
+    least = -inverse[i, j] / det
+    a = max(vi - wi, 0.0) + error * vi
+    b = max(vj - wj, 0.0) + error * vj
+    most = math.sqrt(a * b)
+    along = min(max(c - least, -most), most)
+    more = _one_way(0.5 * (most + along), least, wi, wj, a, b)
+    less = _one_way(0.5 * (most - along), -least, wi, wj, a, b)
+    largest = max(more, less) + 2.0 * error * math.sqrt(vi * vj / (wi * wj))
+    return 1.0 / (1.0 - largest * largest) if largest < 1.0 else np.inf
+
+
+@njit(cache=True, nogil=True)
+def _pull(most, least, i, z, explained):  # type: ignore[no-untyped-def]
+    """Return how much of what is explained of variable i changes if z is taken or left out."""
+    taking = least[i, z] * least[i, z] / least[z, z]
+    corr = most[i, z] * most[i, z] / (most[i, i] * most[z, z])
+    leaving = corr / (1.0 - corr) / most[i, i]
+    return min(taking, leaving) / explained + 0.2 * max(taking, leaving) / explained
+
+
+@njit(cache=True, nogil=True)
+def never_useful(inverse, matrix, i, u, threshold, most_steps, error):  # type: ignore[no-untyped-def]
+    """Say whether var(i | Z) / var(i | Z + u) ≤ ``threshold`` for every set Z of the other variables.
+
+    Branch and bound over the Z between the variables taken and those not left out, with bounds from both ends. Also
+    False if ``most_steps`` are not enough.
+    """
+    n = matrix.shape[0]
+    levels = n + 2
+    upper = np.empty((levels, n, n))
+    lower = np.empty((levels, n, n))
+    upper[0] = inverse
+    lower[0] = matrix
+    free = np.ones((levels, n), dtype=np.bool_)
+    active = np.ones((levels, n), dtype=np.bool_)
+    free[0, i] = False
+    free[0, u] = False
+    branch = np.zeros(levels, dtype=np.int64)
+    stage = np.zeros(levels, dtype=np.int64)
+    up = np.zeros(levels, dtype=np.int64)
+    low = np.zeros(levels, dtype=np.int64)
+    depth = 0
+    steps = 0
+    fresh = True
+    while depth >= 0:
+        if fresh:
+            fresh = False
+            steps += 1
+            if steps > most_steps:
+                return False
+            most = upper[up[depth]]
+            least = lower[low[depth]]
+            with_least = 1.0 / (1.0 - least[i, u] * least[i, u] / (least[i, i] * least[u, u]))
+            with_most = 1.0 / (1.0 - most[i, u] * most[i, u] / (most[i, i] * most[u, u]))
+            if with_least > threshold or with_most > threshold:
+                return False
+            by_u = most[u, u] * least[u, u]
+            by_i = most[i, i] * least[i, i]
+            best = -1.0
+            chosen = -1
+            by_both = largest_ratio(least[i, i], least[u, u], least[i, u], most, i, u, error)
+            if min(by_u, by_i, by_both) > threshold:
+                ai = least[i, i] - 1.0 / most[i, i]
+                au = least[u, u] - 1.0 / most[u, u]
+                for z in range(n):
+                    if free[depth, z]:
+                        value = max(_pull(most, least, i, z, ai), _pull(most, least, u, z, au))
+                        if value > best:
+                            best = value
+                            chosen = z
+            if chosen < 0:
+                depth -= 1
+                continue
+            branch[depth] = chosen
+            stage[depth] = 0
+        b = branch[depth]
+        stage[depth] += 1
+        if stage[depth] > 2:
+            depth -= 1
+            continue
+        free[depth + 1] = free[depth]
+        active[depth + 1] = active[depth]
+        free[depth + 1, b] = False
+        up[depth + 1] = up[depth]
+        low[depth + 1] = low[depth]
+        if stage[depth] == 1:
+            low[depth + 1] = low[depth] + 1
+            sweep(lower[low[depth]], lower[low[depth] + 1], b)
+        else:
+            active[depth + 1, b] = False
+            up[depth + 1] = up[depth] + 1
+            leave_out(upper[up[depth]], upper[up[depth] + 1], active[depth], b)
+        depth += 1
+        fresh = True
+    return True
+
+
+@njit(cache=True, nogil=True)
+def useful_pairs(matrix, threshold, most_steps, error, first, last, useful):  # type: ignore[no-untyped-def]
+    """Set ``useful[i, u]`` to False for pairs, first ≤ i < last and u < i, that are in no undominated family."""
+    inverse = np.linalg.inv(matrix)
+    for i in range(first, last):
+        for u in range(i):
+            if never_useful(inverse, matrix, i, u, threshold, most_steps, error):
+                useful[i, u] = False
+                useful[u, i] = False
+
+
+@njit(cache=True, nogil=True)
+def useful_parents(matrix, threshold, most_steps, error, i, must, useful):  # type: ignore[no-untyped-def]
+    """Set ``useful[u]`` to False for candidates u that are in no undominated set of node i.
+
+    Only sets of candidates that are still useful matter, so each one that goes may let others go. Nodes in ``must`` are
+    in every set and stay. Gives up after ``MOST_FAILURES`` candidates in a row that stay.
+    """
+    n = matrix.shape[0]
+    dropping = True
+    while dropping:
+        dropping = False
+        failures = 0
+        for u in range(n):
+            if not useful[u] or must[u] or failures >= MOST_FAILURES:
+                continue
+            failures += 1
+            ids = np.array([z for z in range(n) if useful[z] and z != u] + [u, i])
+            own = np.empty((len(ids), len(ids)))
+            for a in range(len(ids)):
+                for b in range(len(ids)):
+                    own[a, b] = matrix[ids[a], ids[b]]
+            if never_useful(np.linalg.inv(own), own, len(ids) - 1, len(ids) - 2, threshold, most_steps, error):
+                useful[u] = False
+                dropping = True
+                failures = 0
