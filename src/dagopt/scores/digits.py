@@ -31,7 +31,7 @@ LOG_OF_DEPENDENT = math.log(DEPENDENT)
 NEGLIGIBLE = 1e-4  # error of a score up to which correlations suffice
 MANY_COLUMNS, NEGLIGIBLE_OF_MANY = 64, 1e-2  # here nothing is proven over all DAGs, and coordinates slow the search
 ROWS_A_BLOCK = 512
-MOST_INVERTED = 2000  # the largest number of columns for which M is inverted
+MOST_INVERTED = 2000  # beyond this many columns M is not inverted, and its correlations are used with unknown error
 
 
 class Digits(NamedTuple):
@@ -64,9 +64,9 @@ class Digits(NamedTuple):
             Returns the columns of length 1 whose products are the entries.
         """
         n = len(matrix)
-        if n > MOST_INVERTED and n_samples > n:
+        if n > MOST_INVERTED:
             return cls(None, math.inf)
-        diagonal = _inverse_diagonal(matrix) if n <= MOST_INVERTED else None
+        diagonal = _inverse_diagonal(matrix)
         if diagonal is not None:
             rounding = UNIT * (16 + math.sqrt(n_samples) / 4) * float(diagonal.sum())
             if n * power * rounding <= (NEGLIGIBLE if n <= MANY_COLUMNS else NEGLIGIBLE_OF_MANY):
