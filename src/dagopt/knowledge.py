@@ -82,7 +82,12 @@ class Knowledge:
 
     def allows_dag(self, adjacency: NDArray[Any]) -> bool:
         """Say whether every parent set of a DAG is allowed."""
-        return all(self.allows(i, np.flatnonzero(adjacency[:, i])) for i in range(self.n_nodes))
+        present = np.asarray(adjacency) != 0
+        return bool(
+            not (self.must & ~present).any()
+            and not (present & ~self.may).any()
+            and (present.sum(axis=0) <= self.at_most).all()
+        )
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import naive
 from dagopt.data.table import ContinuousTable
 from dagopt.errors import InputError
 from dagopt.scores import BGeScore, GaussianScore
+from dagopt.scores.digits import MOST_INVERTED, Digits
 
 NODES = 5
 
@@ -126,3 +127,11 @@ def test_collinear_parents_stay_finite():
     score = GaussianScore(_table(X), 2.0)
     assert score.local(2, [0, 1]) == pytest.approx(score.local(2, [0]) - 2.0, rel=1e-9)
     assert math.isfinite(score.local(0, [1]))
+
+
+def test_many_columns_use_correlations_of_unknown_error():
+    """With thousands of columns nothing is inverted or factorised, even with fewer rows than columns."""
+    n = MOST_INVERTED + 1
+    digits = Digits.of(np.eye(n), 10, 10.0, lambda: pytest.fail("coordinates of thousands of columns"))
+    assert digits.vectors is None
+    assert digits.rounding == np.inf

@@ -16,6 +16,7 @@ __all__ = [
     "default_names",
     "find_cycle",
     "is_acyclic",
+    "parent_lists",
     "refuse_unless_dag",
     "topological_order",
 ]
@@ -24,6 +25,13 @@ __all__ = [
 def default_names(n_nodes: int) -> tuple[str, ...]:
     """Return the names ``X0, X1, ...`` for nodes without names."""
     return tuple(f"X{i}" for i in range(n_nodes))
+
+
+def parent_lists(adjacency: NDArray[np.generic]) -> list[NDArray[np.int64]]:
+    """Return the parents of every node in increasing order; faster than one search of a column per node."""
+    tails, heads = np.nonzero(adjacency)
+    ends = np.cumsum(np.bincount(heads, minlength=len(adjacency)))
+    return np.split(tails[np.argsort(heads, kind="stable")], ends[:-1]) if len(adjacency) else []
 
 
 def checked_adjacency(adjacency: ArrayLike, names: Sequence[str] | None = None) -> NDArray[np.int8]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
+from dagopt.graph.order import parent_lists
 from dagopt.knowledge import Knowledge
 from dagopt.problem import Problem
 from dagopt.result import Result
@@ -67,8 +68,7 @@ def worth(problem: Problem, adjacency: NDArray[np.int8]) -> dict[str, Any]:
     """Return every node's score and, for each edge, the score lost when only that edge is removed."""
     names, score = problem.names, problem.score
     gains = {}
-    for i in range(problem.n_nodes):
-        parents = np.flatnonzero(adjacency[:, i])
+    for i, parents in enumerate(parent_lists(adjacency)):
         here = score.local(i, parents)
         without = score.removals(i, parents) if len(parents) else np.empty(0)
         gains.update({f"{names[j]} -> {names[i]}": float(here - without[j]) for j in parents})

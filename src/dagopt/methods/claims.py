@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.errors import InputError, quoted
-from dagopt.graph.order import is_acyclic
+from dagopt.graph.order import is_acyclic, parent_lists
 from dagopt.methods.answer import worth
 from dagopt.problem import Problem
 from dagopt.result import Result
@@ -40,9 +40,8 @@ def refuse_unbounded(result: Result, problem: Problem) -> None:
     """Raise an error if parents determine a column: the score then has no limit, and comparisons no meaning."""
     if not is_acyclic(result.adjacency):
         return
-    for node in map(int, np.flatnonzero(result.adjacency.any(axis=0))):
-        parents = np.flatnonzero(result.adjacency[:, node])
-        if problem.score.unbounded(node, parents):
+    for node, parents in enumerate(parent_lists(result.adjacency)):
+        if len(parents) and problem.score.unbounded(node, parents):
             for j in parents:  # keep only those that are needed
                 fewer = parents[parents != j]
                 parents = fewer if problem.score.unbounded(node, fewer) else parents
@@ -59,8 +58,8 @@ def without_losses(result: Result, problem: Problem) -> Result:
     if result.status not in ("time_limit", "interrupted") or not is_acyclic(result.adjacency):
         return result
     adjacency = result.adjacency.copy()
-    for node in map(int, np.flatnonzero(adjacency.any(axis=0))):
-        kept = _best_kept(problem, node, np.flatnonzero(adjacency[:, node]))
+    for node, parents in enumerate(parent_lists(adjacency)):
+        kept = _best_kept(problem, node, parents) if len(parents) else parents
         adjacency[:, node] = 0
         adjacency[kept, node] = 1
     if np.array_equal(adjacency, result.adjacency):

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 
 from dagopt.bits import members
 from dagopt.errors import InputError
+from dagopt.graph.order import parent_lists
 
 if TYPE_CHECKING:
     from dagopt.kernels.counts.counting import CountForm
@@ -229,20 +230,15 @@ class Score(ABC):
 
     def per_node(self, adjacency: NDArray[np.generic]) -> Floats:
         """Return the local score of every node of a DAG."""
-        columns = np.asarray(adjacency) != 0
-        parents = [np.flatnonzero(columns[:, i]) for i in range(self.n_nodes)]
-        return self.local_many(np.arange(self.n_nodes), parents)
+        return self.local_many(np.arange(self.n_nodes), parent_lists(adjacency))
 
     def table(self, adjacency: NDArray[np.generic]) -> pd.DataFrame:
         """Return one row per node: its parents by name, its score, its score without parents, the gain."""
-        columns = np.asarray(adjacency) != 0
         scores = self.per_node(adjacency)
-        empty = self.per_node(np.zeros_like(columns))
+        empty = self.per_node(np.zeros_like(adjacency))
         return pd.DataFrame(
             {
-                "parents": [
-                    ", ".join(self.names[j] for j in np.flatnonzero(columns[:, i])) for i in range(self.n_nodes)
-                ],
+                "parents": [", ".join(self.names[j] for j in parents) for parents in parent_lists(adjacency)],
                 "score": scores,
                 "empty": empty,
                 "gain": scores - empty,

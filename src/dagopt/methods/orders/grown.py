@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.graph.order import parent_lists
 from dagopt.kernels.counts.counting import Counts
 from dagopt.kernels.gaussian.blocks import BlockForm
 from dagopt.kernels.orders import insertion as kernels
@@ -104,9 +105,7 @@ class GrownOrders(ABC):
             patience = 1 if done > before else 2 * patience
         kernels.give_required(state.growth, state.arrays, done)
         if dag is not None:
-            named = dag[np.ix_(self._columns, self._columns)]
-            for v in range(n):
-                parents = np.flatnonzero(named[:, v])
+            for v, parents in enumerate(parent_lists(dag[np.ix_(self._columns, self._columns)])):
                 if self._may[parents, v].all():
                     kernels.use_parents(state.growth, state.arrays, v, parents)
         return state

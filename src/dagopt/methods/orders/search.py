@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, checked_jobs
-from dagopt.graph.order import topological_order
+from dagopt.graph.order import parent_lists, topological_order
 from dagopt.kernels.orders.trees import ENOUGH
 from dagopt.methods.names import name_order
 from dagopt.methods.orders.base import Dag, Ints, Orders
@@ -276,7 +276,7 @@ def _disturbances(
 
 def families(dag: Dag) -> list[BareFamily]:
     """Return every node of a DAG with its parents."""
-    return [(v, tuple(np.flatnonzero(dag[:, v]).tolist())) for v in range(len(dag))]
+    return [(v, tuple(parents.tolist())) for v, parents in enumerate(parent_lists(dag))]
 
 
 def _scored(
