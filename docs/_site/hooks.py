@@ -63,7 +63,8 @@ def on_page_content(html: str, **_: Any) -> str:
 
     def mathml(found: re.Match[str]) -> str:
         made = convert(unescape(found[3]).strip(), display="block" if found[2] == "[" else "inline")
-        return FUNCTION.sub(r'\1<mspace width="0.17em"/>', made)
+        made = FUNCTION.sub(r'\1<mspace width="0.17em"/>', made)
+        return f'<div class="formula">{made}</div>' if found[2] == "[" else made
 
     return FORMULA.sub(mathml, html)
 
