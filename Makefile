@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-all cover lint hunt matrix bench peers paper docs notebooks clean
+.PHONY: help demo test test-all cover lint hunt matrix bench peers paper docs notebooks package clean
 
 help:
 	@echo "make demo    install dagopt into .venv, learn a network from bundled data, write demo/report.html"
@@ -19,6 +19,7 @@ help:
 	@echo "make paper   run a small part of the paper's table 1 and show it beside the paper's figures"
 	@echo "make docs    build the site into site/ (start at site/index.html); every link and formula is checked"
 	@echo "make notebooks   run the notebooks in docs/notebooks again and store their outputs"
+	@echo "make package build wheel and source archive, check them, learn a graph with the wheel on every Python at hand"
 	@echo "make clean   remove .venv and everything made by the other targets"
 
 $(VENV)/made:
@@ -113,6 +114,14 @@ docs: $(VENV)/docs
 
 notebooks: $(VENV)/docs
 	@$(BIN)/python docs/notebooks/execute.py
+
+$(VENV)/package: | $(VENV)/made
+	@echo "installing what builds and checks the package ..."
+	@$(PIP) build twine
+	@touch $@
+
+package: $(VENV)/package
+	@$(BIN)/python -m hunt.package
 
 clean:
 	@rm -rf $(VENV) .venv-peers demo build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

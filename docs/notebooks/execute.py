@@ -1,7 +1,7 @@
 """Run the notebooks of this folder from top to bottom and store their outputs: ``make notebooks``.
 
-What they write goes into a temporary folder. Times and the versions of the machine are not stored, pictures with few
-colours.
+What they write goes into a temporary folder. Progress, the times of cells and the versions of the machine are not stored;
+pictures are stored with few colours.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ def execute(path: Path) -> None:
         options = {"timeout": 600, "record_timing": False, "coalesce_streams": True}
         NotebookClient(notebook, kernel_name="python3", resources=where, **options).execute()
     for cell in notebook.cells:
+        if "outputs" in cell:  # lines of progress, with their seconds, are not stored
+            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
         for output in cell.get("outputs", []):
             if "image/png" in output.get("data", {}):
                 output.data["image/png"] = small(output.data["image/png"])

@@ -297,7 +297,7 @@ def test_a_diagnosis_raises_prints_and_serialises():
     diagnosis = examine(_with(e=1.0, f=CLEAN["b"]))
     with pytest.raises(InputError, match=r"'e' is constant.*\(and 1 more errors"):
         diagnosis.raise_for_errors()
-    assert "200 rows, 6 continuous columns: 2 errors, 0 warnings" in str(diagnosis)
+    assert "200 rows, 6 continuous columns: 2 errors\n" in str(diagnosis)
     plain = json.loads(json.dumps(diagnosis.to_dict()))
     assert (plain["errors"], plain["warnings"], len(plain["findings"])) == (2, 0, 2)
     clean = examine(CLEAN)

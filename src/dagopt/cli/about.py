@@ -74,6 +74,8 @@ def _gpu() -> str:
     try:
         _, name, free = find_device()
     except InputError as error:
+        if isinstance(error.__cause__, ImportError):
+            return "none: CuPy is not installed"
         return f"none: {type(error.__cause__).__name__}: {str(error.__cause__).splitlines()[0]}"
     return f"{name}, {readable(free)} free"
 

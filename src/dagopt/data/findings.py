@@ -108,5 +108,7 @@ class Diagnosis:
 
     def __str__(self) -> str:
         head = f"{self.n_samples} rows, {self.n_columns} {self.kind} columns: "
-        head += f"{len(self.errors)} errors, {len(self.warnings)} warnings" if self.findings else "no problems found"
+        counts = {"error": len(self.errors), "warning": len(self.warnings)}
+        said = [f"{count} {name}{'s' * (count > 1)}" for name, count in counts.items() if count]
+        head += ", ".join(said) or "no problems found"
         return "\n".join([head, *([self.taken] if self.taken else []), *(str(finding) for finding in self.findings)])

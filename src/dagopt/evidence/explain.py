@@ -179,4 +179,5 @@ def _proof(result: Result) -> str:
         return "nothing is proven about better DAGs"
     if result.status == "optimal":
         return f"proven optimal over {result.scope}"
-    return f"no DAG over {result.scope} scores more than {result.bound - result.score:.4f} higher"
+    none = "no DAG" if result.scope in (None, "all DAGs") else f"over {result.scope}, none"
+    return f"{none} scores more than {result.bound - result.score:.4f} higher"

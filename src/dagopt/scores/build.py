@@ -142,7 +142,7 @@ def make_score(table: Table, score: ScoreLike = "bic", **options: Any) -> Score:
         remedy = f"use {quoted(others)}" + (" or discretize=" if "discrete" in makers else "")
         raise InputError(f"score {score!r} needs {' or '.join(makers)} data but the table is {table.kind}; {remedy}")
     made = makers[table.kind](table, scoring)
-    if isinstance(score, str) and score in PENALTIES and score != "loglik":
+    if isinstance(score, str) and score in ("bic", "aic", "ebic"):
         made.label = f"{score.upper()}: {made.label}"
     return made
 
