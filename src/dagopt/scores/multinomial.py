@@ -18,9 +18,8 @@ from dagopt.bits import bit_counts
 from dagopt.data.table import DiscreteTable
 from dagopt.errors import InputError
 from dagopt.kernels.counts import counting as kernels
-from dagopt.kernels.counts import joint_sets, slices
+from dagopt.kernels.counts import few_cells, joint_sets, slices
 from dagopt.kernels.counts.counting import CountForm, Counts
-from dagopt.kernels.lattice.subsets import subtract_products
 from dagopt.kernels.plain import handy
 from dagopt.scores.base import Floats, Ints, as_set
 from dagopt.scores.joint import JointScore
@@ -29,7 +28,8 @@ __all__ = ["CountingScore", "MultinomialScore"]
 
 SECONDS_PER_SET = 1e-6
 SECONDS_PER_ROW = 3e-9  # seconds to count one distinct row for one set of a list
-SECONDS_PER_TREE_ROW = 6e-10  # the same when all sets are counted at once and most rows are merged
+SECONDS_PER_TREE_ROW = 5e-9  # the same when all sets are counted at once by merging rows
+SECONDS_PER_CELL_ROW = 1.5e-9  # the same if only sets with few possible cells are counted, each by itself
 
 
 class CountingScore(JointScore):
@@ -57,7 +57,6 @@ class CountingScore(JointScore):
         self._data = Counts(table.codes, table.arity, table.weights, counts if ess == 0 else counts[:1], float(ess))
         n_rows = table.codes.shape[1]
         self.seconds_per_local = SECONDS_PER_SET + SECONDS_PER_ROW * n_rows
-        self._seconds_per_potential: float = SECONDS_PER_TREE_ROW * n_rows
 
     _largest_product = math.inf  # of arities of a set whose joint is counted by ``fill_potentials``
 
@@ -100,8 +99,10 @@ class CountingScore(JointScore):
 
     @property
     def seconds_per_potential(self) -> float:
-        """The approximate time for one potential, when most rows are merged."""
-        return self._seconds_per_potential * self._counted_share()
+        """The approximate time for one potential, in the way that ``fill_potentials`` takes."""
+        few = self._largest_product <= few_cells.MOST_CELLS
+        each = SECONDS_PER_CELL_ROW * self._counted_share() if few else SECONDS_PER_TREE_ROW
+        return each * self._data.codes.shape[1]
 
     def for_best(self) -> CountingScore:
         r"""Return the score with joints of 0 for sets so large that their penalty rules them out of a best DAG.
@@ -193,11 +194,15 @@ class CountingScore(JointScore):
     def fill_potentials(self, high: int, low_bits: int, out: Floats, node: int = 0) -> None:
         """Fill ``out`` with ``potential`` of the sets whose bits above ``low_bits`` are those of ``high``."""
         arity = self._data.arity
-        if slices.fits_numbers(arity, self._data.codes.shape[1], low_bits):
+        if self._largest_product <= few_cells.MOST_CELLS:
+            few_cells.few_cells_slice(self._data, high, low_bits, out, self._largest_product)
+        elif slices.fits_numbers(arity, self._data.codes.shape[1], low_bits):
             slices.joint_slice(self._data, high, low_bits, out, self._largest_product)
         else:
             kernels.plain_joint_slice(self._data, high, low_bits, out)
-        handy(subtract_products, 8 * out.size)(out, arity, float(self._rate), high, low_bits)
+        if self._rate:
+            kept = [b for b in range(low_bits, len(arity)) if (high >> (b - low_bits)) & 1]
+            out -= self._rate * np.prod(arity[kept], dtype=np.float64) * slices.low_products(arity, low_bits)
         if self.edge_cost:
             counts = high.bit_count() + bit_counts(low_bits)
             out -= 0.5 * self.edge_cost * counts * (counts - 1)

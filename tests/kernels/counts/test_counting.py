@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import naive
 from dagopt.kernels.counts import counting as kernels
-from dagopt.kernels.counts import slices
+from dagopt.kernels.counts import few_cells, slices
 
 # Only uncompiled (NUMBA_DISABLE_JIT=1) do hashes and products say that they wrap around.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -156,17 +156,35 @@ def test_occurring_configurations_are_counted(case):
     assert out.tolist() == [len(naive.configurations(case.rows, S)) for S in sets]
 
 
-@pytest.mark.parametrize("largest", [1, 5, 12, 40])
+@pytest.mark.parametrize("largest", [1.0, 5.5, 12.0, 40.0])
 def test_sets_with_large_products_are_left_out(case, largest):
-    """Sets whose arities multiply to more than a limit get 0, all others their joint, in every slice."""
+    """Sets whose arities multiply to more than a limit get 0, all others their joint, in every slice and either way."""
+    ways = [slices.joint_slice]
+    if case.data.ess == 0:
+        ways.append(few_cells.few_cells_slice)
     for low_bits in range(case.n + 1):
         for high in range(1 << (case.n - low_bits)):
-            out = np.empty(1 << low_bits)
-            slices.joint_slice(case.data, high, low_bits, out, float(largest))
-            for low in range(1 << low_bits):
-                chosen = naive.members(high << low_bits | low, range(case.n))
-                counted = math.prod(int(case.arity[j]) for j in chosen) <= largest
-                assert out[low] == pytest.approx(case.joint(chosen) if counted else 0.0, rel=1e-9, abs=1e-9)
+            for fill in ways:
+                out = np.full(1 << low_bits, np.nan)
+                fill(case.data, high, low_bits, out, largest)
+                for low in range(1 << low_bits):
+                    chosen = naive.members(high << low_bits | low, range(case.n))
+                    counted = math.prod(int(case.arity[j]) for j in chosen) <= largest
+                    assert out[low] == pytest.approx(case.joint(chosen) if counted else 0.0, rel=1e-9, abs=1e-9)
+
+
+def test_cells_with_one_counter_and_with_several(rng):
+    """Up to a number of possible cells each has several counters, beyond it one; both count all rows."""
+    arity = np.array([40, 50, 3])
+    codes = np.array([rng.integers(0, a, 2003) for a in arity]).astype(np.uint16)
+    weights = rng.integers(1, 4, 2003)
+    counts = np.arange(int(weights.sum()) + 1.0)
+    counts[1:] *= np.log(counts[1:])
+    data = kernels.Counts(codes, arity, weights, counts, 0.0)
+    merged, counted = np.empty((2, 8))
+    slices.joint_slice(data, 0, 3, merged)
+    few_cells.few_cells_slice(data, 0, 3, counted, float(few_cells.MOST_CELLS))
+    np.testing.assert_allclose(counted, merged, rtol=1e-12)
 
 
 @settings(deadline=None, max_examples=60)

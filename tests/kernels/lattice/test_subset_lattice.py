@@ -246,13 +246,3 @@ def test_scale_by_size(rng):
     expected = [constant[x.bit_count() + 3] - power[x.bit_count() + 3] / 2 * table[x] for x in range(32)]
     kernels.scale_by_size(table, constant, power, 3)
     np.testing.assert_allclose(table, expected, rtol=1e-14)
-
-
-@pytest.mark.parametrize("rate", [0.0, 1.5])
-def test_subtract_products(rate, rng):
-    """From each entry goes the rate times the product of the arities of its set, high bits included."""
-    arity = np.array([2, 3, 4, 5, 6])
-    table = rng.normal(size=8)
-    expected = [table[x] - rate * np.prod(arity[[b for b in range(5) if (2 << 3 | x) >> b & 1]]) for x in range(8)]
-    kernels.subtract_products(table, arity, rate, 2, 3)
-    np.testing.assert_allclose(table, expected, rtol=1e-14)

@@ -22,13 +22,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dagopt.kernels.counts.counting import LARGEST_PRODUCT, Counts, term
+from dagopt.kernels.counts.counting import LARGEST_PRODUCT, Counts
 from dagopt.kernels.plain import handy
 
 __all__ = ["fits_numbers", "joint_slice"]
 
 LARGEST_KEY = 2.0**62
 FEW = 16  # with a prior, rows that are alone are counted by weight if their weight is below this
+TABULATED = 128  # with a prior, what a cell adds is read from a table for counts below this
 
 Ints = NDArray[np.int64]
 
@@ -60,6 +61,18 @@ class Levels(NamedTuple):
     alone: NDArray[np.float64]
     few: Ints
     products: NDArray[np.float64]
+
+
+class Terms(NamedTuple):
+    """What cells add to a joint: ``values[which[mask], count]`` for a set of low variables.
+
+    With a prior it depends on the set through the product of its arities. Counts beyond the table are computed from the
+    priors, one per row of the table.
+    """
+
+    values: NDArray[np.float64]
+    priors: NDArray[np.float64]
+    which: Ints
 
 
 def fits_numbers(arity: Ints, rows: int, low_bits: int) -> bool:
@@ -99,7 +112,26 @@ def joint_slice(
     levels.products[-1] = product
     heads = np.empty((2, int(arity[:low_bits].max(initial=1))), dtype=np.int64)
     run = handy(walk, len(out) * len(keys), lgamma=counts.ess > 0)
-    run(levels, widths, arity, heads, counts.clogc, counts.ess, largest, out)
+    run(levels, widths, arity, heads, _terms(counts, product, low_bits), largest, out)
+
+
+def _terms(counts: Counts, product: float, low_bits: int) -> Terms:
+    """Return what cells add, for sets of low variables with others whose arities have the given product."""
+    if counts.ess == 0:
+        return Terms(counts.clogc[np.newaxis], np.zeros(1), np.zeros(1 << low_bits, dtype=np.int64))
+    products, which = np.unique(low_products(counts.arity, low_bits), return_inverse=True)
+    priors = counts.ess / np.minimum(product * products, LARGEST_PRODUCT)
+    values = np.empty((len(priors), min(TABULATED, int(counts.weights.sum()) + 1)))
+    tabulate(priors, values)
+    return Terms(values, priors, which.reshape(-1).astype(np.int64))
+
+
+def low_products(arity: Ints, low_bits: int) -> NDArray[np.float64]:
+    """Return the product of the arities of every set of the lowest variables."""
+    products = np.ones(1 << low_bits)
+    for b in range(low_bits):
+        products[1 << b : 2 << b] = products[: 1 << b] * float(arity[b])
+    return products
 
 
 def _room(m: int, rows: int) -> Levels:
@@ -111,13 +143,24 @@ def _room(m: int, rows: int) -> Levels:
 
 
 @njit(cache=True, nogil=True)
-def walk(levels, widths, arity, heads, clogc, ess, largest, out):  # type: ignore[no-untyped-def]
+def tabulate(priors, values):  # type: ignore[no-untyped-def]
+    """Fill ``values[k, count]`` with lgamma(count + prior) - lgamma(prior) for each prior."""
+    for k in range(priors.shape[0]):
+        least = math.lgamma(priors[k])
+        values[k, 0] = 0.0
+        for count in range(1, values.shape[1]):
+            values[k, count] = math.lgamma(count + priors[k]) - least
+
+
+@njit(cache=True, nogil=True)
+def walk(levels, widths, arity, heads, terms, largest, out):  # type: ignore[no-untyped-def]
     """Fill ``out[mask]`` by walking down from the highest level, counting ``mask`` upwards.
 
     Variable 0 is decided last: if it is kept, every row is a cell; if it is dropped, every group is a cell.
     """
     m = widths.shape[0] - 1
     last = min(m, 1)
+    clogc = terms.values[0, : 0 if terms.priors[0] > 0.0 else terms.values.shape[1]]  # empty with a prior
     mask = 0
     b = m
     while mask < out.shape[0]:
@@ -130,34 +173,45 @@ def walk(levels, widths, arity, heads, clogc, ess, largest, out):  # type: ignor
                     out[k] = 0.0
                 mask += 1 << b
                 continue
-            _keep(levels, b, widths[b], arity[b], clogc, ess)
+            _keep(levels, b, widths[b], arity[b], clogc)
         for level in range(b - 1, 0, -1):
-            _drop(levels, level, widths[level], heads, clogc, ess)
+            _drop(levels, level, widths[level], heads, clogc)
         for kept in range(last + 1):  # first without variable 0, then with it
             product = levels.products[last] * (arity[0] if kept else 1)
-            out[mask + kept] = 0.0 if product > largest else _sum(levels, last, kept == 1, product, clogc, ess)
+            row = terms.which[mask + kept]
+            total = 0.0
+            if product <= largest:
+                total = _sum(levels, last, kept == 1, terms.values[row], terms.priors[row])
+            out[mask + kept] = total
         mask += 2
 
 
 @njit(cache=True, nogil=True)
-def _sum(levels, b, by_rows, product, clogc, ess):  # type: ignore[no-untyped-def]
+def _term(count, values, prior):  # type: ignore[no-untyped-def]
+    """Return what one cell adds to the joint."""
+    if count < values.shape[0]:
+        return values[count]
+    return math.lgamma(count + prior) - math.lgamma(prior)
+
+
+@njit(cache=True, nogil=True)
+def _sum(levels, b, by_rows, values, prior):  # type: ignore[no-untyped-def]
     """Return the sum over the rows of a level, or over its groups, plus the sum over the rows that are alone."""
     mass, starts = levels.mass[b], levels.starts[b]
-    prior = ess / min(product, LARGEST_PRODUCT)
     total = levels.alone[b]
-    if ess > 0.0:
+    if prior > 0.0:
         for w in range(1, FEW):
             if levels.few[b, w]:
-                total += levels.few[b, w] * term(w, clogc, ess, prior)
+                total += levels.few[b, w] * _term(w, values, prior)
     if by_rows:
         for r in range(starts[levels.groups[b]]):
-            total += term(mass[r], clogc, ess, prior)
+            total += _term(mass[r], values, prior)
         return total
     for g in range(levels.groups[b]):
         together = np.int64(0)
         for r in range(starts[g], starts[g + 1]):
             together += mass[r]
-        total += term(together, clogc, ess, prior)
+        total += _term(together, values, prior)
     return total
 
 
@@ -172,11 +226,11 @@ def _begin(levels, b, more):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _end_group(levels, b, found, end, clogc, ess):  # type: ignore[no-untyped-def]
+def _end_group(levels, b, found, end, clogc):  # type: ignore[no-untyped-def]
     """End the group that extends to ``end``; return the number of groups. A group of one row leaves the tables."""
     if end == levels.starts[b, found] + 1:
         weight = levels.mass[b, end - 1]
-        if ess == 0.0:
+        if clogc.shape[0]:
             levels.alone[b] += clogc[weight]
             return found
         if weight < FEW:
@@ -187,7 +241,7 @@ def _end_group(levels, b, found, end, clogc, ess):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
-def _keep(levels, b, width, arity, clogc, ess):  # type: ignore[no-untyped-def]
+def _keep(levels, b, width, arity, clogc):  # type: ignore[no-untyped-def]
     """Make level ``b`` from level ``b + 1`` by splitting the groups where variable ``b`` changes."""
     lows, mass, starts = levels.lows[b + 1], levels.mass[b + 1], levels.starts[b + 1]
     own_lows, own_mass = levels.lows[b], levels.mass[b]
@@ -206,12 +260,12 @@ def _keep(levels, b, width, arity, clogc, ess):  # type: ignore[no-untyped-def]
                 own_mass[kept] = mass[r]
                 kept += 1
                 r += 1
-            found = _end_group(levels, b, found, kept, clogc, ess)
+            found = _end_group(levels, b, found, kept, clogc)
     levels.groups[b] = found
 
 
 @njit(cache=True, nogil=True)
-def _drop(levels, b, width, heads, clogc, ess):  # type: ignore[no-untyped-def]
+def _drop(levels, b, width, heads, clogc):  # type: ignore[no-untyped-def]
     """Make level ``b`` from level ``b + 1`` by merging the rows of a group that differ only in variable ``b``."""
     lows, mass, starts = levels.lows[b + 1], levels.mass[b + 1], levels.starts[b + 1]
     own_lows, own_mass = levels.lows[b], levels.mass[b]
@@ -252,7 +306,7 @@ def _drop(levels, b, width, heads, clogc, ess):  # type: ignore[no-untyped-def]
                     kept += 1
         else:
             kept = _merge(levels, b, heads, runs, width, end, kept)
-        found = _end_group(levels, b, found, kept, clogc, ess)
+        found = _end_group(levels, b, found, kept, clogc)
     levels.groups[b] = found
 
 

@@ -231,20 +231,3 @@ def scale_by_size(table, constant, power, more):  # type: ignore[no-untyped-def]
     for mask in range(table.shape[0]):
         size = _ones(mask) + more
         table[mask] = constant[size] - 0.5 * power[size] * table[mask]
-
-
-@njit(cache=True, nogil=True)
-def subtract_products(table, arity, rate, high, low_bits):  # type: ignore[no-untyped-def]
-    """Subtract ``rate`` times the product of the arities of each set in place, ``high`` being its bits above."""
-    if rate == 0.0:
-        return
-    for mask in range(table.shape[0]):
-        product = rate
-        rest = (high << low_bits) + mask
-        j = 0
-        while rest:
-            if rest & 1:
-                product *= arity[j]
-            rest >>= 1
-            j += 1
-        table[mask] -= product
