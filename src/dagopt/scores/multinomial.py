@@ -102,7 +102,7 @@ class CountingScore(JointScore):
         """The approximate time for one potential, in the way that ``fill_potentials`` takes."""
         few = self._largest_product <= few_cells.MOST_CELLS
         each = SECONDS_PER_CELL_ROW * self._counted_share() if few else SECONDS_PER_TREE_ROW
-        return each * self._data.codes.shape[1]
+        return each * int(self._data.codes.shape[1])
 
     def for_best(self) -> CountingScore:
         r"""Return the score with joints of 0 for sets so large that their penalty rules them out of a best DAG.
