@@ -12,7 +12,9 @@ from where it starts: the sample correlations, or the matrix that the best DAG s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +29,12 @@ __all__ = ["EntropyRows", "LogDets", "MatrixRows", "deepest_matrix", "implied_ma
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Question = TypeVar("Question")
+Answer = TypeVar("Answer")
 
 EPS = float(np.finfo(np.float64).eps)
 LEAST_EIGENVALUE = 1e-7  # a matrix with a smaller eigenvalue gives no rows
+MOST_SPREADS = 12  # matrices whose smallest eigenvalues are remembered
 MOST_FLIPS = 200
 MEMORY = 15  # steps kept by L-BFGS
 WEIGHTS = (30_000.0, 3_000.0, 300.0)
@@ -43,12 +48,19 @@ class LogDets:
     ----------
     worth : float
         How much a difference of 1 in h changes the score: N for a Gaussian likelihood.
+    threads : Executor, optional
+        Threads that share the searches for rows.
     """
 
-    def __init__(self, worth: float) -> None:
+    def __init__(self, worth: float, threads: Executor | None = None) -> None:
         self.worth = worth
+        self._threads = threads
         self._scale = worth / 100.0  # so that multipliers are of the order of 100
-        self._spread: tuple[Floats, float] | None = None
+        self._spread: dict[int, tuple[Floats, float]] = {}  # recent matrices with their smallest eigenvalues
+
+    def each(self, answer: Callable[[Question], Answer], questions: Iterable[Question]) -> list[Answer]:
+        """Return the answers in the order of the questions; the threads share the work."""
+        return list((map if self._threads is None else self._threads.map)(answer, questions))
 
     def row(self, families: FamilyArrays, matrix: Floats, inside: Bools, kind: str) -> Row | None:
         """Return the row of a matrix with unit diagonal and a set C, None if rounding would spoil it.
@@ -67,6 +79,13 @@ class LogDets:
         origin = Origin(inside.copy(), matrix, self._scale)
         return Row(places, self._scale * values[places], self._scale * upper, kind, origin)
 
+    def rows(self, families: FamilyArrays, matrix: Floats, sets: Sequence[Bools], kind: str) -> list[Row]:
+        """Return the rows of a matrix and several sets C, without those that rounding would spoil."""
+        if not sets or self._smallest_eigenvalue(matrix) < LEAST_EIGENVALUE:
+            return []
+        made = self.each(lambda inside: self.row(families, matrix, inside, kind), sets)
+        return [row for row in made if row is not None]
+
     def again(self, row: Row, families: FamilyArrays) -> Row:
         """Return a row of a matrix over other families."""
         origin = row.origin
@@ -79,9 +98,13 @@ class LogDets:
 
     def _smallest_eigenvalue(self, matrix: Floats) -> float:
         """Return the smallest eigenvalue, which is at most that of every principal sub-matrix."""
-        if self._spread is None or self._spread[0] is not matrix:
-            self._spread = (matrix, float(np.linalg.eigvalsh(matrix)[0]))
-        return self._spread[1]
+        known = self._spread.get(id(matrix))
+        if known is None or known[0] is not matrix:
+            known = (matrix, float(np.linalg.eigvalsh(matrix)[0]))
+            self._spread[id(matrix)] = known
+            if len(self._spread) > MOST_SPREADS:
+                del self._spread[next(iter(self._spread))]
+        return known[1]
 
 
 class EntropyRows(RowFinder):
@@ -121,19 +144,20 @@ class EntropyRows(RowFinder):
         n = point.families.n_nodes
         support = point.support
         users = support.users(n)
-        found: dict[bytes, tuple[float, Bools]] = {}
-        for start in self._starts(support, n):
+
+        def flipped(start: Bools) -> tuple[float, Bools]:
             inside = start.copy()
             violation = kernels.flip(
                 self._matrix, support.node, support.flat, support.starts, support.mass, *users, inside, MOST_FLIPS
             )
-            if violation * self._logdets.worth > LEAST_VIOLATION:
-                found[inside.tobytes()] = (violation, inside)
-        ranked = sorted(found.values(), key=lambda one: -one[0])[: self._most_rows]
-        for _, inside in ranked:
+            return float(violation), inside
+
+        ends = self._logdets.each(flipped, self._starts(support, n))
+        found = {one.tobytes(): (by, one) for by, one in ends if by * self._logdets.worth > LEAST_VIOLATION}
+        chosen = [one for _, one in sorted(found.values(), key=lambda one: -one[0])[: self._most_rows]]
+        for inside in chosen:
             self._known[inside.tobytes()] = None
-        rows = [self._logdets.row(point.families, self._matrix, inside, self._kind) for _, inside in ranked]
-        return [row for row in rows if row is not None]
+        return self._logdets.rows(point.families, self._matrix, chosen, self._kind)
 
     def _starts(self, support: Support, n: int) -> Iterable[Bools]:
         """Return sets to start from: all nodes, recent sets, families with their node, and all nodes but one."""
@@ -185,8 +209,9 @@ class MatrixRows(RowFinder):
         rows = []
         weight = self._weights[self._turn % len(self._weights)]
         self._turn += 1
-        for start in self.starts:
-            matrix, violation = deepest_matrix(start, point.support, weight, self._most_steps)
+        support = point.support
+        ends = self._logdets.each(lambda start: deepest_matrix(start, support, weight, self._most_steps), self.starts)
+        for matrix, violation in ends:
             if violation * self._logdets.worth > LEAST_VIOLATION:
                 row = self._logdets.row(point.families, matrix, np.ones(len(matrix), dtype=np.bool_), "matrix")
                 if row is not None:

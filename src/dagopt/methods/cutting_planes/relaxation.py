@@ -230,7 +230,16 @@ class _Rows:
 
     def drop(self, gone: Bools) -> None:
         """Remove rows."""
-        self._pack(np.repeat(~gone, np.diff(self._starts)), ~gone)
+        starts, used = self._starts, 0
+        places = [0]
+        for r in np.flatnonzero(~gone):
+            size = int(starts[r + 1] - starts[r])
+            if used < starts[r]:
+                self._index[used : used + size] = self._index[starts[r] : starts[r + 1]]
+                self._value[used : used + size] = self._value[starts[r] : starts[r + 1]]
+            used += size
+            places.append(used)
+        self._starts = np.array(places, dtype=np.int64)
         self.uppers, self.idle = self.uppers[~gone], self.idle[~gone]
         self.rows = [row for row, out in zip(self.rows, gone, strict=True) if not out]
 
@@ -240,16 +249,12 @@ class _Rows:
         new[kept] = np.arange(len(kept))
         used = int(self._starts[-1])
         self._index[:used] = new[self._index[:used]]
-        self._pack(self._index[:used] >= 0, np.ones(self.count, dtype=np.bool_))
-
-    def _pack(self, entries: Bools, rows: Bools) -> None:
-        used = int(self._starts[-1])
+        entries = self._index[:used] >= 0
         before = np.concatenate([[0], np.cumsum(entries)])
-        sizes = before[self._starts[1:]] - before[self._starts[:-1]]
         left = int(before[-1])
         self._index[:left] = self._index[:used][entries]
         self._value[:left] = self._value[:used][entries]
-        self._starts = np.concatenate([[0], np.cumsum(sizes[rows])]).astype(np.int64)
+        self._starts = before[self._starts]
 
     def take(self, multipliers: Floats, remainder: Floats) -> None:
         """Subtract the rows, times multipliers, from the remainders."""

@@ -62,7 +62,7 @@ LISTING_SHARE = 0.1  # the share of the time for listing, after which sets are p
 LISTING_TIME = 600.0  # counting at most this many seconds of the time limit,
 LEAST_LISTING = 5.0  # but not before this many seconds
 RULES = Rules(
-    tolerance=1e-8, rounds_back=(12, 3), share=(0.05, 0.1), most_rounds=6, idle_rounds=12, pairs=6
+    tolerance=1e-8, rounds_back=(12, 3), share=(0.05, 0.1), most_rounds=6, idle_rounds=5, pairs=6
 )  # fmt: skip
 LEAST_IMPROVEMENT = 1e-5  # besides rounding, what an added parent must gain to count as an improvement
 TRACE_EVERY = 0.2  # seconds between rows of the trace
@@ -225,12 +225,12 @@ class _Run:
         """Return what pricing finds, starting from a DAG; None for scores that cannot be priced."""
         if self._gaussian is None:
             return None
-        finders = self._finders(dag, None, None)
-        self._root = PricedRoot(
-            self._gaussian, self._narrowed, dag, met, finders, workers,
-            lambda score, bound, cuts, left: self._tell(score, bound, 0, cuts, left), self._improved_dag,
-        )  # fmt: skip
-        self._root.run(self._options.max_sets, RULES.tolerance * max(abs(self._problem.score.total(dag)), 1.0))
+        with ThreadPoolExecutor(workers.count) as threads:
+            self._root = PricedRoot(
+                self._gaussian, self._narrowed, dag, met, self._finders(dag, None, threads), workers,
+                lambda score, bound, cuts, left: self._tell(score, bound, 0, cuts, left), self._improved_dag,
+            )  # fmt: skip
+            self._root.run(self._options.max_sets, RULES.tolerance * max(abs(self._problem.score.total(dag)), 1.0))
         return self._root
 
     def find_after(self, families: FamilyArrays, workers: Workers) -> Words:
@@ -257,7 +257,7 @@ class _Run:
                 improved=self._improved,
             ).run()  # fmt: skip
 
-    def _finders(self, dag: Dag, after: Words | None, threads: ThreadPoolExecutor | None) -> list[RowFinder]:
+    def _finders(self, dag: Dag, after: Words | None, threads: ThreadPoolExecutor) -> list[RowFinder]:
         """Return what finds rows of the kinds that are wanted and hold here; without ``after``, those of all DAGs."""
         kinds, seed = self._options.rows, self._options.random_state
         finders: list[RowFinder] = [ClusterRows(ROWS_A_ROUND)]
@@ -268,13 +268,13 @@ class _Run:
             finders.append(SymmetryRows(priorities(dag), ROWS_A_ROUND))
         if self._gaussian is not None:
             matrix = self._gaussian.correlation
-            logdets = LogDets(self._gaussian.n_samples)
+            logdets = LogDets(self._gaussian.n_samples, threads)
             if "entropies" in kinds:
                 finders.append(EntropyRows(logdets, matrix, random_state=seed))
             if "matrices" in kinds:
                 self._matrices = MatrixRows(logdets, [matrix, implied_matrix(matrix, dag)])
                 finders.append(self._matrices)
-        elif "local" in kinds and threads is not None:
+        elif "local" in kinds and after is not None:
             finders.append(LocalRows(threads, LOCAL_SIZE, seed, lambda: self._deadline.reason is not None))
         return finders
 
