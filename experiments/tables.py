@@ -155,7 +155,10 @@ def _pairs(figure: str, columns: Sequence[Column], cell: Cell, source: Published
         scores = [source.get(cell.name, "score", column.paper or "") for column in columns]
         paper = below_best([score.value for score in scores if score is not None])
         ours = results.behind([column.entries for column in columns], cell)
-        return [Pair(Given(one, BEHIND_DIGITS), other, NO_COMMON) for one, other in zip(paper, ours, strict=True)]
+        return [
+            Pair(Given(one, BEHIND_DIGITS), other, NO_COMMON if other is None else "")
+            for one, other in zip(paper, ours, strict=True)
+        ]
     pairs = []
     for column in columns:
         values = results.values(column.entries, cell, figure)

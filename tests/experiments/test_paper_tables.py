@@ -154,6 +154,14 @@ def test_no_cell_is_empty(name, results):
             assert all(box.text.strip(" -") for box in row.boxes), (grid.title, row)
 
 
+def test_a_figure_has_no_words_beside_it():
+    """A cell has a number, perhaps with marks, or a reason; not both."""
+    for design in designs().values():
+        for grid in make_table(design, Results(bundled_records())).grids:
+            texts = [box.text for row in grid.rows for box in row.boxes]
+            assert not [text for text in texts if re.match(r"[-+]?[0-9.]+[a-z]", text.replace("e-", ""))]
+
+
 def test_methods_that_were_not_run_are_named():
     """A column that is left out is named below the table."""
     notes = make_table(designs()["peers"], Results([made(0, "exact", cell="n15-N5000-d0.5", seconds=1.0)])).notes
