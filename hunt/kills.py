@@ -19,15 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-CHECKPOINT = """
-import sys, dagopt
-data = dagopt.simulate(n_nodes=25, n_samples=400, degree=1.5, random_state={seed}).data
-result = dagopt.learn(data, "cg-dca", checkpoint="run.json", resume=True, max_passes=4, n_jobs=1, progress=False)
-open("answer.txt", "w").write(f"{{result.score!r}} {{result.adjacency.tolist()}}")
-"""
 DAGOPT = [sys.executable, "-m", "dagopt.cli"]
 BOOTSTRAP = [*DAGOPT, "bootstrap", "data.csv", "--resamples", "400", "--method", "hc", "-q"]
 BOOTSTRAP += ["--out", "table.csv", "--graph", "graph.dot"]
+CHECKPOINT = [*DAGOPT, "learn", "data.csv", "--method", "cg-dca-paper", "--max-passes", "4", "--jobs", "1", "-q"]
+CHECKPOINT += ["--checkpoint", "run.json", "--resume", "--out", "folder"]
 LEARN = [*DAGOPT, *["learn", "data.csv", "--method", "order", "--out", "folder", "--restarts", "3", "-q"]]
 TABLE = [sys.executable, "-m", "experiments", *["run", "table1", "--methods", "hc,order", "--nodes", "15"]]
 TABLE += ["--seeds", "0-3", "--jobs", "1", "--results", "results", "-q"]
@@ -92,7 +88,9 @@ def _contents(folder: Path) -> dict[str, str]:
         if path.suffix == ".jsonl":
             records = (json.loads(line) for line in path.read_text().splitlines())
             found[path.name] = "\n".join(sorted(f"{one['instance']} {one['seed']} {one['score']!r}" for one in records))
-        elif path.name in ("answer.txt", "table.csv", "graph.dot"):
+        elif path.name == "result.json":
+            found[path.name] = repr(json.loads(path.read_text())["score"])
+        elif path.name in ("table.csv", "graph.dot"):
             found[path.name] = path.read_text()
     return found
 
@@ -103,10 +101,12 @@ def _again_and_again(
     """Kill a command at random moments, start it again, let it end, and compare with a run that nothing stopped."""
     seconds, expected = _undisturbed(tuple(command), seed, n)
     for _ in range(MOST_STARTS):
+        resumed = (folder / "run.json").exists()
         if _killed(command, folder, float(rng.uniform(0.1, 1.1)) * seconds, counts) is None:
             break
+        counts["SIGKILL in a run that continued from a checkpoint"] += resumed
+        counts["SIGKILL after which there was a checkpoint"] += (folder / "run.json").exists()
         _whole(folder)
-        counts["checkpoints after a kill"] += (folder / "run.json").exists()
     else:
         _killed(command, folder, PATIENCE, counts)
     found = _contents(folder)
@@ -116,7 +116,8 @@ def _again_and_again(
 
 def _checkpoint(folder: Path, rng: np.random.Generator, seed: int, counts: Counter[str]) -> None:
     """Kill a run with a checkpoint repeatedly; the checkpoint is complete each time, and the answer the same."""
-    _again_and_again([sys.executable, "-c", CHECKPOINT.format(seed=seed)], folder, rng, seed, 2, counts)
+    _data(folder, seed, 25)
+    _again_and_again(CHECKPOINT, folder, rng, seed, 25, counts)
 
 
 def _table(folder: Path, rng: np.random.Generator, seed: int, counts: Counter[str]) -> None:
@@ -126,7 +127,7 @@ def _table(folder: Path, rng: np.random.Generator, seed: int, counts: Counter[st
 
 def _data(folder: Path, seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)
-    values = rng.normal(size=(300, n)) @ np.triu(rng.normal(size=(n, n)) * (rng.random((n, n)) < 0.2) + np.eye(n))
+    values = rng.normal(size=(300, n)) @ np.triu(rng.normal(size=(n, n)) * (rng.random((n, n)) < 2 / n) + np.eye(n))
     header = ",".join(f"X{j}" for j in range(n))
     np.savetxt(folder / "data.csv", values, delimiter=",", header=header, comments="", fmt="%.6g")
 
@@ -164,14 +165,14 @@ def _terminated(
 def _whole(folder: Path) -> None:
     """Check that every file can be read and is complete."""
     for path in folder.rglob("*"):
-        if not path.is_file() or path.name.startswith(".") or path.name in ("data.csv", "answer.txt"):
+        if not path.is_file() or path.name.startswith(".") or path.name == "data.csv":
             continue
         text = path.read_text()
         if path.suffix == ".jsonl":
             assert all(json.loads(line) for line in text.splitlines()), f"{path.name} has a line that is not whole"
         ends = {".json": "}", ".dot": "}", ".html": "</html>", ".graphml": "</graphml>"}
         assert text.rstrip().endswith(ends.get(path.suffix, "")), f"{path.name} is half written: {text[-60:]!r}"
-        assert text.endswith("\n") or path.suffix == ".html", f"{path.name} is half written: {text[-60:]!r}"
+        assert text.endswith("\n") or path.suffix in (".html", ".json"), f"{path.name} is half written: {text[-60:]!r}"
 
 
 def _unwritable(folder: Path, rng: np.random.Generator, seed: int, counts: Counter[str]) -> None:
