@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.deadline import Deadline
 from dagopt.graph.order import parent_lists
 from dagopt.knowledge import Knowledge
 from dagopt.problem import Problem
 from dagopt.result import Result
 
-__all__ = ["answer", "scope_of", "stopped_answer", "worth"]
+__all__ = ["answer", "scope_of", "worth"]
 
 
 def scope_of(knowledge: Knowledge) -> str:
@@ -46,21 +45,6 @@ def answer(problem: Problem, adjacency: NDArray[np.int8], note: str, error: floa
         scope=scope_of(problem.knowledge),
         notes=(note,),
         details=worth(problem, adjacency),
-    )
-
-
-def stopped_answer(problem: Problem, deadline: Deadline, note: str) -> Result:
-    """Return the DAG of the required edges, because nothing better is known before the recursion ends."""
-    assert deadline.reason is not None
-    adjacency = problem.knowledge.must.astype(np.int8)
-    return Result(
-        names=problem.names,
-        adjacency=adjacency,
-        score=problem.score.total(adjacency),
-        status=deadline.reason,
-        method="exact",
-        score_label=problem.score.label,
-        notes=(note, "stopped before the end: only the required edges are in the graph"),
     )
 
 

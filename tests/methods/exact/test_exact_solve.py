@@ -129,7 +129,7 @@ def test_less_memory_is_kept_to():
 
 @pytest.mark.parametrize("options", [{}, {"max_parents": 3}, {"n_best": 2}])
 def test_time_limit_returns_a_valid_result(options):
-    """A run out of time returns the required edges, with the bound of the likelihood alone, and soon."""
+    """A run out of time returns a climb's DAG with the required edges and the bound of the likelihood, and soon."""
     start = time.perf_counter()
     values = continuous_table(18, 0).values
     known = Constraints(required=[("X0", "X1")])
@@ -137,9 +137,10 @@ def test_time_limit_returns_a_valid_result(options):
     assert time.perf_counter() - start < 30
     assert (result.status, result.scope) == ("time_limit", "all DAGs that the constraints allow")
     assert result.bound > result.score
-    assert np.argwhere(result.adjacency).tolist() == [[0, 1]]
+    assert result.adjacency[0, 1]
     assert result.score == pytest.approx(dagopt.score(values, result.adjacency))
-    assert "only the required edges" in result.summary()
+    assert result.score > dagopt.score(values, [("X0", "X1")])
+    assert "a short hill climb" in result.summary()
 
 
 @pytest.mark.parametrize("n_best", [1, 3])

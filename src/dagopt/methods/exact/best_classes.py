@@ -31,9 +31,10 @@ from dagopt.errors import InputError
 from dagopt.graph.cpdag import cpdag
 from dagopt.kernels.lattice import best_classes as kernels
 from dagopt.memory import readable
-from dagopt.methods.answer import answer, stopped_answer
+from dagopt.methods.answer import answer
 from dagopt.methods.exact.layers import each_layer, follow_sinks
 from dagopt.methods.exact.plan import Estimate
+from dagopt.methods.exact.stopped import stopped_answer
 from dagopt.methods.exact.subset_dp import all_potentials
 from dagopt.problem import Problem
 from dagopt.result import Result

@@ -14,10 +14,11 @@ from dagopt.candidates.pool import Pool
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.memory import readable
-from dagopt.methods.answer import answer, stopped_answer
+from dagopt.methods.answer import answer
 from dagopt.methods.exact.best_classes import solve_best_classes
 from dagopt.methods.exact.plan import ExactPlan, memory_in_bytes, plan_exact
 from dagopt.methods.exact.pool_dp import pool_bytes, solve_pool
+from dagopt.methods.exact.stopped import stopped_answer
 from dagopt.methods.exact.subset_dp import SubsetDP
 from dagopt.methods.options import device, memory_limit, n_best, n_jobs, solver
 from dagopt.options import Options
@@ -58,7 +59,7 @@ class ExactOptions(Options):
 
 @solver(ExactOptions)
 def solve_exact(problem: Problem, options: ExactOptions, deadline: Deadline, progress: Progress) -> Result:
-    """Return the proven best DAG; a run that is stopped proves nothing and returns only the required edges.
+    """Return the proven best DAG; a run that is stopped proves nothing and returns the DAG of a hill climb.
 
     Returns
     -------
