@@ -122,7 +122,7 @@ class Deadline:
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 handler = signal.getsignal(number)
-                if handler is not None and (number == signal.SIGINT or handler is signal.SIG_DFL):
+                if handler is not None and (number == signal.SIGINT or _is_ours(handler)):
                     self._before[number] = handler
                     signal.signal(number, self._on_signal)
         return self
@@ -138,3 +138,17 @@ class Deadline:
         if self._interrupted:
             raise KeyboardInterrupt
         self._interrupted = True
+        around = _owner(self._before.get(signal.Signals(number)))
+        if around is not None:  # nothing more is begun there either
+            around._interrupted = True
+
+
+def _owner(handler: object) -> Deadline | None:
+    """Return the deadline that set a handler, if one did."""
+    owner = getattr(handler, "__self__", None)
+    return owner if isinstance(owner, Deadline) else None
+
+
+def _is_ours(handler: object) -> bool:
+    """Say whether a handler is the system's, that of Ctrl-C, which the command sets, or another deadline's."""
+    return handler in (signal.SIG_DFL, signal.default_int_handler) or _owner(handler) is not None

@@ -236,27 +236,27 @@ def solve(
     if begin is not None:
         options = {**options, "start": begin}
     shown = make_progress(progress)
-    try:
-        with deadline:
+    with deadline:  # to the end, so that Ctrl-C does not take away what was found
+        try:
             result = METHODS[method].load()(problem, deadline=deadline, progress=shown, **options)
-    finally:
-        shown.close()
-    refuse_unbounded(result, problem)
-    result = without_idle_edges(without_losses(result, problem), problem)
-    if begin is not None:
-        result = with_start(result, problem, begin)
-    result = replace(
-        result,
-        notes=(*_missing_note(problem.table), *result.notes),
-        details={**result.details, **_chance(problem)},
-    )
-    return replace(
-        with_rounding(with_likelihood_bound(result, problem), problem),
-        findings=() if diagnosis is None else diagnosis.warnings,
-        seconds=deadline.elapsed(),
-        n_samples=problem.table.n_samples,
-        problem=problem,
-    )
+        finally:
+            shown.close()
+        refuse_unbounded(result, problem)
+        result = without_idle_edges(without_losses(result, problem), problem)
+        if begin is not None:
+            result = with_start(result, problem, begin)
+        result = replace(
+            result,
+            notes=(*_missing_note(problem.table), *result.notes),
+            details={**result.details, **_chance(problem)},
+        )
+        return replace(
+            with_rounding(with_likelihood_bound(result, problem), problem),
+            findings=() if diagnosis is None else diagnosis.warnings,
+            seconds=deadline.elapsed(),
+            n_samples=problem.table.n_samples,
+            problem=problem,
+        )
 
 
 def _missing_note(table: Table) -> list[str]:

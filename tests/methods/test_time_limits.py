@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+import dagopt
 from dagopt.deadline import Deadline
 from dagopt.methods.exact.subset_dp import all_potentials
+from dagopt.methods.orders.solve import solve_order
 from dagopt.progress import NoProgress
 from dagopt.submodular.bases import SetFunction
 from dagopt.submodular.kelley import CuttingPlanes
@@ -51,3 +54,25 @@ def test_potentials_are_filled_in_small_pieces():
         all_potentials(Watched(), workers)
     assert max(sizes) <= 1 << 12
     assert len(sizes) == 32
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_very_many_restarts_end_at_the_limit(jobs):
+    """A number of restarts that nobody could wait for: the seeds are not all drawn, and none begins after the limit."""
+    problem = make_problem("gaussian", 6, 0)
+    asked = {"random_state": 3, "n_jobs": jobs, "kicks": 1}
+    few = solve_order(problem, deadline=Deadline(), progress=NoProgress(), restarts=4, **asked)
+    many = solve_order(problem, deadline=Deadline(0.5), progress=NoProgress(), restarts=10**12, **asked)
+    assert many.status == "time_limit"
+    assert many.score >= few.score - 1e-9
+
+
+def test_very_many_resamples_end_at_the_limit():
+    """The resamples done by then count, and they are those of a shorter run."""
+    data = dagopt.simulate(n_nodes=5, n_samples=60, random_state=0).data
+    asked = {"method": "hc", "n_jobs": 1, "random_state": 4, "progress": False}
+    found = dagopt.bootstrap(data, 10**12, time_limit=1.0, **asked)
+    assert found.status == "time_limit"
+    assert found.n_done > 0
+    again = dagopt.bootstrap(data, found.n_done, **asked)
+    assert found.edges.equals(again.edges)

@@ -6,6 +6,7 @@ Exit codes: 0, success; 1, a finding or a difference; 2, bad input, reported in 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -67,6 +68,8 @@ def _root(
 
 def main(arguments: Sequence[str] | None = None, commands: typer.Typer = app, name: str = "dagopt") -> None:
     """Run the command; every expected failure is one line on standard error and exit code 2."""
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # with which batch systems end a job: like Ctrl-C
     code = run(arguments, commands, name)
     try:
         sys.stdout.flush()

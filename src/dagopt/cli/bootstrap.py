@@ -12,6 +12,7 @@ from dagopt.cli.knowledge import KnowledgeOptions
 from dagopt.cli.output import PICTURE_FILES, TABLE_FILES, graph_suffixes, require_file, write_picture
 from dagopt.cli.show import in_flags, print_json, print_summary, print_table
 from dagopt.data.options import DataOptions
+from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.scores.options import ScoreOptions
 
@@ -81,12 +82,13 @@ def bootstrap(
         for finding in found.result.findings:
             typer.echo(f"warning: {in_flags(finding.line)}", err=True)
     files = [path for path in (out, graph, plot) if path is not None]
-    if out is not None:
-        found.to_csv(out)
-    if graph is not None:
-        write_graph(found.consensus(threshold), graph)
-    if plot is not None:
-        write_picture(lambda: found.plot(threshold=threshold), plot)
+    with Deadline():  # a first Ctrl-C does not take away what was found
+        if out is not None:
+            found.to_csv(out)
+        if graph is not None:
+            write_graph(found.consensus(threshold), graph)
+        if plot is not None:
+            write_picture(lambda: found.plot(threshold=threshold), plot)
     if as_json:
         consensus = found.consensus(threshold).directed_edges if found.n_done else []
         edges = [list(edge) for edge in consensus]

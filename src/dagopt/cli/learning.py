@@ -16,6 +16,7 @@ from dagopt.cli.knowledge import KnowledgeOptions
 from dagopt.cli.output import OutputFolder, as_plain, graph_files
 from dagopt.cli.show import in_flags, print_json, print_summary, print_table
 from dagopt.data.options import DataOptions
+from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.scores.options import ScoreOptions
 
@@ -193,17 +194,18 @@ def learn(
 
         asked |= scoring.to_dict()
         result = learned(data, name, before=before, **asked, **reading.to_dict(), **own)
-    result = _as_written(result, data, context.meta["written"])
-    if explain:
-        searching: dict[str, Any] = {key: own[key] for key in ("random_state", "n_jobs", "memory_limit") if key in own}
-        result = _with_regrets(result, {"time_limit": time_limit, "progress": not quiet, **searching})
-    if bootstrap is not None:
-        result = _with_resamples(result, bootstrap, name, own, asked)
-    try:
-        files = [] if folder is None else folder.write(result)
-    except InputError:
-        _tell(result, [], as_json)  # an answer that cannot be written is still shown
-        raise
+    with Deadline() as stop:  # a first Ctrl-C ends what is computed from here on, but what was found is written
+        result = _as_written(result, data, context.meta["written"])
+        if explain:
+            searching = {key: own[key] for key in ("random_state", "n_jobs", "memory_limit") if key in own}
+            result = _with_regrets(result, {"time_limit": time_limit, "progress": not quiet, **searching})
+        if bootstrap is not None and stop.reason is None:
+            result = _with_resamples(result, bootstrap, name, own, asked)
+        try:
+            files = [] if folder is None else folder.write(result)
+        except InputError:
+            _tell(result, [], as_json)  # an answer that cannot be written is still shown
+            raise
     _tell(result, files, as_json)
 
 

@@ -13,6 +13,7 @@ from dagopt.cli.knowledge import KnowledgeOptions
 from dagopt.cli.output import PICTURE_FILES, TABLE_FILES, require_file, write_picture
 from dagopt.cli.show import in_flags, print_json, print_summary, print_table
 from dagopt.data.options import DataOptions
+from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.options import anything, option
 from dagopt.scores.options import ScoreOptions
@@ -92,12 +93,13 @@ def path(
         for finding in found.results[0].findings:
             typer.echo(f"warning: {in_flags(finding.line)}", err=True)
     files = [path for path in (out, entries, plot) if path is not None]
-    if out is not None:
-        found.to_csv(out)
-    if entries is not None:
-        write_frame(found.entries, entries)
-    if plot is not None:
-        write_picture(found.plot, plot)
+    with Deadline():  # a first Ctrl-C does not take away what was found
+        if out is not None:
+            found.to_csv(out)
+        if entries is not None:
+            write_frame(found.entries, entries)
+        if plot is not None:
+            write_picture(found.plot, plot)
     if as_json:
         print_json(found.to_dict() | {"files": [str(file) for file in files]})
     else:

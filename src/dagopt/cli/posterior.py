@@ -13,6 +13,7 @@ from dagopt.cli.knowledge import KnowledgeOptions
 from dagopt.cli.output import TABLE_FILES, graph_suffixes, require_file
 from dagopt.cli.show import print_json, print_summary, print_table
 from dagopt.data.options import DataOptions
+from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.options import anything, option
 from dagopt.scores.options import ScoreOptions
@@ -91,10 +92,11 @@ def posterior(
     if found.status == "time_limit":
         raise InputError(f"the time limit of {time_limit:g} s came before the probabilities; raise time_limit=")
     drawn = found.graph(threshold)
-    if out is not None:
-        write_frame(found.table(), out)
-    if graph is not None:
-        write_graph(drawn, graph)
+    with Deadline():  # a first Ctrl-C does not take away what was found
+        if out is not None:
+            write_frame(found.table(), out)
+        if graph is not None:
+            write_graph(drawn, graph)
     if as_json:
         print_json(found.to_dict())
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from dataclasses import replace as with_fields
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -208,7 +209,9 @@ def _each(
     learner: _Learner, n: int, random_state: int, n_jobs: int, deadline: Deadline, progress: Progress
 ) -> list[NDArray[np.int8]]:
     """Return the graphs of the resamples that were done, in their order."""
-    tasks = [delayed(learner.essential)(seed, deadline) for seed in np.random.SeedSequence(random_state).spawn(n)]
+    numbers = takewhile(lambda _: deadline.reason is None, range(n))
+    seeds = (np.random.SeedSequence(random_state, spawn_key=(k,)) for k in numbers)
+    tasks = (delayed(learner.essential)(seed, deadline) for seed in seeds)
     graphs: list[NDArray[np.int8]] = []
     with repeated(n):
         for done, graph in enumerate(_results(tasks, n_jobs), start=1):
@@ -218,7 +221,7 @@ def _each(
     return graphs
 
 
-def _results(tasks: list[Any], n_jobs: int) -> Iterable[NDArray[np.int8] | None]:
+def _results(tasks: Iterable[Any], n_jobs: int) -> Iterable[NDArray[np.int8] | None]:
     """Run the tasks on threads, or on the active joblib backend."""
     try:
         parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")

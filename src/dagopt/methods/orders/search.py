@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,7 @@ BareFamily = tuple[int, tuple[int, ...]]  # a node and its parents, in increasin
 
 PLACES_PER_CALL = 20000  # about how many positions are tried between two checks of the clock
 EQUAL = 1e-6  # orders of equivalent DAGs differ by rounding
+MERGING_SECONDS = 0.3  # after the deadline, in which parts of other searches are still tried
 FEW_PASSED = 5  # parent sets kept per column of those visited on the way to local optima
 
 
@@ -137,24 +139,40 @@ def search_orders(
     if restarts < 1 or kicks < 0:
         raise InputError(f"expected restarts= >= 1 and kicks= >= 0 but got {restarts} and {kicks}; change the options")
     first = None if start is None else start_dag(problem, start)
-    begins = [first, *[first if all_from_start else None] * (restarts - 1)]
-    seeds = np.random.SeedSequence(random_state).spawn(restarts * (stage + 1))[-restarts:]
-    plan = _Plan(orders, problem.knowledge.must, name_order(problem.names), kicks, keep_met, all_places)
-    ends, states = _run(plan, list(zip(seeds, begins, strict=True)), deadline, n_jobs, after)
+    others = first if all_from_start else None
+    begins = _Begins(random_state, restarts * stage, first, others)
+    plan = _Plan(orders, problem.knowledge.must, name_order(problem.names), kicks, keep_met, all_places, begins)
+    ends, states = _run(plan, restarts, deadline, n_jobs, after)
     best = ends[0]
     for end in ends:
         if end.score > best.score + EQUAL:  # the first of equal ones
             best = end
-    dag = best.dag
+    dag, late = best.dag, Deadline(MERGING_SECONDS)
     for end in ends:
+        if deadline.reason is not None and late.reason is not None:
+            break
         dag = merged(dag, end.dag, problem)
     score = best.score if dag is best.dag else max(best.score, problem.score.total(dag))
     met = _scored(problem, [end.optima for end in ends], [end.passed for end in ends]) if keep_met else ()
     return Found(dag, score, met, states)
 
 
+class _Begins(NamedTuple):
+    """Where each search begins: its random numbers, and the DAG of the first and of all others."""
+
+    random_state: int
+    before: int
+    first: Dag | None
+    others: Dag | None
+
+    def begin(self, k: int) -> tuple[np.random.Generator, Dag | None]:
+        """Return the random numbers and the DAG of a search; there may be very many, so each is made when it begins."""
+        seed = np.random.SeedSequence(self.random_state, spawn_key=(self.before + k,))
+        return np.random.default_rng(seed), self.first if k == 0 else self.others
+
+
 class _Plan(NamedTuple):
-    """What all searches share: how orders are scored, required precedence, names, kicks, what to keep and try."""
+    """What searches share: how orders are scored, required precedence, names, kicks, what to keep and try, begins."""
 
     orders: Orders
     must: NDArray[np.bool_]
@@ -162,6 +180,7 @@ class _Plan(NamedTuple):
     kicks: int
     keep_met: bool
     all_places: bool
+    begins: _Begins
 
 
 class _End(NamedTuple):
@@ -173,23 +192,20 @@ class _End(NamedTuple):
     passed: list[BareFamily]
 
 
-Begin = tuple[np.random.SeedSequence, Dag | None]
-
-
 def _run(
-    plan: _Plan, begins: list[Begin], deadline: Deadline, n_jobs: int | None, states: tuple[Any, ...]
+    plan: _Plan, restarts: int, deadline: Deadline, n_jobs: int | None, states: tuple[Any, ...]
 ) -> tuple[list[_End], tuple[Any, ...]]:
     """Run all searches, divided among threads or the workers of the active joblib backend."""
     backend, told = get_active_backend(prefer="threads")
     shared = getattr(backend, "supports_sharedmem", False)
     default = told or (1 if shared else effective_n_jobs(-1))  # a cluster has as many as it has workers
     asked = checked_jobs("n_jobs", n_jobs)
-    jobs = min(default if asked is None and default > 1 else thread_count(asked), len(begins))
+    jobs = min(default if asked is None and default > 1 else thread_count(asked), restarts)
     if jobs == 1:
-        ends, state = _chains(plan, begins, deadline, states[0] if states else None)
+        ends, state = _chains(plan, range(restarts), deadline, states[0] if states else None)
         return ends, (state,)
     parallel = Parallel(n_jobs=jobs, prefer="threads", max_nbytes=None)  # kernels need arrays, not memory-mapped files
-    hands = [begins[k::jobs] for k in range(jobs)]
+    hands = [range(k, restarts, jobs) for k in range(jobs)]
     if shared:
         known = [*states, *[None] * jobs]
         pairs = parallel(delayed(_chains)(plan, hand, deadline, known[k]) for k, hand in enumerate(hands))
@@ -197,30 +213,32 @@ def _run(
     else:
         seconds = None if math.isinf(deadline.remaining()) else max(deadline.remaining(), 1e-9)
         done = parallel(delayed(_chains_elsewhere)(plan, hand, seconds) for hand in hands)
-    return [done[k % jobs][k // jobs] for k in range(len(begins))], states
+    rounds = zip_longest(*done)  # in the order of the searches; those that the deadline left out are None
+    return [end for ends in rounds for end in ends if end is not None], states
 
 
-def _chains_elsewhere(plan: _Plan, begins: list[Begin], seconds: float | None) -> list[_End]:
+def _chains_elsewhere(plan: _Plan, hand: range, seconds: float | None) -> list[_End]:
     """Run searches in another process, which has its own clock."""
     with Deadline(seconds) as deadline:
-        return _chains(plan, begins, deadline, None)[0]
+        return _chains(plan, hand, deadline, None)[0]
 
 
-def _chains(plan: _Plan, begins: list[Begin], deadline: Deadline, state: Any) -> tuple[list[_End], Any]:
+def _chains(plan: _Plan, hand: range, deadline: Deadline, state: Any) -> tuple[list[_End], Any]:
     """Run one search after the other; each reuses the caches of those before, which does not change its result."""
-    ends = []
-    for seed, begin in begins:
-        end, state = _chain(plan, seed, begin, deadline, state)
+    ends: list[_End] = []
+    for k in hand:
+        if ends and deadline.reason is not None:
+            break
+        end, state = _chain(plan, *plan.begins.begin(k), deadline, state)
         ends.append(end)
     return ends, state
 
 
 def _chain(
-    plan: _Plan, seed: np.random.SeedSequence, begin: Dag | None, deadline: Deadline, state: Any
+    plan: _Plan, rng: np.random.Generator, begin: Dag | None, deadline: Deadline, state: Any
 ) -> tuple[_End, Any]:
     """Run one search: to a local optimum, then disturbed again and again."""
-    orders, must, by_name, kicks, keep_met, all_places = plan
-    rng = np.random.default_rng(seed)
+    orders, must, by_name, kicks, keep_met, all_places, _ = plan
     optima: dict[BareFamily, None] = {}
     passed: dict[BareFamily, None] | None = {} if keep_met else None
     if begin is None:
