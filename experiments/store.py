@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -28,7 +29,7 @@ def append(record: Record, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(path) as file:
             torn = b"" if _ends_whole(path) else b"\n"  # an incomplete line from a crash is closed first
-            os.write(file, torn + record.to_line().encode("ascii"))
+            _write_all(file, torn + record.to_line().encode("ascii"))
             os.fsync(file)
     except OSError as error:
         reason = str(error.strerror or error).lower()
@@ -85,6 +86,20 @@ def _locked(path: Path) -> Iterator[int]:
         yield file
     finally:
         os.close(file)
+
+
+def _write_all(file: int, line: bytes) -> None:
+    """Append a line completely, or raise an error and leave the file as it was."""
+    size = os.fstat(file).st_size
+    try:
+        written = os.write(file, line)
+        if written < len(line):  # the disk is nearly full: the next attempt says why
+            os.write(file, line[written:])
+            if os.fstat(file).st_size < size + len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    except OSError:
+        os.ftruncate(file, size)
+        raise
 
 
 def _ends_whole(path: Path) -> bool:

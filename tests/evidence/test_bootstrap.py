@@ -111,7 +111,7 @@ def test_tasks_can_travel_to_another_process(levels, monkeypatch):
     import pickle
 
     def pickled(tasks, n_jobs):
-        for call, arguments, named in pickle.loads(pickle.dumps(tasks)):
+        for call, arguments, named in pickle.loads(pickle.dumps(list(tasks))):
             yield pickle.loads(pickle.dumps(call(*arguments, **named)))
 
     plain = dagopt.bootstrap(levels, 3, method="order", time_limit=60, **QUIET)

@@ -92,6 +92,10 @@ def run(arguments: Sequence[str] | None = None, commands: typer.Typer = app, nam
         return INTERRUPTED
     except BrokenPipeError:
         return 0
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # the parser of the command line ends with 1 then
+            return 0
+        raise
     except OSError as error:
         return complain(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "))
     except MemoryError:
