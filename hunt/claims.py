@@ -14,6 +14,9 @@ import pandas  # noqa: F401, loaded before anything is watched
 
 import dagopt
 from dagopt.methods import registry
+from dagopt.methods.cutting_planes.solve import ROW_KINDS
+from hunt import cuts
+from hunt.record import Wrong
 from hunt.tables import NAMES, Instance
 from hunt.truth import Known, Local, all_dags, best_score, class_of, edge_probabilities, is_dag, parents_of, score_of
 
@@ -21,10 +24,6 @@ METHODS = tuple(registry.METHODS)
 RELATIVE = 1e-9  # of a score, up to which two numbers count as equal
 SECONDS = 60  # after which a run counts as endless
 NOT_DEPENDENT = 1e-9  # residual share of a column's variance above which a table must not be rejected
-
-
-class Wrong(AssertionError):
-    """A claim that does not hold."""
 
 
 @contextmanager
@@ -54,6 +53,26 @@ def check(instance: Instance, counts: Counter[str], rng: np.random.Generator) ->
             check_method(instance, method, local, factor, counts)
     for part in (check_classes, check_regrets, check_posterior, check_jobs, check_order_of_columns):
         part(instance, local, factor, counts, rng)
+    check_switches(instance, local, factor, counts, rng)
+
+
+def check_switches(
+    instance: Instance, local: Local, factor: np.ndarray | None, counts: Counter[str], rng: np.random.Generator
+) -> None:
+    """Check what small tables do not reach in cutting planes: pricing at the root, prefixes, branching."""
+    free = not instance.known.is_limited
+    if instance.is_continuous and instance.score != "bge":
+        kinds = [kind for kind in ROW_KINDS if rng.random() < 0.6]
+        asked = {"max_sets": int(rng.choice([1, 2, 5, 20])), "rows": kinds, "restarts": 1, "n_jobs": 1}
+        check_method(instance, "branch-and-cut", local, factor, counts, **asked)
+        counts["switches: pricing at the root"] += 1
+    with cuts.small_parts(rng, counts):
+        wide = instance if not free else replace(instance, known=replace(instance.known, max_parents=instance.n - 1))
+        for few in (True, False):
+            with cuts.few_cuts(few):
+                size = int(rng.choice([0, 3, 5]))
+                check_method(wide, "gobnilp", local, factor, counts, local_size=size, restarts=0, n_jobs=1)
+    cuts.check_pool(rng, counts)
 
 
 def _fits(method: str, instance: Instance, rng: np.random.Generator) -> bool:
@@ -79,12 +98,17 @@ def learned(instance: Instance, method: str, counts: Counter[str], **options: An
 
 
 def check_method(
-    instance: Instance, method: str, local: Local, factor: np.ndarray | None, counts: Counter[str]
+    instance: Instance,
+    method: str,
+    local: Local,
+    factor: np.ndarray | None,
+    counts: Counter[str],
+    **options: Any,
 ) -> None:
     """Check one method's graph, score, bound and status."""
-    result = learned(instance, method, counts)
+    result = learned(instance, method, counts, **options)
     known = instance.known
-    if method == "gobnilp" and known.max_parents is None:
+    if method == "gobnilp" and not known.is_limited and (result is None or "size <= 3" in str(result.scope)):
         known = replace(known, max_parents=min(3, instance.n - 1))
     if result is None:
         if method != "cg-minlp":  # which takes no columns within the tolerances of SCIP, and says so
@@ -260,17 +284,13 @@ def _smaller(instance: Instance) -> Iterator[Instance]:
     known, values = instance.known, instance.values
     if known != Known():
         yield replace(instance, known=Known(max_parents=known.max_parents))
+        yield replace(instance, known=replace(known, pairs=()))
+        yield replace(instance, known=replace(known, limits=()))
         yield replace(instance, known=replace(known, required=(), tiers=()))
         yield replace(instance, known=replace(known, forbidden=()))
     for j in range(instance.n if instance.n > 2 else 0):
-        order = np.array([k for k in range(instance.n) if k != j])
-        place = {int(k): at for at, k in enumerate(order)}
-        edges = [
-            tuple((place[a], place[b]) for a, b in kind if j not in (a, b))
-            for kind in (known.required, known.forbidden)
-        ]
-        tiers = tuple(tuple(place[k] for k in group if k != j) for group in known.tiers)
-        yield replace(instance, values=values[:, order], known=Known(edges[0], edges[1], tiers, known.max_parents))
+        order = [k for k in range(instance.n) if k != j]
+        yield replace(instance, values=values[:, order], known=known.moved(order))
     rows = len(values)
     for part in (slice(0, rows // 2), slice(rows // 2, rows)):
         if rows >= 8:

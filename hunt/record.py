@@ -8,7 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Record"]
+__all__ = ["Record", "Wrong"]
+
+
+class Wrong(AssertionError):
+    """A claim that does not hold."""
 
 
 @dataclass

@@ -64,8 +64,10 @@ class Instance:
             "required": [(NAMES[a], NAMES[b]) for a, b in known.required],
             "forbidden": [(NAMES[a], NAMES[b]) for a, b in known.forbidden],
             "tiers": [[NAMES[j] for j in group] for group in known.tiers],
-            "max_parents": known.max_parents,
+            "max_parents": {NAMES[j]: most for j, most in enumerate(known.limits)} or known.max_parents,
         }
+        if known.pairs:
+            constraints["superstructure"] = [(NAMES[a], NAMES[b]) for a, b in known.pairs]
         return {"score": self.score, "constraints": constraints, **self.options}
 
     def truth(self) -> tuple[Local, np.ndarray | None]:
@@ -87,13 +89,7 @@ class Instance:
 
     def permuted(self, order: np.ndarray) -> Instance:
         """Return the same instance with its columns in another order (and other names)."""
-        place = {int(j): k for k, j in enumerate(order)}
-        known = Known(
-            tuple((place[a], place[b]) for a, b in self.known.required),
-            tuple((place[a], place[b]) for a, b in self.known.forbidden),
-            tuple(tuple(place[j] for j in group) for group in self.known.tiers),
-            self.known.max_parents,
-        )
+        known = self.known.moved([int(j) for j in order])
         return replace(self, values=np.ascontiguousarray(self.values[:, order]), known=known)
 
 
@@ -118,7 +114,7 @@ def draw(seed: int, number: int, family: str | None = None) -> Instance:
     known = _known(rng, n)
     if family == "wide":
         most = int(rng.integers(1, max(min(n - 1, len(values) - 2), 1) + 1))
-        known = replace(known, max_parents=max(most, known.max_parents or 0, _needed(known)))
+        known = replace(known, max_parents=max(most, known.max_parents or 0, _needed(known)), limits=())
     return Instance(family, values, score, options, known)
 
 
@@ -202,4 +198,10 @@ def _known(rng: np.random.Generator, n: int) -> Known:
     known = Known(required, forbidden, tiers)
     if rng.random() < 0.4:
         known = replace(known, max_parents=max(int(rng.integers(0, n)), _needed(known)))
+    elif rng.random() < 0.3:
+        needed = [sum(b == j for _, b in required) for j in range(n)]
+        known = replace(known, limits=tuple(max(int(rng.integers(0, n)), least) for least in needed))
+    if rng.random() < 0.3:
+        joined = tuple(pair for pair in pairs if pair in required or rng.random() < 0.6)
+        known = replace(known, pairs=joined or tuple(pairs[:1]))
     return known

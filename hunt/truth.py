@@ -26,12 +26,35 @@ def bits(mask: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Known:
-    """Constraints as plain data: required and forbidden edges, tiers and limits by position."""
+    """Constraints as plain data: required and forbidden edges, tiers, limits and pairs by position.
+
+    ``limits`` has one number per column instead of one for all; ``pairs`` are the only ones that may be joined.
+    """
 
     required: tuple[tuple[int, int], ...] = ()
     forbidden: tuple[tuple[int, int], ...] = ()
     tiers: tuple[tuple[int, ...], ...] = ()
     max_parents: int | None = None
+    limits: tuple[int, ...] = ()
+    pairs: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether numbers of parents are given."""
+        return self.max_parents is not None or bool(self.limits)
+
+    def moved(self, order: list[int]) -> Known:
+        """Return the constraints on some columns, in another order."""
+        place = {j: k for k, j in enumerate(order)}
+
+        def edges(kept: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+            return tuple((place[a], place[b]) for a, b in kept if a in place and b in place)
+
+        tiers = tuple(tuple(place[j] for j in group if j in place) for group in self.tiers)
+        limits = tuple(self.limits[j] for j in order) if self.limits else ()
+        return Known(
+            edges(self.required), edges(self.forbidden), tiers, self.max_parents, limits, edges(self.pairs)
+        )  # fmt: skip
 
     def allows(self, node: int, mask: int) -> bool:
         """Say whether a node may have these parents."""
@@ -42,6 +65,8 @@ class Known:
             and not any(mask >> a & 1 for a, b in self.forbidden if b == node)
             and not any(j in tier and node in tier and tier[j] > tier[node] for j in bits(mask))
             and (self.max_parents is None or mask.bit_count() <= self.max_parents)
+            and (not self.limits or mask.bit_count() <= self.limits[node])
+            and (not self.pairs or all((j, node) in self.pairs or (node, j) in self.pairs for j in bits(mask)))
         )
 
 

@@ -129,7 +129,7 @@ def test_a_disk_that_fills_up_under_the_results_of_the_paper(folder):
     (path,) = room.iterdir()
     before = path.read_bytes()
     for spare in (0, 1, len(before) - 1):
-        with full_disk(len(before) + spare), pytest.raises(InputError, match="could not write into .*results"):
+        with full_disk(len(before) + spare), pytest.raises(InputError, match=r"could not write into .*results"):
             append(record, room)
         assert path.read_bytes() == before
     append(record, room)

@@ -197,7 +197,9 @@ def learn(
     with Deadline() as stop:  # a first Ctrl-C ends what is computed from here on, but what was found is written
         result = _as_written(result, data, context.meta["written"])
         if explain:
-            searching = {key: own[key] for key in ("random_state", "n_jobs", "memory_limit") if key in own}
+            searching: dict[str, Any] = {
+                key: own[key] for key in ("random_state", "n_jobs", "memory_limit") if key in own
+            }
             result = _with_regrets(result, {"time_limit": time_limit, "progress": not quiet, **searching})
         if bootstrap is not None and stop.reason is None:
             result = _with_resamples(result, bootstrap, name, own, asked)

@@ -274,7 +274,7 @@ def _disturbances(
     passed: dict[BareFamily, None] | None,
 ) -> tuple[Dag, float]:
     """Search from an order and from disturbed ones; return the best DAG and its score."""
-    orders, must, by_name, kicks, keep_met, _ = plan
+    orders, must, by_name, kicks, keep_met, *_ = plan
     _climb(orders, state, deadline, rng, by_name, passed)
     best_dag, best_score, best_order = orders.dag(state), orders.score(state), orders.order(state)
     for _ in range(kicks):
