@@ -103,3 +103,18 @@ def test_a_constant_column_has_no_edges(method, score):
     assert {"K", "A0"} <= {name for finding in result.findings for name in finding.columns}
     assert result.score == pytest.approx(dagopt.score(data, result.dag, score=score), rel=1e-12)
     assert result.bound is None or result.bound >= result.score
+
+
+@pytest.mark.parametrize("method", ["exact", "gobnilp", "order"])
+def test_required_parents_with_many_levels_are_in_the_bound(method):
+    """Their penalty of millions is rounded, and the best DAG, which must have them, is worse than the empty one."""
+    for seed in range(3):
+        codes = np.random.default_rng(seed).integers(0, 12, (92 + seed, 6))
+        codes[:12] = np.arange(12)[:, None]
+        known = Known(required=tuple((j, 5) for j in range(5)), max_parents=5)
+        instance = Instance("sparse levels", codes, "bic", {}, known)
+        local, _ = instance.truth()
+        result = dagopt.learn(instance.data(), method, **instance.arguments(), **QUIET)
+        assert np.longdouble(result.bound) >= best_score(local, 6, known)
+        error = abs(score_of(local, result.adjacency) - np.longdouble(result.score))
+        assert error <= result.details["rounding"] < 1e-6

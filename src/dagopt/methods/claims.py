@@ -22,11 +22,11 @@ __all__ = ["refuse_unbounded", "with_rounding", "without_idle_edges", "without_l
 def with_rounding(result: Result, problem: Problem) -> Result:
     """Return the result with a bound that holds in exact arithmetic.
 
-    The computed scores of the true optimum and of the DAG returned are each wrong by at most the score's ``rounding``.
-    So the bound is raised by twice that, which ``details["rounding"]`` reports. If the error is not known, there is no
-    bound.
+    The computed scores of the true optimum and of the DAG returned are each wrong by at most the score's ``rounding``,
+    which holds for DAGs no worse than the empty one, and that of the penalties of required parents. So the bound is
+    raised by twice that, which ``details["rounding"]`` reports. If the error is not known, there is no bound.
     """
-    rounding = problem.score.rounding
+    rounding = problem.score.rounding + _rounding_of_required(problem)
     details = {**result.details, "rounding": rounding}
     if result.bound is None:
         return replace(result, details=details)
@@ -34,6 +34,21 @@ def with_rounding(result: Result, problem: Problem) -> Result:
         status = "converged" if result.status == "optimal" else result.status
         return replace(result, details=details, bound=None, scope=None, status=status)
     return replace(result, details=details, bound=result.bound + 2 * rounding)
+
+
+def _rounding_of_required(problem: Problem) -> float:
+    """Return how far the penalties of the required parents can be from their values in exact arithmetic.
+
+    With required edges the best DAG may be worse than the empty one. Its penalties exceed those of the required parents
+    by no more than it gains in likelihood, which ``rounding`` covers. Each penalty is a product, and a difference of
+    two of at most twice its size, and they are added to n local scores.
+    """
+    must, penalised = problem.knowledge.must, problem.score.joints
+    if penalised is None or not must.any():
+        return 0.0
+    n = problem.n_nodes
+    total = sum(penalised.penalty(i, np.flatnonzero(must[:, i])) for i in range(n))
+    return float(2 * (n + 8) * np.finfo(np.float64).eps * total)
 
 
 def refuse_unbounded(result: Result, problem: Problem) -> None:
