@@ -2,13 +2,14 @@
 
 ``python -m benchmarks.cold_start``: 2,000 rows of LUCAS (12 columns of levels) and 5,000 of gaussian_test (7 columns of
 numbers), drawn from the bundled networks. "cold" begins with an empty folder of compiled kernels, "warm" is the same
-command once more.
+command once more. Python's own bytecode is there from the start, as after an installation.
 ``--kernels`` lists what each command compiles, with CPU seconds; ``--quick`` leaves out the bootstrap.
 """
 
 from __future__ import annotations
 
 import argparse
+import compileall
 import os
 import subprocess
 import sys
@@ -68,10 +69,10 @@ def commands(data: Path, folder: Path, quick: bool) -> dict[str, list[str]]:
 def seconds(command: list[str], cache: Path, kernels: bool) -> tuple[float, float]:
     """Run a command as a program of its own; return wall and CPU seconds."""
     program = [sys.executable, *(["-c", WATCH] if kernels else ["-m", "dagopt.cli"]), *command]
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    environment["NUMBA_CACHE_DIR"] = str(cache)
     before, begun = os.times(), time.perf_counter()
-    done = subprocess.run(
-        program, capture_output=True, text=True, env={**os.environ, "NUMBA_CACHE_DIR": str(cache)}, check=False
-    )
+    done = subprocess.run(program, capture_output=True, text=True, env=environment, check=False)
     wall, after = time.perf_counter() - begun, os.times()
     if done.returncode:
         raise SystemExit(f"{command}: {done.stderr}")
@@ -86,6 +87,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--kernels", action="store_true")
     asked = parser.parse_args()
+    compileall.compile_dir(Path(dagopt.__file__).parent, quiet=2)
     print("| table | command | cold s | cold CPU s | warm s | warm CPU s |\n|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+import scipy.special
 
-from dagopt.data.chance import chance_edges, chance_finding, ebic_edge_cost
+from dagopt.data.chance import chance_edges, chance_finding, chi_squared_tail, ebic_edge_cost
 
 
 def test_one_parameter_per_edge_is_pairs_times_a_probability():
@@ -41,3 +42,11 @@ def test_above_one_the_finding_names_ebic():
     assert "439" in finding.message
     assert "ebic" in finding.remedy
     assert chance_finding(("a",) * 500, np.ones(500, dtype=np.int64), cost, ebic_edge_cost(500)) == []
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 8, 9, 400, 2001])
+@pytest.mark.parametrize("times", [0.0, 0.01, 0.8, 1.0, 2.0, 8.5])
+def test_the_tail_of_chi_squared_is_that_of_scipy(freedom, times):
+    """The probability of a larger value, for odd and even degrees of freedom."""
+    expected = scipy.special.chdtrc(freedom, times * freedom)
+    assert chi_squared_tail(freedom, times * freedom) == pytest.approx(expected, rel=1e-9, abs=1e-300)

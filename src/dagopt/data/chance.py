@@ -16,7 +16,6 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc
 
 from dagopt.data.findings import Finding
 
@@ -48,8 +47,23 @@ def chance_edges(sizes: NDArray[np.int64], parameter_cost: float, edge_cost: flo
             pairs = count * (count - 1) / 2 if other == size else count * others
             freedom = int(size) * int(other)
             if freedom and pairs:
-                total += float(pairs * chdtrc(freedom, 2 * (parameter_cost * freedom + edge_cost)))
+                total += float(pairs) * chi_squared_tail(freedom, 2 * (parameter_cost * freedom + edge_cost))
     return total
+
+
+def chi_squared_tail(freedom: int, value: float) -> float:
+    r"""Return the probability that a chi-squared variable with whole degrees of freedom exceeds a value.
+
+    With h half the value and f the degrees of freedom it is :math:`\sum_j e^{-h} h^j / \Gamma(j + 1)` over
+    j = f/2 - 1, f/2 - 2, ... down to 0 or 1/2, plus :math:`\operatorname{erfc} \sqrt h` for odd f. This module needs it
+    before every search, and loading scipy for it would take longer than the search on a small table.
+    """
+    half = value / 2
+    if half <= 0:
+        return 1.0
+    powers = np.arange(freedom % 2 / 2, freedom / 2, 1.0).tolist()
+    terms = [math.exp(power * math.log(half) - half - math.lgamma(power + 1)) for power in powers]
+    return math.fsum(terms) + (math.erfc(math.sqrt(half)) if freedom % 2 else 0.0)
 
 
 def chance_finding(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpstrf
 
 from dagopt.data.cells import LARGEST_VALUE, SMALLEST_SPREAD
 from dagopt.data.continuous import ContinuousTable, CovarianceTable
@@ -129,6 +127,9 @@ def _dependence(table: ContinuousTable) -> list[Finding]:
 
 def dependent_columns(correlation: NDArray[np.float64]) -> list[tuple[int, float, list[int]]]:
     """Return (column, fraction of its variance left, columns it depends on) for each dependent column."""
+    from scipy.linalg import solve_triangular
+    from scipy.linalg.lapack import dpstrf
+
     factor, pivots, rank, _ = dpstrf(correlation, tol=EXACT_DEPENDENCE, lower=1)
     order = np.asarray(pivots) - 1
     factor = np.tril(factor)

@@ -24,7 +24,9 @@ _steps: dict[Any, int] = {}
 _times = [1]
 
 
-def handy(kernel: Any, steps: int, *, lgamma: bool = False) -> Callable[..., Any]:
+def handy(
+    kernel: Any, steps: int, *, lgamma: bool = False, arrays: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
     """Return what to call for this many elementary steps: the kernel, or plain Python if that finishes sooner.
 
     A kernel that has not been compiled before, in this process or on this machine, runs uncompiled until it has made
@@ -40,6 +42,8 @@ def handy(kernel: Any, steps: int, *, lgamma: bool = False) -> Callable[..., Any
     lgamma : bool
         Whether the kernel calls lgamma. Its last digits differ in plain Python, so such a kernel is always compiled: an
         answer must not depend on what is stored on the disk.
+    arrays : callable, optional
+        A function that does the same with whole arrays, to the last digit. It is called instead of plain Python.
     """
     compiled: Callable[..., Any] = kernel
     if not isinstance(kernel, Dispatcher) or kernel.signatures or lgamma:
@@ -50,7 +54,7 @@ def handy(kernel: Any, steps: int, *, lgamma: bool = False) -> Callable[..., Any
         _steps[kernel] = MOST_PLAIN_STEPS
         return compiled
     _steps[kernel] = _steps.get(kernel, 0) + steps * _times[0]
-    return partial(_quietly, plain(kernel))
+    return partial(_quietly, arrays or plain(kernel))
 
 
 @contextmanager

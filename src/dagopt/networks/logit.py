@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 __all__ = ["Logit", "fit_logit", "log_probabilities"]
 
@@ -33,6 +32,8 @@ class Logit(NamedTuple):
 def log_probabilities(design: Floats, coefficients: Floats) -> Floats:
     """Return the log of the probability of every level in every row; the first level has the log odds 0."""
     odds = np.concatenate([np.zeros((len(design), 1)), design @ coefficients.T], axis=1)
+    from scipy.special import logsumexp
+
     return np.asarray(odds - logsumexp(odds, axis=1, keepdims=True))
 
 

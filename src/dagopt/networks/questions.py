@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 
 from dagopt.errors import InputError, checked_whole
 from dagopt.networks.cells import cells_of, event_of, frame_of, position_of, row_of, values_of
@@ -42,6 +41,8 @@ class Expectation:
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the interval around the mean that contains a share of a normal distribution, 0.95 by default."""
+        from scipy.special import ndtri
+
         if not 0 < level < 1:
             raise InputError(f"expected level= to be between 0 and 1 but got {level!r}; change the option")
         reach = float(ndtri((1 + level) / 2)) * self.std

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from dagopt.data.table import ContinuousTable
 from dagopt.errors import InputError
@@ -85,6 +84,8 @@ class BGeScore(LogDetScore):
         return powers
 
     def _constants(self, sizes: NDArray[np.int_]) -> Floats:
+        from scipy.special import gammaln
+
         n_samples, before = self.n_samples, self.degrees - self.n_nodes + sizes
         after = n_samples + before
         # The multivariate gamma functions, without the powers of pi that cancel in their ratio.

@@ -218,17 +218,16 @@ class CountingScore(JointScore):
         """Return the local score of ``node`` with the given set of parents."""
         room = np.empty(self._data.codes.shape[1], dtype=np.int64)
         chosen = as_set(parents)
-        steps = len(room) * (len(chosen) + 4)
-        without, together, product = handy(kernels.joints, steps, lgamma=self._data.ess > 0)(
-            self._data, node, chosen, room
-        )
+        steps = kernels.STEPS_PER_SET + len(room) * (len(chosen) + 4) // 100
+        count = handy(kernels.joints, steps, lgamma=self._data.ess > 0, arrays=kernels.joints_arrays)
+        without, together, product = count(self._data, node, chosen, room)
         return float(together - without - self._cost(node, product, len(chosen)))
 
     def local_packed(self, nodes: Ints, flat: Ints, offsets: Ints) -> Floats:
         """Return the local scores of many nodes with packed parent sets."""
         without, together, product = np.empty((3, len(nodes)))
-        steps = self._data.codes.shape[1] * (len(flat) + 4 * len(nodes))
-        count = handy(kernels.joints_many, steps, lgamma=self._data.ess > 0)
+        steps = kernels.STEPS_PER_SET * len(nodes) + self._data.codes.shape[1] * (len(flat) + 4 * len(nodes)) // 100
+        count = handy(kernels.joints_many, steps, lgamma=self._data.ess > 0, arrays=kernels.joints_many_arrays)
         count(self._data, nodes, flat, offsets, without, together, product)
         return together - without - self._cost(nodes, product, np.diff(offsets))
 

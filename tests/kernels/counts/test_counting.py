@@ -187,6 +187,23 @@ def test_cells_with_one_counter_and_with_several(rng):
     np.testing.assert_allclose(counted, merged, rtol=1e-12)
 
 
+def test_sets_are_counted_by_arrays_to_the_last_digit(rng):
+    """The way without compilation has the same numbers as the kernel."""
+    arity = np.array([2, 3, 40, 2, 5, 50])
+    codes = np.array([rng.integers(0, a, 1501) for a in arity]).astype(np.uint16)
+    weights = rng.integers(1, 4, 1501)
+    counts = np.arange(int(weights.sum()) + 1.0)
+    counts[1:] *= np.log(counts[1:])
+    found = []
+    for walk in (few_cells.walk_few_cells, few_cells.walk_by_arrays):
+        labels = np.zeros((6, 1501), dtype=np.int32)
+        labels[5] = codes[5]
+        out = np.full(32, np.nan)
+        walk(codes, arity, weights, counts, labels, 50, 4000, out)
+        found.append(out)
+    np.testing.assert_array_equal(*found)
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=30))
 def test_renumbering_keeps_equal_labels_equal(labels):
@@ -224,3 +241,22 @@ def test_so_many_parents_that_the_product_overflows():
     room = np.empty(5, dtype=np.int64)
     without, together, _ = kernels.joints(data, 0, np.arange(1, n), room)
     assert together - without == pytest.approx(-5 * math.log(2))
+
+
+@pytest.mark.parametrize("most", [1 << 14, 8])
+def test_joints_by_arrays_are_the_same_to_the_last_digit(rng, most, monkeypatch):
+    """The way without compilation has the numbers of the kernel, also for sets with too many cells."""
+    arity = np.array([2, 3, 4, 2, 5])
+    codes = np.array([rng.integers(0, a, 700) for a in arity]).astype(np.uint16)
+    weights = rng.integers(1, 4, 700)
+    counts = np.arange(int(weights.sum()) + 1.0)
+    counts[1:] *= np.log(counts[1:])
+    data = kernels.Counts(codes, arity, weights, counts, 0.0)
+    nodes, flat, offsets = _ints([0, 4, 2, 1]), _ints([1, 2, 3, 0, 4]), _ints([0, 0, 3, 4, 5])
+    expected, found = np.empty((2, 3, 4))
+    kernels.joints_many(data, nodes, flat, offsets, *expected)
+    if most == 8:
+        monkeypatch.setattr(kernels, "DENSE_CELLS", most)
+        monkeypatch.setattr(kernels, "plain", lambda kernel: kernel)
+    kernels.joints_many_arrays(data, nodes, flat, offsets, *found)
+    np.testing.assert_array_equal(found, expected)

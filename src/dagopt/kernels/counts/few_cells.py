@@ -22,6 +22,7 @@ __all__ = ["MOST_CELLS", "few_cells_slice"]
 MOST_CELLS = 1 << 13  # so that the counters stay in cache
 LANES = 4  # counters of one cell, so that an addition need not wait for the one before
 FEW_CELLS = 1 << 10  # with more, there is one counter per cell
+STEPS_PER_SET = 50  # what ``walk_by_arrays`` takes for a set, in steps of plain Python
 
 
 def few_cells_slice(counts: Counts, high: int, low_bits: int, out: NDArray[np.floating[Any]], largest: float) -> None:
@@ -40,8 +41,32 @@ def few_cells_slice(counts: Counts, high: int, low_bits: int, out: NDArray[np.fl
     for b in kept:
         labels[low_bits] += codes[b] * np.int32(step)
         step *= int(arity[b])
-    run = handy(walk_few_cells, len(out) * codes.shape[1])
+    run = handy(walk_few_cells, len(out) * (STEPS_PER_SET + codes.shape[1] // 100), arrays=walk_by_arrays)
     run(codes, arity, counts.weights, counts.clogc, labels, step, int(largest), out)
+
+
+def walk_by_arrays(
+    codes: NDArray[np.uint16],
+    arity: NDArray[np.int64],
+    weights: NDArray[np.int64],
+    clogc: NDArray[np.float64],
+    labels: NDArray[np.int32],
+    cells: int,
+    largest: int,
+    out: NDArray[np.floating[Any]],
+) -> None:
+    """Do what ``walk_few_cells`` does, with the same sums in the same order, one set at a time."""
+    out[:] = 0.0
+
+    def count(mask: int, size: int, label: NDArray[np.int32], below: int) -> None:
+        """Count a set, then all sets with it and variables below the given one."""
+        counted = np.bincount(label, weights, minlength=size)
+        out[mask] = np.cumsum(clogc[counted.astype(np.int64)])[-1]
+        for b in range(below):
+            if size * arity[b] <= largest:
+                count(mask | 1 << b, size * int(arity[b]), label + codes[b] * np.int32(size), b)
+
+    count(0, cells, labels[-1], labels.shape[0] - 1)
 
 
 @njit(cache=True, nogil=True)

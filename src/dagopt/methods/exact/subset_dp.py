@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from dagopt.kernels.lattice.best_orders import Tables, extend
 from dagopt.kernels.lattice.best_parents import LOWER_BITS, Block, Shape, fill
 from dagopt.kernels.lattice.subsets import Allowed, best_set
+from dagopt.kernels.lattice.whole_arrays import STEPS_PER_OPERATION, extend_arrays, fill_arrays
 from dagopt.kernels.plain import handy
 from dagopt.knowledge import Knowledge
 from dagopt.methods.exact.layers import each_layer, first_sink, follow_sinks
@@ -142,7 +143,8 @@ class SubsetDP:
             where = f" (block {block + 1} of {1 << self.high})" if self.high else ""
             bits = block << self.low
             self._fill(tables, Block(bits, bits & (1 << self.low)), where)
-            work = partial(handy(extend, 4 * tables.places.size), tables, self.shape, bits, self.opt)
+            steps = STEPS_PER_OPERATION * (self.shape.place_bits + 1) ** 2 << self.shape.row_bits
+            work = partial(handy(extend, steps, arrays=extend_arrays), tables, self.shape, bits, self.opt)
             each_layer(self._workers, "best orders" + where, self.shape.row_bits, work, sets_a_piece=ROWS_PER_PIECE)
         self._after_blocks(tables)
 
@@ -174,9 +176,8 @@ class SubsetDP:
             if block.bits >> node & 1:
                 continue
             allowed = Allowed(self._free, self._must[node], self._may[node], self._most[node])
-            work = partial(
-                handy(fill, 8 * table.size), self.potentials.of(node), node, self.shape, block, allowed, table
-            )
+            run = handy(fill, STEPS_PER_OPERATION * 10 + table.size // 20, arrays=fill_arrays)
+            work = partial(run, self.potentials.of(node), node, self.shape, block, allowed, table)
             lower = min(LOWER_BITS, self.shape.place_bits)
             tiles = table.shape[1] >> (lower - 1 if node < lower else lower)
             pieces += [(last / tiles, partial(work, first, last)) for first, last in spans(tiles, TILES_PER_PIECE)]

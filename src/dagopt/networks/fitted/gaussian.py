@@ -12,7 +12,6 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import stdtr
 
 from dagopt.data.continuous import ContinuousTable, CovarianceTable
 from dagopt.errors import InputError, quoted
@@ -57,6 +56,8 @@ class Regression:
     @property
     def p_values(self) -> NDArray[np.float64]:
         """Two-sided p-values of Student's t-test that a parameter is zero."""
+        from scipy.special import stdtr
+
         return np.asarray(2 * stdtr(self.freedom, -np.abs(self.t_values)))
 
 

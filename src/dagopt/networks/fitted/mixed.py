@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import ndtr, stdtr
 
 from dagopt.data.mixed import MixedTable
 from dagopt.errors import InputError, quoted
@@ -173,6 +172,8 @@ def _equation(
     table: MixedTable, node: int, parents: Sequence[int], design: NDArray[np.float64], values: NDArray[np.float64]
 ) -> Effects:
     """Return the least-squares regression of a continuous column."""
+    from scipy.special import stdtr
+
     rows, width = design.shape
     scale = np.sqrt(np.maximum((design**2).mean(axis=0), 1e-300))
     inverse = np.linalg.pinv((design / scale).T @ (design / scale), hermitian=True)
@@ -195,6 +196,8 @@ def _odds(
     table: MixedTable, node: int, parents: Sequence[int], design: NDArray[np.float64], codes: NDArray[np.int64]
 ) -> Effects:
     """Return the log odds of a discrete column."""
+    from scipy.special import ndtr
+
     n_levels = len(table.columns[node].levels)
     if n_levels < 2:
         raise InputError(

@@ -1,0 +1,119 @@
+"""The steps of the recursion over subsets with whole arrays: for few variables, without compiling anything.
+
+Each function does what the kernel of its name does, to the last digit: both take only differences, sums of two numbers
+and maxima.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.kernels.lattice.best_orders import Tables
+from dagopt.kernels.lattice.best_parents import LOWER_BITS, Block, Shape
+from dagopt.kernels.lattice.subsets import Allowed
+
+__all__ = ["STEPS_PER_OPERATION", "extend_arrays", "fill_arrays"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+STEPS_PER_OPERATION = 30  # one operation on a short array takes about ten microseconds
+
+
+def fill_arrays(
+    table: Floats, node: int, shape: Shape, block: Block, allowed: Allowed, out: Floats, first: int, last: int
+) -> None:
+    """Fill the tiles ``first`` to ``last`` of a node's table in a block, closed under subsets of rows."""
+    lower = min(LOWER_BITS, shape.place_bits)
+    length = 1 << (lower - 1 if node < lower else lower)
+    tile = np.arange(out.shape[0] * length)
+    place = np.arange(first, last) << (lower + shape.row_bits)
+    if node < lower + shape.row_bits:
+        tile = _with_gap(tile, node)
+    else:
+        place = _with_gap(place, node)
+    sets = (place[:, np.newaxis] + tile).reshape(last - first, out.shape[0], length)
+    own = out[:, first * length : last * length]
+    found = own.copy() if block.new else np.full(own.shape, -np.inf)
+    others = block.bits ^ block.new
+    inside = others
+    while True:
+        masks = (sets + (inside | block.new)).swapaxes(0, 1).reshape(own.shape)
+        scores = table[masks + (1 << node)] - table[masks]
+        if not allowed.free:
+            fits = (masks & allowed.must == allowed.must) & (masks & ~np.int64(allowed.may) == 0)
+            scores[~fits | (np.bitwise_count(masks) > allowed.at_most)] = -np.inf
+        np.maximum(found, scores, out=found)
+        if inside == 0:
+            break
+        inside = (inside - 1) & others
+    _close(found.reshape(-1), own.shape[1])
+    own[:] = found
+
+
+def extend_arrays(tables: Tables, shape: Shape, block: int, opt: Floats, chosen: Ints) -> None:
+    """Finish ``opt`` for the chosen rows of a block; all rows inside them must be finished."""
+    bits = shape.place_bits
+    size = 1 << bits
+    for row in chosen.tolist():
+        begin = block + (row << bits)
+        here = opt[begin : begin + size]
+        for b in range(shape.row_bits):
+            less = row & ~(1 << b)
+            own = tables.rows[b, int(_without(np.int64(less), b))]
+            if less == row:
+                _close(own, 1)
+            else:
+                before = block + (less << bits)
+                np.maximum(here, opt[before : before + size] + own, out=here)
+        best = tables.places[:, row].copy()
+        for own in best:
+            _close(own, 1)
+        for i, targets, sources, places in _sink_steps(bits):
+            here[targets] = np.maximum(here[targets], here[sources] + best[i, places])
+        for b in range(len(tables.highs)):
+            bit = 1 << (bits + shape.row_bits + b)
+            if not block & bit:
+                own = tables.highs[b, row].copy()
+                _close(own, 1)
+                there = opt[begin + bit : begin + bit + size]
+                np.maximum(there, here + own, out=there)
+
+
+def _close(values: Floats, step: int) -> None:
+    """Close a run of numbers under the subsets of the bits of its index from ``step`` up."""
+    while step < values.size:
+        halves = values.reshape(-1, 2, step)
+        np.maximum(halves[:, 1], halves[:, 0], out=halves[:, 1])
+        step *= 2
+
+
+@lru_cache(maxsize=8)
+def _sink_steps(bits: int) -> list[tuple[int, Ints, Ints, Ints]]:
+    """Return, from small sets to large ones: a sink, the sets that it ends, these without it, and their places."""
+    sets = np.arange(1 << bits)
+    sizes = np.bitwise_count(sets)
+    steps = []
+    for size in range(1, bits + 1):
+        for i in range(bits):
+            targets = sets[(sizes == size) & (sets >> i & 1 == 1)]
+            sources = targets ^ (1 << i)
+            steps.append((i, targets, sources, _without(sources, i)))
+    return steps
+
+
+def _with_gap(masks: Ints, bit: int) -> Ints:
+    """Return masks with a zero inserted at the position of a bit."""
+    low = (1 << bit) - 1
+    gapped: Ints = (masks & low) | ((masks & ~np.int64(low)) << 1)
+    return gapped
+
+
+def _without(masks: Ints | np.int64, bit: int) -> Ints:
+    """Return masks with the position of a bit removed."""
+    low = (1 << bit) - 1
+    removed: Ints = np.asarray((masks & low) | ((masks >> 1) & ~np.int64(low)))
+    return removed

@@ -1,0 +1,51 @@
+"""Tests of the recursion over subsets with whole arrays: the kernels, to the last digit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dagopt.kernels.lattice.best_orders import Tables, extend
+from dagopt.kernels.lattice.best_parents import LOWER_BITS, Block, Shape, fill
+from dagopt.kernels.lattice.subsets import Allowed
+from dagopt.kernels.lattice.whole_arrays import extend_arrays, fill_arrays
+
+
+def solved(potential, shape, allowed, filling, extending):
+    """Return the best scores of all sets by two given steps, block by block."""
+    n = potential.size.bit_length() - 1
+    places, rows = shape
+    low, lower = sum(shape), min(LOWER_BITS, places)
+    tables = Tables(
+        np.full((places, 1 << rows, max(1 << places >> 1, 1)), np.nan),
+        np.full((rows, max(1 << rows >> 1, 1), 1 << places), np.nan),
+        np.full((n - low, 1 << rows, 1 << places), np.nan),
+    )
+    of_rows = range(lower, lower + rows)
+    nodes = [*(i for i in range(low) if i not in of_rows), *of_rows, *range(low, n)]
+    opt = np.full(1 << n, -np.inf)
+    opt[0] = 0.0
+    for block in range(1 << (n - low)):
+        bits = block << low
+        for node, table in zip(nodes, (table for part in tables for table in part), strict=True):
+            if not bits >> node & 1:
+                tiles = table.shape[1] >> (lower - 1 if node < lower else lower)
+                filling(potential, node, shape, Block(bits, bits & 1 << low), allowed, table, 0, tiles // 2)
+                filling(potential, node, shape, Block(bits, bits & 1 << low), allowed, table, tiles // 2, tiles)
+        for size in range(rows + 1):
+            chosen = [row for row in range(1 << rows) if row.bit_count() == size]
+            extending(tables, shape, bits, opt, np.array(chosen))
+    return opt
+
+
+@pytest.mark.parametrize("shape, high", [((1, 0), 0), ((2, 0), 1), ((4, 0), 0), ((7, 0), 2), ((6, 2), 0), ((7, 2), 1)])
+@pytest.mark.parametrize("free", [True, False])
+def test_arrays_and_kernels_give_the_same_numbers(shape, high, free, rng):
+    """Whatever is blocked and cut into rows, with knowledge and without."""
+    n = sum(shape) + high
+    potential = rng.normal(size=1 << n)
+    allowed = Allowed(True, 0, 0, 0) if free else Allowed(False, 1 << (n - 1), (1 << n) - 3, max(n - 2, 1))
+    ways = [(fill, extend), (fill_arrays, extend_arrays)]
+    first, second = (solved(potential, Shape(*shape), allowed, *way) for way in ways)
+    np.testing.assert_array_equal(first, second)
+    assert np.isfinite(first[-1]) or not free
