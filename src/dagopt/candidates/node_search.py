@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dagopt.kernels.gaussian import prices as price_kernels
 from dagopt.kernels.gaussian import undominated as kernels
+from dagopt.kernels.gaussian.row_chains import RowTerms
 
 __all__ = ["NodeSearch", "Prices"]
 
@@ -59,6 +60,15 @@ class Prices:
         """Return an empty set of rows."""
         nothing = np.zeros((0, n_nodes), dtype=np.bool_)
         return cls(np.empty((0, n_nodes, n_nodes)), np.zeros(0, np.int64), nothing, np.zeros(0), nothing, np.zeros(0))
+
+    def terms(self, node: int) -> RowTerms:
+        """Return the rows of log-determinants that contain a node, over all nodes."""
+        rows = np.flatnonzero(self.inside[:, node] & (self.weights > 0.0))
+        inside = self.inside[rows]
+        matrices = self.matrices[self.which[rows]] * (inside[:, :, np.newaxis] & inside[:, np.newaxis, :])
+        diagonal = np.arange(self.inside.shape[1])
+        matrices[:, diagonal, diagonal] = 1.0
+        return RowTerms(matrices, self.weights[rows])
 
     def of(self, ids: Ints, levels: int, limit: float) -> price_kernels.Prices:
         """Return the rows that contain the node, which is the last of ``ids``, with their variables in this order."""

@@ -22,7 +22,7 @@ from dagopt.knowledge import Knowledge
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Workers
 
-__all__ = ["Estimate", "Listing", "TooMany", "rounding_margin", "sets_of"]
+__all__ = ["Estimate", "Listing", "TooMany", "is_searchable", "rounding_margin", "sets_of"]
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -76,6 +76,12 @@ def rounding_margin(matrix: Floats, n_samples: int) -> float:
     return LEAST_MARGIN + 16 * eps * n_samples * len(matrix) ** 2 / max(smallest, eps)
 
 
+def is_searchable(score: GaussianScore) -> bool:
+    """Say whether the searches for undominated sets apply: the penalty is convex, and rounding is harmless."""
+    margin = rounding_margin(score.correlation, score.n_samples)
+    return not (np.diff(score.costs, 2) < -1e-12).any() and margin <= 1e-3 * score.n_samples
+
+
 class Listing:
     """The undominated sets of all nodes, while they are found.
 
@@ -101,7 +107,7 @@ class Listing:
         self._matrix = score.correlation
         self._margin = rounding_margin(self._matrix, score.n_samples)
         self._cost = score.costs
-        if (np.diff(self._cost, 2) < -1e-12).any() or self._margin > 1e-3 * score.n_samples:
+        if not is_searchable(score):
             raise InputError(
                 "listing undominated parent sets needs columns that are not nearly linearly dependent, and a penalty "
                 "that is convex in the number of parents; use another method"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Protocol, TypeVar, cast
 
-from dagopt.errors import checked_jobs
+from dagopt.errors import InputError, checked_jobs, quoted
 from dagopt.memory import parse_bytes
 from dagopt.options import Check, Options, anything, one_of, option, whole
 
@@ -16,7 +16,19 @@ if TYPE_CHECKING:
     from dagopt.progress import Progress
     from dagopt.result import Result
 
-__all__ = ["FLAGGED", "Solver", "device", "memory_limit", "n_best", "n_jobs", "random_state", "solver", "start", "ties"]
+__all__ = [
+    "FLAGGED",
+    "Solver",
+    "device",
+    "memory_limit",
+    "n_best",
+    "n_jobs",
+    "random_state",
+    "row_kinds",
+    "solver",
+    "start",
+    "ties",
+]
 
 Taken = TypeVar("Taken", bound=Options)
 Posed = TypeVar("Posed", contravariant=True)
@@ -70,6 +82,31 @@ def n_best() -> Any:
     """Return the option of methods that can find more than one class."""
     text = 'How many best equivalence classes to find; details["best_classes"] lists them.'
     return option(1, text, whole(1), metavar="N")
+
+
+def row_kinds(kinds: tuple[str, ...], text: str = "") -> Any:
+    """Return the option of methods that cut an LP by rows: all of these kinds unless the user names some."""
+
+    def check(name: str, value: Any) -> tuple[str, ...]:
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise InputError(
+                f"expected {name}= to be a list of kinds of rows, some of {quoted(kinds)}, but got {value!r}; "
+                "change the option"
+            )
+        chosen = tuple(value)
+        for kind in chosen:
+            if kind not in kinds:
+                raise InputError(f"expected {name}= to be some of {quoted(kinds)} but got {kind!r}; change the option")
+        return chosen
+
+    named = ", ".join(f'"{kind}"' for kind in kinds)
+    return option(
+        kinds,
+        f"Kinds of rows besides clusters: some of {named}.{text}",
+        Check("list of str", check),
+        metavar="A,B",
+        parse=lambda given: [kind.strip() for kind in given.split(",") if kind.strip()],
+    )
 
 
 # Options that ``dagopt learn`` has for every method; those of one method alone are flags where it is named.

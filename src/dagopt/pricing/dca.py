@@ -6,11 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.bits import mask_of
+from dagopt.candidates.node_search import Prices
 from dagopt.deadline import Deadline
 from dagopt.errors import unknown_name
+from dagopt.kernels.gaussian.row_chains import RowTerms, no_terms
 from dagopt.master.pool import Family
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
 from dagopt.pricing.base import Priced, Pricer
+from dagopt.pricing.duals import DualPoint
 from dagopt.problem import Problem
 from dagopt.submodular.dca import CONVEX_STEPS, Visited, dca
 from dagopt.submodular.decomposition import decomposed
@@ -18,7 +21,7 @@ from dagopt.submodular.reduced_cost import ChainMemory, ReducedCost
 
 __all__ = ["DcaPricer"]
 
-TIE_ORDERS = 5  # orders of tied coordinates of a start point tried before a node counts as priced out
+TIE_ORDERS = 5
 
 
 class DcaPricer(Pricer):
@@ -36,6 +39,8 @@ class DcaPricer(Pricer):
         A reduced cost below minus this counts as negative.
     rng : Generator, optional
         Draws the order of equal coordinates of DCA's points; without it, they are ordered by position.
+    tie_orders : int
+        The orders of tied coordinates of a start point that are tried before a node counts as priced out.
     """
 
     def __init__(
@@ -45,17 +50,20 @@ class DcaPricer(Pricer):
         epsilon: float = 1e-6,
         tolerance: float = 1e-6,
         rng: np.random.Generator | None = None,
+        tie_orders: int = TIE_ORDERS,
     ) -> None:
         if convex_step not in CONVEX_STEPS:
             raise unknown_name("convex step", convex_step, list(CONVEX_STEPS))
         self._step = CONVEX_STEPS[convex_step]
         self._epsilon = epsilon
         self._rng = rng
+        self._tie_orders = tie_orders
         self._tolerance = tolerance
         self._score = problem.score
         self.knowledge = problem.knowledge
         decomposed(problem.score)  # or it raises
         self._memories: dict[int, ChainMemory] = {}
+        self._priced: tuple[MasterSolution, Prices] | None = None
 
     def forget(self) -> None:
         """Clear the cached values, whose last digits depend on the chains that computed them."""
@@ -78,7 +86,19 @@ class DcaPricer(Pricer):
             float(lp.node_duals[node]),
             clusters,
             lp.cluster_duals[with_node],
+            *self._row_terms(node, lp),
         )
+
+    def _row_terms(self, node: int, lp: MasterSolution) -> tuple[RowTerms, float]:
+        """Return the rows of log-determinants that contain a node, and the share of the likelihood they cancel."""
+        score = self._score.gaussian
+        if score is None or not lp.rows:
+            return no_terms(self._score.n_nodes), 0.0
+        if self._priced is None or self._priced[0] is not lp:
+            used = [k for k, dual in enumerate(lp.row_duals) if dual > self._tolerance]
+            point = DualPoint(tuple(lp.rows[k] for k in used), lp.row_duals[used])
+            self._priced = (lp, point.prices(score.n_nodes, score.correlation, score.n_samples))
+        return self._priced[1].terms(node), self._priced[1].whole
 
     def price(
         self, node: int, master: RestrictedMaster, lp: MasterSolution, start: NDArray[np.float64], deadline: Deadline
@@ -89,7 +109,7 @@ class DcaPricer(Pricer):
             return Priced([], 0.0, True)
         ties = self._rng is not None and len(np.unique(start)) < len(start)
         priced = Priced([], 0.0, False)
-        for _ in range(TIE_ORDERS if ties else 1):
+        for _ in range(self._tie_orders if ties else 1):
             visited, _ = dca(cost, start, self._step, self._epsilon, self._rng, lambda: deadline.reason is not None)
             priced = self._families(node, cost, visited)
             if priced.families or deadline.reason is not None:

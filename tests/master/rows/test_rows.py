@@ -117,6 +117,30 @@ def test_the_deepest_matrix_is_not_less_violated_than_its_start(seed):
     assert row.values @ point.values[row.families] - row.upper == pytest.approx(free[1] / 100.0, abs=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_violation_without_a_maximum_gives_rows(seed):
+    """At a cycle the deepest matrix would be singular; one near it makes rows that cut the cycle off and no DAG."""
+    rng = np.random.default_rng(seed)
+    families = every_family()
+    places = masks_of(families)
+    values = np.zeros(len(families.node))
+    values[[places[key] for key in [(0, 0b0010), (1, 0b0100), (2, 0b0001), (3, 0)]]] = 1.0
+    point = Point(families, values, 0.0, np.zeros_like(values))
+    start = correlation(rng)
+    matrix, violation = deepest_matrix(start, point.support, 1e-6, 400)
+    assert np.linalg.eigvalsh(matrix)[0] > 0.9e-6
+    assert violation > 0.5
+    np.testing.assert_allclose(np.diag(matrix), 1.0)
+    rows = MatrixRows(LogDets(1000.0), [start], (1e-3,), 400).separate(point)
+    assert rows
+    for row in rows:
+        assert row.values @ values[row.families] > row.upper
+        for dag in all_dags(N):
+            taken = np.zeros(len(families.node))
+            taken[[places[i, sum(1 << int(j) for j in np.flatnonzero(dag[:, i]))] for i in range(N)]] = 1.0
+            assert row.values @ taken[row.families] <= row.upper + 1e-9
+
+
 def test_the_implied_matrix_has_the_regressions_of_the_dag():
     """Fitted to its own matrix, the DAG has the same residual variances; a complete DAG implies the matrix itself."""
     rng = np.random.default_rng(0)

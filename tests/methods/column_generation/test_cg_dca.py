@@ -28,7 +28,7 @@ from dagopt.scores.build import make_score
 SOLVERS = ["dp", "scip", "gurobi"]
 NEEDS = {"scip": "pyscipopt", "gurobi": "gurobipy"}
 PLAIN = dict.fromkeys(("order_start", "order_again", "price_incumbent", "start_integer"), False)
-FAST = {"convex_step": "min-norm", "pricing": "dca", **PLAIN}  # column generation alone
+FAST = {"convex_step": "min-norm", "pricing": "dca", "rows": (), **PLAIN}  # column generation alone
 LISTED = {"pricing": "listed", **PLAIN}
 
 

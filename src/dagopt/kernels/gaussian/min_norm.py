@@ -13,6 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from dagopt.kernels.gaussian.logdet import _append_row
+from dagopt.kernels.gaussian.row_chains import RowTerms, append_to_rows
 
 TINY_WEIGHT = 1e-12
 MOST_VERTICES = 2000
@@ -23,7 +24,7 @@ class GaussianForm(NamedTuple):
 
     ``half`` is N/2, ``first`` the node and its required parents, ``steps[k]`` the cost of the k-th candidate of any
     order apart from its log-determinant; ``clusters[c, j]`` says that candidate j meets cluster c, with dual
-    ``duals[c]``.
+    ``duals[c]``; ``terms`` are the rows whose log-determinants over the parents belong to g.
     """
 
     matrix: NDArray[np.floating[Any]]
@@ -34,15 +35,18 @@ class GaussianForm(NamedTuple):
     steps: NDArray[np.float64]
     clusters: NDArray[np.bool_]
     duals: NDArray[np.float64]
+    terms: RowTerms
 
 
 @njit(cache=True, nogil=True)
-def _greedy(form, linear, order, factor, vertex):  # type: ignore[no-untyped-def]
+def _greedy(form, linear, order, factor, row_factor, vertex):  # type: ignore[no-untyped-def]
     """Fill ``vertex`` with the greedy base of an order; return the least prefix sum and its length.
 
-    ``factor`` is a buffer for a Cholesky factor whose first rows are those of the node and its required parents.
+    ``factor`` is a buffer for a Cholesky factor whose first rows are those of the node and its required parents;
+    ``row_factor`` is one for the rows.
     """
-    matrix, log_scale, half, first, candidates, steps, clusters, duals = form
+    matrix, log_scale, half, first, candidates, steps, clusters, duals, terms = form
+    with_rows = terms.weights.shape[0] > 0
     fixed = first.shape[0]
     size = order.shape[0]
     whole = np.empty(fixed + size, dtype=np.int64)
@@ -60,6 +64,8 @@ def _greedy(form, linear, order, factor, vertex):  # type: ignore[no-untyped-def
             if not met[c] and clusters[c, j]:
                 met[c] = True
                 step += duals[c]
+        if with_rows:
+            step += append_to_rows(terms, row_factor, whole[1:], fixed - 1 + k)
         vertex[j] = step
         total += step
         if total < least:
@@ -79,11 +85,22 @@ def _begun(form, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _begun_rows(form, size):  # type: ignore[no-untyped-def]
+    """Return a buffer for the Cholesky factors of the rows, with the required parents filled in."""
+    parents = form.first[1:]
+    most = parents.shape[0] + size
+    factor = np.empty((form.terms.weights.shape[0], most, most))
+    for k in range(parents.shape[0]):
+        append_to_rows(form.terms, factor, parents, k)
+    return factor
+
+
+@njit(cache=True, nogil=True)
 def greedy_base(form, linear, order):  # type: ignore[no-untyped-def]
     """Return the greedy base of an order for g - linear, its least prefix sum and the length of that prefix."""
     factor = _begun(form, order.shape[0])
     vertex = np.empty(order.shape[0])
-    least, length = _greedy(form, linear, order, factor, vertex)
+    least, length = _greedy(form, linear, order, factor, _begun_rows(form, order.shape[0]), vertex)
     return vertex, least, length
 
 
@@ -126,12 +143,13 @@ def min_norm_gaussian(form, linear, order, tolerance):  # type: ignore[no-untype
     size = order.shape[0]
     room = size + 2
     factor = _begun(form, size)
+    row_factor = _begun_rows(form, size)
     vertices = np.empty((room, size))
     gram = np.empty((room, room))
     weights = np.zeros(room)
     target = np.zeros(room)
     vertex = np.empty(size)
-    best, length = _greedy(form, linear, order, factor, vertex)
+    best, length = _greedy(form, linear, order, factor, row_factor, vertex)
     chosen = order[:length].copy()
     vertices[0] = vertex
     gram[0, 0] = vertex @ vertex
@@ -146,7 +164,7 @@ def min_norm_gaussian(form, linear, order, tolerance):  # type: ignore[no-untype
         if best - below <= tolerance:
             break
         order = np.argsort(point, kind="mergesort")
-        value, length = _greedy(form, linear, order, factor, vertex)
+        value, length = _greedy(form, linear, order, factor, row_factor, vertex)
         if value < best:
             best = value
             chosen = order[:length].copy()

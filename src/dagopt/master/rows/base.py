@@ -151,3 +151,6 @@ class RowFinder(ABC):
 
     def easier(self) -> None:  # noqa: B027
         """Return to the usual effort."""
+
+    def improved(self, dag: NDArray[np.int8]) -> None:  # noqa: B027
+        """Take note of a better DAG."""

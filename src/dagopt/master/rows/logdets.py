@@ -19,12 +19,23 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.bits import listed_members, to_words
 from dagopt.graph.order import topological_order
 from dagopt.kernels.cuts import logdet_rows as kernels
 from dagopt.master.families import FamilyArrays
+from dagopt.master.pool import Family
 from dagopt.master.rows.base import Origin, Point, Row, RowFinder, Support
+from dagopt.scores.gaussian import GaussianScore
 
-__all__ = ["EntropyRows", "LogDets", "MatrixRows", "deepest_matrix", "implied_matrix"]
+__all__ = [
+    "EntropyRows",
+    "LogDets",
+    "MatrixRows",
+    "coefficients",
+    "deepest_matrix",
+    "implied_matrix",
+    "logdet_finders",
+]
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -35,6 +46,7 @@ Answer = TypeVar("Answer")
 EPS = float(np.finfo(np.float64).eps)
 LEAST_EIGENVALUE = 1e-7  # a matrix with a smaller eigenvalue gives no rows
 MOST_SPREADS = 12  # matrices whose smallest eigenvalues are remembered
+SMALL_EIGENVALUE, LIFTED_EIGENVALUE = 1e-6, 1e-5  # with a smaller one, a matrix is mixed with the identity up to this
 MOST_FLIPS = 200
 MEMORY = 15  # steps kept by L-BFGS
 WEIGHTS = (30_000.0, 3_000.0, 300.0)
@@ -107,6 +119,37 @@ class LogDets:
         return known[1]
 
 
+def coefficients(rows: Sequence[Row], families: Sequence[Family], n_nodes: int) -> Floats:
+    """Return the coefficients of families in rows of log-determinants, one line per family."""
+    out = np.zeros((len(rows), len(families)))
+    if rows and families:
+        node = np.array([family.node for family in families], dtype=np.int64)
+        listed = listed_members(to_words([family.mask for family in families], n_nodes))
+        for row, own in zip(rows, out, strict=True):
+            assert row.origin is not None
+            assert row.origin.matrix is not None
+            kernels.coefficients(row.origin.matrix, node, *listed, row.origin.inside, own)
+            own *= row.origin.scale
+    return out.T
+
+
+def logdet_finders(
+    score: GaussianScore,
+    kinds: Iterable[str],
+    dag: NDArray[np.int8],
+    random_state: int,
+    threads: Executor | None = None,
+) -> list[RowFinder]:
+    """Return what finds rows of the kinds "entropies" and "matrices", those of a matrix near a DAG among them."""
+    logdets, matrix = LogDets(score.n_samples, threads), score.correlation
+    finders: list[RowFinder] = []
+    if "entropies" in kinds:
+        finders.append(EntropyRows(logdets, matrix, random_state=random_state))
+    if "matrices" in kinds:
+        finders.append(MatrixRows(logdets, [matrix, implied_matrix(matrix, dag)]))
+    return finders
+
+
 class EntropyRows(RowFinder):
     """Rows of one matrix for sets C that grow and shrink by single nodes.
 
@@ -162,20 +205,26 @@ class EntropyRows(RowFinder):
     def _starts(self, support: Support, n: int) -> Iterable[Bools]:
         """Return sets to start from: all nodes, recent sets, families with their node, and all nodes but one."""
         everything = np.ones(n, dtype=np.bool_)
-        starts = [np.frombuffer(raw, dtype=np.bool_) for raw in list(self._known)[-20:]]
-        for k, i in enumerate(support.node):
-            own = np.zeros(n, dtype=np.bool_)
-            own[support.flat[support.starts[k] : support.starts[k + 1]]] = True
-            own[i] = True
-            if own.sum() >= 2:
+        known = [np.frombuffer(raw, dtype=np.bool_) for raw in list(self._known)[-20:]]
+        with_parents = np.flatnonzero(np.diff(support.starts))
+        count = len(known) + len(with_parents) + n
+        chosen = np.arange(count)
+        if count >= self._most_starts:
+            chosen = self._rng.choice(count, self._most_starts - 1, replace=False)
+        starts = []
+        for place in chosen.tolist():
+            if place < len(known):
+                starts.append(known[place])
+            elif place < len(known) + len(with_parents):
+                k = with_parents[place - len(known)]
+                own = np.zeros(n, dtype=np.bool_)
+                own[support.flat[support.starts[k] : support.starts[k + 1]]] = True
+                own[support.node[k]] = True
                 starts.append(own)
-        for i in range(n):
-            own = everything.copy()
-            own[i] = False
-            starts.append(own)
-        if len(starts) >= self._most_starts:
-            chosen = self._rng.choice(len(starts), self._most_starts - 1, replace=False)
-            starts = [starts[k] for k in chosen]
+            else:
+                own = everything.copy()
+                own[place - count + n] = False
+                starts.append(own)
         return [everything, *starts]
 
 
@@ -187,7 +236,8 @@ class MatrixRows(RowFinder):
     logdets : LogDets
         The families.
     starts : list of array
-        Matrices with unit diagonal from which the search starts. They may be changed.
+        Matrices with unit diagonal from which the search starts: the sample correlations, and perhaps the matrix that
+        the best DAG known implies, which a better DAG replaces.
     weights : tuple of float
         Weights of the quadratic penalty, in units of the score, tried one after the other.
     most_steps : int
@@ -203,6 +253,11 @@ class MatrixRows(RowFinder):
         self._most_steps = most_steps
         self._turn = 0
         self._recent: list[EntropyRows] = []
+
+    def improved(self, dag: NDArray[np.int8]) -> None:
+        """Start at the matrix that a better DAG implies."""
+        if len(self.starts) > 1:
+            self.starts[-1] = implied_matrix(self.starts[0], dag)
 
     def separate(self, point: Point) -> list[Row]:
         """Return the rows of the deepest matrices from all starts, and rows of recent matrices with smaller sets."""
@@ -246,9 +301,22 @@ def deepest_matrix(start: Floats, support: Support, weight: float, most_steps: i
     size = np.sqrt(np.diag(matrix))
     matrix = matrix / np.outer(size, size)
     np.fill_diagonal(matrix, 1.0)
-    matrix = np.ascontiguousarray((matrix + matrix.T) / 2)
+    matrix = _away_from_singular(np.ascontiguousarray((matrix + matrix.T) / 2))
     total = kernels.violation(matrix, support.node, support.flat, support.starts, support.mass, np.zeros((n, n)))
     return matrix, float(total + 0.5 * kernels.logdet(matrix, np.ones(n, dtype=np.bool_)))
+
+
+def _away_from_singular(matrix: Floats) -> Floats:
+    """Return a matrix with unit diagonal, mixed with the identity if its smallest eigenvalue is too small for a row.
+
+    At points that violate rows of ranks, which log-determinants of singular matrices approach, the violation has no
+    maximum. A matrix near that limit cuts them off.
+    """
+    smallest = float(np.linalg.eigvalsh(matrix)[0])
+    if smallest >= SMALL_EIGENVALUE:
+        return matrix
+    share = (LIFTED_EIGENVALUE - smallest) / (1.0 - smallest)
+    return np.ascontiguousarray((1.0 - share) * matrix + share * np.eye(len(matrix)))
 
 
 def implied_matrix(correlation: Floats, adjacency: NDArray[np.int8]) -> Floats:

@@ -8,7 +8,7 @@ miss. Each addition can be switched off separately.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,18 @@ import numpy as np
 from dagopt.bits import mask_of
 from dagopt.candidates.listing import candidate_pool, listable
 from dagopt.candidates.pool import Pool
+from dagopt.candidates.undominated import is_searchable, rounding_margin
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.master.integer import IntegerSolution
 from dagopt.master.pool import Family
 from dagopt.master.relaxation import MasterSolution
+from dagopt.master.rounding import greedy_dag
 from dagopt.methods.answer import scope_of
 from dagopt.methods.climbing.hill_climbing import start_dag
 from dagopt.methods.column_generation.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from dagopt.methods.column_generation.options import CgDcaOptions, PaperOptions
+from dagopt.methods.column_generation.rows import RowPhase
 from dagopt.methods.column_generation.run import Dag, Run
 from dagopt.methods.options import solver
 from dagopt.methods.orders.search import BareFamily, families
@@ -48,6 +51,8 @@ MOST_BOUND_CANDIDATES = 15  # free candidates per node up to which all parent se
 MOST_LISTED_COLUMNS = 200  # of discrete data: beyond this, even the pairs of parents are too many to list by default
 MOST_LISTED, LEAST_LISTED_SIZE = 300_000, 2  # the most parent sets listed by default, and the size always listed
 MOST_PRICED_NODES = 100  # beyond this, one round of pricing takes longer than the order search that it should help
+LOOP_SHARE = 0.8  # the share of the time for the loop, if a bound by rows is to follow
+ROW_TOLERANCE = 1e-8  # relative to the score: a bound by rows that is larger by less proves it, as in branch and cut
 LISTING_SHARE = 0.5  # the share of the time for scoring all parent sets; the rest is for the search
 BEFORE = {"restarts": 10, "kicks": 10}  # effort of the order search that comes first
 AGAIN = {"restarts": 1, "kicks": 3}  # effort of the order searches after an integer phase
@@ -60,7 +65,7 @@ def solve_cg_dca(problem: Problem, options: CgDcaOptions, deadline: Deadline, pr
     Returns
     -------
     Result
-        With a bound only if all parent sets, or all up to a size, were priced at the end.
+        With a bound only if all parent sets, or all up to a size, were priced at the end. ``rows=`` makes it better.
     """
     return _Run(problem, options, deadline, progress).result("cg-dca")
 
@@ -91,6 +96,15 @@ class _Run(Run):
         self.start_point = make_start_point(options.init, options.switch_at)
         self.is_listed = True  # what is to be listed
         self.pricer = self.make_pricer()
+        gaussian = problem.score.gaussian
+        self.with_rows = (
+            bool(options.rows)
+            and isinstance(self.pricer, DcaPricer)
+            and not self.searched_alone
+            and gaussian is not None
+            and is_searchable(gaussian)
+        )
+        self.n_row_rounds = 0
 
     def make_pricer(self) -> DcaPricer | ListedPricer | ExhaustivePricer:
         """Return the pricer that the options name."""
@@ -164,9 +178,9 @@ class _Run(Run):
         best = self.incumbent if self.options.start_integer else last
         with self.trace.timed("integer"):
             seconds = self.options.integer_seconds
-            clock = self.deadline if seconds is None else self.deadline.within(seconds)
+            clock = self.loop_clock if seconds is None else self.loop_clock.within(seconds)
             found = self.integer_solver.solve(self.master.pool, self.master.clusters, best, clock)
-        if found.status == "time_limit" and self.deadline.reason is None:
+        if found.status == "time_limit" and self.loop_clock.reason is None:
             found = replace(found, status="limit")
         if self.options.start_integer and best is not None and not self._is_better(found.adjacency):
             found = replace(found, adjacency=best)
@@ -237,6 +251,8 @@ class _Run(Run):
         else:
             self.begin()
         if not self.searched_alone:
+            if self.with_rows:
+                self.loop_clock = self.deadline.within(LOOP_SHARE * self.deadline.remaining())
             return self.outcome(method, self.loop())
         self.notes = [f"more than {MOST_PRICED_NODES} columns: order search alone, without column generation"]
         return self.outcome(method, self.deadline.reason is None)
@@ -247,8 +263,49 @@ class _Run(Run):
         return self.options.order_start and self.problem.n_nodes > MOST_PRICED_NODES
 
     def proof(self, converged: bool) -> tuple[float, str | None]:
+        if self.with_rows and self.deadline.reason is None:
+            return self.proof_by_rows()
         pricer = self.exact_pricer() if converged and not self.searched_alone else None
         return (np.inf, None) if pricer is None else (self.bound(pricer), scope_of(pricer.knowledge))
+
+    def proof_by_rows(self) -> tuple[float, str | None]:
+        """Return a bound on all allowed DAGs: rows of log-determinants, and pricing over all parent sets."""
+        dag = greedy_dag(self.master.pool) if self.incumbent is None else self.incumbent
+        seed, price = self.options.random_state, self.families_by_dca(self.options.random_state)
+        with self.trace.timed("bound"), Workers(self.deadline, NoProgress(), self.options.n_jobs) as workers:
+            phase = RowPhase(
+                self.problem, self.master, dag, self.options.rows, price, workers, seed,
+                lambda score, bound: self.progress.update("bound", None, score=score, bound=bound),
+            )  # fmt: skip
+            phase.run(self.slack())
+        self.incumbent, self.n_row_rounds = phase.dag, phase.n_rounds
+        self.trace.best = self.problem.score.total(phase.dag)
+        self.trace.add("bound", phase.bound, len(self.master.pool), self.master.n_rows)
+        return phase.bound, scope_of(self.problem.knowledge) if np.isfinite(phase.bound) else None
+
+    def families_by_dca(self, random_state: int) -> Callable[[int, MasterSolution], list[Family]]:
+        """Return a function that finds families with negative reduced cost by one run of DCA from the LP's point."""
+        options, rng = self.options, np.random.default_rng(random_state)
+        pricer = DcaPricer(self.problem, options.convex_step, options.epsilon, options.tolerance, rng, tie_orders=1)
+        start = make_start_point("warm")
+
+        def price(node: int, lp: MasterSolution) -> list[Family]:
+            with self.trace.timed("pricing"):
+                point = start(node, pricer.candidates(node), self.master.pool, lp, rng)
+                return pricer.price(node, self.master, lp, point, self.deadline).families
+
+        return price
+
+    def slack(self) -> float:
+        if not self.with_rows:
+            return super().slack()
+        gaussian = self.problem.score.gaussian
+        assert gaussian is not None
+        margin = 2 * rounding_margin(gaussian.correlation, gaussian.n_samples)  # of each node's largest remainder
+        return super().slack() + self.problem.n_nodes * margin + ROW_TOLERANCE * abs(self.trace.best)
+
+    def details(self) -> dict[str, object]:
+        return {"row_rounds": self.n_row_rounds} if self.with_rows else {}
 
     def exact_pricer(self) -> ExhaustivePricer | ListedPricer | None:
         """Return a pricer over all parent sets, or over all up to a size; None if there are too many."""

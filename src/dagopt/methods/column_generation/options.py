@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dagopt.master.integer import INTEGER_SOLVERS
-from dagopt.methods.options import n_jobs, random_state, start
+from dagopt.methods.options import n_jobs, random_state, row_kinds, start
 from dagopt.options import Options, anything, number, one_of, option, preset, truth, whole
 from dagopt.pricing.start_points import START_POINTS, SWITCH_AT
 from dagopt.submodular.dca import CONVEX_STEPS
@@ -43,6 +43,7 @@ class CgDcaOptions(Options):
         "else.",
         one_of(*PRICING),
     )
+    rows: Any = row_kinds(("entropies", "matrices"), " For Gaussian likelihoods and pricing by DCA.")
     integer_solver: str = option(
         "auto",
         "How the best DAG over the families is found (section 4: branch and cut with lazy cluster constraints).",
@@ -83,15 +84,17 @@ class CgDcaOptions(Options):
     def identity(self) -> dict[str, Any]:
         """Return the options that change the course of a run, which must be the same as in a checkpoint."""
         free = ("max_passes", "max_families", "n_jobs", "start", "checkpoint", "resume")
-        return {name: value for name, value in self.to_dict().items() if name not in free}
+        kept = {name: value for name, value in self.to_dict().items() if name not in free}
+        return {**kept, "rows": list(self.rows)}
 
 
 PaperOptions = preset(
     CgDcaOptions,
     "PaperOptions",
-    "Options of the paper's method: hybrid start, switch at 50, Kelley, DCA pricing, column generation alone.",
+    "Options of the paper's method: hybrid start, switch at 50, Kelley, DCA pricing, clusters only, no order search.",
     convex_step="kelley",
     pricing="dca",
+    rows=(),
     integer_seconds=None,
     order_start=False,
     order_again=False,

@@ -64,6 +64,7 @@ class Run(ABC):
     def __init__(self, problem: Problem, settings: LoopOptions, deadline: Deadline, progress: Progress) -> None:
         self.problem = problem
         self.deadline = deadline
+        self.loop_clock = deadline  # when the loop ends, if something is to follow
         self.progress = progress
         self.tolerance = settings.tolerance
         self.max_passes = settings.max_passes
@@ -95,7 +96,7 @@ class Run(ABC):
     def stop(self) -> bool:
         """Say whether the clock or a limit ends the loop."""
         passed = self.max_passes is not None and self.trace.passes > self.max_passes
-        return self.deadline.reason is not None or passed
+        return self.loop_clock.reason is not None or passed
 
     def after_pass(self, dag: Dag | None) -> None:  # noqa: B027
         """Do nothing between two passes."""
@@ -104,11 +105,11 @@ class Run(ABC):
 
     def families(self, lp: MasterSolution, reduced_costs: NDArray[np.float64]) -> None:
         """Trace a round of pricing."""
-        self.trace.add("families", lp.value, len(self.master.pool), len(self.master.clusters), reduced_costs)
+        self.trace.add("families", lp.value, len(self.master.pool), self.master.n_rows, reduced_costs)
 
     def rows(self, lp: MasterSolution) -> None:
         """Trace a round of separation."""
-        self.trace.add("rows", lp.value, len(self.master.pool), len(self.master.clusters))
+        self.trace.add("rows", lp.value, len(self.master.pool), self.master.n_rows)
 
     def integers(self, solution: IntegerSolution, dag: Dag | None) -> None:
         """Trace an integer phase, and keep its DAG if it is the best so far, or equal to it up to rounding."""
@@ -116,7 +117,7 @@ class Run(ABC):
             score = self.problem.score.total(dag)
             if score >= self.trace.best - ROUNDING * abs(score):
                 self.trace.best, self.incumbent = max(score, self.trace.best), dag
-        self.trace.add("integer", np.nan, len(self.master.pool), len(self.master.clusters))
+        self.trace.add("integer", np.nan, len(self.master.pool), self.master.n_rows)
         self.trace.passes += 1
 
     # --- the outcome ---
@@ -142,17 +143,18 @@ class Run(ABC):
     def outcome(self, method: str, converged: bool) -> Result:
         """Return the best DAG with what was proven about it."""
         problem = self.problem
+        bound, scope = self.proof(converged)
         dag = greedy_dag(self.master.pool) if self.incumbent is None else self.incumbent
         score = problem.score.total(dag)
-        bound, scope = self.proof(converged)
         proven = bound - score <= self.slack() + ROUNDING * abs(score)
-        if not converged and self.deadline.reason is None:
+        reason = self.deadline.reason or (None if converged else self.loop_clock.reason)
+        if not converged and reason is None:
             self.notes.append(f"stopped by {self.limits}")
         return Result(
             names=problem.names,
             adjacency=dag,
             score=score,
-            status=self.deadline.reason or ("optimal" if proven else "converged"),
+            status=reason or ("optimal" if proven else "converged"),
             method=method,
             score_label=problem.score.label,
             bound=None if scope is None else max(bound, score),
@@ -163,7 +165,7 @@ class Run(ABC):
                 **worth(problem, dag),
                 "passes": self.trace.passes - 1,
                 "families": len(self.master.pool),
-                "rows": len(self.master.clusters),
+                "rows": self.master.n_rows,
                 **self.details(),
                 **{f"{part}_seconds": seconds for part, seconds in self.trace.parts.items()},
             },

@@ -29,20 +29,20 @@ from dagopt.candidates.listing import candidate_pool, count_sets
 from dagopt.candidates.pool import Pool
 from dagopt.candidates.undominated import Listing, TooMany, rounding_margin
 from dagopt.deadline import Deadline
-from dagopt.errors import InputError, quoted
+from dagopt.errors import InputError
 from dagopt.kernels.cuts import tree as kernels
 from dagopt.master.families import FamilyArrays
 from dagopt.master.rows.base import Row, RowFinder
 from dagopt.master.rows.clusters import ClusterRows, LastNodeRows
 from dagopt.master.rows.local import LocalRows
-from dagopt.master.rows.logdets import EntropyRows, LogDets, MatrixRows, implied_matrix
+from dagopt.master.rows.logdets import logdet_finders
 from dagopt.master.rows.symmetry import SymmetryRows, priorities, turns_are_free
 from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut, Outcome, Rules
 from dagopt.methods.cutting_planes.priced_root import PricedRoot
-from dagopt.methods.options import n_jobs, random_state, solver, start
+from dagopt.methods.options import n_jobs, random_state, row_kinds, solver, start
 from dagopt.methods.orders.solve import order_incumbent
-from dagopt.options import Check, Options, anything, option, whole
+from dagopt.options import Options, anything, option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result, Status
@@ -68,20 +68,6 @@ LEAST_IMPROVEMENT = 1e-5  # besides rounding, what an added parent must gain to 
 TRACE_EVERY = 0.2  # seconds between rows of the trace
 
 
-def _kinds(name: str, value: Any) -> tuple[str, ...]:
-    """Return kinds of rows, or raise an error that lists them."""
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise InputError(
-            f"expected {name}= to be a list of kinds of rows, some of {quoted(ROW_KINDS)}, but got {value!r}; "
-            "change the option"
-        )
-    kinds = tuple(value)
-    for kind in kinds:
-        if kind not in ROW_KINDS:
-            raise InputError(f"expected {name}= to be some of {quoted(ROW_KINDS)} but got {kind!r}; change the option")
-    return kinds
-
-
 @dataclass(frozen=True)
 class BranchAndCutOptions(Options):
     """Options of branch and cut with submodular rows.
@@ -98,13 +84,7 @@ class BranchAndCutOptions(Options):
     max_sets: int = option(
         400_000, "If more undominated parent sets are found, they are priced instead of listed.", whole(1)
     )
-    rows: Any = option(
-        ROW_KINDS,
-        'Kinds of rows besides clusters: some of "entropies", "matrices", "last-node", "symmetry", "local".',
-        Check("list of str", _kinds),
-        metavar="A,B",
-        parse=lambda text: [kind.strip() for kind in text.split(",")],
-    )
+    rows: Any = row_kinds(ROW_KINDS)
     restarts: int | None = option(
         None,
         "Restarts of the order search that finds the first DAG; by default, they depend on the size.",
@@ -181,7 +161,7 @@ class _Run:
         self._n_sets = 0
         self._gaussian = problem.score.gaussian
         self._narrowed = problem.knowledge  # without parents that are in no undominated set
-        self._matrices: MatrixRows | None = None
+        self._used: list[RowFinder] = []
         self._families: FamilyArrays | None = None
         self._root: PricedRoot | None = None
 
@@ -267,15 +247,10 @@ class _Run:
         if "symmetry" in kinds and after is not None and free:
             finders.append(SymmetryRows(priorities(dag), ROWS_A_ROUND))
         if self._gaussian is not None:
-            matrix = self._gaussian.correlation
-            logdets = LogDets(self._gaussian.n_samples, threads)
-            if "entropies" in kinds:
-                finders.append(EntropyRows(logdets, matrix, random_state=seed))
-            if "matrices" in kinds:
-                self._matrices = MatrixRows(logdets, [matrix, implied_matrix(matrix, dag)])
-                finders.append(self._matrices)
+            finders += logdet_finders(self._gaussian, kinds, dag, seed, threads)
         elif "local" in kinds and after is not None:
             finders.append(LocalRows(threads, LOCAL_SIZE, seed, lambda: self._deadline.reason is not None))
+        self._used = finders
         return finders
 
     def _improved(self, chosen: Ints) -> None:
@@ -284,9 +259,9 @@ class _Run:
             self._improved_dag(self._families.adjacency(chosen))
 
     def _improved_dag(self, dag: Dag) -> None:
-        """Let the matrix rows start at the matrix that a better DAG implies."""
-        if self._matrices is not None and self._gaussian is not None:
-            self._matrices.starts[-1] = implied_matrix(self._gaussian.correlation, dag)
+        """Tell what finds rows about a better DAG."""
+        for finder in self._used:
+            finder.improved(dag)
 
     def _tell(self, score: float, bound: float, n_nodes: int, n_cuts: int, n_left: int) -> None:
         if self._root is not None:
