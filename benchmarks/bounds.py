@@ -1,18 +1,19 @@
 """What ``branch-and-cut`` proves: ``python -m benchmarks.bounds``.
 
     python -m benchmarks.bounds --cell 25,1 --seeds 0-4 --seconds 60     one cell of the simulated instances
-    python -m benchmarks.bounds --all --seconds 600                      all cells, seeds 0-4
+    python -m benchmarks.bounds --all --seconds 600 --jobs 8             all cells, seeds 0-4, eight instances at once
     python -m benchmarks.bounds --cell 25,1 --seeds 0 --without matrices one piece left out
     python -m benchmarks.bounds --pieces --seconds 60                    every piece left out in turn, on five instances
     python -m benchmarks.bounds --tables --seconds 600                   ecoli70, magic-niab and the micodag tables
     python -m benchmarks.bounds --list                                   undominated sets, seed 0 of each cell
     python -m benchmarks.bounds --check 2000                             random small problems against the recursion
-    python -m benchmarks.bounds --show                                   the results as a table
+    python -m benchmarks.bounds --show a.jsonl b.jsonl                   the results of several runs as one table
     python -m benchmarks.bounds --figure docs/images/closing_gap.png     the gap of (25, 1, 0) against time
 
-Every run appends one line of JSON to ``--out``, so that cells can run on several machines and be joined. Up to 25
-columns, the optimum of ``exact`` is compared with every bound, unless ``--no-exact`` is given. Instances are those of
-``../shared/tools/paper_instances.py``, 5,000 rows; tables those of ``../shared/bench``.
+Every run appends one line of JSON to ``--json``, so that cells can run on several machines and be joined; each instance
+has ``--threads`` threads, two by default. Up to 25 columns, the optimum of ``exact`` is compared with every bound,
+unless ``--no-exact`` is given. Instances are those of ``../shared/tools/paper_instances.py``, 5,000 rows; tables those
+of ``../shared/bench``.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -80,19 +83,39 @@ def without_pieces(without: Sequence[str]) -> AbstractContextManager[Any]:
     return patch.object(method, "RULES", rules)
 
 
-def run(name: str, data: np.ndarray, seconds: float, without: Sequence[str], exact: bool) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Task:
+    """One run: a simulated instance (columns, degree, seed), or a table by its name."""
+
+    name: str
+    cell: tuple[int, float, int] | None
+    seconds: float
+    without: tuple[str, ...] = ()
+    exact: bool = False
+    threads: int = 2
+
+    def data(self) -> np.ndarray:
+        """Return the table."""
+        return instance(*self.cell) if self.cell is not None else dict(tables())[self.name]
+
+
+def run(task: Task) -> dict[str, Any]:
     """Return the figures of one run."""
+    name, data, seconds, without, exact = task.name, task.data(), task.seconds, task.without, task.exact
     rows = tuple(kind for kind in ROW_KINDS if kind not in without)
     problem, _ = pose(data)
     saturated = likelihood_bound(problem)
     begin = time.process_time()
     with without_pieces(without):
-        result = dagopt.learn(data, "branch-and-cut", time_limit=seconds, rows=rows, progress=False)
+        result = dagopt.learn(
+            data, "branch-and-cut", time_limit=seconds, rows=rows, progress=False, n_jobs=task.threads
+        )
     facts = result.details
     found = {
         "name": name,
         "n": problem.n_nodes,
         "limit": seconds,
+        "threads": task.threads,
         "without": list(without),
         "status": result.status,
         "score": result.score,
@@ -114,8 +137,14 @@ def run(name: str, data: np.ndarray, seconds: float, without: Sequence[str], exa
     return found
 
 
-def show(path: Path) -> str:
-    """Return the results as a table."""
+def _order(name: str) -> tuple[object, ...]:
+    """Return what sorts names by columns, degree and seed, with tables at the end."""
+    words = name.split()
+    return (0, int(words[0][1:]), float(words[1][1:]), int(words[3])) if len(words) == 4 else (1, name)
+
+
+def show(paths: Sequence[Path]) -> str:
+    """Return the results of some files as a table."""
     heads = (
         "instance",
         "limit",
@@ -130,10 +159,8 @@ def show(path: Path) -> str:
         "left out",
     )
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    for line in sorted(
-        path.read_text().splitlines(), key=lambda text: (json.loads(text)["limit"], json.loads(text)["name"])
-    ):
-        one = json.loads(line)
+    found = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+    for one in sorted(found, key=lambda one: (one["limit"], _order(one["name"]))):
         gaps = ["-" if one[key] is None else f"{one[key]:,.3f}" for key in ("likelihood_gap", "root_gap", "gap")]
         share = "-" if one["per_cent"] is None else f"{one['per_cent']:.4f}"
         proven = "yes" if one["status"] == "optimal" else "no"
@@ -195,6 +222,21 @@ def figure(path: Path, seconds: float) -> None:
     plt.savefig(path, dpi=120)
 
 
+def name_of(n: int, degree: float, seed: int) -> str:
+    """Return the name of a simulated instance."""
+    return f"n{n} d{degree:g} seed {seed}"
+
+
+def answers(todo: Sequence[Task], jobs: int) -> Iterator[dict[str, Any]]:
+    """Yield the figures of all runs, in the order in which they end."""
+    if jobs == 1:
+        yield from map(run, todo)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        for future in as_completed([pool.submit(run, task) for task in todo]):
+            yield future.result()
+
+
 def seeds_of(text: str) -> range:
     """Return the seeds of ``2`` or ``0-4``."""
     first, _, last = text.partition("-")
@@ -204,35 +246,33 @@ def seeds_of(text: str) -> range:
 def main() -> None:
     """Read the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bounds", description=__doc__)
-    parser.add_argument("--cell", action="append", default=[], help="columns,degree")
+    parser.add_argument("--cell", "--cells", nargs="+", action="extend", default=[], help="columns,degree")
     parser.add_argument("--seeds", default="0-4")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--without", action="append", default=[], choices=PIECES)
-    parser.add_argument("--out", type=Path, default=Path("bounds.jsonl"))
+    parser.add_argument("--jobs", type=int, default=1, help="instances at the same time")
+    parser.add_argument("--threads", type=int, default=2, help="threads of each instance")
+    parser.add_argument("--json", "--out", type=Path, default=Path("bounds.jsonl"), help="file that the results join")
+    parser.add_argument("--show", type=Path, nargs="*", help="files of results, by default that of --json")
     parser.add_argument("--check", type=int, default=0, help="number of random problems")
     parser.add_argument("--figure", type=Path)
-    for flag in ("--all", "--quick", "--tables", "--list", "--show", "--no-exact", "--pieces"):
+    for flag in ("--all", "--quick", "--tables", "--list", "--no-exact", "--pieces"):
         parser.add_argument(flag, action="store_true")
     args = parser.parse_args()
     cells = [(int(n), float(d)) for n, d in (cell.split(",") for cell in args.cell)]
     cells += list(CELLS) if args.all else [(25, 0.5)] if args.quick and not args.pieces else []
-    todo = [
-        (f"n{n} d{d:g} seed {seed}", lambda n=n, d=d, seed=seed: instance(n, d, seed))
-        for n, d in cells
-        for seed in (range(1) if args.quick else seeds_of(args.seeds))
-    ]
+    settings = {"seconds": args.seconds, "threads": args.threads}
+    exact = not args.no_exact
+    seeds = range(1) if args.quick else seeds_of(args.seeds)
+    chosen = [(n, d, seed) for n, d in cells for seed in seeds]
+    todo = [Task(name_of(*one), one, without=tuple(args.without), exact=exact, **settings) for one in chosen]
     if args.tables:
-        todo += [(name, lambda data=data: data) for name, data in tables()]
-    runs = [(name, load, args.without) for name, load in todo]
+        todo += [Task(name, None, without=tuple(args.without), **settings) for name, _ in tables()]
     if args.pieces:
-        runs += [
-            (f"n{n} d{d:g} seed {seed}", lambda n=n, d=d, seed=seed: instance(n, d, seed), [piece] if piece else [])
-            for n, d, seed in FIXED[: 1 if args.quick else None]
-            for piece in (None, *PIECES)
-        ]
-    for name, load, without in runs:
-        found = run(name, load(), args.seconds, without, not args.no_exact and not args.pieces)
-        with args.out.open("a") as file:
+        for one in FIXED[: 1 if args.quick else None]:
+            todo += [Task(name_of(*one), one, without=(piece,) if piece else (), **settings) for piece in ("", *PIECES)]
+    for found in answers(todo, args.jobs):
+        with args.json.open("a") as file:
             file.write(json.dumps(found) + "\n")
         print(json.dumps(found), flush=True)
     if args.check:
@@ -241,8 +281,8 @@ def main() -> None:
         list_sets(args.seconds)
     if args.figure:
         figure(args.figure, args.seconds)
-    if args.show or args.pieces:
-        print(show(args.out))
+    if args.show is not None or todo:
+        print(show(args.show or [args.json]))
 
 
 if __name__ == "__main__":

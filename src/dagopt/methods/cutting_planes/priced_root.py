@@ -39,18 +39,19 @@ Floats = NDArray[np.float64]
 BareFamily = tuple[int, tuple[int, ...]]
 
 FAMILIES_A_NODE = 60  # families per node that are added to the LP at once
-ROUNDS = 15  # rounds of cutting between two rounds of pricing
+ROUNDS = 15  # rounds of cutting between two rounds of pricing, and one more for each
+STEPS_A_ROUND = 40_000  # steps that the last round of pricing took
 ENOUGH_NEW = 50  # with more new sets than this, the next round begins before a bound is computed,
 MOST_QUICK = 3  # but not more often than this in a row
 ROUNDS_BACK, SHARE = 12, 0.05  # cutting has stalled when this many rounds close less than this share of the gap
 IDLE_ROUNDS = 5
-STEPS_A_SECOND = 2e6  # steps per node and second of the time limit, to be divided by the squared number of nodes
-LEAST_STEPS, MOST_STEPS = 20_000, 2_000_000  # per node
+STEPS_A_SECOND = 2e7  # steps per node and second of the time limit, to be divided by the squared number of nodes
+LEAST_STEPS, MOST_STEPS = 20_000, 20_000_000  # per node
 WITHOUT_LIMIT = 600.0  # the seconds assumed if there is no time limit
-LESS, MORE, MOST_SHARE = 0.2, 0.3, 0.9  # the share of the best multipliers in the point priced: its steps and maximum
+LESS, MORE, MOST_SHARE = 0.45, 0.3, 0.9  # the share of the best multipliers in the point priced: its steps and maximum
 MANY, MANY_SHARE = 60, 0.4  # with more columns than this, the number of steps is multiplied by this
 NEXT_LISTING = 0.7  # the listing is tried again when the gap has fallen to this share of what it was
-FEW_SETS = 60_000  # at most this many sets are listed while the bound still falls
+FEW_SETS = 150_000  # at most this many sets are listed while the bound still falls
 MOST_IDLE = 8  # the run ends after this many rounds without a better bound or a new family
 
 
@@ -131,6 +132,7 @@ class PricedRoot:
         self._best = self._first()
         self._last = self._best.point
         self._n_cuts = self._n_quick = 0
+        self._n_rounds_of_cuts = ROUNDS
         self.families: FamilyArrays | None = None
         self.rows: list[Row] = []
         self.n_rounds = 0
@@ -207,7 +209,7 @@ class PricedRoot:
             bounds.append(point.bound)
             self._round(point.values)
             back = bounds[-1 - ROUNDS_BACK] if len(bounds) > ROUNDS_BACK else np.inf
-            if back - point.bound < SHARE * (back - self._value) or len(bounds) > ROUNDS:
+            if back - point.bound < SHARE * (back - self._value) or len(bounds) > self._n_rounds_of_cuts:
                 break
             new = [row for finder in self._finders for row in finder.separate(point) if row.origin is not None]
             if not new or deadline.reason is not None:
@@ -239,6 +241,7 @@ class PricedRoot:
         """Find the bound that multipliers give, and add sets with large remainders; return how many are new."""
         least = self._largest_known(point)
         bound, found = self._pricing.all_nodes(point, least, FAMILIES_A_NODE, self._workers)
+        self._n_rounds_of_cuts = ROUNDS + sum(one.n_steps for one in found) // STEPS_A_ROUND
         if bound < self._best.bound:
             self._best = _Best(point, bound, [one.most for one in found])
         return self._join(found)

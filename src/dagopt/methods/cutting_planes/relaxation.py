@@ -27,7 +27,7 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-ALL_AT_ONCE = 6_000  # up to this many families, all are in the LP from the start
+ALL_AT_ONCE = 1_000  # up to this many families, all are in the LP from the start
 JOINING = 4  # families per node that join the LP at once
 LEAST_REMAINDER = 1e-7  # the least remainder of a family that joins
 NOWHERE = 1e5  # the cost of a node without a family, paid only in an infeasible LP
