@@ -164,12 +164,14 @@ def show(
 ) -> None:
     """Show a table: the paper's figures, ours and the ratio, from the result files.
 
+    Rows without runs are left out on the terminal.
+
     **Examples:** `python -m experiments show headline`,
     `python -m experiments show all --out tables --markdown results.md`
     """
     from experiments.design import chosen_designs
     from experiments.figures import Results
-    from experiments.layout import as_values
+    from experiments.layout import as_values, with_runs
     from experiments.store import results_in_use
     from experiments.tables import make_table
 
@@ -181,7 +183,7 @@ def show(
         print_json({"results": source, "tables": [as_values(one) for one in tables]})
         return
     for one in tables:
-        _print(one)
+        _print(with_runs(one))
     typer.echo(f"{len(known.records)} runs recorded in {source}")
     for file in written:
         typer.echo(f"wrote {file}")

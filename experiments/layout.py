@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
-__all__ = ["Box", "Grid", "Heading", "PaperTable", "Row", "as_latex", "as_markdown", "as_values"]
+__all__ = ["Box", "Grid", "Heading", "PaperTable", "Row", "as_latex", "as_markdown", "as_values", "with_runs"]
 
 _LATEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "<=": r"$\le$", "*": "$^{*}$", "†": r"$^{\dagger}$"}
 
@@ -51,6 +51,21 @@ class PaperTable:
     title: str
     grids: tuple[Grid, ...]
     notes: tuple[str, ...]
+
+
+def with_runs(table: PaperTable) -> PaperTable:
+    """Return a table without the rows that have no runs, and with a note on them; the whole table if none has runs."""
+    left_out: set[str] = set()
+    grids = []
+    for grid in table.grids:
+        counted = [k for k, heading in enumerate(grid.headings) if heading.name == "runs"]
+        empty = {row.label for row in grid.rows if counted and row.boxes[counted[0]].value == 0}
+        left_out |= empty
+        grids.append(replace(grid, rows=[row for row in grid.rows if row.label not in empty]))
+    if not left_out or not any(grid.rows for grid in grids):
+        return table
+    note = f"{len(left_out)} rows have no runs and are left out; --markdown FILE writes the whole table."
+    return replace(table, grids=tuple(grid for grid in grids if grid.rows), notes=(*table.notes, note))
 
 
 def as_markdown(table: PaperTable, level: int = 2) -> str:

@@ -203,7 +203,8 @@ def _summary(columns: Sequence[Column], rows: Sequence[Sequence[Pair]], figure: 
         known = Given(mean([one.value for one in paper]), paper[0].digits) if paper else None
         marks = {pair.remark for pair in run}
         remark = (STOPPED if STOPPED in marks else "") if ours else NOT_RUN
-        boxes += _boxes(column, Pair(known, mean(ours) if ours else None, remark), figure)
+        own = _boxes(column, Pair(known, mean(ours) if ours else None, remark), figure)
+        boxes += own if ours else [Box(remark)] * len(own)
     return Row("mean of the cells run", boxes)
 
 

@@ -17,7 +17,7 @@ from dagopt.workers import Workers
 from experiments.design import designs
 from experiments.figures import Results, below_best, gap, ratio_text, seconds_text
 from experiments.headline import headline
-from experiments.layout import as_latex, as_markdown, as_values
+from experiments.layout import as_latex, as_markdown, as_values, with_runs
 from experiments.page import make_page
 from experiments.plots import plot_cells, plot_profiles, shares_within, write_plots
 from experiments.published import published
@@ -160,6 +160,17 @@ def test_a_figure_has_no_words_beside_it():
         for grid in make_table(design, Results(bundled_records())).grids:
             texts = [box.text for row in grid.rows for box in row.boxes]
             assert not [text for text in texts if re.match(r"[-+]?[0-9.]+[a-z]", text.replace("e-", ""))]
+
+
+def test_the_terminal_leaves_out_rows_without_runs(records):
+    """Of 24 cells one has runs; the mean of it stays, the others are counted in a note. Without runs nothing goes."""
+    whole = make_table(designs()["table1"], Results(records))
+    shown = with_runs(whole)
+    assert [row.label for row in shown.grids[0].rows] == [LABEL, "mean of the cells run"]
+    assert len(whole.grids[0].rows) == 25
+    assert any(note.startswith("23 rows have no runs") for note in shown.notes)
+    empty = make_table(designs()["headline"], Results([]))
+    assert with_runs(empty) == empty
 
 
 def test_methods_that_were_not_run_are_named():
