@@ -45,12 +45,18 @@ def look(seed: int, number: int, counts: Counter[str], family: str | None = None
 
 
 def _killed(
-    command: list[str], folder: Path, seconds: float, counts: Counter[str], how: int = signal.SIGKILL
+    command: list[str],
+    folder: Path,
+    seconds: float,
+    counts: Counter[str],
+    how: int = signal.SIGKILL,
+    checkpoints: int = 0,
 ) -> int | None:
-    """Start a command, kill it after some time, and return its exit code; None where it ended before that."""
+    """Start a command, kill it some time after so many checkpoints, and return its exit code; None if it ended."""
     run = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=_environment())
     ended = True
     try:
+        _wait_for_checkpoints(run, folder / "run.json", checkpoints)
         run.wait(seconds)
     except subprocess.TimeoutExpired:
         run.send_signal(how)
@@ -60,6 +66,17 @@ def _killed(
     assert "Traceback" not in said, f"a traceback: {said[-800:]}"
     assert not ended or run.returncode == 0, f"exit code {run.returncode}: {said[-300:]}"
     return None if ended else run.returncode
+
+
+def _wait_for_checkpoints(run: subprocess.Popen[bytes], path: Path, wanted: int) -> None:
+    """Wait until a run has written so many checkpoints, or has ended."""
+    seen = {path.stat().st_mtime_ns} if path.exists() else set()
+    wanted += len(seen)
+    until = time.monotonic() + PATIENCE
+    while len(seen) < wanted and run.poll() is None and time.monotonic() < until:
+        if path.exists():
+            seen.add(path.stat().st_mtime_ns)
+        time.sleep(0.005)
 
 
 def _environment() -> dict[str, str]:
@@ -102,7 +119,9 @@ def _again_and_again(
     seconds, expected = _undisturbed(tuple(command), seed, n)
     for _ in range(MOST_STARTS):
         resumed = (folder / "run.json").exists()
-        if _killed(command, folder, float(rng.uniform(0.1, 1.1)) * seconds, counts) is None:
+        after = int(rng.integers(0, 3)) if "--checkpoint" in command else 0
+        moment = float(rng.uniform(0.0, 0.2) if after else rng.uniform(0.1, 1.1)) * seconds
+        if _killed(command, folder, moment, counts, checkpoints=after) is None:
             break
         counts["SIGKILL in a run that continued from a checkpoint"] += resumed
         counts["SIGKILL after which there was a checkpoint"] += (folder / "run.json").exists()
