@@ -84,7 +84,8 @@ def check_switches(
             with cuts.few_cuts(few):
                 size = int(rng.choice([0, 3, 5]))
                 check_method(wide, "gobnilp", local, factor, counts, local_size=size, restarts=0, n_jobs=1)
-    cuts.check_pool(rng, counts)
+    for _ in range(4):
+        cuts.check_pool(rng, counts)
 
 
 def _fits(method: str, instance: Instance, rng: np.random.Generator) -> bool:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from dagopt.cli import run
-from hunt import files, others
+from dagopt.methods.cutting_planes.prefixes import PrefixSearch
+from hunt import cuts, files, others
 from hunt.__main__ import look_at_claims
 from hunt.claims import Wrong, check_method, shrunk
 from hunt.record import Record
@@ -27,6 +28,7 @@ def test_claims_hold(family):
     counts = Counter()
     assert look_at_claims(11, 4, counts, family) is None
     assert counts["instances"] == 1
+    assert counts["switches: pools"] == 4
 
 
 @pytest.mark.parametrize("number", range(3))
@@ -78,6 +80,32 @@ def test_a_false_claim_is_found(monkeypatch):
     assert fails(instance)
     small = shrunk(instance, fails)
     assert small.values.size < instance.values.size
+
+
+@pytest.mark.parametrize("switch", ["loss", "score"])
+def test_a_search_over_prefixes_that_drops_too_much_is_found(monkeypatch, switch):
+    """Limits that are too strict by little more than rounding lose a best DAG of some pool."""
+    prepare, group = PrefixSearch._prepare, PrefixSearch._group
+
+    def strict_loss(search, families):
+        prepare(search, families)
+        search._limits = (search._limits[0], search._limits[1] + 1.5)
+
+    def strict_score(search, n):
+        group(search, n)
+        search._limits = (search._limits[0] + 1.5, search._limits[1])
+
+    def hunted():
+        for seed in range(40):
+            cuts.check_pool(np.random.default_rng([7, seed]), counts)
+
+    counts = Counter()
+    hunted()
+    assert counts["switches: pools"] == 40
+    monkeypatch.setattr(PrefixSearch, "_prepare" if switch == "loss" else "_group",
+                        strict_loss if switch == "loss" else strict_score)  # fmt: skip
+    with pytest.raises(Wrong):
+        hunted()
 
 
 def test_truth_by_hand():

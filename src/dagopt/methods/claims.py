@@ -43,11 +43,10 @@ def _rounding_of_required(problem: Problem) -> float:
     by no more than it gains in likelihood, which ``rounding`` covers. Each penalty is a product, and a difference of
     two of at most twice its size, and they are added to n local scores.
     """
-    must, penalised = problem.knowledge.must, problem.score.joints
-    if penalised is None or not must.any():
-        return 0.0
-    n = problem.n_nodes
-    total = sum(penalised.penalty(i, np.flatnonzero(must[:, i])) for i in range(n))
+    n, must, total = problem.n_nodes, problem.knowledge.must, 0.0
+    for i in map(int, np.flatnonzero(must.any(axis=0))):
+        penalised = problem.score.part(i).joints
+        total += 0.0 if penalised is None else penalised.penalty(i, np.flatnonzero(must[:, i]))
     return float(2 * (n + 8) * np.finfo(np.float64).eps * total)
 
 
