@@ -21,7 +21,7 @@ from .evidence.bootstrap import bootstrap as bootstrap
 from .evidence.cross_validation import CrossValidation as CrossValidation
 from .evidence.cross_validation import cross_validate as cross_validate
 from .evidence.explanation import Explanation as Explanation
-from .evidence.penalty_path import PenaltyPath as PenaltyPath
+from .evidence.learned_path import PenaltyPath as PenaltyPath
 from .evidence.penalty_path import path as path
 from .evidence.posterior import EdgePosterior as EdgePosterior
 from .evidence.posterior import edge_posterior as edge_posterior

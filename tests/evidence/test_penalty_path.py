@@ -12,7 +12,8 @@ import matplotlib.pyplot as plt
 
 import dagopt
 from dagopt.evidence import penalty_path
-from dagopt.evidence.penalty_path import PenaltyPath, usual_grid
+from dagopt.evidence.learned_path import PenaltyPath
+from dagopt.evidence.penalty_path import usual_grid
 from dagopt.report import plot_path
 from dagopt.result import Result
 

@@ -19,7 +19,7 @@ from dagopt.options import anything, option
 from dagopt.scores.options import ScoreOptions
 
 if TYPE_CHECKING:
-    from dagopt.evidence.penalty_path import PenaltyPath
+    from dagopt.evidence.learned_path import PenaltyPath
 
 __all__ = ["path"]
 
