@@ -1,71 +1,100 @@
-"""How bootstrap, restarts and a penalty path speed up with one and two workers of a dask cluster on this machine.
+"""How bootstrap, restarts and a penalty path speed up on the backends of joblib, and on a dask cluster of this machine.
 
-    python -m benchmarks.spread [--workers 1,2] [--quick]
+    python -m benchmarks.spread [--quick]
 
-Each worker is a process with one thread. Kernels are compiled by an earlier, smaller run on every worker. Seconds are
-wall-clock, so the machine should be quiet; the answers are checked to be the same. Needs ``dagopt[distributed]``.
+The baseline is one thread of this process, without any backend. Then come two threads, two processes (loky), and dask
+clusters of one and of two workers, each a process with one thread. In processes every learner uses one thread, so that
+one worker is one core. Kernels are compiled, and worker processes started, by an earlier, smaller run. Seconds are
+wall-clock, so the machine should be quiet; the answers are checked to be the same. The dask columns need
+``dagopt[distributed]``.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import joblib
-from distributed import Client, LocalCluster
 
 import dagopt
 
+Tasks = dict[str, Callable[[int, int], Any]]
 
-def tasks(columns: int, resamples: int, restarts: int) -> dict[str, Callable[[], Any]]:
-    """Return what is timed, each giving something that can be compared."""
-    data = dagopt.simulate(columns, 2000, 2.0, 0).data
+
+def tasks(columns: tuple[int, int, int], resamples: int, restarts: int, penalties: int) -> Tasks:
+    """Return what is timed: functions of the workers and of the threads of one learner, with comparable answers."""
+    for_exact, for_order, for_path = (dagopt.simulate(n, 2000, 2.0, 0).data for n in columns)
     alone = {"progress": False, "random_state": 0}
     return {
-        f"bootstrap, {resamples} resamples": lambda: dagopt.bootstrap(data, resamples, **alone).edges.to_dict(
-            "records"
+        f"bootstrap, {columns[0]} columns, {resamples} resamples": lambda jobs, own: dagopt.bootstrap(
+            for_exact, resamples, method="exact", n_jobs=jobs, **alone
+        ).edges.to_dict("records"),
+        f"order, {columns[1]} columns, {restarts} restarts": lambda jobs, own: (
+            dagopt.learn(for_order, "order", restarts=restarts, n_jobs=jobs, **alone).score
         ),
-        f"order, {restarts} restarts": lambda: dagopt.learn(data, "order", restarts=restarts, **alone).score,
-        "path, 12 penalties": lambda: [
-            result.score for result in dagopt.path(data, n=12, method="exact", progress=False).results
+        f"path, {columns[2]} columns, {penalties} penalties": lambda jobs, own: [
+            one.score for one in dagopt.path(for_path, n=penalties, method="exact", n_jobs=own, progress=False).results
         ],
     }
 
 
-def seconds(n_workers: int, what: dict[str, Callable[[], Any]]) -> dict[str, tuple[float, Any]]:
-    """Return seconds and answer of each task on so many workers."""
-    found = {}
+@contextmanager
+def dask_workers(count: int) -> Iterator[None]:
+    """Run joblib on a new dask cluster with so many workers."""
+    from distributed import Client, LocalCluster
+
     with (
-        LocalCluster(n_workers, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        LocalCluster(count, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
         Client(cluster),
-        joblib.parallel_config(backend="dask", n_jobs=n_workers),
+        joblib.parallel_config(backend="dask", n_jobs=count),
     ):
-        for small in tasks(8, 2 * n_workers, 2 * n_workers).values():
-            small()
-        for name, call in what.items():
-            begun = time.perf_counter()
-            answer = call()
-            found[name] = (time.perf_counter() - begun, answer)
-    return found
+        yield
+
+
+def places() -> dict[str, tuple[int, int, Callable[[], Any]]]:
+    """Return where tasks can run: the number of workers, the threads of one learner, and a context."""
+    found: dict[str, tuple[int, int, Callable[[], Any]]] = {
+        "one thread": (1, 1, nullcontext),
+        "two threads": (2, 2, lambda: joblib.parallel_config(backend="threading", n_jobs=2)),
+        "two processes": (2, 1, lambda: joblib.parallel_config(backend="loky", n_jobs=2)),
+    }
+    try:
+        import distributed  # noqa: F401
+    except ImportError:
+        print("dask is not installed: pip install 'dagopt[distributed]'")
+        return found
+    return found | {
+        "dask, 1 worker": (1, 1, lambda: dask_workers(1)),
+        "dask, 2 workers": (2, 1, lambda: dask_workers(2)),
+    }
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table: seconds, and how many times as fast as one thread."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--workers", default="1,2")
     parser.add_argument("--quick", action="store_true")
-    asked = parser.parse_args()
-    what = tasks(12, 16, 8) if asked.quick else tasks(18, 40, 32)
-    counts = [int(text) for text in asked.workers.split(",")]
-    took = {count: seconds(count, what) for count in counts}
-    print("| what | " + " | ".join(f"{count} workers, s" for count in counts) + " | speed-up |")
-    print("|---|" + "---|" * (len(counts) + 1))
+    quick = parser.parse_args().quick
+    what = tasks((14, 20, 14), 16, 8, 6) if quick else tasks((20, 60, 21), 60, 32, 16)
+    small = tasks((13, 16, 13), 4, 4, 4)
+    took: dict[str, dict[str, tuple[float, Any]]] = {}
+    for place, (jobs, own, context) in places().items():
+        with context():
+            for call in small.values():
+                call(jobs, own)
+            took[place] = {}
+            for name, call in what.items():
+                begun = time.perf_counter()
+                answer = call(jobs, own)
+                took[place][name] = (time.perf_counter() - begun, answer)
+    print("| what | " + " | ".join(took) + " |\n|---|" + "---|" * len(took))
     for name in what:
-        assert all(took[count][name][1] == took[counts[0]][name][1] for count in counts), name
-        figures = [took[count][name][0] for count in counts]
-        print(f"| {name} | " + " | ".join(f"{x:.1f}" for x in figures) + f" | {figures[0] / figures[-1]:.2f} |")
+        alone, expected = took["one thread"][name]
+        assert all(found[name][1] == expected for found in took.values()), name
+        figures = [f"{found[name][0]:.1f} s ({alone / found[name][0]:.2f})" for found in took.values()]
+        print(f"| {name} | " + " | ".join(figures) + " |", flush=True)
 
 
 if __name__ == "__main__":
