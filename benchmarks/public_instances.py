@@ -195,11 +195,11 @@ def table(lines: dict[str, dict[str, Any]], group: dict[str, Case]) -> str:
     found = [lines[name] for name in group if name in lines]
     for line in found:
         gap = "-" if line["gap"] is None else "0" if line["status"] == "optimal" else f"{line['gap']:.4%}"
-        cells = [line["instance"], line["columns"], line["rows"] or "", line["method"]]
+        cells = [line["instance"], line["columns"], line["rows"] or "not given", line["method"]]
         cells += ["-" if line[key] is None else f"{line[key]:.4f}" for key in ("score", "bound")]
-        cells += [gap, line["scope"] or "nothing", "" if line["SHD"] is None else line["SHD"]]
+        cells += [gap, line["scope"] or "nothing", "no truth" if line["SHD"] is None else line["SHD"]]
         cells += [f"{line[key]:.1f}" for key in ("seconds", "CPU s")]
-        rows.append(f"| {' | '.join(map(str, [*cells, round(line['MB']), line['known']]))} |")
+        rows.append(f"| {' | '.join(map(str, [*cells, round(line['MB']), line['known'] or 'nothing']))} |")
     runs = sorted({f"{line['date']}, limit {line['limit']:g} s, {line['threads'] or 'all'} threads" for line in found})
     conditions = f"dagopt {dagopt.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores"
     return "\n".join([*rows, "", f"{conditions}; {'; '.join(runs)}."])
