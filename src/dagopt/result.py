@@ -241,9 +241,10 @@ class Result:
         ----------
         a, b : str
             The columns.
-        method : {"auto", "exact", "order"}
-            How the best other DAGs are found: exactly, or by search, whose losses are upper bounds. ``auto`` is
-            exact if that fits in memory and takes at most about a minute.
+        method : {"auto", "exact", "order", "branch-and-cut"}
+            How the best other DAGs are found: exactly, by search, whose losses are upper bounds, or one by one by
+            branch and cut, which proves the losses or bounds them on both sides. ``auto`` is exact if that fits in
+            memory and takes at most about a minute, else search.
         time_limit : float, optional
             Seconds; what is not found by then is left out, with a note.
         n_jobs : int, optional
@@ -284,8 +285,9 @@ class Result:
         DataFrame
             ``from``, ``to``; ``fixed``, whether all equivalent DAGs that the constraints allow have this direction;
             ``local_loss`` when only this edge is dropped; the learned score minus that of the best DAG ``without`` the
-            edge, with it ``reversed``, and with ``neither`` direction; ``proven``, whether these are exact rather than
-            upper bounds; a ``note`` if the constraints allow no such DAG.
+            edge, with it ``reversed``, and with ``neither`` direction; ``at_least``, a proven lower bound on what is
+            lost without the edge; ``proven``, whether these are exact rather than upper bounds; a ``note`` if the
+            constraints allow no such DAG.
         """
         from dagopt.evidence.alternatives import Effort
         from dagopt.evidence.explain import regrets

@@ -164,7 +164,7 @@ def test_explain_a_given_dag(said):
         ("explain data.csv X0", "expected two columns to explain, or none for all edges, but got only 'X0'"),
         ("explain data.csv X0 X0", "expected two different columns but got 'X0' twice"),
         ("explain data.csv X0 XX1", "unknown column 'XX1'; did you mean 'X1'?"),
-        ("explain data.csv X0 X1 --alternatives fast", "expected --alternatives to be auto, exact or order"),
+        ("explain data.csv X0 X1 --alternatives fast", "expected --alternatives to be auto, exact, order or"),
         ("explain data.csv X0 X1 --out e.csv", "--out is for the table of all edges"),
         ("explain data.csv X0 X1 --graph none.dot", "expected a file at 'none.dot' but got none"),
     ],

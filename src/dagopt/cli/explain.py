@@ -36,7 +36,7 @@ def explain(
     graph: Annotated[Path | None, typer.Option(help="Explain this DAG instead of learning one.")] = None,
     method: Annotated[str, typer.Option(help="How to learn the DAG, as in learn.")] = "auto",
     alternatives: Annotated[
-        str, typer.Option(help="How to find the best other DAGs: auto, exact or order (search).")
+        str, typer.Option(help="How to find the best other DAGs: auto, exact, order (search) or branch-and-cut.")
     ] = "auto",
     time_limit: Annotated[float | None, typer.Option(help="Seconds, for learning and again for explaining.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of learning and of the searches.")] = 0,
@@ -67,8 +67,10 @@ def explain(
         raise InputError(f"expected two columns to explain, or none for all edges, but got only {a!r}; name another")
     if a is not None and a == b:
         raise InputError(f"expected two different columns but got {a!r} twice; name another one")
-    if alternatives not in ("auto", "exact", "order"):
-        raise InputError(f"expected --alternatives to be auto, exact or order but got {alternatives!r}; change it")
+    if alternatives not in ("auto", "exact", "order", "branch-and-cut"):
+        raise InputError(
+            f"expected --alternatives to be auto, exact, order or branch-and-cut but got {alternatives!r}; change it"
+        )
     if a is not None and out is not None:
         raise InputError("--out is for the table of all edges; leave the columns out, or use --json")
     require_file(out, "--out", TABLE_FILES)
@@ -140,7 +142,7 @@ def _tell(result: Result, edges: pd.DataFrame, out: Path | None) -> None:
     words = {name: ["yes" if value else "no" for value in edges[name]] for name in ("fixed", "proven")}
     figures = {
         name: ["-" if value != value else f"{value:.4f}" for value in edges[name]]
-        for name in ("without", "reversed", "neither")
+        for name in ("without", "reversed", "neither", "at_least")
     }
     print_table(edges.assign(**words, **figures), "Score lost by the best DAG without the edge, reversed, neither way")
     if not edges["proven"].all():

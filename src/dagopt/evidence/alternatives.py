@@ -1,7 +1,8 @@
 """The best DAG for each relation of two columns: an edge one way, the other way, or none.
 
 The answer is exact if that fits (``methods/exact/edge_regret.py``), otherwise it comes from a search from the learned
-DAG with the edge changed. A search gives a lower bound on the best score, and so an upper bound on a loss.
+DAG with the edge changed. A search gives a lower bound on the best score, and so an upper bound on a loss. Branch and
+cut, if it is asked for, starts from what the search found and proves it, or gives bounds on both sides.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
-from dagopt.errors import InputError
+from dagopt.errors import InputError, quoted
 from dagopt.evidence.warm_search import likely_parents, solve_warm
 from dagopt.graph.acyclic_union import acyclic_union
 from dagopt.graph.cpdag import extend_pdag, meek_closure
@@ -23,6 +24,7 @@ from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic
 from dagopt.knowledge import Knowledge
 from dagopt.methods.auto import PATIENCE, SAFETY
+from dagopt.methods.cutting_planes.solve import solve_branch_and_cut
 from dagopt.methods.exact.edge_regret import edge_regrets, estimate_edge_regrets
 from dagopt.methods.exact.plan import memory_in_bytes
 from dagopt.problem import Problem
@@ -36,6 +38,8 @@ Pair = tuple[int, int]
 Relation = Literal["forward", "backward", "neither"]
 
 RELATIONS: tuple[Relation, ...] = ("forward", "backward", "neither")
+SEARCH_SHARE = 0.2  # the share of the time for searches, if branch and cut follows
+EFFORTS = ("auto", "exact", "order", "branch-and-cut")
 SEARCH = {"restarts": 1, "kicks": 8}  # effort of the search from the DAG with the edge changed
 
 
@@ -49,10 +53,13 @@ class Best:
         Its score; -inf if no allowed DAG has the relation, NaN if it was not found in time.
     proven : bool
         Whether it is proven that no allowed DAG with the relation scores higher.
+    bound : float
+        A score that no allowed DAG with the relation exceeds; infinity if none is known.
     """
 
     score: float
     proven: bool
+    bound: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -61,8 +68,8 @@ class Effort:
 
     Attributes
     ----------
-    method : {"auto", "exact", "order"}
-        ``auto`` is exact if that fits in memory and takes at most about a minute.
+    method : {"auto", "exact", "order", "branch-and-cut"}
+        ``auto`` is exact if that fits in memory and takes at most about a minute, else order.
     n_jobs : int or None
         The number of threads; all cores for None and -1.
     memory_limit : int, str or None
@@ -77,8 +84,8 @@ class Effort:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        if self.method not in ("auto", "exact", "order"):
-            raise InputError(f"expected method= to be 'auto', 'exact' or 'order' but got {self.method!r}; change it")
+        if self.method not in EFFORTS:
+            raise InputError(f"expected method= to be one of {quoted(EFFORTS)} but got {self.method!r}; change it")
 
 
 def best_by_relation(
@@ -106,7 +113,12 @@ def best_by_relation(
                 own[relation] = Best(-np.inf, True)
     if _is_exact(problem, effort, deadline):
         _fill_exact(problem, pairs, found, effort, deadline, progress)
-    _fill_by_search(problem, dag, pairs, found, effort, deadline, progress)
+    if effort.method == "branch-and-cut":
+        clock = deadline.within(SEARCH_SHARE * deadline.remaining())
+        met = _fill_by_search(problem, dag, pairs, found, effort, clock, progress)
+        _prove(problem, dag, pairs, found, met, effort, deadline, progress)
+    else:
+        _fill_by_search(problem, dag, pairs, found, effort, deadline, progress)
     return found
 
 
@@ -171,8 +183,8 @@ def _fill_by_search(
     effort: Effort,
     deadline: Deadline,
     progress: Progress,
-) -> None:
-    """Add the rest by search: the DAG of every search, and the learned DAG, count for all pairs."""
+) -> list[tuple[Dag, float]]:
+    """Add the rest by search: the DAG of every search, and the learned DAG, count for all pairs; return these DAGs."""
     wanted = [
         (pair, relation)
         for pair, own in zip(pairs, found, strict=True)
@@ -196,6 +208,41 @@ def _fill_by_search(
             if relation not in own:
                 scores = [score for other, score in met if relation_of(other, a, b) == relation]
                 own[relation] = Best(max(scores, default=np.nan), False)
+    return met
+
+
+def _prove(
+    problem: Problem,
+    dag: Dag,
+    pairs: Sequence[Pair],
+    found: list[dict[Relation, Best]],
+    met: Sequence[tuple[Dag, float]],
+    effort: Effort,
+    deadline: Deadline,
+    progress: Progress,
+) -> None:
+    """Prove what the searches found, or bound it, by branch and cut; the relations share the time equally."""
+    wanted = [
+        (pair, own, relation)
+        for pair, own in zip(pairs, found, strict=True)
+        for relation in RELATIONS
+        if not own[relation].proven and relation != relation_of(dag, *pair)
+    ]
+    for done, (pair, own, relation) in enumerate(wanted):
+        if deadline.reason is not None:
+            return
+        progress.update("branch and cut", done / len(wanted))
+        known = restricted(problem.knowledge, *pair, relation)
+        assert known is not None
+        other = replace(problem, knowledge=known)
+        starts = [one for one in met if relation_of(one[0], *pair) == relation]
+        start = max(starts, key=lambda one: one[1])[0] if starts else _repaired(other, dag)
+        clock = deadline.within(deadline.remaining() / (len(wanted) - done))
+        options = {"start": start, "random_state": effort.random_state, "n_jobs": effort.n_jobs}
+        result = solve_branch_and_cut(other, deadline=clock, progress=NoProgress(), **options)
+        assert result.score is not None
+        bound = np.inf if result.bound is None else result.bound
+        own[relation] = Best(result.score, result.status == "optimal", bound)
 
 
 def _searched(

@@ -60,12 +60,13 @@ def regrets(
             "without": None if said.without is None else said.without.regret,
             "reversed": said.backward.regret,
             "neither": said.neither.regret,
+            "at_least": None if said.without is None else said.without.least,
             "proven": said.backward.proven and said.neither.proven,
             "note": "; ".join(dict.fromkeys(one.note for one in (said.backward, said.neither) if one.note)),
         }
         for said in _explained(result, problem, dag, pairs, effort, time_limit, progress)
     ]
-    figures = ["local_loss", "without", "reversed", "neither"]
+    figures = ["local_loss", "without", "reversed", "neither", "at_least"]
     frame = pd.DataFrame(rows, columns=["from", "to", "fixed", *figures, "proven", "note"])
     frame = frame.astype(dict.fromkeys(figures, float) | {"fixed": bool, "proven": bool})
     return frame.sort_values("neither", ascending=False, kind="stable", ignore_index=True)
@@ -137,7 +138,8 @@ def _alternative(problem: Problem, score: float, pair: Pair, relation: Relation,
     regret = score - best.score
     if abs(regret) <= ROUNDING * max(abs(score), 1.0):
         regret = 0.0
-    return Alternative(name, best.score, regret, best.proven)
+    least = score - best.bound if np.isfinite(best.bound) else (regret if best.proven else None)
+    return Alternative(name, best.score, regret, best.proven, least=least)
 
 
 def _why_none(problem: Problem, a: int, b: int, relation: Relation) -> str:

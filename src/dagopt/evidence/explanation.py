@@ -25,6 +25,8 @@ class Alternative:
         Whether the regret is exact; if not, it is an upper bound, because a search may miss better DAGs.
     note : str
         Why there is no score, such as a required edge.
+    least : float or None
+        A proven lower bound on the regret; None if none is known.
     """
 
     relation: str
@@ -32,6 +34,7 @@ class Alternative:
     regret: float | None
     proven: bool
     note: str = ""
+    least: float | None = None
 
     def __str__(self) -> str:
         if self.regret is None:
@@ -41,6 +44,8 @@ class Alternative:
             return f"the same score ({how})"
         if self.regret < 0:
             return f"{-self.regret:.4f} higher ({how}): the learned DAG is not the best"
+        if not self.proven and self.least is not None and self.least > 0:
+            return f"between {self.least:.4f} and {self.regret:.4f} lower (proven)"
         return f"{'' if self.proven else 'at most '}{self.regret:.4f} lower ({how})"
 
 
@@ -95,8 +100,11 @@ class Explanation:
         reverse = self.reversed
         if reverse is None:
             return None
-        best = min(reverse, self.neither, key=lambda one: inf if one.regret is None else one.regret)
-        return replace(best, proven=reverse.proven and self.neither.proven)
+        both = (reverse, self.neither)
+        best = min(both, key=lambda one: inf if one.regret is None else one.regret)
+        known = [one.least for one in both if not (one.regret is None and one.proven)]  # without impossible ones
+        least = None if None in known else min((one for one in known if one is not None), default=None)
+        return replace(best, proven=reverse.proven and self.neither.proven, least=least)
 
     def summary(self) -> str:
         """Return the explanation in plain words."""
@@ -159,8 +167,8 @@ class Explanation:
         """Return the conclusions, one sentence each."""
         said = []
         if self.edge is not None and self.neither.regret is not None and self.neither.regret > 0:
-            if self.neither.proven:
-                said.append(f"every DAG without an edge between them scores at least {self.neither.regret:.4f} less.")
+            if self.neither.least is not None and self.neither.least > 0:
+                said.append(f"every DAG without an edge between them scores at least {self.neither.least:.4f} less.")
             else:
                 said.append("no DAG found without an edge between them scores as well; another search might find one.")
         if any((one.regret or 0.0) < 0 for one in (self.forward, self.backward, self.neither)):
