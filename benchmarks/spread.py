@@ -77,7 +77,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
-    what = tasks((14, 20, 14), 16, 8, 6) if quick else tasks((20, 60, 21), 60, 32, 16)
+    what = tasks((14, 20, 14), 16, 8, 6) if quick else tasks((20, 60, 21), 60, 32, 20)
     small = tasks((13, 16, 13), 4, 4, 4)
     took: dict[str, dict[str, tuple[float, Any]]] = {}
     for place, (jobs, own, context) in places().items():

@@ -234,7 +234,9 @@ def test_the_page_has_the_parameters_of_the_fit():
     payload = Page(render_report(result)).payload
     frame = result.fit().parameters.set_index(["node", "term"])
     for name, node in zip(result.names, payload["nodes"], strict=True):
-        for parent, estimate, error, p in node["fit"]["terms"]:
+        [(own, terms)] = node["fit"]["equations"]
+        assert own is None
+        for parent, _, estimate, error, p in terms:
             row = frame.loc[(name, "(intercept)" if parent is None else result.names[parent])]
             assert [estimate, error, p] == pytest.approx([row["estimate"], row["standard_error"], row["p_value"]], 1e-4)
     for edge in payload["edges"]:
@@ -247,6 +249,27 @@ def test_the_page_has_the_parameters_of_the_fit():
     assert (given, total) == (["x", "u"], own["total"].iloc[0])
     assert chances == pytest.approx(own["probability"].tolist(), rel=1e-4)
     assert errors == pytest.approx(own["standard_error"].tolist(), rel=1e-4)
+
+
+def test_the_page_has_the_parameters_of_mixed_columns():
+    """Equations of numbers and log odds of levels, with the levels of discrete parents, are those of the fit."""
+    rng = np.random.default_rng(3)
+    group = rng.choice(["x", "y", "z"], 400)
+    size = rng.normal(size=400) + 2.0 * (group == "y")
+    kind = np.where(size + rng.normal(size=400) > 1, "large", "small")
+    result = dagopt.learn(pd.DataFrame({"group": group, "size": size, "kind": kind}), progress=False)
+    assert result.graph.n_edges > 1
+    frame = result.fit().parameters.set_index(["node", "level", "term"])
+    payload = Page(render_report(result)).payload
+    found = 0
+    for name, node in zip(result.names, payload["nodes"], strict=True):
+        assert (node["fit"]["against"] is None) == (name == "size")
+        for own, terms in node["fit"]["equations"]:
+            for parent, level, *figures in terms:
+                term = "(intercept)" if parent is None else result.names[parent] + (f"={level}" if level else "")
+                assert figures == pytest.approx(frame.loc[(name, own or "", term)].tolist(), rel=1e-4, abs=1e-300)
+                found += 1
+    assert found == len(frame)
 
 
 def test_long_and_wide_tables_keep_what_is_frequent():

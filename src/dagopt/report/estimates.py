@@ -1,15 +1,17 @@
-"""The parameters of the DAG in the form for the report: one equation or table of probabilities per node."""
+"""The parameters of the DAG in the form for the report: equations, or a table of probabilities, for each node."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import networkx as nx
 import numpy as np
+from numpy.typing import NDArray
 
 from dagopt.errors import InputError
-from dagopt.networks.fitted import FittedDiscrete, FittedGaussian, FittedNetwork
+from dagopt.networks.fitted import FittedDiscrete, FittedGaussian, FittedMixed, FittedNetwork
 from dagopt.networks.fitted.fitting import n_estimates
 from dagopt.report.labels import label
 from dagopt.result import Result
@@ -61,18 +63,43 @@ def estimates(fitted: FittedNetwork | None, n_nodes: int) -> list[dict[str, Any]
         return [_equation(fitted, node) for node in range(n_nodes)]
     if isinstance(fitted, FittedDiscrete):
         return [_table(fitted, node) for node in range(n_nodes)]
+    if isinstance(fitted, FittedMixed):
+        return [_effects(fitted, node) for node in range(n_nodes)]
     return [{} for _ in range(n_nodes)]
 
 
 def _equation(fitted: FittedGaussian, node: int) -> dict[str, Any]:
-    """Return the terms of a regression, each with parent (None for the intercept), estimate, error and p-value."""
+    """Return the regression of a node: its terms, the variance of the noise and the share explained."""
     one = fitted.regressions[node]
-    terms = zip([None, *fitted.parents[node]], one.estimates, one.standard_errors, one.p_values, strict=True)
+    terms = [(parent, None) for parent in (None, *fitted.parents[node])]
     return {
-        "terms": [[parent, *(_short(value) for value in values)] for parent, *values in terms],
+        "equations": [[None, _terms(terms, one.estimates, one.standard_errors, one.p_values)]],
+        "against": None,
         "variance": _short(one.variance),
-        "rSquared": _short(one.r_squared),
+        "explained": _short(one.r_squared),
     }
+
+
+def _effects(fitted: FittedMixed, node: int) -> dict[str, Any]:
+    """Return the regression of a continuous node, or the log odds of the first levels of a discrete one."""
+    one, levels = fitted.effects[node], fitted.network.levels
+    terms: list[tuple[int | None, str | None]] = [(None, None)]
+    for parent in fitted.parents[node]:
+        terms += [(parent, label(level)) for level in levels[parent][1:]] if levels[parent] else [(parent, None)]
+    own: list[str | None] = [label(level) for level in levels[node][1 : MOST_LEVELS + 1]]
+    figures = zip(own or [None], one.estimates, one.standard_errors, one.p_values, strict=False)
+    return {
+        "equations": [[level, _terms(terms, *columns)] for level, *columns in figures],
+        "against": label(levels[node][0]) if levels[node] else None,
+        "variance": _short(one.variance),
+        "explained": _short(one.explained),
+        "allLevels": len(levels[node]),
+    }
+
+
+def _terms(terms: Sequence[tuple[int | None, str | None]], *columns: NDArray[np.float64]) -> list[list[Any]]:
+    """Return for each term its parent (None for the intercept), the parent's level, and the figures."""
+    return [[*term, *map(_short, values)] for term, *values in zip(terms, *columns, strict=True)]
 
 
 def _table(fitted: FittedDiscrete, node: int) -> dict[str, Any]:

@@ -69,8 +69,7 @@ function tableOf(label, heads, rows) { // heads: [text or element, whether a fig
   panel.append(frame);
 }
 const inDag = () => essential ? ", in the DAG" : "";
-function equation(fit) {
-  panel.append(make("h3", "Equation" + inDag()));
+function equations(fit) {
   const p = (value) => value === null ? "–" : value < 0.001 ? "<0.001" : value.toFixed(3);
   const pair = (estimate, error) => { // both to two digits of the error
     if (!error) return [shown(estimate), "–"];
@@ -79,10 +78,23 @@ function equation(fit) {
     const places = Math.max(decimals, 0), format = { minimumFractionDigits: places, maximumFractionDigits: places };
     return [estimate.toLocaleString("en", format), error.toLocaleString("en", format)];
   };
-  tableOf("Coefficients", [["Term", false], ["Estimate", true], ["Std. error", true], ["p", true]],
-    fit.terms.map(([parent, estimate, error, chance]) => [
-      parent === null ? "intercept" : nameButton(parent), ...pair(estimate, error), p(chance)]));
-  figures([["noise variance", fit.variance], ["share explained, R²", fit.rSquared]]);
+  const named = (parent, level) => {
+    if (parent === null) return "intercept";
+    if (level === null) return nameButton(parent);
+    const both = make("span");
+    both.append(nameButton(parent), ` = ${level}`);
+    return both;
+  };
+  for (const [own, terms] of fit.equations) {
+    const title = own === null ? "Equation" : `Log odds of ${own} against ${fit.against}`;
+    panel.append(make("h3", title + inDag()));
+    tableOf(own === null ? "Coefficients" : title, [["Term", false], ["Estimate", true], ["Std. error", true], ["p", true]],
+      terms.map(([parent, level, estimate, error, chance]) => [named(parent, level), ...pair(estimate, error), p(chance)]));
+  }
+  if (fit.equations.length + 1 < fit.allLevels)
+    panel.append(make("p", `${fit.equations.length} of ${plural(fit.allLevels - 1, "level", "levels")} shown.`, "hint"));
+  figures(fit.against === null ? [["noise variance", fit.variance], ["share explained, R²", fit.explained]]
+    : [["share of the log-likelihood explained", fit.explained]]);
 }
 function probabilities(fit) {
   panel.append(make("h3", "Probabilities" + inDag()));
@@ -110,7 +122,7 @@ function showNode(k) {
   if (essential) lists.push(["Undirected", of("side")]);
   for (const [title, items] of lists) listOf(title, items);
   const { fit, figures: known } = data.nodes[k];
-  if (fit.terms) equation(fit);
+  if (fit.equations) equations(fit);
   if (fit.rows) probabilities(fit);
   const pairs = Object.entries(known);
   if (pairs.length) panel.append(make("h3", "Score" + inDag()));
