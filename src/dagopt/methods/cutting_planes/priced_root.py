@@ -40,16 +40,16 @@ BareFamily = tuple[int, tuple[int, ...]]
 
 FAMILIES_A_NODE = 60  # families per node that are added to the LP at once
 ROUNDS = 15  # rounds of cutting between two rounds of pricing, and one more for each
-STEPS_A_ROUND = 40_000  # steps that the last round of pricing took
+STEPS_A_ROUND = 100_000  # steps that the last round of pricing took
 ENOUGH_NEW = 50  # with more new sets than this, the next round begins before a bound is computed,
 MOST_QUICK = 3  # but not more often than this in a row
-ROUNDS_BACK, SHARE = 12, 0.05  # cutting has stalled when this many rounds close less than this share of the gap
+ROUNDS_BACK, SHARE = 12, 0.01  # cutting has stalled when this many rounds close less than this share of the gap
 IDLE_ROUNDS = 5
-STEPS_A_SECOND = 2e7  # steps per node and second of the time limit, to be divided by the squared number of nodes
+STEPS_A_SECOND = 2e7  # steps per node and second of the time limit, to be divided by the square of its candidates
 LEAST_STEPS, MOST_STEPS = 20_000, 20_000_000  # per node
 WITHOUT_LIMIT = 600.0  # the seconds assumed if there is no time limit
 LESS, MORE, MOST_SHARE = 0.45, 0.3, 0.9  # the share of the best multipliers in the point priced: its steps and maximum
-MANY, MANY_SHARE = 60, 0.4  # with more columns than this, the number of steps is multiplied by this
+MANY, MANY_SHARE = 60, 0.04  # with more candidates than this, the number of steps is multiplied by this
 NEXT_LISTING = 0.7  # the listing is tried again when the gap has fallen to this share of what it was
 FEW_SETS = 150_000  # at most this many sets are listed while the bound still falls
 MOST_IDLE = 8  # the run ends after this many rounds without a better bound or a new family
@@ -118,7 +118,8 @@ class PricedRoot:
         self._tell = tell
         self._improved = improved
         seconds = min(workers.deadline.remaining(), WITHOUT_LIMIT)
-        steps = STEPS_A_SECOND * seconds / score.n_nodes**2 * (MANY_SHARE if score.n_nodes > MANY else 1.0)
+        candidates = float(knowledge.may.sum(axis=0).mean()) + 1.0
+        steps = STEPS_A_SECOND * seconds / candidates**2 * (MANY_SHARE if candidates > MANY else 1.0)
         steps = int(np.clip(steps, LEAST_STEPS, MOST_STEPS))
         self._pricing = Pricing(score, knowledge, steps)
         self._logdets = LogDets(score.n_samples)
