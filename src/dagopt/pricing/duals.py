@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 
 SLACK = 1e-12  # relative rounding error of the sums in a bound
 STEPS_A_PIECE = 5_000
-QUICK_STEPS = 5_000
+QUICK_STEPS = 10_000
 LEAST_GAIN = 1e-3  # a remainder is of interest only if it exceeds the known ones by this
 MOST_TRIALS = 3  # searches for one node, with growing slack
 LEAST_SLACK, GROWTH = 2.0, 8.0

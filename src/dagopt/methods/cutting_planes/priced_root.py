@@ -178,7 +178,10 @@ class PricedRoot:
                 self.n_rounds += 1
                 self._tell(self._value, self.bound, self._n_cuts, len(self._pool.node))
                 better = self._best.bound < before
-                share = max(share - LESS, 0.0) if better else min(share + MORE, MOST_SHARE)
+                if better:
+                    share = max(share - LESS, 0.0)
+                elif n_new <= ENOUGH_NEW:  # else the LP's next multipliers are better
+                    share = min(share + MORE, MOST_SHARE)
                 if not better:
                     self._pricing.most_steps *= 2  # some searches may have been cut short
                 idle = 0 if n_new or self._best.bound < before - tolerance else idle + 1
