@@ -3,11 +3,13 @@
 import gzip
 import os
 import threading
+import tracemalloc
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from dagopt import files
 from dagopt.candidates.jkl import read_jkl
 from dagopt.data.writing import write_frame
 from dagopt.errors import InputError
@@ -60,6 +62,23 @@ def test_files_that_cannot_be_read(tmp_path, read):
             read(tmp_path / name)
         assert repr(str(tmp_path / name)) in str(caught.value)
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("read", [read_text, read_bif, read_graph, read_jkl])
+def test_a_file_that_unpacks_to_more_than_the_memory_is_refused(tmp_path, monkeypatch, read):
+    """Ten megabytes of zeros in ten kilobytes are read no further than the memory allows."""
+    path = tmp_path / "bomb.csv"
+    path.write_bytes(gzip.compress(b"0" * 10_000_000))
+    monkeypatch.setattr(files, "available_bytes", lambda: 800_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(
+            InputError, match=r"bomb\.csv' has more than 100\.0 kB of text, too much for the free memory"
+        ):
+            read(path)
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read and write everything")

@@ -16,7 +16,8 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "dagopt"
 # a place apart from its package: LPs are below the master, integer solvers above it.
 LAYERS = [
     ["errors", "bits", "methods"],
-    ["files", "memory", "deadline", "options", "records.provenance"],
+    ["memory"],
+    ["files", "deadline", "options", "records.provenance"],
     ["kernels"],
     ["data"],
     ["networks"],

@@ -11,10 +11,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dagopt.errors import InputError
+from dagopt.memory import available_bytes, readable
 
 __all__ = ["read_text", "replacing", "write_text"]
 
 GZIP = b"\x1f\x8b"  # the first bytes of a gzip file
+BYTES_PER_BYTE = 8  # of memory for each byte of text, its parts included
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
@@ -29,8 +31,9 @@ def read_text(path: str | os.PathLike[str]) -> str:
     """
     path = Path(path)
     try:
-        raw = path.read_bytes()
-        text = (gzip.decompress(raw) if raw.startswith(GZIP) else raw).decode("utf-8-sig")
+        text = _content(path).decode("utf-8-sig")
+    except InputError:
+        raise
     except FileNotFoundError:
         raise InputError(f"expected a file at {str(path)!r} but got none; check the path") from None
     except IsADirectoryError:
@@ -47,6 +50,18 @@ def read_text(path: str | os.PathLike[str]) -> str:
     if not text.strip():
         raise InputError(f"expected some text in {str(path)!r} but got an empty file; check how it was written")
     return text
+
+
+def _content(path: Path) -> bytes:
+    """Return the bytes of a file, decompressed, unless they are too many for the free memory."""
+    with path.open("rb") as file:
+        is_packed = file.read(len(GZIP)) == GZIP
+    most = available_bytes() // BYTES_PER_BYTE
+    with gzip.open(path) if is_packed else path.open("rb") as opened:
+        content: bytes = opened.read(most + 1)
+    if len(content) > most:
+        raise InputError(f"{str(path)!r} has more than {readable(most)} of text, too much for the free memory")
+    return content
 
 
 def write_text(text: str, path: str | os.PathLike[str]) -> None:
