@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dagopt.graph.cpdag import extend_pdag
 from dagopt.graph.order import is_acyclic, topological_order
+from dagopt.solvers.highs import LinearProgram
 
 __all__ = ["Layers", "downward", "layered"]
 
@@ -101,19 +102,16 @@ def _levels(nodes: list[int], edges: list[Pair]) -> dict[int, int]:
     """
     if not edges:
         return dict.fromkeys(nodes, 0)
-    from scipy.optimize import linprog
-    from scipy.sparse import coo_array
-
     place = {node: k for k, node in enumerate(nodes)}
     tails, heads = (np.array([place[edge[k]] for edge in edges]) for k in (0, 1))
-    n, m = len(nodes), len(edges)
-    cost = np.bincount(heads, minlength=n) - np.bincount(tails, minlength=n)
-    rows = np.concatenate([np.arange(m), np.arange(m)])
-    differences = coo_array(
-        (np.concatenate([np.ones(m), -np.ones(m)]), (rows, np.concatenate([tails, heads]))), shape=(m, n)
-    )
-    solved = linprog(cost, A_ub=differences.tocsr(), b_ub=-np.ones(m), bounds=(0, _height(n, tails, heads)))
-    return {node: int(value + 0.5) for node, value in zip(nodes, solved.x, strict=True)}
+    n = len(nodes)
+    program = LinearProgram(maximise=False)
+    height = float(_height(n, tails, heads))
+    for cost in (np.bincount(heads, minlength=n) - np.bincount(tails, minlength=n)).tolist():
+        program.add_column(cost, 0.0, height)
+    for tail, head in zip(tails.tolist(), heads.tolist(), strict=True):
+        program.add_row(1.0, np.inf, (head, tail), (1.0, -1.0))
+    return {node: int(value + 0.5) for node, value in zip(nodes, program.solve().point, strict=True)}
 
 
 def _height(n: int, tails: NDArray[np.intp], heads: NDArray[np.intp]) -> int:

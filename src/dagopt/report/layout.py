@@ -23,6 +23,7 @@ from dagopt.graph.order import checked_adjacency
 from dagopt.report.layering import Layers, Pair, downward, layered
 from dagopt.report.ports import spread_ends
 from dagopt.report.settling import settled
+from dagopt.solvers.highs import LinearProgram
 
 __all__ = ["Layout", "layered_layout"]
 
@@ -121,17 +122,23 @@ def layered_layout(
 
 def _parts(dag: NDArray[np.int8]) -> list[tuple[list[int], list[Pair]]]:
     """Return the connected parts with their edges, by their first nodes."""
-    from scipy.sparse.csgraph import connected_components
+    leader = list(range(len(dag)))  # a smaller node of the same part, or the node itself
 
-    if not len(dag):
-        return []
-    count, label = connected_components(dag, directed=False)
-    parts: list[tuple[list[int], list[Pair]]] = [([], []) for _ in range(count)]
-    for node, k in enumerate(label):
-        parts[k][0].append(node)
-    for i, j in np.argwhere(dag):
-        parts[label[i]][1].append((int(i), int(j)))
-    return parts
+    def first(node: int) -> int:
+        while leader[node] != node:
+            leader[node] = node = leader[leader[node]]
+        return node
+
+    edges = [(int(i), int(j)) for i, j in np.argwhere(dag)]
+    for i, j in edges:
+        one, other = sorted((first(i), first(j)))
+        leader[other] = one
+    parts: dict[int, tuple[list[int], list[Pair]]] = {}
+    for node in range(len(dag)):
+        parts.setdefault(first(node), ([], []))[0].append(node)
+    for i, j in edges:
+        parts[first(i)][1].append((i, j))
+    return list(parts.values())
 
 
 def _drawn(nodes: list[int], edges: list[Pair], widths: NDArray[np.float64], node_height: float) -> _Part:
@@ -188,24 +195,17 @@ def _least_bend(
     """Minimise the weighted sum of ``|x_a - x_b|`` over the links, neighbours in a layer kept apart."""
     if not links:
         return np.cumsum([0.0, *(gap for _, _, gap in apart)])
-    from scipy.optimize import linprog
-    from scipy.sparse import coo_array
-
-    n, m = len(place), len(links)
-    a, b = np.array([(place[u], place[v]) for u, v, _ in links]).T
-    each = np.arange(m)
-    # rows: x_a - x_b - t <= 0;  x_b - x_a - t <= 0;  x_left - x_right <= -separation
-    left, right = np.array([(place[u], place[v]) for u, v, _ in apart], dtype=np.intp).reshape(-1, 2).T
-    third = 2 * m + np.arange(len(apart))
-    rows = np.concatenate([each, each, each, m + each, m + each, m + each, third, third])
-    columns = np.concatenate([a, b, n + each, b, a, n + each, left, right])
-    one, some = np.ones(m), np.ones(len(apart))
-    values = np.concatenate([one, -one, -one, one, -one, -one, some, -some])
-    matrix = coo_array((values, (rows, columns)), shape=(2 * m + len(apart), n + m)).tocsr()
-    limits = np.concatenate([np.zeros(2 * m), [-gap for _, _, gap in apart]])
-    cost = np.concatenate([np.zeros(n), [weight for _, _, weight in links]])
-    answer: NDArray[np.float64] = linprog(cost, A_ub=matrix, b_ub=limits, bounds=(0, None), method="highs").x[:n]
-    return answer
+    n = len(place)
+    program = LinearProgram(maximise=False)
+    for cost in [*([0.0] * n), *(weight for _, _, weight in links)]:
+        program.add_column(cost, 0.0, np.inf)
+    for k, (u, v, _) in enumerate(links):  # what is minimised is at least either difference
+        a, b = place[u], place[v]
+        program.add_row(-np.inf, 0.0, (a, b, n + k), (1.0, -1.0, -1.0))
+        program.add_row(-np.inf, 0.0, (b, a, n + k), (1.0, -1.0, -1.0))
+    for u, v, gap in apart:
+        program.add_row(gap, np.inf, (place[v], place[u]), (1.0, -1.0))
+    return program.solve().point[:n]
 
 
 def _balance(

@@ -202,7 +202,9 @@ class CountingScore(JointScore):
             kernels.plain_joint_slice(self._data, high, low_bits, out)
         if self._rate:
             kept = [b for b in range(low_bits, len(arity)) if (high >> (b - low_bits)) & 1]
-            out -= self._rate * np.prod(arity[kept], dtype=np.float64) * slices.low_products(arity, low_bits)
+            costs = slices.low_products(arity, low_bits)
+            costs *= self._rate * np.prod(arity[kept], dtype=np.float64)
+            out -= costs
         if self.edge_cost:
             counts = high.bit_count() + bit_counts(low_bits)
             out -= 0.5 * self.edge_cost * counts * (counts - 1)
