@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from dagopt.methods.orders.base import Dag
 from dagopt.problem import Problem
@@ -22,6 +20,9 @@ ENOUGH = 1e-7  # a smaller gain does not count
 
 def merged(first: Dag, second: Dag, problem: Problem) -> Dag:
     """Return ``first`` with the regions of ``second`` that score better, as far as the graph stays acyclic."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import connected_components
+
     differs = first != second
     nodes = np.flatnonzero(differs.any(axis=0))
     if not len(nodes):
@@ -46,6 +47,9 @@ def _exchange(
     families: list[NDArray[np.int64]], others: dict[int, NDArray[np.int64]], nodes: NDArray[np.int64]
 ) -> bool:
     """Give these nodes their other families unless that creates a cycle; say whether it was done."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import connected_components
+
     before = {int(v): families[v] for v in nodes}
     for v in before:
         families[v] = others[v]
