@@ -117,14 +117,14 @@ class Listing:
     def estimate(self, workers: Workers) -> Estimate:
         """Exclude pairs, do the first steps of each node, and return an estimate of the remaining work."""
         n = self._score.n_nodes
-        self._narrow(workers)
+        self.narrow(workers)
         self._searches = [self._search(i) for i in range(n)]
         workers.each(PHASE, [partial(search.run, FIRST_STEPS) for search in self._searches], n, (0.1, 0.2))
         self._check()
         steps = sum(search.n_steps / max(search.share, LEAST_SHARE) for search in self._searches)
         return Estimate(self.n_likely, steps * SECONDS_A_STEP / workers.count)
 
-    def _narrow(self, workers: Workers) -> None:
+    def narrow(self, workers: Workers) -> None:
         """Forbid parents that are in no undominated set: first pairs, then candidates of each node among those left."""
         n = self._score.n_nodes
         step = float(np.diff(self._cost).min(initial=np.inf))

@@ -9,12 +9,14 @@ of all columns, whose bound is that of the likelihood.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.bits import mask_of
+from dagopt.candidates.undominated import Listing
 from dagopt.master.families import FamilyArrays
 from dagopt.master.pool import Family
 from dagopt.master.relaxation import MasterSolution, RestrictedMaster
@@ -40,6 +42,7 @@ FAMILIES_A_NODE = 10  # families per node that exact pricing adds at once
 MOST_PRICED = 16  # rounds of exact pricing
 STEPS = 10_000  # the most steps of one search for a node
 MOST_STEPS = 400_000  # of all searches together
+VAIN_STEPS = 100_000  # of the searches of a round without a better bound, after which the problem is too dense
 LESS, MORE, MOST_SHARE = 0.3, 0.3, 0.9  # the share of the best multipliers in the point priced: its steps and maximum
 LEAST_PROGRESS, MOST_IDLE = 0.02, 3  # the phase ends after this many rounds that each close less of the gap
 
@@ -103,7 +106,10 @@ class RowPhase:
         self._price_by_dca = price
         self._workers = workers
         self._tell = tell
-        self._pricing = Pricing(score, problem.knowledge, STEPS)
+        listing = Listing(score, problem.knowledge, 0)
+        with suppress(Stopped):
+            listing.narrow(workers)
+        self._pricing = Pricing(score, listing.knowledge, STEPS)
         self._finders: list[RowFinder] = [
             ClusterRows(CLUSTERS_A_ROUND), *logdet_finders(score, kinds, dag, random_state)
         ]  # fmt: skip
@@ -144,7 +150,8 @@ class RowPhase:
             except Stopped:
                 return
             self.n_rounds += 1
-            n_steps += sum(one.n_steps for one in found)
+            taken = sum(one.n_steps for one in found)
+            n_steps += taken
             better = bound < self._best.bound
             share = max(share - LESS, 0.0) if better else min(share + MORE, MOST_SHARE)
             if better:
@@ -152,7 +159,7 @@ class RowPhase:
             self._tell(self._value, self.bound)
             closed = gap - (self.bound - self._value)
             idle = 0 if self._add(self._families(found)) or closed > LEAST_PROGRESS * gap else idle + 1
-            if idle == MOST_IDLE or n_steps > MOST_STEPS:
+            if idle == MOST_IDLE or n_steps > MOST_STEPS or (taken > VAIN_STEPS and not better):
                 return
 
     def _cut(self) -> MasterSolution:
