@@ -40,7 +40,7 @@ BareFamily = tuple[int, tuple[int, ...]]
 
 FAMILIES_A_NODE = 60  # families per node that are added to the LP at once
 ROUNDS = 15  # rounds of cutting between two rounds of pricing, and one more for each
-STEPS_A_ROUND = 100_000  # steps that the last round of pricing took
+STEPS_A_ROUND = 30_000  # steps that the last round of pricing took
 ENOUGH_NEW = 50  # with more new sets than this, the next round begins before a bound is computed,
 MOST_QUICK = 3  # but not more often than this in a row
 ROUNDS_BACK, SHARE = 12, 0.01  # cutting has stalled when this many rounds close less than this share of the gap
@@ -51,7 +51,6 @@ WITHOUT_LIMIT = 600.0  # the seconds assumed if there is no time limit
 LESS, MORE, MOST_SHARE = 0.45, 0.3, 0.9  # the share of the best multipliers in the point priced: its steps and maximum
 MANY, MANY_SHARE = 60, 0.04  # with more candidates than this, the number of steps is multiplied by this
 NEXT_LISTING = 0.7  # the listing is tried again when the gap has fallen to this share of what it was
-FEW_SETS = 150_000  # at most this many sets are listed while the bound still falls
 MOST_IDLE = 8  # the run ends after this many rounds without a better bound or a new family
 
 
@@ -187,7 +186,7 @@ class PricedRoot:
                 idle = 0 if n_new or self._best.bound < before - tolerance else idle + 1
                 if self._gap < NEXT_LISTING * tried or idle == MOST_IDLE:
                     tried = self._gap
-                    if self._list(max_sets if idle == MOST_IDLE else min(max_sets, FEW_SETS)):
+                    if self._list(max_sets):
                         return
         except Stopped:
             return
