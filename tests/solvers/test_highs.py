@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from dagopt.errors import DagoptError
+from dagopt.solvers import highs
 from dagopt.solvers.highs import LinearProgram, SolverError
 
 SEEDS = st.integers(0, 2**16)
@@ -151,3 +152,31 @@ def test_columns_that_are_deleted_were_never_there(seed):
     expected = filled(True, costs[left], matrix[:, left], right, upper[left]).solve()
     assert program.n_columns == len(left)
     assert program.solve().value == pytest.approx(expected.value)
+
+
+def test_what_the_simplex_cannot_solve_the_interior_point_method_does(monkeypatch):
+    """After three runs of the simplex that fail, the other method gives the point; the simplex comes first again later."""
+    costs, matrix, right, upper = made_program(3)
+    program = filled(True, costs, matrix, right, upper)
+    run, solvers = LinearProgram._run, []
+
+    def fails_three_times(self):
+        solvers.append(self._highs.getOptionValue("solver")[1])
+        return run(self) and len(solvers) > 3
+
+    monkeypatch.setattr(LinearProgram, "_run", fails_three_times)
+    monkeypatch.setattr(highs, "GIVEN_UP", ())
+    assert program.solve().value == pytest.approx(oracle(costs, matrix, right, upper), abs=1e-6)
+    program.solve()
+    assert solvers == ["choose"] * 3 + ["ipm", "choose"]
+
+
+def test_a_time_limit_is_told_from_infeasibility():
+    """Both give no point, but only one is out of time."""
+    costs, matrix, right, upper = made_program(5)
+    program = filled(True, costs, matrix, right, upper)
+    assert program.solve_within(0.0) is None
+    assert program.out_of_time
+    program.add_row(-np.inf, -1.0, [0], [1.0])
+    assert program.solve_within(10.0) is None
+    assert not program.out_of_time

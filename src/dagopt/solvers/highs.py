@@ -192,7 +192,7 @@ class LinearProgram:
             self._grown.add("bounds")
 
     def solve(self) -> LinearSolution:
-        """Return an optimal point, starting from the last basis; if that fails, from scratch by either simplex.
+        """Return an optimal point, starting from the last basis; if that fails, from scratch by three algorithms.
 
         New columns leave the last point feasible, so the primal simplex continues from it; new rows leave its duals
         feasible, so the dual simplex does.
@@ -203,7 +203,7 @@ class LinearProgram:
         return solution
 
     def solve_within(self, seconds: float) -> LinearSolution | None:
-        """Do what ``solve`` does; None if the program is infeasible or the time is up."""
+        """Do what ``solve`` does; None if the program is infeasible or the time is up (``out_of_time``)."""
         self._highs.setOptionValue("time_limit", min(self._highs.getRunTime() + seconds, NO_LIMIT))
         only_columns = self._grown == {"columns"}
         self._highs.setOptionValue("simplex_strategy", PRIMAL_SIMPLEX if only_columns else DUAL_SIMPLEX)
@@ -211,7 +211,9 @@ class LinearProgram:
         if not self._run():
             if self._highs.getModelStatus() in GIVEN_UP:
                 return None
-            if not (self._run_anew(DUAL_SIMPLEX) or self._run_anew(PRIMAL_SIMPLEX)):
+            if not (self._run_anew(DUAL_SIMPLEX) or self._run_anew(PRIMAL_SIMPLEX) or self._run_inside()):
+                if self.out_of_time:
+                    return None
                 raise self._failure()
         solution = self._highs.getSolution()
         sign = 1.0 if self._maximise else -1.0
@@ -222,6 +224,11 @@ class LinearProgram:
             sign * np.array(solution.col_dual, dtype=np.float64),
         )
 
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the last run was ended by its time limit."""
+        return bool(self._highs.getModelStatus() == highspy.HighsModelStatus.kTimeLimit)
+
     def _failure(self) -> SolverError:
         status = self._highs.modelStatusToString(self._highs.getModelStatus())
         return SolverError(f"expected an optimal LP but HiGHS says {status}")
@@ -231,6 +238,15 @@ class LinearProgram:
         self._highs.clearSolver()
         self._highs.setOptionValue("simplex_strategy", strategy)
         return self._run()
+
+    def _run_inside(self) -> bool:
+        """Run HiGHS by its interior-point method, with a crossover to a basis."""
+        self._highs.clearSolver()
+        self._highs.setOptionValue("solver", "ipm")
+        try:
+            return self._run()
+        finally:
+            self._highs.setOptionValue("solver", "choose")
 
     def _run(self) -> bool:
         """Run HiGHS and say whether the point is optimal."""

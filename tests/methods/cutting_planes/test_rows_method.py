@@ -14,6 +14,7 @@ from dagopt.knowledge import Constraints
 from dagopt.methods.cutting_planes.solve import ROW_KINDS, _too_many, solve_branch_and_cut
 from dagopt.methods.exact.solve import solve_exact
 from dagopt.methods.likelihood_bound import likelihood_bound
+from dagopt.solvers.highs import LinearProgram, SolverError
 from made_problems import gaussian_table, problem_of, quiet
 
 
@@ -115,3 +116,41 @@ def test_knowledge_is_kept():
     assert result.score == pytest.approx(best.score, rel=1e-9)
     assert result.scope == best.scope
     assert problem.knowledge.allows_dag(result.adjacency)
+
+
+@pytest.mark.parametrize("max_sets", [400_000, 1], ids=["listed", "priced"])
+@pytest.mark.parametrize("last", [1, 2, 4, 8, 16])
+def test_an_lp_that_cannot_be_solved_ends_the_run_without_a_false_proof(last, max_sets, monkeypatch):
+    """The best DAG so far comes back with a bound that holds, and is called optimal only if that was proven before."""
+    problem = problem_of(gaussian_table(11, 8, rows=300, density=0.5))
+    best = solve_exact(problem, **quiet())
+    solve, solved = LinearProgram.solve_within, []
+
+    def fails_after_some(self, seconds):
+        solved.append(self)
+        if len(solved) > last:
+            raise SolverError("expected an optimal LP but HiGHS says Solve error")
+        return solve(self, seconds)
+
+    monkeypatch.setattr(LinearProgram, "solve_within", fails_after_some)
+    result = solve_branch_and_cut(problem, max_sets=max_sets, rows=(), **quiet())
+    assert result.score <= best.score + 1e-6
+    assert result.bound is None or result.bound >= best.score - 1e-6
+    if len(solved) > last:
+        assert result.status == "converged" or result.bound - result.score < 1e-4
+    assert result.status != "optimal" or result.score == pytest.approx(best.score, rel=1e-9)
+
+
+def test_a_clock_that_stopped_the_lp_too_early_cuts_nothing_off(monkeypatch):
+    """The LP's time runs on while kernels are compiled, the run's does not: the LP is then continued."""
+    problem = problem_of(gaussian_table(4, 7, rows=300, density=0.5))
+    solve, calls = LinearProgram.solve_within, []
+
+    def too_early(self, seconds):
+        calls.append(seconds)
+        return solve(self, 0.0 if len(calls) % 2 else seconds)
+
+    monkeypatch.setattr(LinearProgram, "solve_within", too_early)
+    result = solve_branch_and_cut(problem, **quiet())
+    assert result.status == "optimal"
+    assert result.score == pytest.approx(solve_exact(problem, **quiet()).score, rel=1e-9)

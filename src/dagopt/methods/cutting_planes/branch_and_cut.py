@@ -29,6 +29,7 @@ from dagopt.master.families import NO_DAG, FamilyArrays
 from dagopt.master.rows.base import Point, Row, RowFinder
 from dagopt.methods.cutting_planes.precedence import Part, propagate, strongest_pair, undecided_pairs
 from dagopt.methods.cutting_planes.relaxation import Relaxation
+from dagopt.solvers.highs import SolverError
 
 __all__ = ["BranchAndCut", "Outcome", "Rules"]
 
@@ -85,7 +86,7 @@ class Outcome:
         Its score, minus infinity for None.
     bound : float
         No DAG over the families that satisfies the given rows scores higher, except by the relative tolerance.
-    status : {"optimal", "time_limit", "interrupted"}
+    status : {"optimal", "time_limit", "interrupted", "converged"}
         Whether the search finished, or why it stopped.
     n_nodes, n_cuts, n_left, n_lps, n_open : int
         Nodes of the tree, cuts added, families that the root could not exclude, LPs, nodes left open.
@@ -96,7 +97,7 @@ class Outcome:
     chosen: Ints | None
     score: float
     bound: float
-    status: Literal["optimal", "time_limit", "interrupted"]
+    status: Literal["optimal", "time_limit", "interrupted", "converged"]
     n_nodes: int
     n_cuts: int
     n_left: int
@@ -184,7 +185,7 @@ class BranchAndCut:
         self._open: list[_Node] = []
 
     def run(self) -> Outcome:
-        """Search until the best DAG is proven or the deadline comes."""
+        """Search until the best DAG is proven, the deadline comes, or an LP cannot be solved."""
         families = self._families
         worst = families.offsets[1:] - 1  # each node's worst family, usually the smallest one
         infeasible = self._best is None or self._given  # the problem may be infeasible
@@ -196,7 +197,10 @@ class BranchAndCut:
         n_left = len(families.node)
         while self._open and not self._closed(-self._open[0].minus_bound) and self._deadline.reason is None:
             node = self._open[0]  # it stays in the heap while it is processed, so that its bound counts
-            children = self._work_on(node)
+            try:
+                children = self._work_on(node)
+            except SolverError:
+                break
             if self._n_nodes == 0:
                 root_bound, n_left = -node.minus_bound, int(node.part.alive.sum())
             if children is None:  # stopped
@@ -215,7 +219,7 @@ class BranchAndCut:
             return Outcome(None, -np.inf, -np.inf, "optimal", *facts)
         reason = None if proven else self._deadline.reason
         bound = self._score if proven else self._bound()
-        return Outcome(self._best, self._score, bound, reason or "optimal", *facts)
+        return Outcome(self._best, self._score, bound, reason or ("optimal" if proven else "converged"), *facts)
 
     def _bound(self) -> float:
         """Return a score that no DAG exceeds."""

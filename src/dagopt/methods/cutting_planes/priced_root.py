@@ -29,6 +29,7 @@ from dagopt.master.rows.logdets import LogDets
 from dagopt.methods.cutting_planes.relaxation import Relaxation
 from dagopt.pricing.duals import DualPoint, NodePrice, Pricing
 from dagopt.scores.gaussian import GaussianScore
+from dagopt.solvers.highs import SolverError
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["PricedRoot"]
@@ -158,6 +159,8 @@ class PricedRoot:
     def run(self, max_sets: int, tolerance: float) -> None:
         """Lower the bound until the families left can be listed, nothing helps any more, or the time is up.
 
+        It also ends if an LP cannot be solved. The bound holds whenever it ends.
+
         Parameters
         ----------
         max_sets : int
@@ -188,7 +191,7 @@ class PricedRoot:
                     tried = self._gap
                     if self._list(max_sets):
                         return
-        except Stopped:
+        except (Stopped, SolverError):
             return
 
     @property

@@ -120,7 +120,11 @@ class Relaxation:
         while True:
             solution = self._program.solve_within(deadline.remaining())
             self.n_solved += 1
-            if deadline.reason is not None or (solution is None and self._may_fail):
+            if deadline.reason is not None:
+                return None
+            if solution is None and self._program.out_of_time:  # by a clock that counts compilation too
+                continue
+            if solution is None and self._may_fail:
                 return None
             if solution is None:
                 solution = self._anew()
