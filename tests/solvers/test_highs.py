@@ -155,7 +155,7 @@ def test_columns_that_are_deleted_were_never_there(seed):
 
 
 def test_what_the_simplex_cannot_solve_the_interior_point_method_does(monkeypatch):
-    """After three runs of the simplex that fail, the other method gives the point; the simplex comes first again later."""
+    """After three failed runs of the simplex the other method gives the point; later the simplex comes first again."""
     costs, matrix, right, upper = made_program(3)
     program = filled(True, costs, matrix, right, upper)
     run, solvers = LinearProgram._run, []
