@@ -43,15 +43,15 @@ def oldest_numpy() -> str:
     return match[1]
 
 
-def made(python: Path, version: str, numpy: str) -> Path | str:
-    """Return the Python of a new environment, or why there is none."""
-    place = FOLDER / f"{version}-numpy{numpy or 'newest'}"
+def made(python: Path, version: str, numpy: str, extra: str) -> Path | str:
+    """Return the Python of a new environment, with what an extra of the package needs, or why there is none."""
+    place = FOLDER / f"{version}-numpy{numpy or 'newest'}{extra}"
     own = place / "bin" / "python"
     wanted = [f"numpy=={numpy}.*"] if numpy else ["numpy"]
     if not (place / "made").exists():
         for command in (
             [str(python), "-m", "venv", str(place)],
-            [str(own), "-m", "pip", "install", "-q", "--disable-pip-version-check", *wanted, f"{ROOT}[test]"],
+            [str(own), "-m", "pip", "install", "-q", "--disable-pip-version-check", *wanted, f"{ROOT}{extra}"],
         ):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
@@ -74,7 +74,7 @@ def main() -> int:
         if asked.python and version not in asked.python:
             continue
         for numpy in (oldest_numpy(), ""):
-            own = made(python, version, numpy)
+            own = made(python, version, numpy, "" if asked.quick else "[test]")
             if isinstance(own, str):
                 print(f"| {version} | {numpy or 'newest'} | not installable here: {own} | |", flush=True)
                 continue
