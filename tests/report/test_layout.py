@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from itertools import pairwise
 
 import numpy as np
@@ -158,12 +157,11 @@ def test_the_layout_is_the_same_in_every_run():
     assert all(np.array_equal(first.routes[edge], second.routes[edge]) for edge in first.routes)
 
 
-def test_two_hundred_nodes_take_well_under_two_seconds():
-    """A graph of 200 nodes and about 300 edges is laid out in less than two seconds."""
-    dag = random_dag(200, 1.5, 0)
-    start = time.perf_counter()
-    layered_layout(dag, [50.0] * 200)
-    assert time.perf_counter() - start < 2.0
+def test_two_hundred_nodes_have_places_of_their_own():
+    """A graph of 200 nodes and about 300 edges: every node has a finite place, and no two share one."""
+    layout = layered_layout(random_dag(200, 1.5, 0), [50.0] * 200)
+    assert np.isfinite(layout.centres).all()
+    assert len({tuple(place) for place in np.round(layout.centres, 3).tolist()}) == 200
 
 
 def test_labels_are_one_printable_line():

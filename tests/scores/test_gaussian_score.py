@@ -12,7 +12,7 @@ import naive
 from dagopt.data.table import ContinuousTable
 from dagopt.errors import InputError
 from dagopt.scores import BGeScore, GaussianScore
-from dagopt.scores.digits import MOST_INVERTED, Digits
+from dagopt.scores.digits import MOST_INVERTED, UNIT, Digits
 
 NODES = 5
 
@@ -135,3 +135,14 @@ def test_many_columns_use_correlations_of_unknown_error():
     digits = Digits.of(np.eye(n), 10, 10.0, lambda: pytest.fail("coordinates of thousands of columns"))
     assert digits.vectors is None
     assert digits.rounding == np.inf
+
+
+@pytest.mark.parametrize(
+    ("n", "share", "vectors"), [(64, 0.9, False), (64, 1.1, True), (200, 150, False), (200, 250, True)]
+)
+def test_coordinates_are_used_where_the_error_is_not_negligible(n, share, vectors):
+    """Up to 64 columns the error of a score may be 1e-4, beyond that as much per column."""
+    rounding = UNIT * (16 + math.sqrt(100) / 4) * n  # of the identity
+    power = share * 1e-4 / (n * rounding)
+    digits = Digits.of(np.eye(n), 100, power, lambda: np.eye(n))
+    assert (digits.vectors is not None) == vectors

