@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dagopt.bits import from_words, members
-from dagopt.candidates.undominated import Listing, TooMany
+from dagopt.candidates.undominated import Listing, TooMany, is_searchable
 from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
@@ -81,3 +81,11 @@ def test_nearly_dependent_columns_are_refused():
     copy = values[:, 0] + 1e-7 * np.random.default_rng(0).normal(size=len(values))
     with pytest.raises(InputError, match="nearly linearly dependent"):
         listed(ContinuousTable(tuple("abcde"), np.column_stack([values, copy])))
+
+
+@pytest.mark.filterwarnings("error")
+def test_infinite_penalties_are_no_reason_to_warn():
+    """With fewer rows than columns, the penalty of bnlearn's convention is infinite for large sets."""
+    score = make_score(gaussian_table(0, 6, rows=4), "bic", convention="bnlearn")
+    assert np.isinf(score.costs).any()
+    assert not is_searchable(score)

@@ -250,3 +250,11 @@ def test_bad_input_is_one_line(folder, capsys, command, thing):
     lines = capsys.readouterr().err.splitlines()
     assert thing in lines[-1]
     assert lines[-1].startswith("dagopt: ")
+
+
+def test_a_column_that_parents_determine_is_refused():
+    """With as many rows as columns, b = c + d within the parent limit: an unbounded likelihood has no probabilities."""
+    rng = np.random.default_rng(0)
+    a, c, d = rng.normal(size=(3, 4))
+    with pytest.raises(dagopt.InputError, match="is a linear combination of"):
+        dagopt.edge_posterior({"a": a, "b": c + d, "c": c, "d": d}, "bic", convention="bnlearn", max_parents=2)

@@ -79,7 +79,8 @@ def rounding_margin(matrix: Floats, n_samples: int) -> float:
 def is_searchable(score: GaussianScore) -> bool:
     """Say whether the searches for undominated sets apply: the penalty is convex, and rounding is harmless."""
     margin = rounding_margin(score.correlation, score.n_samples)
-    return not (np.diff(score.costs, 2) < -1e-12).any() and margin <= 1e-3 * score.n_samples
+    costs = score.costs[np.isfinite(score.costs)]  # the first ones
+    return not (np.diff(costs, 2) < -1e-12).any() and margin <= 1e-3 * score.n_samples
 
 
 class Listing:

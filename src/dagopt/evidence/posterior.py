@@ -20,11 +20,13 @@ from dagopt.graph.dag import Graph
 from dagopt.knowledge import Constraints
 from dagopt.learning import is_score_file, pose_table
 from dagopt.memory import readable
+from dagopt.methods.claims import refuse_unbounded
 from dagopt.methods.exact.edge_posterior import MOST_NODES, PRIORS, OrderSums, check_prior, estimate_order_sums
 from dagopt.methods.exact.plan import memory_in_bytes
+from dagopt.methods.exact.solve import solve_exact
 from dagopt.options import with_options
 from dagopt.problem import Problem
-from dagopt.progress import Progress, make_progress
+from dagopt.progress import NoProgress, Progress, make_progress
 from dagopt.scores.build import ScoreLike
 from dagopt.scores.options import ScoreOptions
 from dagopt.workers import Stopped, Workers
@@ -234,6 +236,8 @@ def edge_posterior(
     edges, evidence = np.full((n, n), np.nan), np.nan
     try:
         with deadline, workers:
+            if not problem.score.logdets_suffice:  # nearly dependent columns: the best DAG has what is unbounded
+                refuse_unbounded(solve_exact(problem, deadline=deadline, progress=NoProgress(), n_jobs=n_jobs), problem)
             edges, evidence = OrderSums(problem, prior, workers).run()
         status = None
     except Stopped:
