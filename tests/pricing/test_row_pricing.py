@@ -10,7 +10,7 @@ from dagopt.deadline import Deadline
 from dagopt.kernels.gaussian.row_chains import RowTerms, row_chain
 from dagopt.master.pool import Family
 from dagopt.master.relaxation import MasterSolution
-from dagopt.methods.column_generation.rows import dual_point
+from dagopt.methods.column_generation.row_phase import dual_point
 from dagopt.pricing.dca import DcaPricer
 from dagopt.pricing.duals import Pricing
 from dagopt.progress import NoProgress

@@ -149,6 +149,17 @@ class Pricing:
         """Return the rows of a point in the form that a search takes."""
         return point.prices(self._score.n_nodes, self._score.correlation, self._score.n_samples)
 
+    def likelihood(self, row: Row) -> tuple[DualPoint, list[float]]:
+        """Return the multiplier of the entropy of all columns that gives the bound of the likelihood.
+
+        Each remainder is then a constant minus the penalty, so the largest one of each node, which is returned too,
+        needs no search.
+        """
+        assert row.origin is not None
+        costs = np.array([self._score.costs[size:].min() for size in self._knowledge.must.sum(axis=0)])
+        most = self.constant - costs + self.margin
+        return DualPoint((row,), np.array([self._score.n_samples / row.origin.scale])), most.tolist()
+
     def search(self, i: int, prices: Prices, limit: float) -> NodeSearch:
         """Return a search for all parent sets of a node with a remainder of at least ``limit``."""
         must = np.flatnonzero(self._knowledge.must[:, i])

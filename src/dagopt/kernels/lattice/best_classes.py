@@ -4,7 +4,7 @@ A DAG over S is a DAG over S - i with a sink i that has parents J ⊆ S - i. Its
 those of the smaller DAG plus the edges of i, plus the v-structures a → i ← b for a, b in J not joined there.
 So its class is a function of the smaller class and of (i, J). A class is identified by a code of two 64-bit numbers:
 the exclusive or of random numbers, one for each edge of its skeleton and one for each of its v-structures.
-``local(i, J) = F[J + i] - F[J]`` as in ``kernels/lattice/subsets.py``.
+``local(i, J) = F[J + i] - F[J]`` as in ``kernels/lattice/best_parents.py``.
 
 A class of rank r over S is kept as ``values[S, r]``, ``codes[S, r]`` and the step that made it: ``sinks[S, r]``
 with ``parents[S, r]`` on top of the class of rank ``ranks[S, r]`` over the rest. Unused ranks have value -inf.

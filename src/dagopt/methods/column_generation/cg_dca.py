@@ -29,7 +29,7 @@ from dagopt.methods.answer import scope_of
 from dagopt.methods.climbing.hill_climbing import start_dag
 from dagopt.methods.column_generation.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from dagopt.methods.column_generation.options import CgDcaOptions, PaperOptions
-from dagopt.methods.column_generation.rows import RowPhase
+from dagopt.methods.column_generation.row_phase import RowPhase
 from dagopt.methods.column_generation.run import Dag, Run
 from dagopt.methods.options import solver
 from dagopt.methods.orders.search import BareFamily, families

@@ -40,8 +40,8 @@ Floats = NDArray[np.float64]
 BareFamily = tuple[int, tuple[int, ...]]
 
 FAMILIES_A_NODE = 60  # families per node that are added to the LP at once
-ROUNDS = 15  # rounds of cutting between two rounds of pricing, and one more for each
-STEPS_A_ROUND = 30_000  # steps that the last round of pricing took
+ROUNDS = 15  # rounds of cutting between two rounds of pricing
+STEPS_A_ROUND = 30_000  # and one more for this many steps that the last pricing took
 ENOUGH_NEW = 50  # with more new sets than this, the next round begins before a bound is computed,
 MOST_QUICK = 3  # but not more often than this in a row
 ROUNDS_BACK, SHARE = 12, 0.01  # cutting has stalled when this many rounds close less than this share of the gap
@@ -144,16 +144,13 @@ class PricedRoot:
         return max(self._best.bound, self._value)
 
     def _first(self) -> _Best:
-        """Return the multipliers of the entropy of all columns: each remainder is a constant minus the penalty."""
+        """Return the multipliers of the bound of the likelihood, if the entropy of all columns makes a row."""
         n = self._score.n_nodes
         row = self._logdets.row(self._pool, self._score.correlation, np.ones(n, dtype=np.bool_), "entropy")
         if row is None or row.origin is None:
             return _Best(DualPoint((), np.zeros(0)), np.inf, [np.inf] * n)
         self._rows = [row]
-        point = DualPoint((row,), np.array([self._score.n_samples / row.origin.scale]))
-        smallest = self._knowledge.must.sum(axis=0)
-        costs = np.array([self._score.costs[size:].min() for size in smallest])
-        most = [float(one) for one in self._pricing.constant - costs + self._pricing.margin]
+        point, most = self._pricing.likelihood(row)
         return _Best(point, self._pricing.bound(point, most), most)
 
     def run(self, max_sets: int, tolerance: float) -> None:

@@ -101,7 +101,6 @@ class RowPhase:
         score = problem.score.gaussian
         assert score is not None
         self._score: GaussianScore = score
-        self._knowledge = problem.knowledge
         self._master = master
         self._price_by_dca = price
         self._workers = workers
@@ -125,17 +124,14 @@ class RowPhase:
         return max(self._best.bound, self._value)
 
     def _first(self) -> _Best:
-        """Return the multipliers of the entropy of all columns: each remainder is a constant minus the penalty."""
-        n = self._score.n_nodes
-        everything = np.ones(n, dtype=np.bool_)
+        """Return the multipliers of the bound of the likelihood, if the entropy of all columns makes a row."""
+        everything = np.ones(self._score.n_nodes, dtype=np.bool_)
         row = LogDets(self._score.n_samples).row(self._arrays, self._score.correlation, everything, "entropy")
         if row is None or row.origin is None:
             return _Best(DualPoint((), np.zeros(0)), np.inf)
         self._master.add_rows([_over_pool(row, self._arrays)])
-        point = DualPoint((row,), np.array([self._score.n_samples / row.origin.scale]))
-        costs = np.array([self._score.costs[size:].min() for size in self._knowledge.must.sum(axis=0)])
-        most = self._pricing.constant - costs + self._pricing.margin
-        return _Best(point, self._pricing.bound(point, most.tolist()))
+        point, most = self._pricing.likelihood(row)
+        return _Best(point, self._pricing.bound(point, most))
 
     def run(self, tolerance: float) -> None:
         """Cut and price until the bound is within ``tolerance`` of the score, falls no more, or the time is up."""
