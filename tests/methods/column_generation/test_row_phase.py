@@ -6,11 +6,13 @@ import pytest
 import dagopt
 from dagopt.deadline import Deadline
 from dagopt.knowledge import Constraints
+from dagopt.master.relaxation import RestrictedMaster
 from dagopt.methods.column_generation.cg_dca import solve_cg_dca
 from dagopt.methods.column_generation.options import CgDcaOptions, PaperOptions
 from dagopt.methods.exact.solve import solve_exact
 from dagopt.methods.likelihood_bound import likelihood_bound
 from dagopt.progress import NoProgress
+from dagopt.solvers.highs import SolverError
 from made_problems import gaussian_table, problem_of, quiet
 
 KNOWN = Constraints(required=[("V0", "V1")], forbidden=[("V2", "V3"), ("V4", "V0")], max_parents=2)
@@ -121,3 +123,24 @@ def test_a_wrong_kind_is_refused():
     data, _ = dagopt.simulate(4, 50, 1.0, 1)
     with pytest.raises(dagopt.InputError, match="rows= to be some of 'entropies', 'matrices' but got 'symmetry'"):
         dagopt.learn(data, "cg-dca", rows=["symmetry"])
+
+
+@pytest.mark.parametrize("last", [0, 1, 3])
+def test_an_lp_with_rows_that_cannot_be_solved_keeps_the_answer(last, monkeypatch):
+    """The phase ends with its bound, at least as good as the likelihood's, and the DAG of the loop is not lost."""
+    problem = problem_of(gaussian_table(3, 7, rows=300, density=0.4))
+    solve, solved = RestrictedMaster.solve, []
+
+    def fails(self):
+        if self.rows:
+            solved.append(self)
+            if len(solved) > last:
+                raise SolverError("expected an optimal LP but HiGHS says Solve error")
+        return solve(self)
+
+    monkeypatch.setattr(RestrictedMaster, "solve", fails)
+    result = solve_cg_dca(problem, **quiet())
+    best = solve_exact(problem, **quiet())
+    assert len(solved) > last
+    assert result.score == pytest.approx(best.score, abs=1e-6)
+    assert best.score - 1e-6 <= result.bound <= likelihood_bound(problem) + 1e-3

@@ -26,6 +26,7 @@ from dagopt.master.rows.logdets import LogDets, coefficients, logdet_finders
 from dagopt.pricing.duals import DualPoint, NodePrice, Pricing
 from dagopt.problem import Problem
 from dagopt.scores.gaussian import GaussianScore
+from dagopt.solvers.highs import SolverError
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["RowPhase", "dual_point"]
@@ -134,17 +135,21 @@ class RowPhase:
         return _Best(point, self._pricing.bound(point, most))
 
     def run(self, tolerance: float) -> None:
-        """Cut and price until the bound is within ``tolerance`` of the score, falls no more, or the time is up."""
+        """Cut and price until the bound is within ``tolerance`` of the score, falls no more, or the time is up.
+
+        It also ends if an LP cannot be solved. The bound holds whenever it ends.
+        """
+        with suppress(Stopped, SolverError):
+            self._cut_and_price(tolerance)
+
+    def _cut_and_price(self, tolerance: float) -> None:
         self._add(self._by_dca(self._cut()))
         share, idle, n_steps = MOST_SHARE, 0, 0
         while self.bound > self._value + tolerance and self.n_rounds < MOST_PRICED:
             lp = self._cut()
             gap = self.bound - self._value
             point = self._best.point.mixed(dual_point(self._master, lp), share)
-            try:
-                bound, found = self._pricing.all_nodes(point, self._known(point), FAMILIES_A_NODE, self._workers)
-            except Stopped:
-                return
+            bound, found = self._pricing.all_nodes(point, self._known(point), FAMILIES_A_NODE, self._workers)
             self.n_rounds += 1
             taken = sum(one.n_steps for one in found)
             n_steps += taken
