@@ -113,12 +113,13 @@ def best_move(gain, adjacency, reach, rules, banned, least, tolerance):  # type:
     best = least
     found = (-1, -1, -1)
     n_edges = 0
+    kind = np.int64(ADD)  # for a literal, numba would compile another version of what it is passed to
     for i in range(n):
         for j in range(n):
             n_edges += adjacency[i, j]
             if not gain[i, j] > best + tolerance or adjacency[i, j]:  # few pass
                 continue
-            if is_legal(adjacency, reach, rules, 0, i, j) and not _is_banned(banned, 0, i, j):
+            if is_legal(adjacency, reach, rules, kind, i, j) and not _is_banned(banned, kind, i, j):
                 best = gain[i, j]
                 found = (0, i, j)
     edges = np.empty((n_edges, 2), dtype=np.int64)
@@ -126,11 +127,12 @@ def best_move(gain, adjacency, reach, rules, banned, least, tolerance):  # type:
     for i in range(n):
         for j in range(n):
             if adjacency[i, j]:
-                edges[k] = i, j
+                edges[k, 0] = i
+                edges[k, 1] = j
                 k += 1
     for kind in (1, 2):
         for k in range(n_edges):
-            i, j = edges[k]
+            i, j = edges[k, 0], edges[k, 1]
             value = gain[i, j] if kind == 1 else gain[i, j] + gain[j, i]
             if not value > best + tolerance or not is_legal(adjacency, reach, rules, kind, i, j):
                 continue

@@ -112,10 +112,11 @@ def additions(matrix, log_scale, node, parents, logdet, logres):  # type: ignore
         base += math.log(_append_row(matrix, factor, parents, k, parents[k])) + log_scale[parents[k]]
     own = np.empty(size)
     residual = _append_row(matrix, factor, parents, size, node)
-    own[:] = factor[size, :size]
     outside = np.ones(n, dtype=np.bool_)
     outside[node] = False
-    outside[parents] = False
+    for k in range(size):  # loops, since whole-array assignments take seconds to compile
+        own[k] = factor[size, k]
+        outside[parents[k]] = False
     for j in range(n):
         if not outside[j]:
             logdet[j] = np.nan
@@ -174,7 +175,7 @@ def _logdet_tree(matrix, log_scale, base, out):  # type: ignore[no-untyped-def]
     work = np.empty((m + 1, m, m))  # work[b]: what is left of the variables below b
     source = np.empty(m + 1, dtype=np.int64)  # which work[] holds the matrix of each level
     value = np.empty(m + 1)
-    for level in range(m + 1):  # loops, since whole-array assignments take seconds to compile
+    for level in range(m + 1):
         source[level] = m
         value[level] = base
     for r in range(m):

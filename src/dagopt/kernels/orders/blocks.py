@@ -14,7 +14,7 @@ from dagopt.kernels.gaussian import blocks as gaussian
 @njit(cache=True, nogil=True)
 def local_score(form, v, parents):  # type: ignore[no-untyped-def]
     """Return the score of v with these parents."""
-    matrix, log_scale, starts, rates = form
+    matrix, log_scale, starts, rates = form.matrix, form.log_scale, form.starts, form.rates
     _, logres, width = gaussian.logs(matrix, log_scale, starts, v, parents)
     return _value(rates, starts[v + 1] - starts[v], logres, width, parents.shape[0])
 
@@ -35,7 +35,7 @@ def additions(form, v, parents, candidates, enough, values):  # type: ignore[no-
 
     A candidate that is a parent, or that does not raise the score by ``enough``, gets -inf.
     """
-    matrix, log_scale, starts, rates = form
+    matrix, log_scale, starts, rates = form.matrix, form.log_scale, form.starts, form.rates
     new = np.empty(candidates.shape[0], dtype=np.int64)
     count = 0
     for k in range(candidates.shape[0]):

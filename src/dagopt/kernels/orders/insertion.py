@@ -12,7 +12,9 @@ took x or x is a parent of u, ``-stamps[u]`` if it would have taken x, and anyth
 Row v of the marks says which variables have v in their walk. What the walk of v itself takes is found by walking again,
 which is cheaper than reading a column.
 
-Numbers passed between kernels are np.int64: for a literal 0 numba would compile another version.
+Kernels receive growth, state and room as boxes (``kernels/boxes.py``). Numbers passed between kernels are np.int64: for
+a literal 0 numba would compile another version. Arrays are copied in loops, because assigning slices takes seconds to
+compile.
 """
 
 from __future__ import annotations
@@ -24,10 +26,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from dagopt.kernels.orders.scores import local_score
-from dagopt.kernels.orders.trees import BUDGET, ENOUGH, members, walk
+from dagopt.kernels.orders.trees import BUDGET, ENOUGH, members, required_parents, walk
 
-__all__ = ["Place", "Room", "State", "best_place", "give_required", "has", "insert_best", "make_room", "mark_parents",
-           "put", "queue", "score_order", "use_parents"]  # fmt: skip
+__all__ = ["Place", "Room", "State", "best_place", "give_required", "has", "insert_best", "make_room", "make_state",
+           "mark_parents", "put", "queue", "score_order", "use_parents"]  # fmt: skip
 
 NOWHERE = 1 << 40  # the rank of a variable that is removed
 NO_LIMIT = 1 << 60  # no limit on the number of lists made
@@ -95,6 +97,19 @@ class Place(NamedTuple):
     source: np.int64
 
 
+def make_state(n: int, most_parents: int) -> State:
+    """Return a state of n variables without an order."""
+    return State(
+        order=np.empty(n, dtype=np.int64),
+        rank=np.empty(n, dtype=np.int64),
+        parents=np.empty((n, most_parents), dtype=np.int64),
+        sizes=np.empty(n, dtype=np.int64),
+        scores=np.empty(n),
+        marks=np.zeros((n, n), dtype=np.int32),
+        stamps=np.zeros(n, dtype=np.int32),
+    )
+
+
 def make_room(n: int, most_parents: int, required: bool) -> Room:
     """Return empty work arrays for n variables; ``required`` says whether some edge is required."""
 
@@ -121,50 +136,53 @@ def make_room(n: int, most_parents: int, required: bool) -> Room:
 @njit(cache=True, nogil=True)
 def score_order(growth, state, first):  # type: ignore[no-untyped-def]
     """Find the parents of the variables from position ``first`` on; return the position where the budget ran out."""
-    order, rank, parents, sizes, scores, marks, stamps = state
+    order, rank, parents, sizes, stamps = state.order, state.rank, state.parents, state.sizes, state.stamps
+    trees = growth.trees
     for p in range(order.shape[0]):
         rank[order[p]] = p
     for p in range(first, order.shape[0]):
         v = order[p]
         stamps[v] += 1
-        k = walk(growth, v, rank, p, marks, v, np.int64(stamps[v]))
+        k = walk(growth, v, rank, p, state.marks, v, np.int64(stamps[v]))
         if k < 0:
             return p
-        sizes[v] = members(growth.trees, k, parents[v])
-        scores[v] = growth.trees.values[k]
+        sizes[v] = members(trees, k, parents[v])
+        state.scores[v] = trees.values[k]
     return order.shape[0]
 
 
 @njit(cache=True, nogil=True)
 def give_required(growth, state, first):  # type: ignore[no-untyped-def]
     """Give the variables from position ``first`` on only their required parents."""
-    order, _, parents, sizes, scores, _, _ = state
-    for p in range(first, order.shape[0]):
-        v = order[p]
-        required = np.flatnonzero(growth.given.must[v])
-        sizes[v] = required.shape[0]
-        parents[v, : sizes[v]] = required
-        scores[v] = local_score(growth.score, v, required)
-        mark_parents(state, v)
+    for p in range(first, state.order.shape[0]):
+        v = state.order[p]
+        _give(growth, state, v, required_parents(growth, v), -np.inf)
 
 
 @njit(cache=True, nogil=True)
 def use_parents(growth, state, v, chosen):  # type: ignore[no-untyped-def]
     """Give v these parents, which all come before it, if they score better than its current ones."""
-    _, _, parents, sizes, scores, _, _ = state
+    _give(growth, state, v, chosen, state.scores[v] + ENOUGH)
+
+
+@njit(cache=True, nogil=True)
+def _give(growth, state, v, chosen, bar):  # type: ignore[no-untyped-def]
+    """Give v these parents if they score above the bar."""
     value = local_score(growth.score, v, chosen)
-    if value > scores[v] + ENOUGH:
-        sizes[v] = chosen.shape[0]
-        scores[v] = value
-        parents[v, : sizes[v]] = chosen
+    if value > bar:
+        state.sizes[v] = chosen.shape[0]
+        state.scores[v] = value
+        for k in range(chosen.shape[0]):
+            state.parents[v, k] = chosen[k]
         mark_parents(state, v)
 
 
 @njit(cache=True, nogil=True)
 def mark_parents(state, v):  # type: ignore[no-untyped-def]
     """Mark the parents of v, of which its last walk may have taken only some."""
+    marks, parents, stamp = state.marks, state.parents, state.stamps[v]
     for k in range(state.sizes[v]):
-        state.marks[state.parents[v, k], v] = state.stamps[v]
+        marks[parents[v, k], v] = stamp
 
 
 @njit(cache=True, nogil=True)
@@ -220,8 +238,8 @@ def best_place(growth, state, room, v, depth):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _best_along(growth, state, room, v, step, depth):  # type: ignore[no-untyped-def]
     """Return the best place for v in one direction."""
-    order, rank, parents, sizes, scores, _, _ = state
-    must = growth.given.must
+    order, rank, parents, sizes, scores = state.order, state.rank, state.parents, state.sizes, state.scores
+    must, trees, own = growth.given.must, growth.trees, room.own
     required = room.counts[REQUIRED] != 0
     events, marks = room.events, room.marks
     old = rank[v]
@@ -235,8 +253,8 @@ def _best_along(growth, state, room, v, step, depth):  # type: ignore[no-untyped
         marks[parents[v, k], 0] = stamp
     top = Place(0.0, old, np.int64(-1))
     size = sizes[v]
-    for k in range(size):  # assigning arrays whole takes seconds to compile
-        room.own[k] = parents[v, k]
+    for k in range(size):
+        own[k] = parents[v, k]
     best = scores[v]
     from_others = 0.0
     found = np.int64(-1)
@@ -260,12 +278,12 @@ def _best_along(growth, state, room, v, step, depth):  # type: ignore[no-untyped
             k = walk(growth, v, rank, p if step < 0 else p + 1, marks, np.int64(0), stamp)
             if k < 0:
                 return Place(0.0, np.int64(SPENT), np.int64(-1))
-            if (step < 0 and has(room.own, size, x)) or growth.trees.values[k] > best:
-                size = members(growth.trees, k, room.own)
-                best = growth.trees.values[k]
+            if (step < 0 and has(own, size, x)) or trees.values[k] > best:
+                size = members(trees, k, own)
+                best = trees.values[k]
                 found = np.int64(p)
             for j in range(size):
-                marks[room.own[j], 0] = stamp
+                marks[own[j], 0] = stamp
         gain = from_others + best - scores[v]
         if gain > top.gain + ENOUGH:
             top = Place(gain, np.int64(p), found)
@@ -278,9 +296,9 @@ def _best_along(growth, state, room, v, step, depth):  # type: ignore[no-untyped
 @njit(cache=True, nogil=True)
 def _passed(growth, state, v, x, step):  # type: ignore[no-untyped-def]
     """Return what x gains when v passes it; minus infinity if the budget ran out."""
-    _, rank, parents, sizes, scores, marks, _ = state
+    rank, parents, sizes, scores = state.rank, state.parents, state.sizes, state.scores
     rank[v] = -1 if step < 0 else NOWHERE
-    k = walk(growth, x, rank, rank[x], marks, np.int64(0), np.int64(0))
+    k = walk(growth, x, rank, rank[x], state.marks, np.int64(0), np.int64(0))
     if k < 0:
         return -np.inf
     gain = growth.trees.values[k] - scores[x]
@@ -290,15 +308,18 @@ def _passed(growth, state, v, x, step):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def put(growth, state, room, v, place):  # type: ignore[no-untyped-def]
     """Move v, update its parents and those of all variables that it passes, and queue the variables affected."""
-    order, rank, parents, sizes, _, marks, stamps = state
+    order, rank, parents, sizes, marks, stamps = (
+        state.order, state.rank, state.parents, state.sizes, state.marks, state.stamps,
+    )  # fmt: skip
+    used = growth.trees.used
     old, at, source = rank[v], place.at, place.source
-    left = growth.trees.used[BUDGET]
-    growth.trees.used[BUDGET] = NO_LIMIT
+    left = used[BUDGET]
+    used[BUDGET] = NO_LIMIT
     rank[v] = NOWHERE
     if source >= 0:
-        _change(growth, state, room, v, source if source < old else source + 1, True)
+        _change(growth, state, room, v, source if source < old else source + 1, np.bool_(True))
     if source != at:
-        _change(growth, state, room, v, at if at < old else at + 1, False)
+        _change(growth, state, room, v, at if at < old else at + 1, np.bool_(False))
     step = -1 if at < old else 1
     rank[v] = -1 if step < 0 else NOWHERE
     for p in range(old + step, at + step, step):
@@ -306,7 +327,7 @@ def put(growth, state, room, v, place):  # type: ignore[no-untyped-def]
         if marks[v, u] == step * stamps[u]:
             held = step > 0 and has(parents[u], sizes[u], v)
             _change(growth, state, room, u, rank[u], held)
-    growth.trees.used[BUDGET] = left
+    used[BUDGET] = left
     for p in range(old, at, step):
         order[p] = order[p + step]
         rank[order[p]] = p
@@ -317,23 +338,24 @@ def put(growth, state, room, v, place):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _change(growth, state, room, u, limit, must_change):  # type: ignore[no-untyped-def]
     """Walk for u; take the parents found if they are better or must change, and queue the variables affected."""
-    _, rank, parents, sizes, scores, marks, stamps = state
+    parents, sizes, scores, stamps, trees = state.parents, state.sizes, state.scores, state.stamps, growth.trees
     if room.counts[UNDER_WAY] and not room.entry[u]:
         k = room.counts[JOURNAL]
         room.changed[k] = u
         room.sizes[k] = sizes[u]
-        room.parents[k, : sizes[u]] = parents[u, : sizes[u]]
+        for j in range(sizes[u]):
+            room.parents[k, j] = parents[u, j]
         room.scores[k] = scores[u]
         room.counts[JOURNAL] += 1
         room.entry[u] = k + 1
     stamps[u] += 1
-    k = walk(growth, u, rank, limit, marks, u, np.int64(stamps[u]))
-    if must_change or growth.trees.values[k] > scores[u]:
+    k = walk(growth, u, state.rank, limit, state.marks, u, np.int64(stamps[u]))
+    if must_change or trees.values[k] > scores[u]:
         queue(room, u)
         for j in range(sizes[u]):
             queue(room, parents[u, j])
-        sizes[u] = members(growth.trees, k, parents[u])
-        scores[u] = growth.trees.values[k]
+        sizes[u] = members(trees, k, parents[u])
+        scores[u] = trees.values[k]
         for j in range(sizes[u]):
             queue(room, parents[u, j])
     mark_parents(state, u)

@@ -107,7 +107,10 @@ def _begin_kick(growth, state, room, draw):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _end_kick(growth, state, room, equal):  # type: ignore[no-untyped-def]
     """Keep the order if it is not worse, else restore the one before."""
-    order, rank, parents, sizes, scores, marks, stamps = state
+    order, rank, parents, sizes, scores, stamps = (
+        state.order, state.rank, state.parents, state.sizes, state.scores, state.stamps,
+    )  # fmt: skip
+    used = growth.trees.used
     count = room.counts[JOURNAL]
     rise = 0.0
     for k in range(count):
@@ -117,17 +120,18 @@ def _end_kick(growth, state, room, equal):  # type: ignore[no-untyped-def]
             order[k] = room.order[k]
         for p in range(order.shape[0]):
             rank[order[p]] = p
-        left = growth.trees.used[BUDGET]
-        growth.trees.used[BUDGET] = NO_LIMIT
+        left = used[BUDGET]
+        used[BUDGET] = NO_LIMIT
         for k in range(count):
             u = room.changed[k]
             stamps[u] += 1
-            walk(growth, u, rank, rank[u], marks, u, np.int64(stamps[u]))
+            walk(growth, u, rank, rank[u], state.marks, u, np.int64(stamps[u]))
             sizes[u] = room.sizes[k]
-            parents[u, : sizes[u]] = room.parents[k, : sizes[u]]
+            for j in range(sizes[u]):
+                parents[u, j] = room.parents[k, j]
             scores[u] = room.scores[k]
             mark_parents(state, u)
-        growth.trees.used[BUDGET] = left
+        used[BUDGET] = left
     for k in range(count):
         room.entry[room.changed[k]] = 0
     room.counts[JOURNAL] = 0
@@ -137,12 +141,12 @@ def _end_kick(growth, state, room, equal):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _neighbours(state, v, near):  # type: ignore[no-untyped-def]
     """Fill ``near`` with the parents and children of v and the parents of its children; return how many."""
-    order, _, parents, sizes, _, marks, stamps = state
+    parents, sizes, marks, stamps = state.parents, state.sizes, state.marks, state.stamps
     size = 0
     for k in range(sizes[v]):
         near[size] = parents[v, k]
         size += 1
-    for u in range(order.shape[0]):
+    for u in range(sizes.shape[0]):
         if marks[v, u] != stamps[u] or not has(parents[u], sizes[u], v):
             continue
         if not has(near, size, u):
@@ -159,7 +163,7 @@ def _neighbours(state, v, near):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _target(given, state, room, v, a, b):  # type: ignore[no-untyped-def]
     """Return a position for v: next to one of its neighbours, or as near to it as required parents allow."""
-    order, rank, _, _, _, _, _ = state
+    order, rank = state.order, state.rank
     must = given.must
     n = order.shape[0]
     size = _neighbours(state, v, room.near)

@@ -78,18 +78,17 @@ def make_work(most_parents: int, most_candidates: int) -> Work:
 @njit(cache=True, nogil=True)
 def local_score(logdet, v, parents):  # type: ignore[no-untyped-def]
     """Return the score of v with these parents."""
-    matrix, log_scale, form, _ = logdet
-    log_of_parents, logres = gaussian.logs(matrix, log_scale, v, parents)
-    return _value(form, parents.shape[0], log_of_parents, logres)
+    log_of_parents, logres = gaussian.logs(logdet.matrix, logdet.log_scale, v, parents)
+    return _value(logdet.form, parents.shape[0], log_of_parents, logres)
 
 
 @njit(cache=True, nogil=True)
 def removals(logdet, v, parents, values):  # type: ignore[no-untyped-def]
     """Fill ``values[k]`` with the score of v with all parents but the k-th."""
-    matrix, log_scale, form, _ = logdet
+    form = logdet.form
     size = parents.shape[0]
     logres = np.empty(size)
-    gaussian.removals(matrix, log_scale, v, parents, values, logres)
+    gaussian.removals(logdet.matrix, logdet.log_scale, v, parents, values, logres)
     for k in range(size):
         values[k] = _value(form, size - 1, values[k], logres[k])
 
@@ -101,7 +100,7 @@ def additions(logdet, v, parents, candidates, enough, keys):  # type: ignore[no-
     The key is -inf for v itself, for a parent, and for a candidate that does not raise the score by ``enough``. If the
     score depends on the residual alone, the key is the reduction of the residual, which avoids the logarithms.
     """
-    _, log_scale, form, work = logdet
+    log_scale, form, work = logdet.log_scale, logdet.form, logdet.work
     _bring_to(logdet, v, candidates, parents)
     size = parents.shape[0]
     left, cross, residual = work.left[size], work.cross[size], work.residual[size]
@@ -140,13 +139,13 @@ def _bring_to(logdet, v, candidates, parents):  # type: ignore[no-untyped-def]
             same += 1
         head[SIZE] = same
     else:
-        work.left[0, :] = 1.0
+        left, cross, of_v = work.left[0], work.cross[0], matrix[v]
+        for k in range(left.shape[0]):
+            left[k] = 1.0
+        for k in range(candidates.shape[0]):
+            cross[k] = of_v[candidates[k]]
         if candidates.shape[0] == matrix.shape[0]:
-            work.cross[0, :] = matrix[v]
-            work.left[0, v] = -1.0
-        else:
-            for k in range(candidates.shape[0]):
-                work.cross[0, k] = matrix[v, candidates[k]]
+            left[v] = -1.0
         work.residual[0] = 1.0
         work.logdet[0] = 0.0
         head[NODE] = v
@@ -158,7 +157,7 @@ def _bring_to(logdet, v, candidates, parents):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _push(logdet, v, candidates, y):  # type: ignore[no-untyped-def]
     """Add y to the parents of v."""
-    matrix, log_scale, _, work = logdet
+    matrix, log_scale, work = logdet.matrix, logdet.log_scale, logdet.work
     factor, of_v, path = work.factor, work.of_v, work.path
     m = candidates.shape[0]
     a = work.head[SIZE]
@@ -171,7 +170,7 @@ def _push(logdet, v, candidates, y):  # type: ignore[no-untyped-def]
     else:
         for k in range(m):
             row[k] = matrix[y, candidates[k]]
-        where = np.searchsorted(candidates, y)
+        where = _place_of(candidates, y)
     pivot = 1.0
     step = matrix[v, y]
     for b in range(a):
@@ -200,6 +199,20 @@ def _push(logdet, v, candidates, y):  # type: ignore[no-untyped-def]
     work.head[SIZE] = a + 1
     work.residual[a + 1] = work.residual[a] - step * step
     work.logdet[a + 1] = work.logdet[a] + math.log(max(pivot, PIVOT_FLOOR)) + log_scale[y]
+
+
+@njit(cache=True, nogil=True)
+def _place_of(candidates, y):  # type: ignore[no-untyped-def]
+    """Return the place of y among the candidates, which increase; the place after it if y is not among them."""
+    low = 0
+    high = candidates.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if candidates[middle] < y:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @njit(cache=True, nogil=True)

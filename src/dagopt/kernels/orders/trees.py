@@ -6,7 +6,8 @@ has a tree of parent sets: each set has the list of all additions that help, fro
 first that is allowed. A set that no allowed addition improves is shrunk; if that changes it, the walk continues from
 the smaller set. A list is made when a walk first reaches its set, and then serves all walks.
 
-``score`` is the tuple of ``logdets.py``, ``counts.py`` or ``blocks.py``.
+``score`` is the tuple of ``logdets.py``, ``counts.py`` or ``blocks.py``. All are passed to kernels as boxes
+(``kernels/boxes.py``).
 
 A walk leaves marks: which columns it took, and which it would have taken had they been allowed (those listed before
 the one taken, and all of the last list). As long as no such column becomes allowed, and none that was taken
@@ -80,8 +81,9 @@ def walk(growth, v, rank, limit, marks, column, stamp):  # type: ignore[no-untyp
     a stamp of 0 leaves no marks. Returns -1 if a list had to be made and ``used[BUDGET]`` is spent; the lists already
     made are kept, so the next walk gets further.
     """
-    roots, nodes, _, lists, children, used = growth.trees
-    k = roots[v]
+    trees = growth.trees
+    nodes, lists, children, used = trees.nodes, trees.lists, trees.children, trees.used
+    k = trees.roots[v]
     while True:
         if k < 0 or nodes[k, COUNT] < 0:
             if used[BUDGET] <= 0:
@@ -123,9 +125,10 @@ def walk(growth, v, rank, limit, marks, column, stamp):  # type: ignore[no-untyp
 @njit(cache=True, nogil=True)
 def _makes_room(growth):  # type: ignore[no-untyped-def]
     """Use one unit of the budget; clear all lists if there is no room for another one, and return whether it did."""
-    roots, nodes, _, lists, _, used = growth.trees
+    trees = growth.trees
+    used = trees.used
     used[BUDGET] -= 1
-    if used[SETS] + 2 <= nodes.shape[0] and used[ENTRIES] + 2 * roots.shape[0] <= lists.shape[0]:
+    if used[SETS] + 2 <= trees.nodes.shape[0] and used[ENTRIES] + 2 * trees.roots.shape[0] <= trees.lists.shape[0]:
         return False
     _forget(growth)
     return True
@@ -184,12 +187,13 @@ def _add_set(nodes, used, var, up, size):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _begin(trees, parents, up):  # type: ignore[no-untyped-def]
     """Add a set that starts a tree."""
-    _, nodes, _, lists, _, used = trees
+    nodes, lists, used = trees.nodes, trees.lists, trees.used
     size = parents.shape[0]
     k = _add_set(nodes, used, np.int64(-1), up, np.int64(size))
     nodes[k, BASE] = used[ENTRIES]
     nodes[k, BASE_SIZE] = size
-    lists[used[ENTRIES] : used[ENTRIES] + size] = parents
+    for j in range(size):
+        lists[used[ENTRIES] + j] = parents[j]
     used[ENTRIES] += size
     return k
 
@@ -199,8 +203,21 @@ def _plant(growth, v):  # type: ignore[no-untyped-def]
     """Start the tree of v at its required parents."""
     roots = growth.trees.roots
     if roots[v] < 0:
-        roots[v] = _begin(growth.trees, np.flatnonzero(growth.given.must[v]), np.int64(-1))
+        roots[v] = _begin(growth.trees, required_parents(growth, v), np.int64(-1))
     return roots[v]
+
+
+@njit(cache=True, nogil=True)
+def required_parents(growth, v):  # type: ignore[no-untyped-def]
+    """Return the required parents of v."""
+    required = growth.given.must[v]
+    found = np.empty(required.shape[0], dtype=np.int64)
+    size = 0
+    for u in range(required.shape[0]):
+        if required[u]:
+            found[size] = u
+            size += 1
+    return found[:size]
 
 
 @njit(cache=True, nogil=True)
@@ -215,17 +232,17 @@ def _forget(growth):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _list_additions(growth, v, k):  # type: ignore[no-untyped-def]
     """Score a set and list the additions that help, from the best down; ties are in the order of the candidates."""
-    own, begins, ends, _, most = growth.given
-    _, nodes, values, lists, children, used = growth.trees
-    candidates = own[begins[v] : ends[v]]
+    given, trees = growth.given, growth.trees
+    nodes, lists, children, used = trees.nodes, trees.lists, trees.children, trees.used
+    candidates = given.own[given.begins[v] : given.ends[v]]
     m = candidates.shape[0]
     keys = np.empty(m)
     parents = np.empty(nodes[k, SIZE], dtype=np.int64)
-    _in_turn(growth.trees, k, parents)
-    values[k] = scores.additions(growth.score, v, parents, candidates, ENOUGH, keys)
+    _in_turn(trees, k, parents)
+    trees.values[k] = scores.additions(growth.score, v, parents, candidates, ENOUGH, keys)
     first = used[ENTRIES]
     found = 0
-    if nodes[k, SIZE] < most[v]:
+    if nodes[k, SIZE] < given.most[v]:
         for c in range(m):
             if keys[c] > -np.inf:
                 keys[found] = keys[c]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.graph.order import parent_lists
+from dagopt.kernels.boxes import Box
 from dagopt.kernels.counts.counting import Counts
 from dagopt.kernels.gaussian.blocks import BlockForm
 from dagopt.kernels.orders import insertion as kernels
@@ -46,9 +47,9 @@ LEAST_ENTRIES, ENTRIES_PER_PAIR, MOST_ENTRIES = 1 << 25, 8, 1 << 28  # list entr
 class GrownState:
     """A search in progress: the growth of parent sets, the order with its parents, and work arrays for kicks."""
 
-    growth: Growth
-    arrays: kernels.State
-    room: kernels.Room
+    growth: Box  # of a Growth
+    arrays: Box  # of a State
+    room: Box  # of a Room
     patience: int = 1
 
 
@@ -87,14 +88,10 @@ class GrownOrders(ABC):
         n = self.n_nodes
         if after is None:
             state = GrownState(
-                Growth(self._given, self._new_score(), _empty_trees(n)),
-                kernels.State(
-                    np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64),
-                    np.empty((n, self._room), dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n),
-                    np.zeros((n, n), dtype=np.int32), np.zeros(n, dtype=np.int32),
-                ),
-                kernels.make_room(n, self._room, bool(self._given.must.any())),
-            )  # fmt: skip
+                Box(Growth(Box(self._given), Box(self._new_score()), Box(_empty_trees(n)))),
+                Box(kernels.make_state(n, self._room)),
+                Box(kernels.make_room(n, self._room, bool(self._given.must.any()))),
+            )
         else:
             state = after
         state.arrays.order[:] = self._numbers[order]
