@@ -15,17 +15,23 @@ from __future__ import annotations
 from typing import Any
 from zlib import crc32
 
+import numba.core
+import numba.extending
+import numba.np.arrayobj
+import numba.np.numpy_support
 import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
 from numba.core.datamodel import models
+from numba.core.types import Type
 from numba.core.typing.templates import AttributeTemplate
-from numba.extending import NativeValue, infer_getattr, lower_getattr_generic, register_model, typeof_impl, unbox
-from numba.np import arrayobj, numpy_support
 
 __all__ = ["Box"]
 
+cgutils: Any = numba.core.cgutils  # untyped
+extending: Any = numba.extending
+arrayobj: Any = numba.np.arrayobj
+numpy_support: Any = numba.np.numpy_support
+types: Any = numba.core.types
 WORD = ir.IntType(64)
 
 
@@ -56,10 +62,10 @@ class Box:
         return Box, (self._values,)
 
 
-class BoxType(types.Type):  # type: ignore[misc]
+class BoxType(Type):
     """The type of a box: the NamedTuple and the types of its fields."""
 
-    def __init__(self, instance_class: type, fields: tuple[types.Type, ...]) -> None:
+    def __init__(self, instance_class: type, fields: tuple[Type, ...]) -> None:
         self.instance_class = instance_class
         self.fields = fields
         super().__init__(name=f"Box[{instance_class.__module__}.{instance_class.__qualname__}]({fields})")
@@ -74,7 +80,7 @@ class BoxType(types.Type):  # type: ignore[misc]
         return int(self.instance_class._fields.index(name))  # type: ignore[attr-defined]
 
 
-def _pack(value: Any, words: list[int]) -> types.Type:
+def _pack(value: Any, words: list[int]) -> Any:
     """Append the words of a field; return its type."""
     if isinstance(value, Box):
         words.append(value._address)
@@ -91,18 +97,18 @@ def _pack(value: Any, words: list[int]) -> types.Type:
     return numpy_support.from_dtype(number.dtype)
 
 
-def _size(kind: types.Type) -> int:
+def _size(kind: Any) -> int:
     """Return the number of words of a field."""
     if isinstance(kind, types.BaseTuple):
-        return sum(_size(part) for part in kind)
+        return sum(map(_size, kind.types))
     return 1 + kind.ndim if isinstance(kind, types.Array) else 1
 
 
-def _load(context: Any, builder: Any, kind: types.Type, words: Any, at: int) -> Any:
+def _load(context: Any, builder: Any, kind: Any, words: Any, at: int) -> Any:
     """Return the field that begins at a word."""
     if isinstance(kind, types.BaseTuple):
         parts = []
-        for part in kind:
+        for part in kind.types:
             parts.append(_load(context, builder, part, words, at))
             at += _size(part)
         return context.make_tuple(builder, kind, parts)
@@ -112,7 +118,7 @@ def _load(context: Any, builder: Any, kind: types.Type, words: Any, at: int) -> 
     return builder.bitcast(word, context.get_value_type(kind)) if isinstance(kind, types.Float) else word
 
 
-def _load_array(context: Any, builder: Any, kind: types.Array, words: Any, at: int) -> Any:
+def _load_array(context: Any, builder: Any, kind: Any, words: Any, at: int) -> Any:
     """Return an array that owns nothing."""
     array = arrayobj.make_array(kind)(context, builder)
     lengths = [_word(builder, words, at + 1 + k) for k in range(kind.ndim)]
@@ -132,36 +138,36 @@ def _word(builder: Any, words: Any, at: int) -> Any:
     return word
 
 
-@typeof_impl.register(Box)
+@extending.typeof_impl.register(Box)
 def _typeof_box(box: Box, _: Any) -> BoxType:
     return box._kind
 
 
-@register_model(BoxType)
-class _BoxModel(models.PrimitiveModel):  # type: ignore[misc]
+@extending.register_model(BoxType)
+class _BoxModel(models.PrimitiveModel):
     """A box is its address."""
 
     def __init__(self, manager: Any, kind: BoxType) -> None:
-        super().__init__(manager, kind, WORD)
+        super().__init__(manager, kind, WORD)  # type: ignore[no-untyped-call]
 
 
-@unbox(BoxType)
-def _unbox(kind: BoxType, box: Any, c: Any) -> NativeValue:
+@extending.unbox(BoxType)
+def _unbox(kind: BoxType, box: Any, c: Any) -> Any:
     number = c.pyapi.object_getattr_string(box, "_address")
     address = c.pyapi.long_as_longlong(number)
     c.pyapi.decref(number)
-    return NativeValue(address, is_error=cgutils.is_not_null(c.builder, c.pyapi.err_occurred()))
+    return extending.NativeValue(address, is_error=cgutils.is_not_null(c.builder, c.pyapi.err_occurred()))
 
 
-@infer_getattr
-class _BoxFields(AttributeTemplate):  # type: ignore[misc]
+@extending.infer_getattr
+class _BoxFields(AttributeTemplate):
     key = BoxType
 
-    def generic_resolve(self, kind: BoxType, name: str) -> types.Type | None:
-        return kind.fields[kind.place(name)] if name in kind.instance_class._fields else None  # type: ignore[attr-defined]
+    def generic_resolve(self, kind: Any, name: str) -> Any:  # type: ignore[override]
+        return kind.fields[kind.place(name)] if name in kind.instance_class._fields else None
 
 
-@lower_getattr_generic(BoxType)
+@extending.lower_getattr_generic(BoxType)
 def _read(context: Any, builder: Any, kind: BoxType, address: Any, name: str) -> Any:
     place = kind.place(name)
     words = builder.inttoptr(address, WORD.as_pointer())

@@ -113,13 +113,13 @@ def best_move(gain, adjacency, reach, rules, banned, least, tolerance):  # type:
     best = least
     found = (-1, -1, -1)
     n_edges = 0
-    kind = np.int64(ADD)  # for a literal, numba would compile another version of what it is passed to
+    add = np.int64(ADD)  # for a literal, numba would compile another version of what it is passed to
     for i in range(n):
         for j in range(n):
             n_edges += adjacency[i, j]
             if not gain[i, j] > best + tolerance or adjacency[i, j]:  # few pass
                 continue
-            if is_legal(adjacency, reach, rules, kind, i, j) and not _is_banned(banned, kind, i, j):
+            if is_legal(adjacency, reach, rules, add, i, j) and not _is_banned(banned, add, i, j):
                 best = gain[i, j]
                 found = (0, i, j)
     edges = np.empty((n_edges, 2), dtype=np.int64)

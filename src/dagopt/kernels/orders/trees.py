@@ -27,12 +27,13 @@ parents.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dagopt.kernels.boxes import Box
 from dagopt.kernels.orders import scores
 
 ENOUGH = 1e-7  # a smaller gain does not count
@@ -66,11 +67,11 @@ class Given(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """What growing and shrinking needs: what is allowed, the score (``LogDets`` or ``CountScore``), and the trees."""
+    """What growing and shrinking needs: ``Given``, the score (such as ``LogDets``) and ``Trees``, each in a box."""
 
-    given: Given
-    score: Any
-    trees: Trees
+    given: Box
+    score: Box
+    trees: Box
 
 
 @njit(cache=True, nogil=True)
