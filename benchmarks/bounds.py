@@ -52,7 +52,7 @@ CELLS = (
     (25, 0.5), (25, 1), (25, 2), (30, 1), (40, 0.5), (40, 1), (50, 0.5), (50, 1), (60, 0.5), (100, 0.5), (100, 2)
 )  # fmt: skip
 FIXED = ((25, 0.5, 0), (25, 1, 0), (40, 0.5, 0), (50, 0.5, 0), (60, 0.5, 0))  # of --pieces
-PIECES = ("entropies", "matrices", "last-node", "symmetry", "strong branching", "fixing")
+PIECES = ("entropies", "matrices", "local", "last-node", "symmetry", "strong branching", "fixing")
 MOST_EXACT = 25
 
 

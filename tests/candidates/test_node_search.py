@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dagopt.candidates.node_search import NodeSearch, Prices
+from dagopt.candidates.node_search import NodeSearch, Prices, TableRow
 from dagopt.scores.build import make_score
 from made_problems import gaussian_table
 
@@ -27,7 +27,20 @@ def made_prices(seed: int, correlation: np.ndarray, worth: float, whole: float) 
     inside = rng.random((40, N)) < 0.7
     weights = worth * rng.random(40) * (rng.random(40) < 0.8) / 20
     clusters = rng.random((5, N)) < 0.5
-    return Prices(np.array(matrices), rng.integers(0, 3, 40), inside, weights, clusters, 5 * rng.random(5), whole)
+    logdets = (np.array(matrices), rng.integers(0, 3, 40), inside, weights)
+    tables = [made_table(rng, size) for size in (3, 4, 5, 5)]
+    return Prices(*logdets, clusters, 5 * rng.random(5), whole, tables)
+
+
+def made_table(rng, size):
+    """Return a row whose coefficients grow with the set."""
+    nodes = np.sort(rng.choice(N, size, replace=False))
+    table = rng.random((1 << size, size)) * (rng.random((1 << size, size)) < 0.3)
+    for large in range(1 << size):
+        for small in range(large):
+            if small & large == small:
+                table[large] = np.maximum(table[large], table[small])
+    return TableRow(nodes, table.ravel(), 8 * rng.random())
 
 
 def variance(matrix, node, parents):
@@ -46,6 +59,11 @@ def remainder(score, prices, parents):
             left += 0.5 * weight * np.log(variance(prices.matrices[which], NODE, own))
     for cluster, weight in zip(prices.clusters, prices.cluster_weights, strict=True):
         left -= weight * bool(cluster[NODE] and any(cluster[j] for j in parents))
+    for nodes, table, weight in prices.tables:
+        own = nodes.tolist()
+        if NODE in own:
+            inside = sum(1 << own.index(j) for j in parents if j in own)
+            left -= weight * table[inside * len(own) + own.index(NODE)]
     return left
 
 

@@ -6,7 +6,9 @@ With prices, only the sets with a large remainder are found. The mathematics is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +17,7 @@ from dagopt.kernels.gaussian import prices as price_kernels
 from dagopt.kernels.gaussian import undominated as kernels
 from dagopt.kernels.gaussian.row_chains import RowTerms
 
-__all__ = ["NodeSearch", "Prices"]
+__all__ = ["NodeSearch", "Prices", "TableRow"]
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -24,9 +26,27 @@ Ints = NDArray[np.int64]
 SETS_A_PIECE = 20_000
 
 
+class TableRow(NamedTuple):
+    """A row whose coefficients are in a table, and its multiplier.
+
+    Attributes
+    ----------
+    nodes : int array
+        The set C, in increasing order.
+    table : array
+        ``table[T * |C| + a]`` is the coefficient of the a-th node of C with parents T in C. It grows with T.
+    weight : float
+        The multiplier.
+    """
+
+    nodes: NDArray[np.intp]
+    table: Floats
+    weight: float
+
+
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """Log-determinant and cluster rows with their multipliers.
+    """Log-determinant rows, clusters and rows with tables, with their multipliers.
 
     Attributes
     ----------
@@ -45,6 +65,8 @@ class Prices:
         What is subtracted from the score of a parent set that meets each cluster.
     whole : float
         The share of the likelihood that the row of the sample correlations over all nodes subtracts.
+    tables : sequence of TableRow
+        The rows with tables.
     """
 
     matrices: Floats
@@ -54,6 +76,7 @@ class Prices:
     clusters: Bools
     cluster_weights: Floats
     whole: float = 0.0
+    tables: Sequence[TableRow] = ()
 
     @classmethod
     def none(cls, n_nodes: int) -> Prices:
@@ -93,9 +116,22 @@ class Prices:
             taken_away=np.zeros(levels + 1),
             ceilings=np.full(levels + 1, np.inf),
             whole=self.whole,
+            **self._tables_of(ids),
             room=np.empty(len(ids)),
             limit=np.array([limit]),
         )
+
+    def _tables_of(self, ids: Ints) -> dict[str, Any]:
+        """Return what the rows with tables subtract from parent sets of the node, which is the last of ``ids``."""
+        rows = [row for row in self.tables if ids[-1] in row.nodes and row.weight > 0.0]
+        values = np.zeros((len(rows), 1 << max((len(row.nodes) for row in rows), default=0)))
+        bits = np.zeros((len(rows), self.inside.shape[1]), dtype=np.int64)
+        for k, row in enumerate(rows):
+            size = len(row.nodes)
+            own = row.table.reshape(-1, size)[:, np.searchsorted(row.nodes, ids[-1])]
+            values[k, : 1 << size] = row.weight * own
+            bits[k, row.nodes] = 1 << np.arange(size)
+        return {"tables": values, "table_bits": np.ascontiguousarray(bits[:, ids])}
 
 
 class NodeSearch:

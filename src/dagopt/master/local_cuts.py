@@ -27,21 +27,27 @@ CHANCE = 0.6
 
 
 class LocalCut(NamedTuple):
-    """The inequality Σ coefficient x ≤ 1.
+    """The inequality Σ a(i, J ∩ S) x_iJ ≤ 1.
 
     Attributes
     ----------
-    families : int array
-        The families with a coefficient.
-    coefficients : array
-        All positive.
-    violation : float
-        How much the point violates it.
+    subset : int array
+        The nodes of S, in increasing order.
+    table : array
+        ``table[T * |S| + a]`` is the coefficient of the a-th node of S with parents T in S. It grows with T.
     """
 
-    families: Ints
-    coefficients: Floats
-    violation: float
+    subset: Ints
+    table: Floats
+
+    def over(self, families: FamilyArrays) -> tuple[Ints, Floats]:
+        """Return the families that have a coefficient, and the coefficients."""
+        offsets = families.offsets
+        places = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in self.subset])
+        coefficient = np.empty(len(places))
+        kernels.cut_row(families.words, offsets, self.subset, self.table, coefficient)
+        some = coefficient > SUPPORT_TOLERANCE
+        return places[some], coefficient[some]
 
 
 class LocalSeparator:
@@ -92,7 +98,7 @@ class LocalSeparator:
                     return found
 
                 violation = np.concatenate(list(self._threads.map(look, pieces)))
-                found += [self._cut(wave[q], tables[q], violation[q]) for q in np.flatnonzero(violation)]
+                found += [LocalCut(wave[q], tables[q].copy()) for q in np.flatnonzero(violation)]
                 if len(found) >= self.wanted or stopped():
                     return found
         return found
@@ -113,14 +119,6 @@ class LocalSeparator:
         subsets = np.empty((len(seeds), size), dtype=np.int64)
         count = kernels.grow_subsets(part.arcs, noise, seeds, size, subsets)
         return np.unique(np.sort(part.nodes[subsets[:count]], axis=1), axis=0)
-
-    def _cut(self, subset: Ints, table: Floats, violation: float) -> LocalCut:
-        offsets = self._families.offsets
-        places = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in subset])
-        coefficient = np.empty(len(places))
-        kernels.cut_row(self._families.words, offsets, subset, table, coefficient)
-        some = coefficient > SUPPORT_TOLERANCE
-        return LocalCut(places[some], coefficient[some], float(violation))
 
 
 class _Part(NamedTuple):

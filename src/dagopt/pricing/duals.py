@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.candidates.node_search import NodeSearch, Prices
+from dagopt.candidates.node_search import NodeSearch, Prices, TableRow
 from dagopt.candidates.pool import Pool
 from dagopt.candidates.undominated import rounding_margin, sets_of
 from dagopt.deadline import Deadline
@@ -73,9 +73,13 @@ class DualPoint:
         matrices: dict[int, int] = {}
         kept: list[Floats] = []
         which, inside, weights, clusters, cluster_weights = [], [], [], [], []
+        tables: list[TableRow] = []
         for row, weight in zip(self.rows, self.weights, strict=True):
             origin = row.origin
             assert origin is not None
+            if origin.table is not None:
+                tables.append(TableRow(np.flatnonzero(origin.inside), origin.table, float(weight)))
+                continue
             if origin.matrix is None:
                 clusters.append(origin.inside)
                 cluster_weights.append(float(weight))
@@ -98,6 +102,7 @@ class DualPoint:
             np.array(clusters, dtype=np.bool_).reshape(-1, n_nodes),
             np.array(cluster_weights),
             whole,
+            tuple(tables),
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from dagopt.master.families import FamilyArrays
 from dagopt.master.pool import Family, FamilyPool
 from dagopt.master.rows.base import Point, Support
 from dagopt.master.rows.clusters import ClusterRows
+from dagopt.master.rows.local import LocalRows, local_row
 from dagopt.master.rows.logdets import EntropyRows, LogDets, MatrixRows, deepest_matrix, implied_matrix
 from dagopt.master.rows.symmetry import SymmetryRows, priorities, turns_are_free
 
@@ -50,13 +53,14 @@ def masks_of(families):
     return {(int(i), int(w)): k for k, (i, w) in enumerate(zip(families.node, families.words[:, 0], strict=True))}
 
 
-def finders(rng):
+def finders(rng, threads):
     """Return one finder of every kind that holds for all DAGs."""
     logdets = LogDets(1000.0)
     return [
         ClusterRows(20),
         EntropyRows(logdets, correlation(rng)),
         MatrixRows(logdets, [correlation(rng), correlation(rng)]),
+        LocalRows(threads, N, 0, lambda: False),
     ]
 
 
@@ -68,12 +72,18 @@ def test_every_dag_satisfies_every_row_that_the_point_violates(seed):
     point = random_point(families, rng)
     place = masks_of(families)
     chosen = [[place[i, int(sum(1 << j for j in np.flatnonzero(dag[:, i])))] for i in range(N)] for dag in all_dags(N)]
-    for finder in finders(rng):
-        for row in finder.separate(point):
-            dense = np.zeros(len(families.node))
-            dense[row.families] = row.values
-            assert dense @ point.values > row.upper
-            assert all(dense[own].sum() <= row.upper for own in chosen)
+    with ThreadPoolExecutor(1) as threads:
+        rows = [row for finder in finders(rng, threads) for row in finder.separate(point)]
+    assert {"cluster", "local"} <= {row.kind for row in rows}
+    for row in rows:
+        dense = np.zeros(len(families.node))
+        dense[row.families] = row.values
+        assert dense @ point.values > row.upper
+        assert all(dense[own].sum() <= row.upper for own in chosen)
+        if row.kind == "local":
+            again = local_row(families, row.origin)
+            np.testing.assert_array_equal(again.families, row.families)
+            np.testing.assert_array_equal(again.values, row.values)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from dagopt.candidates.undominated import Listing, TooMany
 from dagopt.deadline import Deadline
 from dagopt.knowledge import Constraints
 from dagopt.master.rows.clusters import ClusterRows
+from dagopt.master.rows.local import LocalRows
 from dagopt.master.rows.logdets import EntropyRows, LogDets, MatrixRows, implied_matrix
 from dagopt.methods.cutting_planes.priced_root import PricedRoot
 from dagopt.methods.cutting_planes.solve import solve_branch_and_cut
@@ -26,8 +29,9 @@ def priced(problem, dag, max_sets):
     score = problem.score
     logdets = LogDets(score.n_samples)
     matrices = MatrixRows(logdets, [score.correlation, implied_matrix(score.correlation, dag)])
-    finders = [ClusterRows(20), EntropyRows(logdets, score.correlation), matrices]
-    with Workers(Deadline(), NoProgress(), 1) as workers:
+    with Workers(Deadline(), NoProgress(), 1) as workers, ThreadPoolExecutor(1) as threads:
+        local = LocalRows(threads, 5, 0, lambda: False)
+        finders = [ClusterRows(20), EntropyRows(logdets, score.correlation), matrices, local]
         root = PricedRoot(score, problem.knowledge, dag, [], finders, workers)
         first = root.bound
         root.run(max_sets, 1e-6)

@@ -3,12 +3,13 @@
 With multipliers w_r ≥ 0 for rows with matrices M_r and sets C_r, and y_c ≥ 0 for clusters, the *remainder* of a parent
 set T of node i is
 
-    score_i(T) - Σ_r w_r a_r(T) - Σ_c y_c [T meets c],    a_r(T) = -½ log var_{M_r}(i | T ∩ C_r).
+    score_i(T) - Σ_r w_r a_r(T) - Σ_c y_c [T meets c] - Σ_t z_t(T ∩ C_t),    a_r(T) = -½ log var_{M_r}(i | T ∩ C_r),
 
-Both sums grow with T, so the rows subtract at least as much from every set that contains J as from J. The rows given
-here are those whose C_r, or cluster, contains the node. The row of the sample correlations with C = V subtracts a share
-of the likelihood itself, so that only the rest of the likelihood counts in bounds. Each other row keeps a Cholesky
-factor of the members of J, in the order in which they were taken. It is extended only when the row is needed.
+where z_t is a table of coefficients times their multiplier. All sums grow with T, so the rows subtract at least as much
+from every set that contains J as from J. The rows given here are those whose C, or cluster, contains the node. The row
+of the sample correlations with C = V subtracts a share of the likelihood itself, so that only the rest of it counts
+in bounds. Each other row with a matrix keeps a Cholesky factor of the members of J, in the order in which they
+were taken. It is extended only when the row is needed.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class Prices(NamedTuple):
         w_r, with the largest first, so that a search can often stop after the first rows.
     clusters, cluster_weights : bool array, array
         The clusters, and y_c.
+    tables, table_bits : array, int array
+        z_t, and for each variable the number that it adds to the index of T ∩ C_t, 0 if it is not in C_t.
     factor, inverse, along, rest, valid : arrays
         The Cholesky factors of J, the inverses of their diagonals, the node's row of each factor, the node's variance
         given the first members, and for each block of rows the number of members that its factors contain.
@@ -56,6 +59,8 @@ class Prices(NamedTuple):
     weights: Any
     clusters: Any
     cluster_weights: Any
+    tables: Any
+    table_bits: Any
     factor: Any
     inverse: Any
     along: Any
@@ -117,6 +122,11 @@ def taken_away(prices, members, k, top):  # type: ignore[no-untyped-def]
             if prices.clusters[c, members[a]]:
                 total += prices.cluster_weights[c]
                 break
+    for t in range(prices.tables.shape[0]):
+        place = 0
+        for a in range(k):
+            place += prices.table_bits[t, members[a]]
+        total += prices.tables[t, place]
     pivot = np.empty(BLOCK)
     for q in range(prices.valid.shape[0]):
         if top - total < limit:

@@ -35,20 +35,24 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """The set function of a row, from which it can be written over any families.
+    """What a row says about every DAG, from which it can be written over any families.
 
     Attributes
     ----------
     inside : bool array
         The set C.
     matrix : array or None
-        M of h(S) = ½ log det M on S ∩ C; None for the cluster C.
+        M of h(S) = ½ log det M on S ∩ C.
+    table : array or None
+        The coefficients of a local cut: ``table[T * |C| + a]`` is that of the a-th node of C with J ∩ C = T. Without a
+        matrix and a table, the row is the cluster C.
     scale : float
         What the coefficients are multiplied by.
     """
 
     inside: Bools
     matrix: Floats | None = None
+    table: Floats | None = None
     scale: float = 1.0
 
 
@@ -67,7 +71,7 @@ class Row:
     kind : str
         The kind of row, by what found it.
     origin : Origin or None
-        Its set function, where every DAG satisfies it because of one.
+        What it says about every DAG, where it can be written over any families.
     """
 
     families: Ints

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
+
 from dagopt.master.families import FamilyArrays
-from dagopt.master.local_cuts import LocalSeparator
-from dagopt.master.rows.base import Point, Row, RowFinder
+from dagopt.master.local_cuts import LocalCut, LocalSeparator
+from dagopt.master.rows.base import Origin, Point, Row, RowFinder
 
-__all__ = ["LocalRows"]
+__all__ = ["LocalRows", "local_row"]
 
+ROUNDING = 1e-13  # of the sums of up to twelve coefficients that are at most 1
 ROWS_A_ROUND, MOST_ROWS = 20, 160  # if the root stalls, more rows are wanted, so larger subsets are searched
+
+
+def local_row(families: FamilyArrays, origin: Origin) -> Row:
+    """Return the row of a local cut."""
+    assert origin.table is not None
+    cut = LocalCut(np.flatnonzero(origin.inside), origin.table)
+    return Row(*cut.over(families), 1.0 + ROUNDING, "local", origin)
 
 
 class LocalRows(RowFinder):
@@ -43,9 +53,12 @@ class LocalRows(RowFinder):
             self._known = (point.families, LocalSeparator(point.families, *self._options))
         separator = self._known[1]
         separator.wanted = self._wanted
-        return [
-            Row(cut.families, cut.coefficients, 1.0, "local") for cut in separator.separate(point.values, self._stopped)
-        ]
+        rows = []
+        for cut in separator.separate(point.values, self._stopped):
+            inside = np.zeros(point.families.n_nodes, dtype=np.bool_)
+            inside[cut.subset] = True
+            rows.append(local_row(point.families, Origin(inside, table=cut.table)))
+        return rows
 
     def harder(self) -> bool:
         """Look for twice as many rows from now on, unless that is too many."""

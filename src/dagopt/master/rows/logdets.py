@@ -88,7 +88,7 @@ class LogDets:
         rounding = 8 * EPS * size * (size + 1) / smallest
         upper = -0.5 * float(kernels.logdet(matrix, inside)) + rounding
         places = np.flatnonzero(values > EPS)
-        origin = Origin(inside.copy(), matrix, self._scale)
+        origin = Origin(inside.copy(), matrix, scale=self._scale)
         return Row(places, self._scale * values[places], self._scale * upper, kind, origin)
 
     def rows(self, families: FamilyArrays, matrix: Floats, sets: Sequence[Bools], kind: str) -> list[Row]:

@@ -1,10 +1,11 @@
 """A bound on all DAGs if there are too many undominated parent sets to list: column generation with submodular rows.
 
 The LP has some families, at first those of an order search, and rows that every DAG satisfies: clusters, entropies,
-matrices. Its multipliers, or a point between them and the best multipliers so far, give a bound on all DAGs once the
-largest remainder over *all* parent sets is known. A search for each node finds it (``pricing/duals.py``). Sets with
-larger remainders than any in the LP are added to it. The first multipliers are those of the entropy of all columns,
-whose bound is the likelihood without any structure; from there the bound only falls.
+matrices, local cuts. Its multipliers, or a point between them and the best multipliers so far, give a bound on all
+DAGs once the largest remainder over *all* parent sets is known. A search for each node finds it
+(``pricing/duals.py``). Sets with larger remainders than any in the LP are added to it. The first multipliers are
+those of the entropy of all columns, whose bound is the likelihood without any structure; from there the bound only
+falls.
 
 In a DAG that is better than the best one known, no family's remainder is below the largest remainder of its node by
 more than the gap between bound and score. As soon as the families that are left can be listed, branch and cut over them
@@ -25,6 +26,7 @@ from dagopt.knowledge import Knowledge
 from dagopt.master.families import FamilyArrays
 from dagopt.master.rows.base import Row, RowFinder
 from dagopt.master.rows.clusters import cluster_row
+from dagopt.master.rows.local import local_row
 from dagopt.master.rows.logdets import LogDets
 from dagopt.methods.cutting_planes.relaxation import Relaxation
 from dagopt.pricing.duals import DualPoint, NodePrice, Pricing
@@ -274,9 +276,11 @@ class PricedRoot:
     def _written(self, row: Row, families: FamilyArrays) -> Row:
         """Return the same row, written over other families."""
         assert row.origin is not None
-        if row.origin.matrix is None:
-            return cluster_row(families, frozenset(np.flatnonzero(row.origin.inside).tolist()))
-        return self._logdets.again(row, families)
+        if row.origin.matrix is not None:
+            return self._logdets.again(row, families)
+        if row.origin.table is not None:
+            return local_row(families, row.origin)
+        return cluster_row(families, frozenset(np.flatnonzero(row.origin.inside).tolist()))
 
     def _list(self, max_sets: int) -> bool:
         """List all families that a better DAG can have if there are few enough of them; say whether there are."""

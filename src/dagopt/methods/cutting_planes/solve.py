@@ -5,8 +5,7 @@
    prices all of them (``priced_root.py``), which gives a bound on all DAGs and leaves fewer sets to list.
 2. Order search finds a DAG to start from.
 3. The LP over the listed families is cut by clusters, entropies, matrices, last-node and symmetry rows
-   (``master/rows``) and, for scores other than Gaussian likelihoods, local cuts; where that stalls, by branching on
-   which of two nodes comes first.
+   and local cuts (``master/rows``); where that stalls, by branching on which of two nodes comes first.
 
 Last-node rows, symmetry rows and the removal of dominated sets keep some best DAG: one with the fewest edges among
 the best DAGs, and in its class the one with the smallest topological order. The comparisons behind them have a
@@ -56,7 +55,7 @@ Words = NDArray[np.uint64]
 
 ROW_KINDS = ("entropies", "matrices", "last-node", "symmetry", "local")
 ROWS_A_ROUND = 20
-LOCAL_SIZE = 8
+LOCAL_SIZE, GAUSSIAN_LOCAL_SIZE = 8, 6  # the largest sets of nodes with local cuts
 MOST_SCORED = 20_000_000  # the most sets scored, for scores other than Gaussian likelihoods
 LISTING_SHARE = 0.2  # the share of the time for listing, after which sets are priced instead,
 LISTING_TIME = 600.0  # counting at most this many seconds of the time limit,
@@ -248,8 +247,9 @@ class _Run:
             finders.append(SymmetryRows(priorities(dag), ROWS_A_ROUND))
         if self._gaussian is not None:
             finders += logdet_finders(self._gaussian, kinds, dag, seed, threads)
-        elif "local" in kinds and after is not None:
-            finders.append(LocalRows(threads, LOCAL_SIZE, seed, lambda: self._deadline.reason is not None))
+        if "local" in kinds:
+            size = LOCAL_SIZE if self._gaussian is None else GAUSSIAN_LOCAL_SIZE
+            finders.append(LocalRows(threads, size, seed, lambda: self._deadline.reason is not None))
         self._used = finders
         return finders
 
