@@ -18,8 +18,9 @@ from dagopt.deadline import Deadline
 from dagopt.graph.order import is_acyclic
 from dagopt.knowledge import Constraints
 from dagopt.master.rows.base import Point
+from dagopt.methods.cutting_planes import branch_and_cut
 from dagopt.methods.cutting_planes import solve as method
-from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut
+from dagopt.methods.cutting_planes.lane import Best, Lane
 from dagopt.methods.exact.solve import solve_exact
 from dagopt.methods.likelihood_bound import likelihood_bound
 from dagopt.problem import Problem
@@ -42,15 +43,15 @@ ROWS = (16, 40, 200, 5000)
 SECONDS = 2.0  # if nearly every DAG is nearly as good, a proof takes longer
 
 
-class Blind(BranchAndCut):
-    """Branch and cut that knows of better DAGs only from integer LP points."""
+class Blind(Lane):
+    """A lane that knows of better DAGs only from integer LP points."""
 
     def _round(self, point: Point) -> None:
-        families, values = self._families, point.values
+        families, values = self.families, point.values
         taken = families.taken(values)
         whole = (np.abs(values - np.round(values)) < 1e-6).all()
-        if whole and is_acyclic(families.adjacency(taken)) and families.total(taken) > self._score:
-            self._best, self._score = families.place[taken], families.total(taken)
+        if whole and is_acyclic(families.adjacency(taken)) and families.total(taken) > self.best.score:
+            self.best = Best(families.place[taken], families.total(taken), families.adjacency(taken))
 
 
 def made_problem(seed: int) -> Problem:
@@ -121,7 +122,7 @@ def _solve(problem: Problem, deadline: Deadline, blind: bool, max_sets: int) -> 
         return method.solve_branch_and_cut(problem, **options)  # type: ignore[arg-type]
     worst = problem.knowledge.must.astype(np.int8)
     with (
-        patch.object(method, "BranchAndCut", Blind),
+        patch.object(branch_and_cut, "Lane", Blind),
         patch.object(method.PricedRoot, "_round", lambda self, values: None),
         patch.object(method, "order_incumbent", lambda *args, **kwargs: (worst, [])),
         patch.object(method.FamilyArrays, "start", lambda self, dag: self.inside(dag)),

@@ -15,6 +15,7 @@ import argparse
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -113,10 +114,10 @@ def rows(shared: Path, limit: float, only: list[str]) -> None:
                 continue
             cpu = time.process_time()
             with ThreadPoolExecutor(1) as threads:
-                found = list(finders(kind, families, matrix, worth, threads))
+                made = partial(finders, kind, families, matrix, worth, threads)
                 outcome = BranchAndCut(
-                    families, start, Deadline(limit, clock=time.process_time), found, Rules(rounds_back=(back, back)),
-                    first_rows=pair_rows(families),
+                    families, start, Deadline(limit, clock=time.process_time), lambda made=made: list(made()),
+                    Rules(rounds_back=(back, back)), first_rows=pair_rows(families),
                 ).run()  # fmt: skip
             cpu = time.process_time() - cpu
             print(

@@ -191,6 +191,41 @@ class LinearProgram:
             self._highs.changeColsBounds(len(columns), places, np.zeros(len(columns)), uppers)
             self._grown.add("bounds")
 
+    def basic(self) -> NDArray[np.int64]:
+        """Return the basis of the last solve: the basic columns, and -1 - r for each row r whose slack is basic.
+
+        Without a valid basis, all slacks.
+        """
+        status, found = self._highs.getBasicVariables()
+        if status == highspy.HighsStatus.kOk:
+            return np.asarray(found, dtype=np.int64)
+        basis = self._highs.getBasis()
+        if not basis.valid:
+            return -1 - np.arange(self.n_rows)
+        columns, rows = (
+            [place for place, one in enumerate(own) if one == highspy.HighsBasisStatus.kBasic]
+            for own in (basis.col_status, basis.row_status)
+        )
+        return np.array([*columns, *(-1 - row for row in rows)], dtype=np.int64)
+
+    def set_basic(self, columns: NDArray[np.integer], slacks: NDArray[np.integer]) -> None:
+        """Start the next solve from the basis of these columns and the slacks of these rows.
+
+        All other columns are at their lower bound, all other rows at their upper one.
+        """
+        at_lower, at_upper = highspy.HighsBasisStatus.kLower, highspy.HighsBasisStatus.kUpper
+        basis = highspy.HighsBasis()
+        for name, count, chosen, other in (
+            ("col_status", self.n_columns, columns, at_lower),
+            ("row_status", self.n_rows, slacks, at_upper),
+        ):
+            status = [other] * count
+            for place in chosen.tolist():
+                status[place] = highspy.HighsBasisStatus.kBasic
+            setattr(basis, name, status)
+        self._highs.setBasis(basis)
+        self._grown.add("bounds")
+
     def solve(self) -> LinearSolution:
         """Return an optimal point, starting from the last basis; if that fails, from scratch by three algorithms.
 

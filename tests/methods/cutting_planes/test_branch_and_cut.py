@@ -10,7 +10,8 @@ from dagopt.errors import InputError
 from dagopt.graph.order import is_acyclic
 from dagopt.master.families import FamilyArrays
 from dagopt.master.pool import Family, FamilyPool
-from dagopt.methods.cutting_planes import branch_and_cut
+from dagopt.master.rows.clusters import ClusterRows
+from dagopt.methods.cutting_planes import branch_and_cut, lane
 from dagopt.methods.cutting_planes.gobnilp import best_over_families
 from dagopt.methods.exact.pool_dp import solve_pool
 from dagopt.progress import NoProgress
@@ -47,7 +48,7 @@ def test_best_dag_over_a_pool(seed, local_size):
 
 def test_local_cuts_close_what_clusters_leave_open(monkeypatch):
     """On pools where clusters alone have to branch, local cuts leave a smaller gap at the root, never a larger one."""
-    monkeypatch.setattr(branch_and_cut, "SLOW", -np.inf)  # no search over prefixes, which ends the root sooner
+    monkeypatch.setattr(lane, "SLOW", -np.inf)  # no search over prefixes, which ends the root sooner
     gaps = {0: 0.0, 8: 0.0}
     for seed in range(6):
         families = FamilyArrays.of(random_pool(np.random.default_rng(seed), 8, 25)).without_dominated()
@@ -80,6 +81,38 @@ def test_threads_and_seeds_give_the_same_optimum():
     assert (runs[0].chosen == runs[1].chosen).all()
     assert (runs[0].n_cuts, runs[0].n_nodes) == (runs[1].n_cuts, runs[1].n_nodes)
     assert runs[0].score == pytest.approx(runs[2].score)
+
+
+def by_branching(families, n_jobs=1):
+    """Run branch and cut that branches rather than cuts."""
+    rules = branch_and_cut.Rules(rounds_back=(1, 1), share=(0.99, 0.99), most_rounds=1)
+    run = branch_and_cut.BranchAndCut(families, None, Deadline(), lambda: [ClusterRows(1)], rules, n_jobs=n_jobs)
+    return run.run()
+
+
+def test_the_tree_is_the_same_on_any_number_of_threads():
+    """One to four threads work on the same nodes."""
+    families = FamilyArrays.of(random_pool(np.random.default_rng(4), 12, 30)).without_dominated()
+
+    def facts(n_jobs):
+        found = by_branching(families, n_jobs)
+        return found.n_nodes, found.n_lps, found.n_cuts, found.score, found.bound, found.chosen.tolist()
+
+    runs = [facts(n_jobs) for n_jobs in (1, 2, 4)]
+    assert runs[0] == runs[1] == runs[2]
+    assert runs[0][0] > 10
+
+
+@pytest.mark.parametrize("most", [0, 1 << 30])
+@pytest.mark.parametrize("seed", range(4))
+def test_branching_alone_finds_the_optimum(seed, most, monkeypatch):
+    """Also if the rows of the nodes take too much memory and are forgotten."""
+    pool = random_pool(np.random.default_rng(seed), 10, 30)
+    monkeypatch.setattr(branch_and_cut, "MOST_ROW_BYTES", most)
+    outcome = by_branching(FamilyArrays.of(pool).without_dominated())
+    assert outcome.status == "optimal"
+    assert outcome.n_nodes > 5
+    assert outcome.score == pytest.approx(best_over(pool), rel=1e-9)
 
 
 def test_more_than_64_nodes():

@@ -48,3 +48,22 @@ def test_fewer_families_are_those_of_a_new_lp(seed, at_once, monkeypatch):
     anew = Relaxation(fewer, (), fewer.offsets[:-1], 1000)
     anew.add(cut(families, kept, rows))
     assert solved(lp) == pytest.approx(solved(anew), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_lp_continues_where_another_stood(seed, monkeypatch):
+    """With the rows and the basis of another LP, the bound is the same, after no more than one LP."""
+    monkeypatch.setattr(relaxation, "ALL_AT_ONCE", 1)
+    families = FamilyArrays.of(random_pool(np.random.default_rng(seed), 7, 30)).without_dominated()
+    rows = pair_rows(families)
+    lp = Relaxation(families, (), families.offsets[:-1], 1000)
+    other = lp.twin()
+    lp.add(rows)
+    expected = solved(lp)
+    other.add(rows[1:3])
+    solved(other)
+    before = other.n_solved
+    other.load(lp.start())
+    assert sorted(map(id, other.rows)) == sorted(map(id, lp.rows))
+    assert solved(other) == pytest.approx(expected, rel=1e-9)
+    assert other.n_solved == before + 1

@@ -105,13 +105,10 @@ def improvable(words, score, offsets, least, first, last, after):  # type: ignor
 
 
 @njit(cache=True, nogil=True)
-def take_rows(index, value, starts, multipliers, remainder):  # type: ignore[no-untyped-def]
-    """Subtract Σ_r λ_r a_r from ``remainder``; row r is ``value[starts[r]:starts[r + 1]]`` at ``index``."""
-    for r in range(multipliers.shape[0]):
-        weight = multipliers[r]
-        if weight != 0.0:
-            for q in range(starts[r], starts[r + 1]):
-                remainder[index[q]] -= weight * value[q]
+def take_row(index, value, weight, remainder):  # type: ignore[no-untyped-def]
+    """Subtract a row, ``value`` at ``index``, times its weight from ``remainder``."""
+    for q in range(index.shape[0]):
+        remainder[index[q]] -= weight * value[q]
 
 
 @njit(cache=True, nogil=True)
@@ -174,39 +171,12 @@ def _at_or_behind(index, low, high, family):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def count_entries(index, row_starts, places, starts):  # type: ignore[no-untyped-def]
-    """Fill ``starts`` with where the entries of each family begin: its node's, then those in the rows.
-
-    ``places``, the families, are in order, as is ``index`` in each row.
-    """
-    starts[:] = 1
-    starts[0] = 0
-    for r in range(row_starts.shape[0] - 1):
-        at, last = row_starts[r], row_starts[r + 1]
-        for k in range(places.shape[0]):
-            at = _at_or_behind(index, at, last, places[k])
-            if at == last:
-                break
-            if index[at] == places[k]:
-                starts[k + 1] += 1
+def entries(index, value, places, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with a row's values at ``places``, which are in increasing order, as is ``index``."""
+    at, last = 0, index.shape[0]
     for k in range(places.shape[0]):
-        starts[k + 1] += starts[k]
-
-
-@njit(cache=True, nogil=True)
-def entries(index, value, row_starts, places, node, n_nodes, starts, rows, values):  # type: ignore[no-untyped-def]
-    """Write the entries of families, counted before: row ``node[k]``, and row ``n_nodes + r`` for every row r."""
-    fill = starts[:-1] + 1
-    for k in range(places.shape[0]):
-        rows[starts[k]] = node[k]
-        values[starts[k]] = 1.0
-    for r in range(row_starts.shape[0] - 1):
-        at, last = row_starts[r], row_starts[r + 1]
-        for k in range(places.shape[0]):
-            at = _at_or_behind(index, at, last, places[k])
-            if at == last:
-                break
-            if index[at] == places[k]:
-                rows[fill[k]] = n_nodes + r
-                values[fill[k]] = value[at]
-                fill[k] += 1
+        at = _at_or_behind(index, at, last, places[k])
+        if at == last:
+            break
+        if index[at] == places[k]:
+            out[k] = value[at]

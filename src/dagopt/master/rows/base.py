@@ -74,7 +74,7 @@ class Row:
         What it says about every DAG, where it can be written over any families.
     """
 
-    families: Ints
+    families: NDArray[np.integer]
     values: Floats
     upper: float
     kind: str = ""

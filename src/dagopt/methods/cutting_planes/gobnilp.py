@@ -35,7 +35,7 @@ from dagopt.graph.cpdag import cpdag
 from dagopt.graph.order import is_acyclic
 from dagopt.master.families import FamilyArrays
 from dagopt.master.local_cuts import LARGEST_SIZE
-from dagopt.master.rows.base import Point, Row
+from dagopt.master.rows.base import Point, Row, RowFinder
 from dagopt.master.rows.clusters import ClusterRows, pair_rows
 from dagopt.master.rows.local import LocalRows
 from dagopt.methods.answer import scope_of, worth
@@ -179,14 +179,17 @@ def best_over_families(
     local_size : int
         The number of nodes of the largest local cuts; below 3 there are none.
     n_jobs : int
-        The number of threads that search for local cuts. The answer does not depend on it.
+        The number of threads. The answer does not depend on it.
     random_state : int
         The seed for choosing subsets.
     """
     back = max(ROUNDS_BACK, families.n_nodes // NODES_A_ROUND)
     with ThreadPoolExecutor(n_jobs) as threads:
-        local = LocalRows(threads, local_size, random_state, lambda: deadline.reason is not None)
-        finders = [ClusterRows(CLUSTERS_A_ROUND), local]
+
+        def finders() -> list[RowFinder]:
+            local = LocalRows(threads, local_size, random_state, lambda: deadline.reason is not None)
+            return [ClusterRows(CLUSTERS_A_ROUND), local]
+
         rules = Rules(rounds_back=(back, back))
         first = pair_rows(families)
 
@@ -196,7 +199,7 @@ def best_over_families(
 
         if not more.get("rows"):  # rows that the answer must satisfy are not known to the search over prefixes
             more["finish"] = finish
-        return BranchAndCut(families, start, deadline, finders, rules, first_rows=first, **more).run()
+        return BranchAndCut(families, start, deadline, finders, rules, n_jobs=n_jobs, first_rows=first, **more).run()
 
 
 class _Search:

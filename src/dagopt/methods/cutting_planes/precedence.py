@@ -3,13 +3,13 @@
 In one child i comes before j: j is not a parent of i, and families of j that i would improve are excluded (a best DAG
 has i after them). Both facts, transitivity, and what all remaining families of a node imply are propagated until
 nothing more follows. The pair is chosen by strong branching: the LPs of both children are solved for the pairs that the
-LP point decides least.
+LP point decides least. What both orders of a pair exclude is excluded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from dagopt.kernels.cuts import tree as kernels
 from dagopt.master.families import FamilyArrays
 from dagopt.master.rows.base import Point
+from dagopt.methods.cutting_planes.relaxation import Start
 
-__all__ = ["Part", "propagate", "strongest_pair", "undecided_pairs"]
+__all__ = ["Part", "Probe", "probe_pairs", "propagate", "undecided_pairs"]
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -52,6 +53,30 @@ class Part:
         later[first, second >> 6] |= np.uint64(1) << np.uint64(second & 63)
         return Part(self.alive.copy(), later)
 
+    def restrict_to(self, *parts: Part) -> None:
+        """Keep what at least one of these parts allows: the families of any of them, the orders of all of them."""
+        self.alive &= np.logical_or.reduce([one.alive for one in parts])
+        self.later |= np.bitwise_and.reduce([one.later for one in parts])
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """A part that was tried.
+
+    Attributes
+    ----------
+    part : Part
+        The part, restricted by what the trial excluded.
+    bound : float
+        A bound on the scores of its DAGs, minus infinity if it has none.
+    start : Start or None
+        Where its LP stands, None if it was not solved to the end.
+    """
+
+    part: Part
+    bound: float
+    start: Start | None
+
 
 def propagate(families: FamilyArrays, after: Words, part: Part) -> bool:
     """Draw all conclusions, in place; False if no DAG is left."""
@@ -83,26 +108,35 @@ def undecided_pairs(point: Point, after: Words, part: Part, most: int) -> list[t
     return list(chosen)
 
 
-def strongest_pair(
-    pairs: list[tuple[int, int]], part: Part, bound: float, score: float, try_part: Callable[[Part], float]
-) -> tuple[tuple[int, int], list[tuple[Part, float]]]:
-    """Return the pair whose two children lower the bound most, and the children with their bounds.
+def probe_pairs(
+    pairs: list[tuple[int, int]], part: Part, bound: float, enough: float, attempt: Callable[[Part], Probe]
+) -> list[Probe]:
+    """Try both orders of every pair, and return the children of the pair that lowers the bound most.
 
-    ``try_part`` returns the bound of a part, minus infinity if nothing is left in it.
+    Every DAG has one of the two orders. So what neither order of a pair allows is excluded from the children, and if
+    the bound of one order is not above ``enough``, the other order holds in them. If that decides all pairs, there is
+    one child, and none if both orders of a pair are closed.
     """
-    best, chosen, children = -1.0, pairs[0], list[tuple[Part, float]]()
-    for pair in pairs:
-        found = []
-        for first, second in (pair, pair[::-1]):
-            child = part.with_order(first, second)
-            found.append((child, min(try_part(child), bound)))
-        drops = [min(max(bound - one, 1e-6), bound - score) for _, one in found]
-        value = drops[0] * drops[1]
-        if value > best:
-            best, chosen, children = value, pair, found
-        if min(drops) >= bound - score:
-            break
-    return chosen, children
+    best, chosen = -1.0, list[Probe]()
+    implied = Part(part.alive.copy(), part.later.copy())
+    for first, second in pairs:
+        found = [attempt(part.with_order(*order)) for order in ((first, second), (second, first))]
+        left = [one for one in found if one.bound > enough]
+        if not left:
+            return []
+        if len(left) == 1:
+            implied.restrict_to(left[0].part)
+            bound = min(bound, left[0].bound)
+            continue
+        implied.restrict_to(*(one.part for one in found))
+        drops = [min(max(bound - one.bound, 1e-6), bound - enough) for one in found]
+        if drops[0] * drops[1] > best:
+            best, chosen = drops[0] * drops[1], found
+    if not chosen:
+        return [Probe(implied, bound, None)]
+    for one in chosen:
+        one.part.restrict_to(implied)
+    return [replace(one, bound=min(one.bound, bound)) for one in chosen]
 
 
 def _bits(words: Words, n: int) -> Bools:

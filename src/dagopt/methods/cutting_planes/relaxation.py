@@ -6,11 +6,14 @@ and those that could raise the LP join it. For multipliers λ_r ≥ 0 of rows Σ
     Σ_r λ_r b_r + Σ_i max_J (score_i(J) - Σ_r λ_r a_r,iJ)
 
 is a bound for any λ_r, so it holds whatever the LP's tolerances.
+
+Rows are shared: several LPs may hold the same rows, each with its own basis.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +24,7 @@ from dagopt.master.families import SUPPORT_TOLERANCE, FamilyArrays
 from dagopt.master.rows.base import Point, Row
 from dagopt.solvers.highs import LinearProgram, LinearSolution
 
-__all__ = ["Relaxation"]
+__all__ = ["Relaxation", "Start"]
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -32,6 +35,28 @@ JOINING = 4  # families per node that join the LP at once
 LEAST_REMAINDER = 1e-7  # the least remainder of a family that joins
 NOWHERE = 1e5  # the cost of a node without a family, paid only in an infeasible LP
 SLACK = 1e-12  # relative rounding of the sums of a bound
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where an LP stands: its rows and its basis, from which another LP of the same families can continue.
+
+    Attributes
+    ----------
+    rows : tuple of Row
+        The rows, besides those of the nodes.
+    families : int array
+        The families that are basic.
+    nothing : int array
+        The nodes whose artificial column is basic.
+    slack : int array
+        The rows, those of the nodes first, whose slack is basic.
+    """
+
+    rows: tuple[Row, ...]
+    families: Ints
+    nothing: Ints
+    slack: Ints
 
 
 class Relaxation:
@@ -54,7 +79,8 @@ class Relaxation:
         self.idle_rounds = idle_rounds
         self._given = list(given)
         self._may_fail = first is None
-        self._rows = _Rows()
+        self._rows: list[Row] = []
+        self._idle = np.zeros(0, dtype=np.int64)  # solves since each row last had a multiplier
         self.n_solved = 0
         self.priced: list[tuple[Row, float]] = []  # the rows with multipliers of the last point
         self._set_up(families, first)
@@ -75,7 +101,7 @@ class Relaxation:
         if first is not None:
             nothing = -NOWHERE - (best - families.score[families.offsets[1:] - 1])
             self._program.add_columns(nothing, np.arange(n))
-        self._rows.write(self._program, np.arange(self._rows.count), self._column)  # without entries so far
+        self._write(self._rows)  # without entries so far
         if first is None or len(families.node) <= ALL_AT_ONCE:
             first = np.arange(len(families.node))
         self._join(np.unique(first))
@@ -83,23 +109,34 @@ class Relaxation:
     @property
     def n_rows(self) -> int:
         """The number of rows in the LP, besides those of the nodes."""
-        return self._rows.count
+        return len(self._rows)
 
     @property
     def rows(self) -> list[Row]:
         """The rows of the LP, besides those of the nodes."""
-        return list(self._rows.rows)
+        return list(self._rows)
 
     def add(self, rows: Sequence[Row]) -> None:
         """Add rows."""
-        if rows:
-            before = self._rows.count
-            self._rows.append(rows)
-            self._rows.write(self._program, np.arange(before, self._rows.count), self._column)
+        new = [_compact(row) for row in rows]
+        self._rows += new
+        self._idle = np.append(self._idle, np.zeros(len(new), dtype=np.int64))
+        self._write(new)
+
+    def _write(self, rows: Sequence[Row]) -> None:
+        """Add rows to the program, over the families that have a column in it."""
+        indices, values = [], []
+        for row in rows:
+            places = self._column[row.families]
+            inside = places >= 0
+            indices.append(places[inside])
+            values.append(row.values[inside])
+        self._program.add_rows([row.upper for row in rows], indices, values)
 
     def keep_only(self, kept: Ints, families: FamilyArrays) -> None:
         """Continue with some of the families: those at ``kept``, which are ``families``."""
-        self._rows.keep_only(kept, len(self.families.node))
+        self._rows = [_renumbered(row, kept, len(self.families.node)) for row in self._rows]
+        self._given = self._rows[: len(self._given)]
         gone = np.ones(len(self._column), dtype=np.bool_)
         gone[kept] = False
         columns = self._column[gone & (self._column >= 0)]
@@ -111,10 +148,47 @@ class Relaxation:
         self.families = families
         self._cost, self._alive = self._cost[kept], self._alive[kept]
 
-    def solve(self, alive: Bools, deadline: Deadline, enough: float = -np.inf) -> Point | None:
+    def twin(self) -> Relaxation:
+        """Return another LP of the same families, with the same ones in it, and the given rows."""
+        first = None if self._may_fail else np.flatnonzero(self._column >= 0)
+        return Relaxation(self.families, self._given, first, self.idle_rounds)
+
+    def start(self) -> Start:
+        """Return where this LP stands after a solve."""
+        basic = self._program.basic()
+        columns = basic[basic >= 0]
+        owner = np.full(self._program.n_columns, -1, dtype=np.int64)
+        inside = np.flatnonzero(self._column >= 0)
+        owner[self._column[inside]] = inside
+        families = owner[columns]
+        return Start(tuple(self._rows), families[families >= 0], columns[families < 0], -1 - basic[basic < 0])
+
+    def load(self, start: Start) -> None:
+        """Continue where another LP of the same families, or this one, has stood.
+
+        The basis is kept if the rows are the same, because the next solve is then faster.
+        """
+        wanted = {id(row) for row in start.rows}
+        gone = np.array([id(row) not in wanted for row in self._rows], dtype=np.bool_)
+        present = {id(row) for row in self._rows}
+        new = [row for row in start.rows if id(row) not in present]
+        if not new and not gone.any():
+            return
+        self._drop(gone)
+        self.add(new)
+        self._idle[:] = 0
+        self._join(np.sort(start.families))
+        place = {id(row): r for r, row in enumerate(self._rows)}
+        n = self.families.n_nodes
+        slack = [r if r < n else n + place[id(start.rows[r - n])] for r in start.slack.tolist()]
+        columns = np.concatenate([self._column[start.families], start.nothing])
+        self._program.set_basic(columns, np.array(slack, dtype=np.int64))
+
+    def solve(self, alive: Bools, deadline: Deadline, enough: float = -np.inf, *, drop: bool = True) -> Point | None:
         """Return an optimal point over the remaining families; None if there is none or the time is up.
 
         A point whose bound is not above ``enough`` may be returned before all families that would raise the LP join.
+        Idle rows are dropped, if ``drop``.
         """
         self._restrict(alive)
         while True:
@@ -130,7 +204,8 @@ class Relaxation:
                 solution = self._anew()
             point, remainder = self._point(solution)
             if point.bound <= enough or not self._price(remainder, solution):
-                self._age(solution.multipliers[self.families.n_nodes :])
+                if drop:
+                    self._age(solution.multipliers[self.families.n_nodes :])
                 return point
 
     def _anew(self) -> LinearSolution:
@@ -151,12 +226,13 @@ class Relaxation:
         n, offsets = self.families.n_nodes, self.families.offsets
         multipliers = np.maximum(solution.multipliers[n:], 0.0)
         multipliers[multipliers < 1e-11] = 0.0
-        self.priced = [(row, float(w)) for row, w in zip(self._rows.rows, multipliers, strict=True) if w > 0.0]
+        self.priced = [(row, float(w)) for row, w in zip(self._rows, multipliers, strict=True) if w > 0.0]
         remainder = self._cost.copy()
-        self._rows.take(multipliers, remainder)
+        for row, weight in self.priced:
+            kernels.take_row(row.families, row.values, weight, remainder)
         largest = np.empty(n)
         kernels.best_remainders(remainder, self._alive, offsets, largest)
-        rows = multipliers * self._rows.uppers
+        rows = multipliers * np.array([row.upper for row in self._rows])
         bound = float(rows.sum() + largest.sum()) + self._constant
         bound += SLACK * (float(np.abs(rows).sum()) + abs(self._constant))
         excess = np.where(self._alive, remainder, -np.inf) - largest[self.families.node]
@@ -182,106 +258,46 @@ class Relaxation:
         """Add families to the LP."""
         new = places[self._column[places] < 0]
         self._column[new] = self._program.n_columns + np.arange(len(new))
-        entries = self._rows.columns(new, self.families.node[new], self.families.n_nodes)
+        entries = self._entries(new)
         self._program.add_sparse_columns(self._cost[new], *entries)
         dead = new[~self._alive[new]]
         self._program.set_uppers(self._column[dead], np.zeros(len(dead)))
 
+    def _entries(self, places: NDArray[np.integer]) -> tuple[Ints, Ints, Floats]:
+        """Return families as columns of the program: where the entries of each begin, their rows, and their values."""
+        n = self.families.n_nodes
+        entries = np.zeros((n + len(self._rows), len(places)))
+        entries[self.families.node[places], np.arange(len(places))] = 1.0
+        for row, own in zip(self._rows, entries[n:], strict=True):
+            kernels.entries(row.families, row.values, places, own)
+        columns, rows = np.nonzero(entries.T)
+        starts = np.searchsorted(columns, np.arange(len(places) + 1))
+        return starts, rows, entries[rows, columns]
+
     def _age(self, multipliers: Floats) -> None:
         """Drop rows that have not mattered for some rounds."""
-        idle = self._rows.idle
+        idle = self._idle
         idle[:] = np.where(np.abs(multipliers) > SUPPORT_TOLERANCE, 0, idle + 1)
         idle[: len(self._given)] = 0
         old = idle >= self.idle_rounds
         if old.sum() > 10:
-            self._program.delete_rows(np.flatnonzero(old) + self.families.n_nodes)
-            self._rows.drop(old)
+            self._drop(old)
 
-
-class _Rows:
-    """Rows over all families, concatenated."""
-
-    def __init__(self) -> None:
-        self._index = np.empty(0, dtype=np.int32)
-        self._value = np.empty(0)
-        self._starts = np.zeros(1, dtype=np.int64)
-        self.rows: list[Row] = []
-        self.uppers = np.zeros(0)
-        self.idle = np.zeros(0, dtype=np.int64)
-
-    @property
-    def count(self) -> int:
-        """Number of rows."""
-        return len(self.uppers)
-
-    def append(self, rows: Sequence[Row]) -> None:
-        """Add rows."""
-        sizes = [len(row.families) for row in rows]
-        used = int(self._starts[-1])
-        needed = used + sum(sizes)
-        if needed > len(self._index):
-            room = max(needed, 2 * len(self._index))
-            self._index = np.concatenate([self._index[:used], np.empty(room - used, dtype=np.int32)])
-            self._value = np.concatenate([self._value[:used], np.empty(room - used)])
-        starts = used + np.concatenate([[0], np.cumsum(sizes)])
-        for row, first, last in zip(rows, starts[:-1], starts[1:], strict=True):
-            self._index[first:last] = row.families
-            self._value[first:last] = row.values
-        self._starts = np.concatenate([self._starts, starts[1:]])
-        self.rows += rows
-        self.uppers = np.append(self.uppers, [row.upper for row in rows])
-        self.idle = np.append(self.idle, np.zeros(len(rows), dtype=np.int64))
-
-    def drop(self, gone: Bools) -> None:
+    def _drop(self, gone: Bools) -> None:
         """Remove rows."""
-        starts, used = self._starts, 0
-        places = [0]
-        for r in np.flatnonzero(~gone):
-            size = int(starts[r + 1] - starts[r])
-            if used < starts[r]:
-                self._index[used : used + size] = self._index[starts[r] : starts[r + 1]]
-                self._value[used : used + size] = self._value[starts[r] : starts[r + 1]]
-            used += size
-            places.append(used)
-        self._starts = np.array(places, dtype=np.int64)
-        self.uppers, self.idle = self.uppers[~gone], self.idle[~gone]
-        self.rows = [row for row, out in zip(self.rows, gone, strict=True) if not out]
+        self._program.delete_rows(np.flatnonzero(gone) + self.families.n_nodes)
+        self._rows = [row for row, out in zip(self._rows, gone, strict=True) if not out]
+        self._idle = self._idle[~gone]
 
-    def keep_only(self, kept: Ints, n_families: int) -> None:
-        """Remove all families except some, which are then renumbered."""
-        new = np.full(n_families, -1, dtype=np.int32)
-        new[kept] = np.arange(len(kept))
-        used = int(self._starts[-1])
-        self._index[:used] = new[self._index[:used]]
-        entries = self._index[:used] >= 0
-        before = np.concatenate([[0], np.cumsum(entries)])
-        left = int(before[-1])
-        self._index[:left] = self._index[:used][entries]
-        self._value[:left] = self._value[:used][entries]
-        self._starts = before[self._starts]
 
-    def take(self, multipliers: Floats, remainder: Floats) -> None:
-        """Subtract the rows, times multipliers, from the remainders."""
-        kernels.take_rows(self._index, self._value, self._starts, multipliers, remainder)
+def _compact(row: Row) -> Row:
+    """Return a row with indices of 32 bits, the row itself if it has them."""
+    return row if row.families.dtype == np.int32 else replace(row, families=row.families.astype(np.int32))
 
-    def write(self, program: LinearProgram, rows: Ints, column: Ints) -> None:
-        """Add rows to a program, over the families that have a column in it."""
-        indices, values = [], []
-        for r in rows:
-            own = slice(self._starts[r], self._starts[r + 1])
-            places = column[self._index[own]]
-            inside = places >= 0
-            indices.append(places[inside])
-            values.append(self._value[own][inside])
-        program.add_rows(self.uppers[rows].tolist(), indices, values)
 
-    def columns(self, places: Ints, node: Ints, n_nodes: int) -> tuple[Ints, Ints, Floats]:
-        """Return the entries of families as columns of the program: where each begins, rows, and values.
-
-        The first entry is the one in the row of the family's node.
-        """
-        starts = np.zeros(len(places) + 1, dtype=np.int64)
-        kernels.count_entries(self._index, self._starts, places, starts)
-        rows, values = np.empty(starts[-1], dtype=np.int64), np.empty(starts[-1])
-        kernels.entries(self._index, self._value, self._starts, places, node, n_nodes, starts, rows, values)
-        return starts, rows, values
+def _renumbered(row: Row, kept: Ints, n_families: int) -> Row:
+    """Return a row over some of the families, which are renumbered."""
+    new = np.full(n_families, -1, dtype=np.int32)
+    new[kept] = np.arange(len(kept))
+    places = new[row.families]
+    return replace(row, families=places[places >= 0], values=row.values[places >= 0])

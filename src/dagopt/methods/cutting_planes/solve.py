@@ -50,7 +50,6 @@ from dagopt.workers import Stopped, Workers, thread_count
 __all__ = ["ROW_KINDS", "BranchAndCutOptions", "solve_branch_and_cut"]
 
 Dag = NDArray[np.int8]
-Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 ROW_KINDS = ("entropies", "matrices", "last-node", "symmetry", "local")
@@ -161,7 +160,6 @@ class _Run:
         self._gaussian = problem.score.gaussian
         self._narrowed = problem.knowledge  # without parents that are in no undominated set
         self._used: list[RowFinder] = []
-        self._families: FamilyArrays | None = None
         self._root: PricedRoot | None = None
 
     def tell_start(self, dag: Dag) -> None:
@@ -207,7 +205,7 @@ class _Run:
         with ThreadPoolExecutor(workers.count) as threads:
             self._root = PricedRoot(
                 self._gaussian, self._narrowed, dag, met, self._finders(dag, None, threads), workers,
-                lambda score, bound, cuts, left: self._tell(score, bound, 0, cuts, left), self._improved_dag,
+                lambda score, bound, cuts, left: self._tell(score, bound, 0, cuts, left), self._improved,
             )  # fmt: skip
             self._root.run(self._options.max_sets, RULES.tolerance * max(abs(self._problem.score.total(dag)), 1.0))
         return self._root
@@ -228,12 +226,13 @@ class _Run:
         """Run branch and cut from a DAG, with rows to begin with."""
         begin = families.start(dag)
         assert begin is not None
-        self._families, self._n_sets = families, len(families.node)
-        with ThreadPoolExecutor(thread_count(self._options.n_jobs)) as threads:
-            finders = self._finders(families.adjacency(begin), after, threads)
+        self._n_sets = len(families.node)
+        n_jobs = thread_count(self._options.n_jobs)
+        with ThreadPoolExecutor(n_jobs) as threads:
+            finders = partial(self._finders, families.adjacency(begin), after, threads)
             return BranchAndCut(
-                families, begin, self._deadline, finders, RULES, after=after, first_rows=rows, tell=self._tell,
-                improved=self._improved,
+                families, begin, self._deadline, finders, RULES, n_jobs=n_jobs, after=after, first_rows=rows,
+                tell=self._tell,
             ).run()  # fmt: skip
 
     def _finders(self, dag: Dag, after: Words | None, threads: ThreadPoolExecutor) -> list[RowFinder]:
@@ -253,12 +252,7 @@ class _Run:
         self._used = finders
         return finders
 
-    def _improved(self, chosen: Ints) -> None:
-        """Take note of the families of a better DAG."""
-        if self._families is not None:
-            self._improved_dag(self._families.adjacency(chosen))
-
-    def _improved_dag(self, dag: Dag) -> None:
+    def _improved(self, dag: Dag) -> None:
         """Tell what finds rows about a better DAG."""
         for finder in self._used:
             finder.improved(dag)
