@@ -10,7 +10,8 @@ At every node of the tree the LP is solved, cut and solved again while that help
 When cutting no longer helps, the node is split: an arc is in the graph or not, or one of two nodes comes first. The
 nodes with the largest bounds come next, a fixed number of them at the same time, each in a lane of its own. Their
 children and the better DAGs that they found are merged in the order of the nodes, so the tree does not depend on the
-number of threads. Every bound is computed from the multipliers of the LP, so that it holds whatever the LP's tolerances.
+number of threads. Every bound is computed from the multipliers of the LP, so that it holds whatever the LP's
+tolerances.
 """
 
 from __future__ import annotations
