@@ -6,6 +6,9 @@ numbers, further NamedTuples and further boxes. A kernel receives the address of
 ``box.field`` from there; plain Python reads the same fields. The table has for an array its address and its lengths,
 for a number its bits, for a box its address; the words of an inner NamedTuple follow each other.
 
+numba also compiles a kernel again within every kernel that calls it. A large one can be called by its address instead,
+which a box holds as a number (``address_of``, ``call_by_address``).
+
 The arrays belong to the box, so a kernel must not return them, and they are never counted as references. All are
 C-contiguous and may be written to. A table does not change, which the compiler is told (``invariant.load``).
 """
@@ -25,7 +28,7 @@ from numba.core.datamodel import models
 from numba.core.types import Type
 from numba.core.typing.templates import AttributeTemplate
 
-__all__ = ["Box"]
+__all__ = ["Box", "address_of", "call_by_address"]
 
 cgutils: Any = numba.core.cgutils  # untyped
 extending: Any = numba.extending
@@ -58,8 +61,32 @@ class Box:
             raise AttributeError(name)
         return getattr(self._values, name)
 
+    @property
+    def kind(self) -> BoxType:
+        """The type that kernels are compiled for."""
+        return self._kind
+
     def __reduce__(self) -> tuple[type[Box], tuple[Any]]:
         return Box, (self._values,)
+
+
+def address_of(kernel: Any, kinds: tuple[Any, ...]) -> int:
+    """Compile a kernel for these types, or load it, and return the address of its code."""
+    kernel.compile(kinds)
+    compiled = kernel.overloads[kinds]
+    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
+
+
+def call_by_address(field: str, returns: Any, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Emit a call of the kernel whose address is a field of the first argument, a box: for the body of an intrinsic."""
+    conventions = context.call_conv
+    address = _read(context, builder, signature.args[0], arguments[0], field)
+    kind = conventions.get_function_type(returns, signature.args)
+    code = builder.inttoptr(address, kind.as_pointer())
+    status, result = conventions.call_function(builder, code, returns, signature.args, arguments)
+    with cgutils.if_unlikely(builder, status.is_error):
+        conventions.return_status_propagate(builder, status)
+    return result
 
 
 class BoxType(Type):

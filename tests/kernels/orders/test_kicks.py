@@ -1,5 +1,8 @@
 """Local kicks: states stay whole, nothing gets worse, what does not help is undone, and knowledge is kept."""
 
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,7 @@ import dagopt
 from dagopt.deadline import Deadline
 from dagopt.kernels.orders import kicks
 from dagopt.knowledge import Constraints
+from dagopt.methods.orders import grown
 from dagopt.methods.orders.grown import EQUAL, CountOrders, LogDetOrders
 from dagopt.methods.orders.search import _feasible
 from dagopt.problem import Problem
@@ -92,3 +96,19 @@ def test_the_same_dag_for_any_number_of_threads():
     data, _ = dagopt.simulate(n_nodes=12, n_samples=500, degree=1.5, random_state=2)
     first, *others = (dagopt.learn(data, "order", n_jobs=k, progress=False).adjacency for k in (1, 2, 3))
     assert all((first == other).all() for other in others)
+
+
+def kicked(orders, state):
+    """Return the DAG after some kicks."""
+    orders.kick(state, 20, np.random.default_rng(0), Deadline())
+    return orders.dag(state)
+
+
+def test_a_search_continues_in_another_process(monkeypatch):
+    """A state that is sent there finds the code of its kernels there, and ends with the same DAG."""
+    monkeypatch.setattr(grown, "LEAST_SETS", 1 << 10)
+    monkeypatch.setattr(grown, "LEAST_ENTRIES", 1 << 13)
+    _, orders, state = begun(gaussian_table, 3)
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        elsewhere = pool.submit(kicked, orders, state).result()
+    assert (kicked(orders, state) == elsewhere).all()

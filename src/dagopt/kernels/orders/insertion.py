@@ -26,7 +26,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from dagopt.kernels.orders.scores import local_score
-from dagopt.kernels.orders.trees import BUDGET, ENOUGH, members, required_parents, walk
+from dagopt.kernels.orders.trees import BUDGET, ENOUGH, call_walk, members, required_parents
 
 __all__ = ["Place", "Room", "State", "best_place", "give_required", "has", "insert_best", "make_room", "make_state",
            "mark_parents", "put", "queue", "score_order", "use_parents"]  # fmt: skip
@@ -143,7 +143,7 @@ def score_order(growth, state, first):  # type: ignore[no-untyped-def]
     for p in range(first, order.shape[0]):
         v = order[p]
         stamps[v] += 1
-        k = walk(growth, v, rank, p, state.marks, v, np.int64(stamps[v]))
+        k = call_walk(growth, v, rank, p, state.marks, v, np.int64(stamps[v]))
         if k < 0:
             return p
         sizes[v] = members(trees, k, parents[v])
@@ -247,7 +247,7 @@ def _best_along(growth, state, room, v, step, depth):  # type: ignore[no-untyped
     rank[v] = NOWHERE
     marks[:] = 0
     stamp = np.int64(1)
-    if walk(growth, v, rank, old, marks, np.int64(0), stamp) < 0:
+    if call_walk(growth, v, rank, old, marks, np.int64(0), stamp) < 0:
         return Place(0.0, np.int64(SPENT), np.int64(-1))
     for k in range(sizes[v]):
         marks[parents[v, k], 0] = stamp
@@ -275,7 +275,7 @@ def _best_along(growth, state, room, v, step, depth):  # type: ignore[no-untyped
         if own_event:
             stamp += 1
             rank[v] = NOWHERE
-            k = walk(growth, v, rank, p if step < 0 else p + 1, marks, np.int64(0), stamp)
+            k = call_walk(growth, v, rank, p if step < 0 else p + 1, marks, np.int64(0), stamp)
             if k < 0:
                 return Place(0.0, np.int64(SPENT), np.int64(-1))
             if (step < 0 and has(own, size, x)) or trees.values[k] > best:
@@ -298,7 +298,7 @@ def _passed(growth, state, v, x, step):  # type: ignore[no-untyped-def]
     """Return what x gains when v passes it; minus infinity if the budget ran out."""
     rank, parents, sizes, scores = state.rank, state.parents, state.sizes, state.scores
     rank[v] = -1 if step < 0 else NOWHERE
-    k = walk(growth, x, rank, rank[x], state.marks, np.int64(0), np.int64(0))
+    k = call_walk(growth, x, rank, rank[x], state.marks, np.int64(0), np.int64(0))
     if k < 0:
         return -np.inf
     gain = growth.trees.values[k] - scores[x]
@@ -349,7 +349,7 @@ def _change(growth, state, room, u, limit, must_change):  # type: ignore[no-unty
         room.counts[JOURNAL] += 1
         room.entry[u] = k + 1
     stamps[u] += 1
-    k = walk(growth, u, state.rank, limit, state.marks, u, np.int64(stamps[u]))
+    k = call_walk(growth, u, state.rank, limit, state.marks, u, np.int64(stamps[u]))
     if must_change or trees.values[k] > scores[u]:
         queue(room, u)
         for j in range(sizes[u]):

@@ -27,7 +27,7 @@ from dagopt.kernels.orders.insertion import (
     put,
     queue,
 )
-from dagopt.kernels.orders.trees import BUDGET, walk
+from dagopt.kernels.orders.trees import BUDGET, call_walk
 
 __all__ = ["DRAWS", "end", "kick", "queue_all", "settle"]
 
@@ -125,7 +125,7 @@ def _end_kick(growth, state, room, equal):  # type: ignore[no-untyped-def]
         for k in range(count):
             u = room.changed[k]
             stamps[u] += 1
-            walk(growth, u, rank, rank[u], state.marks, u, np.int64(stamps[u]))
+            call_walk(growth, u, rank, rank[u], state.marks, u, np.int64(stamps[u]))
             sizes[u] = room.sizes[k]
             for j in range(sizes[u]):
                 parents[u, j] = room.parents[k, j]
@@ -142,7 +142,7 @@ def _end_kick(growth, state, room, equal):  # type: ignore[no-untyped-def]
 def _neighbours(state, v, near):  # type: ignore[no-untyped-def]
     """Fill ``near`` with the parents and children of v and the parents of its children; return how many."""
     parents, sizes, marks, stamps = state.parents, state.sizes, state.marks, state.stamps
-    size = 0
+    size = np.int64(0)
     for k in range(sizes[v]):
         near[size] = parents[v, k]
         size += 1

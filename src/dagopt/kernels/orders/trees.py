@@ -27,13 +27,15 @@ parents.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from dagopt.kernels.boxes import Box
+from dagopt.kernels.boxes import Box, address_of, call_by_address
 from dagopt.kernels.orders import scores
 
 ENOUGH = 1e-7  # a smaller gain does not count
@@ -67,11 +69,40 @@ class Given(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """What growing and shrinking needs: ``Given``, the score (such as ``LogDets``) and ``Trees``, each in a box."""
+    """What growing and shrinking needs: ``Given``, the score (such as ``LogDets``) and ``Trees``, each in a box.
+
+    ``walk`` is the address of ``walk``, compiled for these.
+    """
 
     given: Box
     score: Box
     trees: Box
+    walk: int = 0
+
+    def __reduce__(self) -> tuple[Any, tuple[Box, Box, Box]]:
+        """Leave out the address, which means nothing in another process."""
+        return _with_address, (self.given, self.score, self.trees)
+
+
+def make_growth(given: Given, score: Any, trees: Trees) -> Box:
+    """Return a ``Growth`` in a box."""
+    return Box(_with_address(Box(given), Box(score), Box(trees)))
+
+
+def _with_address(given: Box, score: Box, trees: Box) -> Growth:
+    growth = Growth(given, score, trees)
+    number, numbers, marks = types.int64, types.Array(types.int64, 1, "C"), types.Array(types.int32, 2, "C")
+    kinds = (Box(growth).kind, number, numbers, number, marks, number, number)
+    return growth._replace(walk=address_of(walk, kinds))
+
+
+def _call_walk(context, growth, v, rank, limit, marks, column, stamp):  # type: ignore[no-untyped-def]
+    """Call ``walk``; its code is not compiled again in each kernel that does."""
+    signature = types.int64(growth, types.int64, rank, types.int64, marks, types.int64, types.int64)
+    return signature, partial(call_by_address, "walk", types.int64)
+
+
+call_walk: Any = intrinsic(_call_walk)
 
 
 @njit(cache=True, nogil=True)

@@ -23,7 +23,7 @@ from dagopt.kernels.orders import insertion as kernels
 from dagopt.kernels.orders import kicks
 from dagopt.kernels.orders.counts import CountScore
 from dagopt.kernels.orders.logdets import LogDets, make_work
-from dagopt.kernels.orders.trees import BUDGET, COLUMNS, Given, Growth, Trees
+from dagopt.kernels.orders.trees import BUDGET, COLUMNS, Given, Trees, make_growth
 from dagopt.methods.names import name_order
 from dagopt.methods.orders.base import Dag, Ints
 from dagopt.methods.orders.screening import screened
@@ -88,7 +88,7 @@ class GrownOrders(ABC):
         n = self.n_nodes
         if after is None:
             state = GrownState(
-                Box(Growth(Box(self._given), Box(self._new_score()), Box(_empty_trees(n)))),
+                make_growth(self._given, self._new_score(), _empty_trees(n)),
                 Box(kernels.make_state(n, self._room)),
                 Box(kernels.make_room(n, self._room, bool(self._given.must.any()))),
             )
