@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.kernels.boxes import Box
 from dagopt.kernels.gaussian import prices as price_kernels
 from dagopt.kernels.gaussian import undominated as kernels
 from dagopt.kernels.gaussian.row_chains import RowTerms
@@ -171,31 +172,13 @@ class NodeSearch:
         limit: float = -np.inf,
     ) -> None:
         self._ids = np.concatenate([must, free, [node]]).astype(np.int64)
-        size, levels = len(self._ids), len(self._ids) + 2
         self._facts = (n_samples, cost, len(must), most, margin)
-        self._counters = np.zeros(4, dtype=np.int64)
-        integers = np.zeros((4, levels + 1), dtype=np.int64)  # branch, stage, up, taken
-        fresh = np.zeros(levels + 1, dtype=np.int64)
-        self._rooms = (
-            np.empty((levels, size, size)),
-            np.empty((levels, size, size)),
-            np.empty((levels, size), dtype=np.bool_),
-            np.empty((levels, size), dtype=np.bool_),
-            *integers,
-            fresh,
-            self._counters,
-        )
-        self._scores = np.empty((2, levels))
-        self._members = np.arange(levels, dtype=np.int64)
-        self._done = np.zeros(1)
-        self._prices = (prices or Prices.none(len(matrix))).of(self._ids, levels, limit)
+        own = np.ascontiguousarray(matrix[np.ix_(self._ids, self._ids)])
+        self._rooms = Box(kernels.begin(own, len(must)))
+        self._counters = self._rooms.counters
+        self._prices = Box((prices or Prices.none(len(matrix))).of(self._ids, len(self._rooms.lower), limit))
         self._found: list[Bools] = []
         self._values: list[Floats] = []
-        upper, lower, free_room, active = self._rooms[:4]
-        own = np.ascontiguousarray(matrix[np.ix_(self._ids, self._ids)])
-        kernels.begin(own, len(must), upper, lower, free_room, active, self._counters, self._scores)
-        integers[3, 0] = len(must)
-        fresh[0] = 1
 
     @property
     def over(self) -> bool:
@@ -205,7 +188,7 @@ class NodeSearch:
     @property
     def share(self) -> float:
         """The estimated share of the search that has been done."""
-        return 1.0 if self.over else float(self._done[0])
+        return 1.0 if self.over else float(self._rooms.done[0])
 
     @property
     def n_sets(self) -> int:
@@ -224,8 +207,7 @@ class NodeSearch:
         room = np.zeros((SETS_A_PIECE, len(self._ids)), dtype=np.bool_)
         values = np.empty(SETS_A_PIECE)
         self._counters[kernels.FOUND] = 0
-        state = (self._rooms, self._scores, self._done, self._members, self._prices)
-        kernels.resume(*self._facts, *state, steps, room, values)
+        kernels.resume(*self._facts, self._rooms, self._prices, steps, room, values)
         count = self._counters[kernels.FOUND]
         self._found.append(room[:count].copy())
         self._values.append(values[:count].copy())
@@ -239,7 +221,7 @@ class NodeSearch:
         if self.over:
             return -np.inf
         depth = int(self._counters[kernels.DEPTH])
-        stage, fresh, ceilings = self._rooms[5], self._rooms[8], self._prices.ceilings
+        stage, fresh, ceilings = self._rooms.stage, self._rooms.fresh, self._prices.ceilings
         left = [d for d in range(depth + 1) if stage[d] < 2 and not (d == depth and fresh[d])]
         if fresh[depth]:  # not examined yet: the ceiling of its parent holds for it
             left.append(depth - 1)

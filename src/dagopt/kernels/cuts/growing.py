@@ -207,10 +207,11 @@ def grow_clusters(support, seeds, most_escape, clusters, escapes):  # type: igno
         total[support.node[k]] += support.mass[k]
     found = 0
     for s in range(seeds.shape[0]):
-        change[:] = total
-        linked[:] = 0.0
+        for j in range(n):  # loops, since assignments of whole arrays take seconds to compile
+            change[j] = total[j]
+            linked[j] = 0.0
+            inside[j] = False
         met[:] = False
-        inside[:] = False
         value = 0.0
         for e in range(2):
             if not inside[seeds[s, e]]:
@@ -222,11 +223,13 @@ def grow_clusters(support, seeds, most_escape, clusters, escapes):  # type: igno
             if value < least:
                 if first < 0:
                     first = found
-                    clusters[found] = inside
+                    for j in range(n):
+                        clusters[found, j] = inside[j]
                     escapes[found] = value
                     found += 1
                 least = value
-                best[:] = inside
+                for j in range(n):
+                    best[j] = inside[j]
             chosen = -1
             for j in range(n):
                 if linked[j] > EQUAL_MASS and not inside[j] and (chosen < 0 or change[j] < change[chosen]):
@@ -234,9 +237,10 @@ def grow_clusters(support, seeds, most_escape, clusters, escapes):  # type: igno
             if chosen < 0:
                 break
             value += change[chosen]
-            _join(chosen, support, inside, met, change, linked)
+            _join(np.int64(chosen), support, inside, met, change, linked)
         if first >= 0 and least < escapes[first]:
-            clusters[found] = best
+            for j in range(n):
+                clusters[found, j] = best[j]
             escapes[found] = least
             found += 1
         if first >= 0:

@@ -18,35 +18,91 @@ has one.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from dagopt.kernels.gaussian.prices import most_gain, taken_away, took
-from dagopt.kernels.gaussian.useful import largest_ratio, leave_out, sweep
+from dagopt.kernels.gaussian.useful import inverse_of, largest_ratio, leave_out, sweep
 
 # Places of the numbers in ``counters``: depth, sets found, steps done, and whether the search is over.
 DEPTH, FOUND, STEPS, OVER = 0, 1, 2, 3
 
 
-@njit(cache=True, nogil=True)
-def begin(matrix, n_must, upper, lower, free, active, counters, score):  # type: ignore[no-untyped-def]
+class Rooms(NamedTuple):
+    """The state of a search, one entry or row of each array per level.
+
+    Attributes
+    ----------
+    upper, lower : arrays of matrices
+        The inverses of the matrices of J + R + i, and the matrices swept by J; ``lower`` has one per number of parents.
+    free, active : bool arrays
+        The candidates to choose from, and the variables of J + R + i.
+    branch, stage, up, taken, fresh : int arrays
+        The candidate branched on, how many of its branches were begun, the inverse used, the number of parents taken,
+        and whether the level is a new set (1), or new (2).
+    counters : int array
+        See above.
+    scores : array of shape (2, levels)
+        For each number of parents taken: the score of J, and the best score met of a subset of J.
+    done : array of one
+        The share of the search that is done, counting each branch as half of its parent: an estimate of the rest.
+    members : int array
+        The members of J in the order in which they were taken.
+    """
+
+    upper: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    free: NDArray[np.bool_]
+    active: NDArray[np.bool_]
+    branch: NDArray[np.int64]
+    stage: NDArray[np.int64]
+    up: NDArray[np.int64]
+    taken: NDArray[np.int64]
+    fresh: NDArray[np.int64]
+    counters: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    done: NDArray[np.float64]
+    members: NDArray[np.int64]
+
+
+def begin(matrix: NDArray[np.float64], n_must: int) -> Rooms:
     """Set up the search: the node is the last variable of ``matrix``, required parents are the first ones."""
-    size = matrix.shape[0]
-    upper[0] = np.linalg.inv(matrix)
-    lower[0] = matrix
+    size = len(matrix)
+    levels = size + 2
+
+    def integers() -> NDArray[np.int64]:
+        return np.zeros(levels + 1, dtype=np.int64)
+
+    rooms = Rooms(
+        upper=np.empty((levels, size, size)),
+        lower=np.empty((levels, size, size)),
+        free=np.zeros((levels, size), dtype=np.bool_),
+        active=np.ones((levels, size), dtype=np.bool_),
+        branch=integers(),
+        stage=integers(),
+        up=integers(),
+        taken=integers(),
+        fresh=integers(),
+        counters=np.zeros(4, dtype=np.int64),
+        scores=np.full((2, levels), -np.inf),
+        done=np.zeros(1),
+        members=np.arange(levels, dtype=np.int64),
+    )
+    rooms.upper[0] = inverse_of(matrix)
+    rooms.lower[0] = matrix
     for k in range(n_must):
-        sweep(lower[k], lower[k + 1], k)
-    free[0, :] = True
-    free[0, :n_must] = False
-    free[0, size - 1] = False
-    active[0, :] = True
-    counters[:] = 0
-    score[:] = -np.inf
+        sweep(rooms.lower[k], rooms.lower[k + 1], k)
+    rooms.free[0, n_must : size - 1] = True
+    rooms.taken[0] = n_must
+    rooms.fresh[0] = 1
+    return rooms
 
 
 @njit(cache=True, nogil=True)
-def resume(n_samples, cost, n_must, most, margin, rooms, scores, done, members, prices, most_steps, found, values):  # type: ignore[no-untyped-def]
+def resume(n_samples, cost, n_must, most, margin, rooms, prices, most_steps, found, values):  # type: ignore[no-untyped-def]
     """Continue for up to ``most_steps`` steps or until ``found`` is full; ``counters[OVER]`` says when it is over.
 
     Parameters
@@ -59,22 +115,18 @@ def resume(n_samples, cost, n_must, most, margin, rooms, scores, done, members, 
         The first variables are required; sets have at most ``most`` members.
     margin : float
         Sets and candidates are dropped only if they lose by more than this.
-    rooms : tuple of arrays
-        (upper, lower, free, active, branch, stage, up, taken, fresh, counters): the state of the search.
-    scores : array of shape (2, levels)
-        For each number of parents taken: the score of J, and the best score met of a subset of J.
-    done : array of one
-        The share of the search that is done, counting each branch as half of its parent: an estimate of the rest.
-    members : int array
-        The members of J in the order in which they were taken.
-    prices : Prices
+    rooms : Rooms, in a box
+        The state of the search.
+    prices : Prices, in a box
         Rows with multipliers; a set with a remainder below ``prices.limit`` by more than ``margin`` is not wanted.
     found : bool array of shape (room, size)
         The sets found; the caller must still remove those that a subset beats.
     values : array
         Their remainders, which are their scores if there are no prices.
     """
-    upper, lower, free, active, branch, stage, up, taken, fresh, counters = rooms
+    upper, lower, free, active = rooms.upper, rooms.lower, rooms.free, rooms.active
+    branch, stage, up, taken, fresh = rooms.branch, rooms.stage, rooms.up, rooms.taken, rooms.fresh
+    counters, scores, done, members = rooms.counters, rooms.scores, rooms.done, rooms.members
     size = upper.shape[1]
     i = size - 1
     half = 0.5 * n_samples
@@ -112,10 +164,7 @@ def resume(n_samples, cost, n_must, most, margin, rooms, scores, done, members, 
             stage[depth] = 0
             branch[depth] = -1
             if k < most:
-                branch[depth] = _choose(
-                    half, cost, n_must, margin, upper, least, free[depth], active[depth], up, taken, depth, members,
-                    scores, most, prices,
-                )  # fmt: skip
+                branch[depth] = _choose(half, cost, n_must, most, margin, rooms, prices, depth)
             if branch[depth] < 0:
                 done[0] += 0.5**depth
                 depth -= 1
@@ -125,8 +174,9 @@ def resume(n_samples, cost, n_must, most, margin, rooms, scores, done, members, 
         if stage[depth] > 2:
             depth -= 1
             continue
-        free[depth + 1] = free[depth]
-        active[depth + 1] = active[depth]
+        for z in range(size):
+            free[depth + 1, z] = free[depth, z]
+            active[depth + 1, z] = active[depth, z]
         free[depth + 1, b] = False
         up[depth + 1] = up[depth]
         if stage[depth] == 1:
@@ -147,11 +197,14 @@ def resume(n_samples, cost, n_must, most, margin, rooms, scores, done, members, 
 
 
 @njit(cache=True, nogil=True)
-def _choose(half, cost, n_must, margin, upper, least, free, active, up, taken, depth, members, scores, most, prices):  # type: ignore[no-untyped-def]
+def _choose(half, cost, n_must, most, margin, rooms, prices, depth):  # type: ignore[no-untyped-def]
     """Drop candidates that cannot be useful and return the one to branch on, -1 if no larger set can be undominated."""
+    upper, up, scores, members = rooms.upper, rooms.up, rooms.scores, rooms.members
+    free, active = rooms.free[depth], rooms.active[depth]
     size = upper.shape[1]
     i = size - 1
-    k = taken[depth]
+    k = rooms.taken[depth]
+    least = rooms.lower[k]
     step = cost[k + 1] - cost[k]
     threshold = math.exp((step - margin) / half)
     error = margin / half

@@ -57,6 +57,24 @@ def sweep(source, target, p):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def inverse_of(matrix):  # type: ignore[no-untyped-def]
+    """Return the inverse of a positive definite matrix, by sweeping all of its variables."""
+    size = matrix.shape[0]
+    two = np.empty((2, size, size))  # np.linalg and assignments of whole arrays take seconds to compile
+    for a in range(size):
+        for b in range(size):
+            two[0, a, b] = matrix[a, b]
+    for p in range(size):
+        sweep(two[p % 2], two[1 - p % 2], p)
+    inverse = two[size % 2]
+    for a in range(size):
+        for b in range(a + 1):
+            inverse[a, b] = -inverse[a, b]
+            inverse[b, a] = inverse[a, b]
+    return inverse
+
+
+@njit(cache=True, nogil=True)
 def _one_way(x, c, wi, wj, a, b):  # type: ignore[no-untyped-def]
     """Return the largest (q + c) / √((s² + wi) (t² + wj)) with q ≤ x, q ≤ st, s² ≤ a, t² ≤ b."""
     ends = math.sqrt(wi * wj)
@@ -112,8 +130,10 @@ def never_useful(inverse, matrix, i, u, threshold, most_steps, error):  # type: 
     levels = n + 2
     upper = np.empty((levels, n, n))
     lower = np.empty((levels, n, n))
-    upper[0] = inverse
-    lower[0] = matrix
+    for a in range(n):
+        for b in range(n):
+            upper[0, a, b] = inverse[a, b]
+            lower[0, a, b] = matrix[a, b]
     free = np.ones((levels, n), dtype=np.bool_)
     active = np.ones((levels, n), dtype=np.bool_)
     free[0, i] = False
@@ -161,8 +181,9 @@ def never_useful(inverse, matrix, i, u, threshold, most_steps, error):  # type: 
         if stage[depth] > 2:
             depth -= 1
             continue
-        free[depth + 1] = free[depth]
-        active[depth + 1] = active[depth]
+        for z in range(n):
+            free[depth + 1, z] = free[depth, z]
+            active[depth + 1, z] = active[depth, z]
         free[depth + 1, b] = False
         up[depth + 1] = up[depth]
         low[depth + 1] = low[depth]
@@ -181,7 +202,7 @@ def never_useful(inverse, matrix, i, u, threshold, most_steps, error):  # type: 
 @njit(cache=True, nogil=True)
 def useful_pairs(matrix, threshold, most_steps, error, first, last, useful):  # type: ignore[no-untyped-def]
     """Set ``useful[i, u]`` to False for pairs, first ≤ i < last and u < i, that are in no undominated family."""
-    inverse = np.linalg.inv(matrix)
+    inverse = inverse_of(matrix)
     for i in range(first, last):
         for u in range(i):
             if never_useful(inverse, matrix, i, u, threshold, most_steps, error):
@@ -197,6 +218,7 @@ def useful_parents(matrix, threshold, most_steps, error, i, must, useful):  # ty
     in every set and stay. Gives up after ``MOST_FAILURES`` candidates in a row that stay.
     """
     n = matrix.shape[0]
+    ids = np.empty(n + 2, dtype=np.int64)
     dropping = True
     while dropping:
         dropping = False
@@ -205,12 +227,18 @@ def useful_parents(matrix, threshold, most_steps, error, i, must, useful):  # ty
             if not useful[u] or must[u] or failures >= MOST_FAILURES:
                 continue
             failures += 1
-            ids = np.array([z for z in range(n) if useful[z] and z != u] + [u, i])
-            own = np.empty((len(ids), len(ids)))
-            for a in range(len(ids)):
-                for b in range(len(ids)):
+            size = np.int64(0)
+            for z in range(n):
+                if useful[z] and z != u:
+                    ids[size] = z
+                    size += 1
+            ids[size] = u
+            ids[size + 1] = i
+            own = np.empty((size + 2, size + 2))
+            for a in range(size + 2):
+                for b in range(size + 2):
                     own[a, b] = matrix[ids[a], ids[b]]
-            if never_useful(np.linalg.inv(own), own, len(ids) - 1, len(ids) - 2, threshold, most_steps, error):
+            if never_useful(inverse_of(own), own, size + 1, size, threshold, most_steps, error):
                 useful[u] = False
                 dropping = True
                 failures = 0

@@ -87,10 +87,10 @@ def _changes(lists, place, v, change, missing):  # type: ignore[no-untyped-def]
     for c in range(lists.child_starts[v], lists.child_starts[v + 1]):
         u = lists.children[c]
         last = lists.offsets[u + 1]
-        b, has = _first_fitting(lists, lists.offsets[u], last, place, place[u], v, True)
+        b, has = _first_fitting(lists, lists.offsets[u], last, place, place[u], v, np.bool_(True))
         a = b
         if has:
-            a, _ = _first_fitting(lists, b + 1, last, place, place[u], v, False)
+            a, _ = _first_fitting(lists, b + 1, last, place, place[u], v, np.bool_(False))
         at = place[u] - (1 if place[u] > old else 0)
         change[at] = (lists.values[a] if a >= 0 else 0.0) - (lists.values[b] if b >= 0 else 0.0)
         missing[at] = (1 if a < 0 else 0) - (1 if b < 0 else 0)
@@ -190,7 +190,8 @@ def listed_parents(lists, order, chosen):  # type: ignore[no-untyped-def]
     for p in range(n):
         place[order[p]] = p
     total = 0.0
+    nobody, not_with = np.int64(-1), np.bool_(False)  # for literals, numba would compile another version
     for v in order:
-        chosen[v], _ = _first_fitting(lists, lists.offsets[v], lists.offsets[v + 1], place, place[v], -1, False)
+        chosen[v], _ = _first_fitting(lists, lists.offsets[v], lists.offsets[v + 1], place, place[v], nobody, not_with)
         total += lists.values[chosen[v]] if chosen[v] >= 0 else -np.inf
     return total
