@@ -99,6 +99,14 @@ class Task:
         return instance(*self.cell) if self.cell is not None else dict(tables())[self.name]
 
 
+def gap_at(result: dagopt.Result, seconds: float, saturated: float | None) -> float | None:
+    """Return how far the bound was above the best score of the whole run at some moment of it."""
+    trace = result.trace[result.trace["bound"].notna() & (result.trace["seconds"] <= seconds)]
+    known = [float(trace["bound"].min())] if len(trace) else []
+    known += [] if saturated is None else [saturated]
+    return min(known) - result.score if known else None
+
+
 def run(task: Task) -> dict[str, Any]:
     """Return the figures of one run."""
     name, data, seconds, without, exact = task.name, task.data(), task.seconds, task.without, task.exact
@@ -123,6 +131,7 @@ def run(task: Task) -> dict[str, Any]:
         "root_gap": None if "root_bound" not in facts else facts["root_bound"] - result.score,
         "gap": None if result.bound is None else result.bound - result.score,
         "per_cent": None if result.gap is None else 100 * result.gap,
+        "gap_at_a_minute": gap_at(result, 60.0, saturated),
         **{key: facts.get(key) for key in ("n_sets", "n_tree_nodes", "n_open_nodes", "n_cuts", "n_lps")},
         "seconds": result.seconds,
         "cpu": time.process_time() - begin,
@@ -150,6 +159,7 @@ def show(paths: Sequence[Path]) -> str:
         "limit",
         "L(V) gap",
         "root gap",
+        "gap at 60 s",
         "final gap",
         "%",
         "proven",
@@ -161,7 +171,8 @@ def show(paths: Sequence[Path]) -> str:
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     found = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
     for one in sorted(found, key=lambda one: (one["limit"], _order(one["name"]))):
-        gaps = ["-" if one[key] is None else f"{one[key]:,.3f}" for key in ("likelihood_gap", "root_gap", "gap")]
+        keys = ("likelihood_gap", "root_gap", "gap_at_a_minute", "gap")
+        gaps = ["-" if one.get(key) is None else f"{one[key]:,.3f}" for key in keys]
         share = "-" if one["per_cent"] is None else f"{one['per_cent']:.4f}"
         proven = "yes" if one["status"] == "optimal" else "no"
         if one.get("true") is False:

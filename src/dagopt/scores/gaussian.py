@@ -226,7 +226,8 @@ class GaussianScore(LogDetScore):
     def __init__(self, table: ContinuousTable, penalty: float, convention: str = "paper") -> None:
         self.convention = convention
         self.parameter_cost = penalty
-        self.label = f"Gaussian log-likelihood - {penalty:.6g} x parameters ({convention} convention)"
+        counted = "edges" if convention == "paper" else f"parameters (as in {convention})"
+        self.label = f"Gaussian log-likelihood - {penalty:.6g} x {counted}"
         super().__init__(table.names, table.n_samples, table.covariance, table.scaled)
 
     def local_and_bounds(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
