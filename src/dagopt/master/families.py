@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dagopt.bits import listed_members, to_bitsets, to_words
 from dagopt.candidates.pool import Pool
 from dagopt.errors import InputError
-from dagopt.kernels.cuts import growing
+from dagopt.kernels.cuts import growing, logdet_rows
 from dagopt.kernels.cuts import separation as kernels
 from dagopt.kernels.orders import listed as orders
 from dagopt.master.pool import FamilyPool
@@ -93,6 +93,16 @@ class FamilyArrays:
     def listed(self) -> tuple[Ints, Ints]:
         """The parents of all families, concatenated, and where those of each family begin (one more entry)."""
         return listed_members(self.words)
+
+    @cached_property
+    def walk(self) -> tuple[Ints, Ints]:
+        """An order of the families in which neighbours share first parents, and how many each shares with the last."""
+        bits = np.unpackbits(self.words.astype("<u8").view(np.uint8), axis=1, bitorder="little")
+        keys = np.packbits(bits, axis=1).view(">u8")  # smaller parents are higher digits
+        order = np.lexsort((*keys.T[::-1], self.node)).astype(np.int64)
+        shared = np.empty_like(order)
+        logdet_rows.shared_parents(self.node, *self.listed, order, shared)
+        return order, shared
 
     @cached_property
     def lists(self) -> orders.Lists:

@@ -94,7 +94,7 @@ def test_coefficients_and_flips_are_those_of_determinants(seed):
     inside = rng.random(5) < 0.7
     inside[:2] = True
     out = np.empty(len(families.node))
-    kernels.coefficients(matrix, families.node, *families.listed, inside, out)
+    kernels.coefficients(matrix, families.node, *families.listed, *families.walk, inside, out)
 
     def half_logdet(nodes):
         return 0.5 * np.linalg.slogdet(matrix[np.ix_(nodes, nodes)])[1]
@@ -109,10 +109,21 @@ def test_coefficients_and_flips_are_those_of_determinants(seed):
     support = Support.of(families, point.values)
     ended = inside.copy()
     violation = kernels.flip(
-        matrix, support.node, support.flat, support.starts, support.mass, *support.users(5), ended, 50
-    )
+        matrix, kernels.sweep_all(matrix), support.node, support.flat, support.starts, support.mass, *support.users(5),
+        ended, 50,
+    )  # fmt: skip
     expected = sum(mass * gain(k, ended) for k, mass in zip(support.places, support.mass, strict=True))
     assert violation == pytest.approx(expected + half_logdet(np.flatnonzero(ended)), abs=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_floor_of_the_eigenvalues_is_near_the_smallest(seed):
+    """It is below the smallest eigenvalue, by at most a factor of two unless that is above a half."""
+    matrix = correlation(np.random.default_rng(seed), 7)
+    smallest = np.linalg.eigvalsh(matrix)[0]
+    floor = kernels.eigenvalue_floor(matrix)
+    assert min(smallest, 0.5) / 2 <= floor <= smallest
+    assert kernels.eigenvalue_floor(np.ones((3, 3))) == 0.0
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -83,7 +83,7 @@ class LogDets:
         if smallest < LEAST_EIGENVALUE:
             return None
         values = np.empty(len(families.node))
-        kernels.coefficients(matrix, families.node, *families.listed, inside, values)
+        kernels.coefficients(matrix, families.node, *families.listed, *families.walk, inside, values)
         size = int(inside.sum())
         rounding = 8 * EPS * size * (size + 1) / smallest
         upper = -0.5 * float(kernels.logdet(matrix, inside)) + rounding
@@ -104,15 +104,15 @@ class LogDets:
         assert origin is not None
         assert origin.matrix is not None
         values = np.empty(len(families.node))
-        kernels.coefficients(origin.matrix, families.node, *families.listed, origin.inside, values)
+        kernels.coefficients(origin.matrix, families.node, *families.listed, *families.walk, origin.inside, values)
         places = np.flatnonzero(values > EPS)
         return Row(places, origin.scale * values[places], row.upper, row.kind, origin)
 
     def _smallest_eigenvalue(self, matrix: Floats) -> float:
-        """Return the smallest eigenvalue, which is at most that of every principal sub-matrix."""
+        """Return a little less than the smallest eigenvalue, which is at most that of every principal sub-matrix."""
         known = self._spread.get(id(matrix))
         if known is None or known[0] is not matrix:
-            known = (matrix, float(np.linalg.eigvalsh(matrix)[0]))
+            known = (matrix, float(kernels.eigenvalue_floor(matrix)))
             self._spread[id(matrix)] = known
             if len(self._spread) > MOST_SPREADS:
                 del self._spread[next(iter(self._spread))]
@@ -125,10 +125,12 @@ def coefficients(rows: Sequence[Row], families: Sequence[Family], n_nodes: int) 
     if rows and families:
         node = np.array([family.node for family in families], dtype=np.int64)
         listed = listed_members(to_words([family.mask for family in families], n_nodes))
+        order = np.arange(len(node))
+        shared = np.zeros_like(order)
         for row, own in zip(rows, out, strict=True):
             assert row.origin is not None
             assert row.origin.matrix is not None
-            kernels.coefficients(row.origin.matrix, node, *listed, row.origin.inside, own)
+            kernels.coefficients(row.origin.matrix, node, *listed, order, shared, row.origin.inside, own)
             own *= row.origin.scale
     return out.T
 
@@ -181,18 +183,20 @@ class EntropyRows(RowFinder):
         self._most_rows = most_rows
         self._rng = np.random.default_rng(random_state)
         self._known: dict[bytes, None] = {}
+        self._whole: Floats | None = None  # the matrix swept by all nodes
 
     def separate(self, point: Point) -> list[Row]:
         """Return the rows violated most."""
         n = point.families.n_nodes
         support = point.support
-        users = support.users(n)
+        used = (support.node, support.flat, support.starts, support.mass, *support.users(n))
+        if self._whole is None:
+            self._whole = kernels.sweep_all(self._matrix)
+        whole = self._whole
 
         def flipped(start: Bools) -> tuple[float, Bools]:
             inside = start.copy()
-            violation = kernels.flip(
-                self._matrix, support.node, support.flat, support.starts, support.mass, *users, inside, MOST_FLIPS
-            )
+            violation = kernels.flip(self._matrix, whole, *used, inside, MOST_FLIPS)
             return float(violation), inside
 
         ends = self._logdets.each(flipped, self._starts(support, n))
@@ -293,15 +297,13 @@ def deepest_matrix(start: Floats, support: Support, weight: float, most_steps: i
         The most steps of L-BFGS.
     """
     n = len(start)
-    centre = np.linalg.cholesky(start)
+    centre = np.empty((n, n))
+    if not kernels.cholesky(start, 0.0, centre):
+        raise np.linalg.LinAlgError("expected a positive definite matrix")
     factor = kernels.deepest(
         centre, weight, support.node, support.flat, support.starts, support.mass, most_steps, MEMORY
     )
-    matrix = factor @ factor.T
-    size = np.sqrt(np.diag(matrix))
-    matrix = matrix / np.outer(size, size)
-    np.fill_diagonal(matrix, 1.0)
-    matrix = _away_from_singular(np.ascontiguousarray((matrix + matrix.T) / 2))
+    matrix = _away_from_singular(kernels.correlations(factor))
     total = kernels.violation(matrix, support.node, support.flat, support.starts, support.mass, np.zeros((n, n)))
     return matrix, float(total + 0.5 * kernels.logdet(matrix, np.ones(n, dtype=np.bool_)))
 
@@ -312,9 +314,9 @@ def _away_from_singular(matrix: Floats) -> Floats:
     At points that violate rows of ranks, which log-determinants of singular matrices approach, the violation has no
     maximum. A matrix near that limit cuts them off.
     """
-    smallest = float(np.linalg.eigvalsh(matrix)[0])
-    if smallest >= SMALL_EIGENVALUE:
+    if kernels.cholesky(matrix, SMALL_EIGENVALUE, np.empty_like(matrix)):
         return matrix
+    smallest = float(np.linalg.eigvalsh(matrix)[0])
     share = (LIFTED_EIGENVALUE - smallest) / (1.0 - smallest)
     return np.ascontiguousarray((1.0 - share) * matrix + share * np.eye(len(matrix)))
 
