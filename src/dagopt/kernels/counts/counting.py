@@ -142,8 +142,13 @@ def two_sums(cells, span, arity, weights, clogc, ess, product):  # type: ignore[
     """
     product = min(product, LARGEST_PRODUCT)
     if span > 4 * cells.shape[0] + DENSE_CELLS:
-        fine = cell_sum(cells.copy(), span, weights, clogc, ess, product)
-        return cell_sum(cells // arity, span // arity, weights, clogc, ess, product / arity), fine
+        other = np.empty(cells.shape[0], dtype=np.int64)
+        for r in range(cells.shape[0]):
+            other[r] = cells[r]
+        fine = cell_sum(other, span, weights, clogc, ess, product)
+        for r in range(cells.shape[0]):
+            other[r] = cells[r] // arity
+        return cell_sum(other, span // arity, weights, clogc, ess, product / arity), fine
     prior = ess / product
     coarse_prior = prior * arity
     counts = _counts(cells, span, weights)
@@ -281,7 +286,8 @@ def additions(counts, node, parents, without, together):  # type: ignore[no-unty
     span = renumber(base, span)
     outside = np.ones(n, dtype=np.bool_)
     outside[node] = False
-    outside[parents] = False
+    for k in range(parents.shape[0]):
+        outside[parents[k]] = False
     for j in range(n):
         if not outside[j]:
             without[j] = np.nan
@@ -316,7 +322,8 @@ def _joint_tree(counts, variables, base, first_span, first_product, out):  # typ
         while not (mask >> b) & 1:
             b += 1
         j = variables[b]
-        cells[b] = cells[source[b + 1]]
+        for r in range(base.shape[0]):
+            cells[b, r] = cells[source[b + 1], r]
         finer = refine(cells[b], span[b + 1], codes[j], arity[j])
         larger = product[b + 1] * arity[j]
         for level in range(b + 1):

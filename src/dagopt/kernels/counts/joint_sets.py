@@ -25,7 +25,10 @@ def rare_rows(codes, arity, weights):  # type: ignore[no-untyped-def]
         counts = np.zeros(arity[j], dtype=np.int64)
         for r in range(rows):
             counts[codes[j, r]] += weights[r]
-        modal = np.argmax(counts)
+        modal = 0
+        for level in range(1, arity[j]):
+            if counts[level] > counts[modal]:
+                modal = level
         for r in range(rows):
             if codes[j, r] != modal:
                 listed[at] = r

@@ -93,8 +93,11 @@ def cover(s, item_node, item_set, mass, enough, coefficient):  # type: ignore[no
     best = np.empty(s << s)
     opt = np.empty(1 << s)
     sink = np.zeros(1 << s, dtype=np.int64)
-    inverse = np.eye(m)
-    weight = mass.copy()
+    inverse = np.zeros((m, m))
+    weight = np.empty(m)
+    for r in range(m):  # loops throughout, since expressions of whole arrays take seconds to compile
+        inverse[r, r] = 1.0
+        weight[r] = mass[r]
     cost = np.ones(m)
     price = np.ones(m)
     direction = np.empty(m)
@@ -104,9 +107,13 @@ def cover(s, item_node, item_set, mass, enough, coefficient):  # type: ignore[no
             total += cost[r] * weight[r]
         if total <= enough:
             return 0.0
-        lowest = np.argmin(price)
+        lowest = 0
+        for r in range(1, m):
+            if price[r] < price[lowest]:
+                lowest = r
         if price[lowest] < -PRICE_TOLERANCE:  # cover too much of an item
-            direction[:] = -inverse[:, lowest]
+            for r in range(m):
+                direction[r] = -inverse[r, lowest]
             gain = price[lowest]
             entering = 0.0
         else:
@@ -136,15 +143,19 @@ def cover(s, item_node, item_set, mass, enough, coefficient):  # type: ignore[no
             weight[r] = max(weight[r] - ratio * direction[r], 0.0)
         weight[leaving] = ratio
         cost[leaving] = entering
-        price += (gain / pivot) * inverse[leaving]
-        inverse[leaving] /= pivot
+        for k in range(m):
+            price[k] += (gain / pivot) * inverse[leaving, k]
+            inverse[leaving, k] /= pivot
         for r in range(m):
             if r != leaving and direction[r] != 0.0:
-                inverse[r] -= direction[r] * inverse[leaving]
+                for k in range(m):
+                    inverse[r, k] -= direction[r] * inverse[leaving, k]
         if step % REFRESH == 0:
-            price[:] = 0.0
+            for k in range(m):
+                price[k] = 0.0
             for r in range(m):
-                price += cost[r] * inverse[r]
+                for k in range(m):
+                    price[k] += cost[r] * inverse[r, k]
     return 0.0
 
 
@@ -240,16 +251,27 @@ def local_cuts(words, mass, offsets, subsets, least, tables):  # type: ignore[no
         for a in range(s):
             for k in range(offsets[subset[a]], offsets[subset[a] + 1]):
                 table[_inside(words[k], subset) * s + a] += mass[k]
-        items = s + np.flatnonzero(table[s:] > PIVOT_TOLERANCE)
-        item_node = items % s
-        item_set = items // s
+        items = 0
+        for k in range(s, table.shape[0]):
+            items += table[k] > PIVOT_TOLERANCE
+        item_node = np.empty(items, dtype=np.int64)
+        item_set = np.empty(items, dtype=np.int64)
+        item_mass = np.empty(items)
+        coefficient = np.empty(items)
+        at = 0
+        for k in range(s, table.shape[0]):
+            if table[k] > PIVOT_TOLERANCE:
+                item_node[at] = k % s
+                item_set[at] = k // s
+                item_mass[at] = table[k]
+                at += 1
         if not _is_one_component(s, item_node, item_set):
             continue
-        coefficient = np.empty(items.shape[0])
-        weight = cover(s, item_node, item_set, table[items], 1.0 + least, coefficient)
+        weight = cover(s, item_node, item_set, item_mass, 1.0 + least, coefficient)
         if weight > 1.0 + least:
             table[:] = 0.0
-            table[items] = coefficient
+            for k in range(items):
+                table[item_set[k] * s + item_node[k]] = coefficient[k]
             lift(s, table)
             violation[q] = weight - 1.0
     return violation
@@ -286,8 +308,9 @@ def grow_subsets(arcs, noise, seeds, size, subsets):  # type: ignore[no-untyped-
                     break
             subsets[count, k] = chosen
             left[chosen] = False
-            into += arcs[chosen]
-            out += arcs[:, chosen]
+            for j in range(n):
+                into[j] += arcs[chosen, j]
+                out[j] += arcs[j, chosen]
             if k == size - 1:
                 count += 1
     return count

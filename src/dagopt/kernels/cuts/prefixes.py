@@ -103,7 +103,7 @@ def fill_group(lists, group, values):  # type: ignore[no-untyped-def]
     out = np.empty(size, dtype=np.int64)
     values[0] = 0.0
     for part in range(1, 1 << size):
-        count = 0
+        count = np.int64(0)
         for b in range(size):
             if (part >> b) & 1:
                 out[count] = group[b]
@@ -162,7 +162,7 @@ def merge(table, used, keys, score, loss, last):  # type: ignore[no-untyped-def]
     """Put prefixes into a table that has room for them; return how many it then holds."""
     for k in range(keys.shape[0]):
         if keys[k] != 0:
-            used += _put(table, keys[k], score[k], loss[k], last[k])
+            used += _put(table, keys[k], score[k], loss[k], np.int64(last[k]))
     return used
 
 
@@ -180,7 +180,7 @@ def expand(prefixes, score, loss, by_score, by_loss, groups, limits, table, used
     for q in range(prefixes.shape[0]):
         if used >= room:
             return used, q
-        count = 0
+        count = np.int64(0)
         for j in range(n):
             if not (prefixes[q] >> np.uint64(j)) & ONE:
                 out[count] = j

@@ -99,13 +99,15 @@ def least_escape(node, words, mass, n_nodes, smallest, start, most_steps, best):
         certain, undecided = _weigh(node, words, mass, inside[depth], open_[depth], weight)
         if certain + undecided < least:
             least = certain + undecided
-            best[:] = inside[depth]
+            for w in range(best.shape[0]):
+                best[w] = inside[depth, w]
         chosen = np.argmax(weight)
         if certain >= least or weight[chosen] == 0.0:
             depth -= 1
             continue
-        inside[depth + 1] = inside[depth]
-        open_[depth + 1] = open_[depth]
+        for w in range(best.shape[0]):
+            inside[depth + 1, w] = inside[depth, w]
+            open_[depth + 1, w] = open_[depth, w]
         _flip(open_[depth], chosen)  # it is out when the search returns here
         _flip(inside[depth + 1], chosen)
         _flip(open_[depth + 1], chosen)
@@ -153,18 +155,21 @@ def impossible(words, offsets, alive, drop):  # type: ignore[no-untyped-def]
     n_words = words.shape[1]
     certain = np.empty((n, n_words), dtype=np.uint64)  # ancestors
     for i in range(n):
-        certain[i] = ~np.uint64(0)
+        for w in range(n_words):
+            certain[i, w] = ~np.uint64(0)
         any_alive = False
         for k in range(offsets[i], offsets[i + 1]):
             if alive[k]:
                 any_alive = True
-                certain[i] &= words[k]
+                for w in range(n_words):
+                    certain[i, w] &= words[k, w]
         if not any_alive:
             return False
     for j in range(n):
         for i in range(n):
             if _has(certain[i], j):
-                certain[i] |= certain[j]
+                for w in range(n_words):
+                    certain[i, w] |= certain[j, w]
     for i in range(n):
         if _has(certain[i], i):
             return False

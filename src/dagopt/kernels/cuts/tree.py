@@ -135,7 +135,8 @@ def covered_pairs(node, words, offsets, rank, pairs):  # type: ignore[no-untyped
         for p in range(offsets.shape[0] - 1):
             if not _has(words[k], p) or rank[r] >= rank[p]:
                 continue
-            target[:] = words[k]
+            for w in range(width):
+                target[w] = words[k, w]
             target[p >> 6] ^= ONE << np.uint64(p & 63)
             for other in range(offsets[p], offsets[p + 1]):
                 same = True
