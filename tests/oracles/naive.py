@@ -52,6 +52,24 @@ def gaussian_local(X, i, J, penalty, convention="paper"):
     return norm.logpdf(left, scale=deviation).sum() - penalty * parameters
 
 
+def pair_excess(matrix, n_samples, weights, costs, most):
+    """Return the largest w(T) - cost(|J|) - I(0; T - J | J) over all T and all J in T with at most ``most`` columns."""
+    n = len(matrix)
+
+    def information(J):
+        J = list(J)
+        variance = matrix[0, 0] - matrix[0, J] @ np.linalg.solve(matrix[np.ix_(J, J)], matrix[J, 0])
+        return -0.5 * n_samples * np.log(variance)
+
+    best = -np.inf
+    for size in range(n):
+        for T in itertools.combinations(range(1, n), size):
+            for k in range(min(size, most) + 1):
+                for J in itertools.combinations(T, k):
+                    best = max(best, weights[list(T)].sum() - costs[k] - information(T) + information(J))
+    return best
+
+
 def bge_joint(X, S, mean_weight=1.0, degrees=None):
     """Return the log marginal likelihood of columns S as a product of one-step-ahead Student-t densities.
 

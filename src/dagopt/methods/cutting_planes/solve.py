@@ -1,8 +1,9 @@
 """``method="branch-and-cut"``: the proven best DAG over all parent sets that matter, by submodular rows and branching.
 
 1. Every parent set that no subset beats is listed (``candidates/undominated.py`` for Gaussian likelihoods,
-   ``candidates/listing.py`` for other scores). If there are too many, or listing them takes too long, column generation
-   prices all of them (``priced_root.py``), which gives a bound on all DAGs and leaves fewer sets to list.
+   ``candidates/listing.py`` for other scores). If there are too many, or listing them takes too long, weights of pairs
+   of columns give a bound on all DAGs (``methods/pair_bound.py``), and column generation prices all sets
+   (``priced_root.py``), which gives another bound and leaves fewer sets to list.
 2. Order search finds a DAG to start from.
 3. The LP over the listed families is cut by clusters, entropies, matrices, last-node and symmetry rows
    and local cuts (``master/rows``); where that stalls, by branching on which of two nodes comes first.
@@ -41,6 +42,7 @@ from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut, Outcome, 
 from dagopt.methods.cutting_planes.priced_root import PricedRoot
 from dagopt.methods.options import n_jobs, random_state, row_kinds, solver, start
 from dagopt.methods.orders.solve import order_incumbent
+from dagopt.methods.pair_bound import PairBound
 from dagopt.options import Options, anything, option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
@@ -59,6 +61,7 @@ MOST_SCORED = 20_000_000  # the most sets scored, for scores other than Gaussian
 LISTING_SHARE = 0.2  # the share of the time for listing, after which sets are priced instead,
 LISTING_TIME = 600.0  # counting at most this many seconds of the time limit,
 LEAST_LISTING = 5.0  # but not before this many seconds
+PAIR_SHARE = 0.75  # the largest share of the time left for the bound by pairs; the rest is for pricing
 RULES = Rules(
     tolerance=1e-8, rounds_back=(12, 3), share=(0.05, 0.1), most_rounds=6, idle_rounds=5, pairs=6
 )  # fmt: skip
@@ -161,6 +164,7 @@ class _Run:
         self._narrowed = problem.knowledge  # without parents that are in no undominated set
         self._used: list[RowFinder] = []
         self._root: PricedRoot | None = None
+        self._bound = np.inf  # of pairs
 
     def tell_start(self, dag: Dag) -> None:
         """Start the trace with the DAG of the order search."""
@@ -202,6 +206,12 @@ class _Run:
         """Return what pricing finds, starting from a DAG; None for scores that cannot be priced."""
         if self._gaussian is None:
             return None
+        value = self._problem.score.total(dag)
+        within = self._deadline.within(PAIR_SHARE * min(self._deadline.remaining(), LISTING_TIME))
+        with Workers(within, self._progress, workers.count) as some:
+            pairs = PairBound(self._gaussian, dag, some, lambda bound: self._tell(value, bound, 0, pairs.n_rows, 0))
+            pairs.run()
+        self._bound = pairs.bound
         with ThreadPoolExecutor(workers.count) as threads:
             self._root = PricedRoot(
                 self._gaussian, self._narrowed, dag, met, self._finders(dag, None, threads), workers,
@@ -258,8 +268,8 @@ class _Run:
             finder.improved(dag)
 
     def _tell(self, score: float, bound: float, n_nodes: int, n_cuts: int, n_left: int) -> None:
-        if self._root is not None:
-            bound = max(min(bound, self._root.bound), score)
+        outer = self._bound if self._root is None else min(self._bound, self._root.bound)
+        bound = max(min(bound, outer), score)
         now = self._deadline.elapsed()
         if len(self._trace) < 2 or now - self._trace[-1][0] > TRACE_EVERY:
             self._trace.append((now, "branch and cut", score, bound))
@@ -273,8 +283,9 @@ class _Run:
         bound = scope = None
         status: Status = self._deadline.reason or "converged"
         if self._root is not None and np.isfinite(self._root.bound):
-            bound, scope = max(self._root.bound, score), scope_of(self._problem.knowledge)
-            details |= {"n_pricing_rounds": self._root.n_rounds, "root_bound": self._root.bound}
+            outer = min(self._root.bound, self._bound)
+            bound, scope = max(outer, score), scope_of(self._problem.knowledge)
+            details |= {"n_pricing_rounds": self._root.n_rounds, "pair_bound": self._bound, "root_bound": outer}
             if bound <= score + RULES.tolerance * max(abs(score), 1.0):
                 status = "optimal"
         if outcome is not None:

@@ -1,0 +1,61 @@
+"""Tests of the search for violated pair weights against all sets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import naive
+from dagopt.kernels.gaussian import pair_weights as kernels
+from made_problems import gaussian_table
+
+LEAST = 0.01
+
+
+def made(seed, n):
+    """Return the correlations, the number of rows, weights from the largest down, and costs."""
+    rng = np.random.default_rng(seed)
+    rows = int(rng.choice([30, 300, 3000]))
+    matrix = np.corrcoef(gaussian_table(seed, n, rows=rows, density=0.5).values.T)
+    cost = 0.5 * np.log(rows)
+    weights = np.sort(rng.uniform(0, 1.2 * cost, n))[::-1].copy()
+    weights[rng.integers(2, n) :] = 0.0
+    weights[0] = 0.0
+    return np.ascontiguousarray(matrix), rows, weights, cost * np.arange(n + 1)
+
+
+def searched(matrix, rows, weights, costs, most, span, steps=10**6):
+    """Run the search."""
+    facts = kernels.Facts(weights, int((weights > 0).sum()), float(weights.sum()), costs, rows / 2, steps)
+    return kernels.largest_excess(matrix, facts, most, LEAST, *span, 4)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_largest_excess_is_that_of_all_sets(seed):
+    """For every limit on the members of J, also if the first members are split into ranges, also if it is stopped."""
+    n = 3 + seed % 5
+    matrix, rows, weights, costs = made(seed, n)
+    for most in range(n):
+        best = max(naive.pair_excess(matrix, rows, weights, costs, most), LEAST)
+        found = searched(matrix, rows, weights, costs, most, (1, n))
+        assert found.largest == pytest.approx(best, abs=1e-7)
+        middle = 1 + n // 2
+        pieces = [searched(matrix, rows, weights, costs, most, span) for span in ((1, middle), (middle, n))]
+        assert max(one.largest for one in pieces) == pytest.approx(best, abs=1e-7)
+        assert searched(matrix, rows, weights, costs, most, (1, n), 1).largest >= best - 1e-7
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_sets_returned_have_the_excess_they_claim(seed):
+    """Each set of columns, computed from determinants."""
+    matrix, rows, weights, costs = made(seed, 7)
+    found = searched(matrix, rows, weights, costs, 6, (1, 7))
+
+    def logdet(members):
+        return np.linalg.slogdet(matrix[np.ix_(members, members)])[1]
+
+    for members, value in zip(found.members, found.values, strict=True):
+        if np.isfinite(value):
+            inside, parents = np.flatnonzero(members).tolist(), np.flatnonzero(members == 2).tolist()
+            ratio = logdet([0, *inside]) - logdet(inside) - logdet([0, *parents]) + logdet(parents)
+            assert value == pytest.approx(weights[inside].sum() - costs[len(parents)] + rows / 2 * ratio, abs=1e-7)
