@@ -49,9 +49,10 @@ class NoProgress:
 
 
 class _Shown:
-    """What the live bar and the plain lines share: a single message that kernels are being compiled."""
+    """What the live bar and the plain lines share: while kernels are compiled they say so, then return to the phase."""
 
     _watch: CompilationWatch | None = None
+    _phase: tuple[str, float | None, dict[str, object]] | None = None  # the last one that was not compiling
 
     def watch_compilation(self) -> None:
         """Report compilation from now on, until ``close``."""
@@ -59,15 +60,22 @@ class _Shown:
 
         shown = ref(self)
 
-        def tell() -> None:
-            if (still_there := shown()) is not None:  # if it was dropped without being closed, it is silent
+        def tell(begins: bool) -> None:
+            if (still_there := shown()) is None:  # if it was dropped without being closed, it is silent
+                return
+            if begins:
                 still_there.update(COMPILING)
+            elif still_there._phase is not None:
+                phase, fraction, facts = still_there._phase
+                still_there.update(phase, fraction, **facts)
 
         self._watch = CompilationWatch(tell)
         self._watch.start()
 
     def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
         """Report a phase."""
+        if phase != COMPILING:
+            self._phase = (phase, fraction, facts)
 
     def close(self) -> None:
         """End the display."""
@@ -95,6 +103,7 @@ class LinesProgress(_Shown):
 
     def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
         """Print a line if it is time for one."""
+        super().update(phase, fraction, **facts)
         now = time.perf_counter() - self._start
         if phase in self._phases and now - self._last < self._every:
             return
@@ -136,6 +145,7 @@ class LiveProgress(_Shown):
 
     def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
         """Update the line; a separate thread draws it, so that the seconds keep counting while a solver is silent."""
+        super().update(phase, fraction, **facts)
         self._facts = "  ".join(f"{name} {_shown(value)}" for name, value in facts.items())
         if self._task is None:
             self._task = self._bars.add_task(phase, total=None)

@@ -1,25 +1,41 @@
-"""A watch tells the first compilation of a kernel, and neither later ones nor what happens outside of it."""
+"""A watch tells when compilations begin and end, and nothing that happens outside of it."""
+
+import io
 
 from numba import njit
 
 from dagopt.kernels.compiling import CompilationWatch
+from dagopt.progress import COMPILING, LinesProgress
 
 
-def test_only_the_first_compilation_is_told():
-    """Two kernels are compiled, one of them for two types: one call. Kernels that are there are no compilation."""
+def test_every_compilation_is_told():
+    """One kernel is compiled for two types, and one with a kernel that it calls: three beginnings, three ends."""
     told = []
-    watch = CompilationWatch(lambda: told.append(1))
-    one, other = njit(lambda x: x + 1), njit(lambda x: x - 1)
+    watch = CompilationWatch(told.append)
+    one, inner = njit(lambda x: x + 1), njit(lambda x: x - 1)
+    other = njit(lambda x: inner(x) * 2)
     watch.start()
     one(1), one(1), other(1.5), one(1.5)
     watch.stop()
-    assert told == [1]
+    assert told == [True, False] * 3
+
+
+def test_progress_returns_to_the_phase_after_compiling():
+    """Each compilation has its line, and what comes after it is not taken for compiling."""
+    stream = io.StringIO()
+    shown = LinesProgress(stream, every=0.0)
+    shown.watch_compilation()
+    shown.update("searching", 0.5, score=3)
+    njit(lambda x: x + 2)(1)
+    shown.close()
+    lines = [line.split("] ")[1] for line in stream.getvalue().splitlines()]
+    assert lines == ["searching  50%  score 3", COMPILING, "searching  50%  score 3"]
 
 
 def test_nothing_is_told_outside_of_the_watch():
     """Compilation before the start and after the end is not told, nor is the use of a compiled kernel between."""
     told = []
-    watch = CompilationWatch(lambda: told.append(1))
+    watch = CompilationWatch(told.append)
     watch.stop()
     kernel = njit(lambda x: x * 3)
     kernel(1)

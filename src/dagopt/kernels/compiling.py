@@ -15,16 +15,19 @@ COMPILES = "numba:compile"  # numba's event for compiling a kernel; loading one 
 
 
 class CompilationWatch(event.Listener):
-    """Calls a function at the first compilation between ``start`` and ``stop``.
+    """Calls a function when a compilation begins and when it ends, between ``start`` and ``stop``.
+
+    Compilations within a compilation, of the kernels that a kernel calls, do not count.
 
     Parameters
     ----------
     tell : callable
-        Called once, without arguments, from the thread that compiles.
+        Called with True when a compilation begins and with False when it ends, from the thread that compiles.
     """
 
-    def __init__(self, tell: Callable[[], None]) -> None:
-        self._tell: Callable[[], None] | None = tell
+    def __init__(self, tell: Callable[[bool], None]) -> None:
+        self._tell = tell
+        self._depth = 0
         self._watching = False
 
     def start(self) -> None:
@@ -39,13 +42,16 @@ class CompilationWatch(event.Listener):
             self._watching = False
 
     def on_start(self, event: object) -> None:
-        """Call the function the first time."""
-        tell, self._tell = self._tell, None
-        if tell is not None:
-            tell()
+        """Call the function for the outermost kernel; one thread compiles at a time."""
+        self._depth += 1
+        if self._depth == 1:
+            self._tell(True)
 
     def on_end(self, event: object) -> None:
-        """Do nothing."""
+        """Call the function for the outermost kernel; one that began before the watch does not count."""
+        self._depth = max(self._depth - 1, 0)
+        if self._depth == 0:
+            self._tell(False)
 
 
 class _StopsTheClock(event.Listener):
