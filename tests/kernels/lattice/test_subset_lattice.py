@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dagopt.kernels.lattice import best_orders, best_parents
 from dagopt.kernels.lattice import subsets as kernels
+from dagopt.kernels.lattice.whole_arrays import best_set_arrays
 
 
 def subsets(mask):
@@ -205,9 +206,13 @@ def test_rows_and_blocks_give_the_best_order_of_every_set(shape, high, rng):
         assert opt[mask >> low << low | row << shape.place_bits | place] == expected[mask]
 
 
+BEST_SET = [kernels.best_set, best_set_arrays]  # compiled, and with whole arrays
+
+
+@pytest.mark.parametrize("best_set", BEST_SET)
 @settings(deadline=None)
 @given(data=st.data(), n=st.integers(1, 7), seed=st.integers(0, 100))
-def test_best_set_is_the_first_of_the_best(data, n, seed):
+def test_best_set_is_the_first_of_the_best(best_set, data, n, seed):
     """The best allowed parent set inside some candidates, the smallest number among equals, or none."""
     node = data.draw(st.integers(0, n - 1))
     others = ((1 << n) - 1) & ~(1 << node)
@@ -216,7 +221,7 @@ def test_best_set_is_the_first_of_the_best(data, n, seed):
     at_most = data.draw(st.integers(0, n))
     table = np.random.default_rng(seed).integers(0, 3, 1 << n).astype(float)  # with many ties
     fits = [J for J in sorted(subsets(candidates)) if allowed(J, must, may, at_most)]
-    chosen, value = kernels.best_set(table, node, candidates, must, may, at_most)
+    chosen, value = best_set(table, node, candidates, must, may, at_most)
     if not fits:
         assert (chosen, value) == (-1, -np.inf)
     else:
@@ -224,16 +229,17 @@ def test_best_set_is_the_first_of_the_best(data, n, seed):
         assert (chosen, value) == (best, table[best | 1 << node] - table[best])
 
 
+@pytest.mark.parametrize("best_set", BEST_SET)
 @pytest.mark.parametrize("node", [0, 4, 9, 10, 12])
 @pytest.mark.parametrize("at_most", [2, 13])
-def test_best_set_among_more_sets_than_are_compared_at_once(node, at_most, rng):
+def test_best_set_among_more_sets_than_are_compared_at_once(best_set, node, at_most, rng):
     """With thirteen variables and many ties, the first of the best allowed sets is found."""
     table = rng.integers(0, 4, 1 << 13).astype(float)
     candidates = ((1 << 13) - 1) & ~(1 << node) & ~(1 << 6) & ~(1 << 11)
     must = 1 << 3 if node != 3 else 0
     fits = [J for J in sorted(subsets(candidates)) if allowed(J, must, -1, at_most)]
     best = max(fits, key=lambda J: table[J | 1 << node] - table[J])
-    found = kernels.best_set(table, node, candidates, must, -1, at_most)
+    found = best_set(table, node, candidates, must, -1, at_most)
     assert found == (best, table[best | 1 << node] - table[best])
 
 

@@ -15,7 +15,7 @@ from dagopt.kernels.lattice.best_orders import Tables
 from dagopt.kernels.lattice.best_parents import LOWER_BITS, Block, Shape
 from dagopt.kernels.lattice.subsets import Allowed
 
-__all__ = ["STEPS_PER_OPERATION", "extend_arrays", "fill_arrays"]
+__all__ = ["STEPS_PER_OPERATION", "best_set_arrays", "extend_arrays", "fill_arrays"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -81,6 +81,22 @@ def extend_arrays(tables: Tables, shape: Shape, block: int, opt: Floats, chosen:
                 _close(own, 1)
                 there = opt[begin + bit : begin + bit + size]
                 np.maximum(there, here + own, out=there)
+
+
+def best_set_arrays(
+    table: Floats, node: int, candidates: int, must: int, may: int, at_most: int
+) -> tuple[np.int64, np.float64]:
+    """Return the best allowed parent set inside ``candidates`` and its score; the smallest mask of ties."""
+    allowed, masks = int(candidates & may), np.arange(len(table))
+    fits = (masks & ~np.int64(allowed) == 0) & (masks & must == must)
+    if allowed.bit_count() > at_most:
+        fits &= np.bitwise_count(masks) <= at_most
+    masks = masks[fits]
+    scores = table[masks + (1 << node)] - table[masks]
+    place = int(np.argmax(scores)) if len(scores) else -1
+    if place < 0 or not scores[place] > -np.inf:
+        return np.int64(-1), np.float64(-np.inf)
+    return masks[place], scores[place]
 
 
 def _close(values: Floats, step: int) -> None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dagopt.kernels.lattice.best_orders import Tables, extend
 from dagopt.kernels.lattice.best_parents import LOWER_BITS, Block, Shape, fill
 from dagopt.kernels.lattice.subsets import Allowed, best_set
-from dagopt.kernels.lattice.whole_arrays import STEPS_PER_OPERATION, extend_arrays, fill_arrays
+from dagopt.kernels.lattice.whole_arrays import STEPS_PER_OPERATION, best_set_arrays, extend_arrays, fill_arrays
 from dagopt.kernels.plain import handy
 from dagopt.knowledge import Knowledge
 from dagopt.methods.exact.layers import each_layer, first_sink, follow_sinks
@@ -211,7 +211,9 @@ class SubsetDP:
             return -1
         if chosen & ~rest:
             known = self._must[node], self._may[node], self._most[node]
-            chosen, value = handy(best_set, 4 << rest.bit_count())(self.potentials.of(node), node, rest, *known)
+            table = self.potentials.of(node)
+            find = handy(best_set, STEPS_PER_OPERATION * 10 + table.size // 20, arrays=best_set_arrays)
+            chosen, value = find(table, node, rest, *known)
             self._best[node] = int(chosen), float(value)
         return int(chosen) if chosen >= 0 and before + value == best else -1
 
