@@ -57,14 +57,19 @@ class LinearProgram:
     ----------
     maximise : bool
         The sense of the objective.
+    perturb : bool
+        Whether the dual simplex may perturb the costs, which helps with degenerate points and costs iterations at
+        others.
     """
 
-    def __init__(self, maximise: bool) -> None:
+    def __init__(self, maximise: bool, *, perturb: bool = True) -> None:
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._highs.setOptionValue("output_flag", False)
         self._highs.setOptionValue("threads", 1)
         self._highs.setOptionValue("random_seed", 0)
         self._highs.setOptionValue("presolve", "off")  # solves start from the last basis
+        if not perturb:
+            self._highs.setOptionValue("dual_simplex_cost_perturbation_multiplier", 0.0)
         sense = highspy.ObjSense.kMaximize if maximise else highspy.ObjSense.kMinimize
         self._highs.changeObjectiveSense(sense)
         self._maximise = maximise

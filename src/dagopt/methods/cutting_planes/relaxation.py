@@ -95,7 +95,7 @@ class Relaxation:
         self._cost = families.score - best[families.node]
         self._column = np.full(len(families.node), -1, dtype=np.int64)
         self._alive = np.ones(len(families.node), dtype=np.bool_)
-        self._program = LinearProgram(maximise=True)
+        self._program = LinearProgram(maximise=True, perturb=False)
         for _ in range(n):
             self._program.add_row(1.0, 1.0, [], [])
         if first is not None:
