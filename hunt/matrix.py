@@ -19,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / ".matrix"
 CORE = ("tests/scores", "tests/kernels", "tests/methods/exact", "tests/test_knowledge.py", "tests/test_result.py")
+PIP = ("-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary=numpy,scipy")
 RELATIVE = 1e-9
 
 
@@ -51,7 +52,7 @@ def made(python: Path, version: str, numpy: str, extra: str) -> Path | str:
     if not (place / "made").exists():
         for command in (
             [str(python), "-m", "venv", str(place)],
-            [str(own), "-m", "pip", "install", "-q", "--disable-pip-version-check", *wanted, f"{ROOT}{extra}"],
+            [str(own), *PIP, *wanted, f"{ROOT}{extra}"],
         ):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
