@@ -3,12 +3,14 @@
 Each problem is solved by ``branch-and-cut``: as usual; *blind*, where it begins at the worst DAG that knowledge allows
 and learns of better ones from integer LP points alone, so that rows that cut off the optimum would show; and with a
 clock that stops it somewhere, where the bound must hold all the same. Gaussian problems are then solved in these ways
-once more, with so few sets to list that they are priced.
+once more, with so few sets to list that they are priced, and those without knowledge also by the search from the end of
+the order.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from unittest.mock import patch
 
 import numpy as np
@@ -20,6 +22,7 @@ from dagopt.knowledge import Constraints
 from dagopt.master.rows.base import Point
 from dagopt.methods.cutting_planes import branch_and_cut
 from dagopt.methods.cutting_planes import solve as method
+from dagopt.methods.cutting_planes import suffixes
 from dagopt.methods.cutting_planes.lane import Best, Lane
 from dagopt.methods.exact.solve import solve_exact
 from dagopt.methods.likelihood_bound import likelihood_bound
@@ -153,11 +156,12 @@ def check(seed: int) -> list[str]:
         wrong.append(f"likelihood {bound} below {best}")
     rng = np.random.default_rng(seed)
     stop, few = int(rng.integers(5, 400)), int(rng.choice([1, 3 * problem.n_nodes, 10 * problem.n_nodes]))
-    ways = [(name, max_sets) for max_sets in (10**6, few) for name in ("usual", "blind", "stopped")]
-    for name, max_sets in ways if isinstance(problem.score, GaussianScore) else ways[:3]:
+    kinds = ("", ", priced", ", from the end") if isinstance(problem.score, GaussianScore) else ("",)
+    for name, kind in product(("usual", "blind", "stopped"), kinds):
         deadline = Deadline(float(stop), clock=_Ticks([0])) if name == "stopped" else Deadline(SECONDS)
-        result = _solve(problem, deadline, name == "blind", max_sets)
-        name = name if max_sets > few else f"{name}, priced"
+        with patch.object(suffixes, "FEWEST_NODES", 2 if kind == ", from the end" else suffixes.FEWEST_NODES):
+            result = _solve(problem, deadline, name == "blind", few if kind else 10**6)
+        name += kind
         assert result.score is not None
         if not problem.knowledge.allows_dag(result.adjacency) or not is_acyclic(result.adjacency):
             wrong.append(f"{name}: not an allowed DAG")

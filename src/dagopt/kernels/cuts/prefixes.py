@@ -131,7 +131,7 @@ def _rest(groups, prefix):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _slot(keys, key):  # type: ignore[no-untyped-def]
+def slot(keys, key):  # type: ignore[no-untyped-def]
     """Return where a key is, or where it belongs."""
     last = np.uint64(keys.shape[0] - 1)
     at = ((key * GOLDEN) >> np.uint64(20)) & last
@@ -143,7 +143,7 @@ def _slot(keys, key):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _put(table, key, score, loss, node):  # type: ignore[no-untyped-def]
     """Keep the best score and the least loss of a prefix; return whether it is new."""
-    at = _slot(table.keys, key)
+    at = slot(table.keys, key)
     if table.keys[at] == 0:
         table.keys[at] = key
         table.score[at] = score

@@ -1,9 +1,10 @@
 """``method="branch-and-cut"``: the proven best DAG over all parent sets that matter, by submodular rows and branching.
 
 1. Every parent set that no subset beats is listed (``candidates/undominated.py`` for Gaussian likelihoods,
-   ``candidates/listing.py`` for other scores). If there are too many, or listing them takes too long, weights of pairs
-   of columns give a bound on all DAGs (``methods/pair_bound.py``), and column generation prices all sets
-   (``priced_root.py``), which gives another bound and leaves fewer sets to list.
+   ``candidates/listing.py`` for other scores). If there are too many, or listing them takes too long, a dense table of
+   up to 40 columns is searched from the end of its order (``suffixes.py``), which proves the best DAG or gives a bound.
+   If that is given up, weights of pairs of columns give a bound on all DAGs (``methods/pair_bound.py``), and column
+   generation prices all sets (``priced_root.py``), which gives another bound and leaves fewer sets to list.
 2. Order search finds a DAG to start from.
 3. The LP over the listed families is cut by clusters, entropies, matrices, last-node and symmetry rows
    and local cuts (``master/rows``); where that stalls, by branching on which of two nodes comes first.
@@ -40,6 +41,7 @@ from dagopt.master.rows.symmetry import SymmetryRows, priorities, turns_are_free
 from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut, Outcome, Rules
 from dagopt.methods.cutting_planes.priced_root import PricedRoot
+from dagopt.methods.cutting_planes.suffixes import SuffixSearch, is_suited
 from dagopt.methods.options import n_jobs, random_state, row_kinds, solver, start
 from dagopt.methods.orders.solve import order_incumbent
 from dagopt.methods.pair_bound import PairBound
@@ -125,6 +127,12 @@ def solve_branch_and_cut(
         except TooMany as found:
             note = _too_many(found, options.max_sets)
             progress.note(note)
+            search = run.search_from_end(dag, workers)
+            if search is not None:
+                dag = search.dag
+                if search.finished:
+                    note = f"the best order was found from its end, over {search.n_states:,} sets of nodes"
+                    return run.result(dag, None, (note,))
             root = run.price(dag, met, workers)
             if root is None:
                 return run.result(dag, None, (note,))
@@ -165,6 +173,7 @@ class _Run:
         self._used: list[RowFinder] = []
         self._root: PricedRoot | None = None
         self._bound = np.inf  # of pairs
+        self._suffixes: SuffixSearch | None = None
 
     def tell_start(self, dag: Dag) -> None:
         """Start the trace with the DAG of the order search."""
@@ -201,6 +210,15 @@ class _Run:
                 if self._deadline.reason is not None:
                     raise
                 raise TooMany(listing.n_found, listing.n_likely) from None
+
+    def search_from_end(self, dag: Dag, workers: Workers) -> SuffixSearch | None:
+        """Return what the search from the end of the order finds; None where it does not apply."""
+        tolerance = RULES.tolerance * max(abs(self._problem.score.total(dag)), 1.0)
+        if self._gaussian is None or not is_suited(self._gaussian, self._problem.knowledge, tolerance):
+            return None
+        self._suffixes = SuffixSearch(self._gaussian, dag, tolerance, workers)
+        self._suffixes.run()
+        return self._suffixes
 
     def price(self, dag: Dag, met: Iterable[tuple[int, tuple[int, ...]]], workers: Workers) -> PricedRoot | None:
         """Return what pricing finds, starting from a DAG; None for scores that cannot be priced."""
@@ -268,8 +286,8 @@ class _Run:
             finder.improved(dag)
 
     def _tell(self, score: float, bound: float, n_nodes: int, n_cuts: int, n_left: int) -> None:
-        outer = self._bound if self._root is None else min(self._bound, self._root.bound)
-        bound = max(min(bound, outer), score)
+        outer = [self._bound, *(part.bound for part in (self._root, self._suffixes) if part is not None)]
+        bound = max(min(bound, *outer), score)
         now = self._deadline.elapsed()
         if len(self._trace) < 2 or now - self._trace[-1][0] > TRACE_EVERY:
             self._trace.append((now, "branch and cut", score, bound))
@@ -287,6 +305,13 @@ class _Run:
             bound, scope = max(outer, score), scope_of(self._problem.knowledge)
             details |= {"n_pricing_rounds": self._root.n_rounds, "pair_bound": self._bound, "root_bound": outer}
             if bound <= score + RULES.tolerance * max(abs(score), 1.0):
+                status = "optimal"
+        if self._suffixes is not None and np.isfinite(self._suffixes.bound):
+            bound = max(min(self._suffixes.bound, np.inf if bound is None else bound), score)
+            scope = scope_of(self._problem.knowledge)
+            details |= {"n_states": self._suffixes.n_states}
+            details["root_bound"] = min(self._suffixes.root_bound, details.get("root_bound", np.inf))
+            if self._suffixes.finished:
                 status = "optimal"
         if outcome is not None:
             status = outcome.status

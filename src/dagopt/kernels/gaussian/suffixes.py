@@ -1,0 +1,257 @@
+"""Search from the end of the order: which sets of nodes can come first in a DAG that is better than the best so far.
+
+A state is a set S of nodes whose order is open; the others come after them, in the cheapest way known. The cost of node
+i after the nodes P is c_i(P) = l_i(P) - best_i(P), what its best parents inside P lack of the likelihood with all of P
+as parents. The docstring of ``methods/cutting_planes/suffixes.py`` has the bound on the cost of S.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from dagopt.kernels.cuts.prefixes import FULL, slot
+
+ONE = np.uint64(1)
+
+
+class Patterns(NamedTuple):
+    """Tables over the subsets of a few nodes Q_i for each node i.
+
+    ``bits[i, j]`` is the bit of node j in the tables of node i, 0 if j is not in Q_i. ``gains[i, A]`` is an upper bound
+    on w_i(P) - c_i(P) over all P with P ∩ Q_i ⊆ A, and ``sets[i, A]`` is the subset of Q_i where it is attained.
+    """
+
+    bits: Any
+    gains: Any
+    sets: Any
+
+
+class States(NamedTuple):
+    """The states of one size: the sets, the cost of what comes after, and each node's place in its tree."""
+
+    keys: Any
+    cost: Any
+    places: Any
+
+
+class Found(NamedTuple):
+    """A hash table of new states: the set (0 for an empty slot), its cost, the state it came from, the node removed."""
+
+    keys: Any
+    cost: Any
+    origin: Any
+    last: Any
+
+
+@njit(cache=True, nogil=True)
+def close_subsets(values):  # type: ignore[no-untyped-def]
+    """Replace each value by the largest over the subsets of its index."""
+    step = 1
+    while step < values.shape[0]:
+        for base in range(0, values.shape[0], 2 * step):
+            for k in range(base, base + step):
+                if values[k] > values[k + step]:
+                    values[k + step] = values[k]
+        step *= 2
+
+
+@njit(cache=True, nogil=True)
+def least_lack(fit, most, cost, n_sizes, out):  # type: ignore[no-untyped-def]
+    """Fill ``out[A]`` with the least of Λ|T| + max(0, fit(A) - most(T)) over T ⊆ A, at most Λ times ``n_sizes``."""
+    size = np.empty(fit.shape[0], dtype=np.int64)
+    size[0] = 0
+    for a in range(1, fit.shape[0]):
+        size[a] = size[a >> 1] + (a & 1)
+    largest = np.empty(fit.shape[0])
+    for a in range(fit.shape[0]):
+        out[a] = cost * n_sizes
+    for t in range(n_sizes):
+        for a in range(fit.shape[0]):
+            largest[a] = most[a] if size[a] == t else -np.inf
+        close_subsets(largest)
+        for a in range(fit.shape[0]):
+            lack = cost * t + max(fit[a] - largest[a], 0.0)
+            if lack < out[a]:
+                out[a] = lack
+
+
+@njit(cache=True, nogil=True)
+def fill_gains(least, weights, gains, sets):  # type: ignore[no-untyped-def]
+    """Fill the tables of one node from the least cost of each pattern and the weights of the nodes of Q_i."""
+    gains[0] = -least[0]
+    sets[0] = 0
+    total = np.empty(least.shape[0])
+    total[0] = 0.0
+    for b in range(weights.shape[0]):
+        for a in range(1 << b):
+            total[a | 1 << b] = total[a] + weights[b]
+    for a in range(1, least.shape[0]):
+        gains[a] = total[a] - least[a]
+        sets[a] = a
+        for b in range(weights.shape[0]):
+            if (a >> b) & 1 and gains[a ^ 1 << b] > gains[a]:
+                gains[a] = gains[a ^ 1 << b]
+                sets[a] = sets[a ^ 1 << b]
+
+
+@njit(cache=True, nogil=True)
+def _members(key, nodes):  # type: ignore[no-untyped-def]
+    """Fill ``nodes`` with the members of a set; return how many there are."""
+    count = 0
+    for j in range(nodes.shape[0]):
+        if (key >> np.uint64(j)) & ONE:
+            nodes[count] = j
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _likelihoods(matrix, nodes, count, half, factor, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with -N/2 log var(i | the other nodes) for each node: N/2 log of the diagonal of the inverse.
+
+    The inverse of the Cholesky factor L is filled by rows, and the diagonal of the inverse is its columns' squares.
+    """
+    for r in range(count):
+        for c in range(r + 1):
+            value = matrix[nodes[r], nodes[c]]
+            for k in range(c):
+                value -= factor[r, k] * factor[c, k]
+            factor[r, c] = math.sqrt(value) if r == c else value / factor[c, c]
+    for c in range(count):
+        out[c] = 0.0
+    n = factor.shape[0] // 2
+    for r in range(count):
+        for c in range(r + 1):
+            value = 1.0 if r == c else 0.0
+            for k in range(c, r):
+                value -= factor[r, k] * factor[n + k, c]
+            value /= factor[r, r]
+            factor[n + r, c] = value
+            out[c] += value * value
+    for c in range(count):
+        out[c] = half * math.log(out[c])
+
+
+@njit(cache=True, nogil=True)
+def _patterns_of(patterns, nodes, count, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with the patterns of a set in the tables of its members."""
+    for r in range(count):
+        pattern = 0
+        for c in range(count):
+            pattern |= patterns.bits[nodes[r], nodes[c]]
+        out[r] = pattern
+
+
+@njit(cache=True, nogil=True)
+def least_costs_of(keys, weights, patterns, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with the lower bound on the cost of the nodes of each set."""
+    n = weights.shape[0]
+    nodes, own = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    for q in range(keys.shape[0]):
+        count = _members(keys[q], nodes)
+        _patterns_of(patterns, nodes, count, own)
+        total = 0.0
+        for r in range(count):
+            total -= patterns.gains[nodes[r], own[r]]
+            for c in range(r):
+                total += weights[nodes[r], nodes[c]]
+        out[q] = total
+
+
+@njit(cache=True, nogil=True)
+def slopes(keys, shares, patterns, out):  # type: ignore[no-untyped-def]
+    """Add to ``out`` the slopes of the bounds of some sets by the weight of each pair, times the share of each set."""
+    n = patterns.bits.shape[0]
+    nodes, own = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    for q in range(keys.shape[0]):
+        count = _members(keys[q], nodes)
+        _patterns_of(patterns, nodes, count, own)
+        for r in range(count):
+            i = nodes[r]
+            chosen = patterns.sets[i, own[r]]
+            for c in range(count):
+                j = nodes[c]
+                if j != i and patterns.bits[i, j]:
+                    slope = 0.5 - (1.0 if chosen & patterns.bits[i, j] else 0.0)
+                    out[i, j] += shares[q] * slope
+                    out[j, i] += shares[q] * slope
+
+
+@njit(cache=True, nogil=True)
+def expand(states, values, matrix, half, weights, patterns, limit, first, out):  # type: ignore[no-untyped-def]
+    """Remove each node of each state in turn; keep what costs less than ``limit``.
+
+    Parameters
+    ----------
+    states : States
+        Some states; the first of them is state number ``first`` of its layer.
+    values : array
+        The scores of the vertices of the trees.
+    matrix, half : array, float
+        The correlations and N/2.
+    weights, patterns : array, Patterns
+        What the bound needs.
+    limit : float
+        The cost to beat.
+    out : Found
+        Lists with room for n states per given state.
+
+    Returns
+    -------
+    int
+        The number of new states, not yet without duplicates.
+    """
+    n = matrix.shape[0]
+    nodes, own = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    factor, fit = np.empty((2 * n, n)), np.empty(n)
+    n_out = 0
+    for q in range(states.keys.shape[0]):
+        count = _members(states.keys[q], nodes)
+        _likelihoods(matrix, nodes, count, half, factor, fit)
+        _patterns_of(patterns, nodes, count, own)
+        pairs = 0.0
+        for r in range(count):
+            for c in range(r):
+                pairs += weights[nodes[r], nodes[c]]
+        for r in range(count):
+            i = nodes[r]
+            cost = states.cost[q] + max(fit[r] - values[i, states.places[q, i]], 0.0)
+            if cost >= limit:
+                continue
+            bound = cost + pairs
+            for c in range(count):
+                if c != r:
+                    j = nodes[c]
+                    bound -= weights[i, j] + patterns.gains[j, own[c] & ~patterns.bits[j, i]]
+            if bound < limit:
+                out.keys[n_out] = states.keys[q] ^ (ONE << np.uint64(i))
+                out.cost[n_out] = cost
+                out.origin[n_out] = first + q
+                out.last[n_out] = i
+                n_out += 1
+    return n_out
+
+
+@njit(cache=True, nogil=True)
+def gather(found, used, keys, cost, origin, last):  # type: ignore[no-untyped-def]
+    """Put states into a table, of equal sets the cheapest; return how many it holds and how many were put."""
+    room = FULL * found.keys.shape[0]
+    for k in range(keys.shape[0]):
+        if used >= room:
+            return used, k
+        if keys[k] == 0:
+            continue
+        at = slot(found.keys, keys[k])
+        if found.keys[at] == 0:
+            used += 1
+            found.keys[at] = keys[k]
+        elif cost[k] >= found.cost[at]:
+            continue
+        found.cost[at] = cost[k]
+        found.origin[at] = origin[k]
+        found.last[at] = last[k]
+    return used, keys.shape[0]

@@ -1,0 +1,266 @@
+"""A lower bound on what a set of nodes costs, from a weight for each pair of nodes.
+
+The cost of node i after the nodes P is c_i(P) = l_i(P) - best_i(P) ≥ 0 (``suffixes.py``). In every order each pair of
+nodes is ordered in one of the two ways, so for any symmetric weights w the nodes of S, in any order, cost
+
+    Σ_i c_i(P_i)  =  Σ over pairs of S of w  +  Σ_i [c_i(P_i) - w_i(P_i)]
+                  ≥  Σ over pairs of S of w  -  Σ_i  max over P ⊆ S - i of [w_i(P) - c_i(P)],
+
+with w_i(P) the sum of w_ij over j in P. With w = 0 the bound is 0. With the cost of an edge as the weight of each pair
+that every DAG must join, it is near the cost of the best DAG. Weights are tuned by following the slope of the bound.
+
+The maximum is found in a table. Only pairs {i, j} with j in Q_i and i in Q_j have weights, where Q_i are the nodes that
+matter most to i. With A = P ∩ Q_i and parents T + Z, T ⊆ A and Z outside Q_i,
+
+    c_i(P) ≥ l_i(A + Z) - l_i(T + Z) + Λ(|T| + |Z|),
+
+whose least value over T and Z is tabulated for every A. Sets Z are enumerated from the most promising one. Those not
+reached enter with a lower bound: if Z grows inside Z + O, its cost is at least
+
+    Λ(|Z| + 1) + min over T ⊆ A of [Λ|T| + max(0, l_i(A + Z) - l_i(T + Z + O))].
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.bits import bit_counts
+from dagopt.kernels.gaussian import suffixes as kernels
+from dagopt.kernels.gaussian.logdet import all_logdets
+from dagopt.scores.gaussian import GaussianScore
+from dagopt.workers import Workers
+
+__all__ = ["PairWeights"]
+
+Bools = NDArray[np.bool_]
+Dag = NDArray[np.int8]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+STEP, SHRINK = 0.3, 0.3  # the first step, in units of the cost of an edge, and how fast steps get smaller
+TURNS, STEPS_A_TURN = 6, 30  # turns of enumeration and tuning, and the steps of each tuning
+MOST_PARENTS = 7  # beyond this many, the sets T of the second bound are not told apart
+MOST_WAITING = 500  # bounds kept for each node
+FIRST_WEIGHT = 0.75  # of pairs joined in the best DAG known, in the same units
+
+
+@dataclass
+class PairWeights:
+    """The weights, and the tables of the bound.
+
+    Parameters
+    ----------
+    score : GaussianScore
+        The score; the cost Λ of every parent is the same.
+    dag : int8 array
+        The best DAG known, from which the bound takes what is near what.
+    size : int
+        The number of nodes in each Q_i.
+
+    Attributes
+    ----------
+    weights : array of shape (n, n)
+        The weights, which may be of any sign.
+    patterns : Patterns
+        The tables for these weights.
+    """
+
+    score: GaussianScore
+    dag: Dag
+    size: int
+
+    def __post_init__(self) -> None:
+        n = self.score.n_nodes
+        self.size = min(self.size, n - 1)
+        self._cost = float(self.score.costs[1] - self.score.costs[0])
+        joined = (self.dag != 0) | (self.dag.T != 0)
+        self._near = [ranked(self.score.correlation, self.dag, i) for i in range(n)]
+        bits = np.zeros((n, n), dtype=np.int64)
+        for i, order in enumerate(self._near):
+            bits[i, order[: self.size]] = 1 << np.arange(self.size)
+        self._paired = (bits > 0) & (bits.T > 0)
+        self.weights = np.where(self._paired & joined, FIRST_WEIGHT * self._cost, 0.0)
+        shape = (n, 1 << self.size)
+        self._least = np.empty(shape)
+        self.patterns = kernels.Patterns(bits, np.empty(shape), np.empty(shape, dtype=np.int64))
+
+    def tabulate(self, workers: Workers, budget: int) -> None:
+        """Fill the tables, enumerating up to about ``budget`` sets Z for each node; raise ``Stopped`` at the deadline.
+
+        The sets Z that matter depend on the weights, so enumeration and tuning for the set of all nodes take turns.
+        """
+        n = len(self._near)
+        tables = [
+            _LeastCosts(self.score, i, order[: self.size], order[self.size :], self._cost)
+            for i, order in enumerate(self._near)
+        ]
+        full = np.array([(1 << n) - 1], dtype=np.uint64)
+        for turn in range(TURNS):
+            pieces = [partial(self._refine, tables[i], i, budget // TURNS) for i in range(n)]
+            workers.each("least costs", pieces, n, (turn / TURNS, (turn + 1) / TURNS))
+            self._update()
+            self.tune(full, np.zeros(1), np.inf, STEPS_A_TURN)
+
+    def _refine(self, table: _LeastCosts, i: int, budget: int) -> None:
+        table.refine(self._own_weights(i), budget)
+        self._least[i] = table.bound()
+
+    def _own_weights(self, i: int) -> Floats:
+        return np.ascontiguousarray(self.weights[i, self._near[i][: self.size]])
+
+    def _update(self) -> None:
+        for i in range(len(self._near)):
+            kernels.fill_gains(self._least[i], self._own_weights(i), self.patterns.gains[i], self.patterns.sets[i])
+
+    def bound(self, keys: Words) -> Floats:
+        """Return the lower bound on the cost of each set."""
+        out = np.empty(len(keys))
+        kernels.least_costs_of(keys, self.weights, self.patterns, out)
+        return out
+
+    def tune(self, keys: Words, cost: Floats, limit: float, n_steps: int) -> None:
+        """Change the weights so that fewer of these sets, with costs of what comes after them, stay below a limit."""
+        best, best_weights = (np.inf, np.inf), self.weights
+        for step in range(n_steps + 1):
+            total = cost + self.bound(keys)
+            shares = np.exp(-np.maximum(total - limit, 0.0) / self._cost)
+            now = (float((total < limit).sum()), -float(np.minimum(total, limit).sum()))
+            if now < best:
+                best, best_weights = now, self.weights.copy()
+            slope = np.zeros_like(self.weights)
+            kernels.slopes(keys, shares, self.patterns, slope)
+            slope[~self._paired] = 0.0
+            largest = float(np.abs(slope).max())
+            if step == n_steps or largest == 0.0 or now[0] == 0:
+                break
+            self.weights = self.weights + slope * (STEP * self._cost / largest / (1 + SHRINK * step))
+            self._update()
+        self.weights = best_weights
+        self._update()
+
+
+def ranked(correlation: Floats, dag: Dag, i: int) -> Ints:
+    """Return the other nodes from what matters most to node i: neighbours, other parents of children, the rest."""
+    inverse = np.linalg.inv(correlation)
+    partial_correlation = np.abs(inverse[i]) / np.sqrt(inverse[i, i] * np.diag(inverse))
+    beside = (dag[:, dag[i] != 0] != 0).any(axis=1)
+    key = 2.0 * (((dag[i] != 0) | (dag[:, i] != 0)).astype(float) + beside) + np.minimum(partial_correlation, 1.0)
+    key[(dag[i] != 0) | (dag[:, i] != 0)] += 2.0
+    key[i] = -1.0
+    order: Ints = np.argsort(-key, kind="stable")[:-1]
+    return order
+
+
+class _Waiting(NamedTuple):
+    """Sets Z that are not enumerated: ``chosen`` and one or more of the outside nodes from ``rest`` on."""
+
+    chosen: tuple[int, ...]
+    rest: int
+    bound: NDArray[np.float32]
+
+
+class _LeastCosts:
+    """The table of one node: lower bounds on the cost of every pattern A ⊆ Q_i, which rise as sets Z are enumerated."""
+
+    def __init__(self, score: GaussianScore, node: int, inside: Ints, outside: Ints, cost: float) -> None:
+        self._matrix = score.correlation
+        self._half = 0.5 * score.n_samples
+        self._cost = cost
+        self._own = np.append(inside, node)
+        self._outside = tuple(int(j) for j in outside)
+        self._sizes = bit_counts(len(inside))
+        self._logdet = np.empty(2 << len(inside))
+        fit, best = self._given(())
+        self._least = fit - best  # over the sets Z that were enumerated
+        self._closed = np.full(len(fit), np.inf)  # bounds of those that never will be
+        self._waiting: list[_Waiting] = []
+        if self._outside:
+            self._waiting.append(self._wait((), 0, fit))
+
+    def bound(self) -> Floats:
+        """Return the lower bounds over all sets Z."""
+        least: Floats = np.minimum(self._least, self._closed)
+        for one in self._waiting:
+            np.minimum(least, one.bound, out=least)
+        return least
+
+    def refine(self, weights: Floats, budget: int) -> None:
+        """Enumerate up to about ``budget`` more sets Z, where bounds matter most with these weights."""
+        total = np.zeros(1)
+        for weight in weights:
+            total = np.concatenate([total, total + weight])
+        gains = self._gains(total)
+        heap = [(-self._lacking(one, total, gains), k, one) for k, one in enumerate(self._waiting)]
+        heapq.heapify(heap)
+        number = len(heap)
+        while heap and budget > 0:
+            lacking, _, top = heapq.heappop(heap)
+            now = self._lacking(top, total, gains)
+            if now < -lacking and heap and now < -heap[0][0]:
+                number += 1
+                heapq.heappush(heap, (-now, number, top))
+                continue
+            if now <= 0.0:
+                heapq.heappush(heap, (0.0, number + 1, top))
+                break
+            for k in range(top.rest, len(self._outside)):
+                chosen = (*top.chosen, self._outside[k])
+                fit, best = self._given(chosen)
+                np.minimum(self._least, self._cost * len(chosen) + fit - best, out=self._least)
+                budget -= 1
+                if k + 1 < len(self._outside):
+                    one = self._wait(chosen, k + 1, fit)
+                    lack = self._lacking(one, total, gains)
+                    if (self._least - one.bound).max() <= 0.0:
+                        continue
+                    number += 1
+                    heapq.heappush(heap, (-lack, number, one))
+            gains = self._gains(total)
+        heap.sort()
+        self._waiting = [one for _, _, one in heap[:MOST_WAITING]]
+        for _, _, one in heap[MOST_WAITING:]:
+            np.minimum(self._closed, one.bound, out=self._closed)
+
+    def _gains(self, total: Floats) -> Floats:
+        """Return for every A the largest w(A') - c(A') over its subsets A', from what was enumerated or closed."""
+        gains: Floats = total - np.minimum(self._least, self._closed)
+        kernels.close_subsets(gains)
+        return gains
+
+    def _lacking(self, one: _Waiting, total: Floats, gains: Floats) -> float:
+        """Return by how much sets that wait make the largest gain of some pattern worse."""
+        return float((total - one.bound - gains).max())
+
+    def _wait(self, chosen: tuple[int, ...], rest: int, fit: Floats) -> _Waiting:
+        """Return the sets that add to ``chosen`` one or more of the nodes from ``rest`` on."""
+        most = self._fit((*chosen, *self._outside[rest:]))
+        lack = np.empty_like(most)
+        kernels.least_lack(fit, most, self._cost, MOST_PARENTS, lack)
+        bound = self._cost * (len(chosen) + 1) + lack
+        return _Waiting(chosen, rest, np.nextafter(bound.astype(np.float32), np.float32(-np.inf)))
+
+    def _given(self, chosen: tuple[int, ...]) -> tuple[Floats, Floats]:
+        """Return, for every A, the likelihood of the node given A + Z, and the best over T ⊆ A less the cost of T."""
+        fit = self._fit(chosen)
+        best = fit - self._cost * self._sizes
+        kernels.close_subsets(best)
+        return fit, best
+
+    def _fit(self, chosen: tuple[int, ...]) -> Floats:
+        """Return the likelihood of the node given A + Z for every A."""
+        own = self._matrix[np.ix_(self._own, self._own)]
+        if chosen:
+            given = np.array(chosen)
+            cross = self._matrix[np.ix_(given, self._own)]
+            own = own - cross.T @ np.linalg.solve(self._matrix[np.ix_(given, given)], cross)
+        all_logdets(np.ascontiguousarray(own), np.zeros(len(self._own)), self._logdet)
+        half = len(self._sizes)
+        fit: Floats = -self._half * (self._logdet[half:] - self._logdet[:half])
+        return fit
