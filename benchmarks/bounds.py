@@ -1,6 +1,7 @@
 """What ``branch-and-cut`` proves: ``python -m benchmarks.bounds``.
 
     python -m benchmarks.bounds --cell 25,1 --seeds 0-4 --seconds 60     one cell of the simulated instances
+    python -m benchmarks.bounds --cell 30,2 --seconds 600                a dense cell
     python -m benchmarks.bounds --all --seconds 600 --jobs 8             all cells, seeds 0-4, eight instances at once
     python -m benchmarks.bounds --cell 25,1 --seeds 0 --without matrices one piece left out
     python -m benchmarks.bounds --pieces --seconds 60                    every piece left out in turn, on five instances
@@ -132,7 +133,7 @@ def run(task: Task) -> dict[str, Any]:
         "gap": None if result.bound is None else result.bound - result.score,
         "per_cent": None if result.gap is None else 100 * result.gap,
         "gap_at_a_minute": gap_at(result, 60.0, saturated),
-        **{key: facts.get(key) for key in ("n_sets", "n_tree_nodes", "n_open_nodes", "n_cuts", "n_lps")},
+        **{key: facts.get(key) for key in ("n_sets", "n_states", "n_tree_nodes", "n_open_nodes", "n_cuts", "n_lps")},
         "seconds": result.seconds,
         "cpu": time.process_time() - begin,
         "notes": list(result.notes),
@@ -164,6 +165,7 @@ def show(paths: Sequence[Path]) -> str:
         "%",
         "proven",
         "sets",
+        "states",
         "nodes",
         "seconds",
         "left out",
@@ -178,7 +180,8 @@ def show(paths: Sequence[Path]) -> str:
         if one.get("true") is False:
             proven = "**WRONG**"
         cells = [one["name"], f"{one['limit']:.0f} s", *gaps, share, proven]
-        cells += [str(one["n_sets"] or "-"), str(one["n_tree_nodes"] or "-"), f"{one['seconds']:.1f}"]
+        cells += [str(one.get(key) or "-") for key in ("n_sets", "n_states", "n_tree_nodes")]
+        cells.append(f"{one['seconds']:.1f}")
         cells.append(", ".join(one["without"]) or "nothing")
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

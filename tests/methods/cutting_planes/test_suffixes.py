@@ -146,8 +146,10 @@ def test_the_bound_of_a_set_holds_for_any_weights(bits):
         assert (weights.bound(keys) <= costs + 1e-6).all()
         assert weights.bound(keys[-1:]) >= 0.0
         for _ in range(5):
-            change = rng.normal(size=(5, 5)) * 3 * (weights.weights != 0)
-            weights.weights = weights.weights + change + change.T
+            change = rng.normal(size=(5, 5)) * 3 * weights._paired
+            kappa = rng.normal(size=weights.weights.kappa.shape) * 3
+            kappa[:, 0] = 0.0
+            weights.weights = weights.weights._replace(pairs=change + change.T, kappa=kappa)
             weights._update()
             assert (weights.bound(keys) <= costs + 1e-6).all()
 

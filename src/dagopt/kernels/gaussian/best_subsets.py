@@ -179,15 +179,15 @@ def plant(trees, i, whole, half, cost):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def walk_down(trees, i, sets, places, whole, half, cost):  # type: ignore[no-untyped-def]
-    """Move ``places`` of the tree of node i down to the best sets inside the given sets that contain i.
+def walk_down(trees, i, sets, wanted, places, whole, half, cost):  # type: ignore[no-untyped-def]
+    """Move the ``places`` that are wanted of the tree of node i down to the best sets inside the given sets.
 
     Returns how many sets were processed: fewer than given if the tree has no more room.
     """
     n = whole.shape[0]
     work = np.empty((n + 4, n, n))
     for k in range(sets.shape[0]):
-        if not (sets[k] >> np.uint64(i)) & ONE:
+        if not wanted[k]:
             continue
         at = places[k]
         while trees.sets[i, at] & ~sets[k]:

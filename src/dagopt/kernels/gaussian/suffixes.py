@@ -22,12 +22,26 @@ class Patterns(NamedTuple):
     """Tables over the subsets of a few nodes Q_i for each node i.
 
     ``bits[i, j]`` is the bit of node j in the tables of node i, 0 if j is not in Q_i. ``gains[i, A]`` is an upper bound
-    on w_i(P) - c_i(P) over all P with P ∩ Q_i ⊆ A, and ``sets[i, A]`` is the subset of Q_i where it is attained.
+    on w_i(P) + Δκ_i(P) - c_i(P) over all P with P ∩ Q_i ⊆ A, and ``sets[i, A]`` is the subset of Q_i where it is
+    attained.
     """
 
     bits: Any
     gains: Any
     sets: Any
+
+
+class Weights(NamedTuple):
+    """The weights of pairs, and those of the subsets of disjoint groups.
+
+    Node i is in group ``group[i]`` with the bit ``bit[i]``, and ``kappa[g, B]`` is the weight of the subset B of group
+    g. The others of its group are the first bits of the tables of node i, in the order of the group.
+    """
+
+    pairs: Any
+    kappa: Any
+    group: Any
+    bit: Any
 
 
 class States(NamedTuple):
@@ -80,22 +94,39 @@ def least_lack(fit, most, cost, n_sizes, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def fill_gains(least, weights, gains, sets):  # type: ignore[no-untyped-def]
-    """Fill the tables of one node from the least cost of each pattern and the weights of the nodes of Q_i."""
-    gains[0] = -least[0]
-    sets[0] = 0
-    total = np.empty(least.shape[0])
-    total[0] = 0.0
-    for b in range(weights.shape[0]):
+def with_gap(bits, bit):  # type: ignore[no-untyped-def]
+    """Return bits with a zero inserted at the position of another bit."""
+    return (bits & (bit - 1)) | ((bits & ~(bit - 1)) << 1)
+
+
+@njit(cache=True, nogil=True)
+def fill_totals(weights, i, near, out):  # type: ignore[no-untyped-def]
+    """Fill ``out[A]`` with w_i(A) + Δκ_i(A), the weights of pairs and of the group, for each A ⊆ Q_i = near."""
+    bit, kappa = weights.bit[i], weights.kappa[weights.group[i]]
+    low = 0
+    while low < near.shape[0] and weights.group[near[low]] == weights.group[i]:
+        low += 1
+    out[0] = 0.0
+    for b in range(near.shape[0]):
         for a in range(1 << b):
-            total[a | 1 << b] = total[a] + weights[b]
-    for a in range(1, least.shape[0]):
+            out[a | 1 << b] = out[a] + weights.pairs[i, near[b]]
+    for a in range(out.shape[0]):
+        others = with_gap(a & ((1 << low) - 1), bit)
+        out[a] += kappa[others | bit] - kappa[others]
+
+
+@njit(cache=True, nogil=True)
+def fill_gains(least, total, gains, sets):  # type: ignore[no-untyped-def]
+    """Fill the tables of one node from the least cost and the weight of each pattern."""
+    for a in range(least.shape[0]):
         gains[a] = total[a] - least[a]
         sets[a] = a
-        for b in range(weights.shape[0]):
-            if (a >> b) & 1 and gains[a ^ 1 << b] > gains[a]:
-                gains[a] = gains[a ^ 1 << b]
-                sets[a] = sets[a ^ 1 << b]
+        b = 1
+        while b <= a:
+            if a & b and gains[a ^ b] > gains[a]:
+                gains[a] = gains[a ^ b]
+                sets[a] = sets[a ^ b]
+            b *= 2
 
 
 @njit(cache=True, nogil=True)
@@ -147,53 +178,102 @@ def _patterns_of(patterns, nodes, count, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _groups_of(weights, nodes, count, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with the subset of each group that is in a set; return the sum of their weights."""
+    total = 0.0
+    for g in range(out.shape[0]):
+        out[g] = 0
+    for r in range(count):
+        out[weights.group[nodes[r]]] |= weights.bit[nodes[r]]
+    for g in range(out.shape[0]):
+        total += weights.kappa[g, out[g]]
+    return total
+
+
+@njit(cache=True, nogil=True)
 def least_costs_of(keys, weights, patterns, out):  # type: ignore[no-untyped-def]
     """Fill ``out`` with the lower bound on the cost of the nodes of each set."""
-    n = weights.shape[0]
+    n = patterns.bits.shape[0]
     nodes, own = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    parts = np.empty(weights.kappa.shape[0], dtype=np.int64)
     for q in range(keys.shape[0]):
         count = _members(keys[q], nodes)
         _patterns_of(patterns, nodes, count, own)
-        total = 0.0
+        total = _groups_of(weights, nodes, count, parts)
         for r in range(count):
             total -= patterns.gains[nodes[r], own[r]]
             for c in range(r):
-                total += weights[nodes[r], nodes[c]]
+                total += weights.pairs[nodes[r], nodes[c]]
         out[q] = total
 
 
 @njit(cache=True, nogil=True)
-def slopes(keys, shares, patterns, out):  # type: ignore[no-untyped-def]
-    """Add to ``out`` the slopes of the bounds of some sets by the weight of each pair, times the share of each set."""
+def slopes(keys, shares, weights, patterns, pairs, kappa):  # type: ignore[no-untyped-def]
+    """Add the slopes of the bounds of some sets, by each weight and times the share of each set, to two arrays."""
     n = patterns.bits.shape[0]
     nodes, own = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    parts = np.empty(kappa.shape[0], dtype=np.int64)
+    low = np.empty(n, dtype=np.int64)
+    for i in range(n):
+        low[i] = 0
+        for j in range(n):
+            if j != i and weights.group[j] == weights.group[i]:
+                low[i] |= patterns.bits[i, j]
     for q in range(keys.shape[0]):
         count = _members(keys[q], nodes)
         _patterns_of(patterns, nodes, count, own)
+        _groups_of(weights, nodes, count, parts)
+        for g in range(parts.shape[0]):
+            kappa[g, parts[g]] += shares[q]
         for r in range(count):
             i = nodes[r]
             chosen = patterns.sets[i, own[r]]
+            others = with_gap(chosen & low[i], weights.bit[i])
+            kappa[weights.group[i], others | weights.bit[i]] -= shares[q]
+            kappa[weights.group[i], others] += shares[q]
             for c in range(count):
                 j = nodes[c]
                 if j != i and patterns.bits[i, j]:
                     slope = 0.5 - (1.0 if chosen & patterns.bits[i, j] else 0.0)
-                    out[i, j] += shares[q] * slope
-                    out[j, i] += shares[q] * slope
+                    pairs[i, j] += shares[q] * slope
+                    pairs[j, i] += shares[q] * slope
 
 
 @njit(cache=True, nogil=True)
-def expand(states, values, matrix, half, weights, patterns, limit, first, out):  # type: ignore[no-untyped-def]
-    """Remove each node of each state in turn; keep what costs less than ``limit``.
+def _bounds(key, cost, weights, patterns, nodes, own, parts, lack):  # type: ignore[no-untyped-def]
+    """Replace ``lack``, the cost of each node of a set as the last one, by a bound on the cost of the whole order."""
+    count = _members(key, nodes)
+    _patterns_of(patterns, nodes, count, own)
+    total = cost + _groups_of(weights, nodes, count, parts)
+    for r in range(count):
+        for c in range(r):
+            total += weights.pairs[nodes[r], nodes[c]]
+    for r in range(count):
+        i = nodes[r]
+        kappa, part = weights.kappa[weights.group[i]], parts[weights.group[i]]
+        bound = total + kappa[part ^ weights.bit[i]] - kappa[part]
+        for c in range(count):
+            if c != r:
+                j = nodes[c]
+                bound -= weights.pairs[i, j] + patterns.gains[j, own[c] & ~patterns.bits[j, i]]
+        lack[r] += bound
+
+
+@njit(cache=True, nogil=True)
+def expand(states, trees, matrix, half, weights, patterns, limit, first, out):  # type: ignore[no-untyped-def]
+    """Remove each node of each state in turn; keep what may cost less than ``limit``.
+
+    Where a node's place in its tree has a set that is not inside the state, the cost is only a lower bound.
 
     Parameters
     ----------
     states : States
         Some states; the first of them is state number ``first`` of its layer.
-    values : array
-        The scores of the vertices of the trees.
+    trees : Trees
+        The best sets.
     matrix, half : array, float
         The correlations and N/2.
-    weights, patterns : array, Patterns
+    weights, patterns : Weights, Patterns
         What the bound needs.
     limit : float
         The cost to beat.
@@ -207,33 +287,31 @@ def expand(states, values, matrix, half, weights, patterns, limit, first, out): 
     """
     n = matrix.shape[0]
     nodes, own = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    factor, fit = np.empty((2 * n, n)), np.empty(n)
+    factor, fit, lack = np.empty((2 * n, n)), np.empty(n), np.empty(n)
+    parts = np.empty(weights.kappa.shape[0], dtype=np.int64)
     n_out = 0
     for q in range(states.keys.shape[0]):
         count = _members(states.keys[q], nodes)
         _likelihoods(matrix, nodes, count, half, factor, fit)
-        _patterns_of(patterns, nodes, count, own)
-        pairs = 0.0
         for r in range(count):
-            for c in range(r):
-                pairs += weights[nodes[r], nodes[c]]
+            fit[r] = max(fit[r] - trees.values[nodes[r], states.places[q, nodes[r]]], 0.0)
+            lack[r] = fit[r]
+        _bounds(states.keys[q], states.cost[q], weights, patterns, nodes, own, parts, lack)
         for r in range(count):
-            i = nodes[r]
-            cost = states.cost[q] + max(fit[r] - values[i, states.places[q, i]], 0.0)
-            if cost >= limit:
-                continue
-            bound = cost + pairs
-            for c in range(count):
-                if c != r:
-                    j = nodes[c]
-                    bound -= weights[i, j] + patterns.gains[j, own[c] & ~patterns.bits[j, i]]
-            if bound < limit:
-                out.keys[n_out] = states.keys[q] ^ (ONE << np.uint64(i))
-                out.cost[n_out] = cost
+            if lack[r] < limit and states.cost[q] + fit[r] < limit:
+                out.keys[n_out] = states.keys[q] ^ (ONE << np.uint64(nodes[r]))
+                out.cost[n_out] = states.cost[q] + fit[r]
                 out.origin[n_out] = first + q
-                out.last[n_out] = i
+                out.last[n_out] = nodes[r]
                 n_out += 1
     return n_out
+
+
+@njit(cache=True, nogil=True)
+def note_wanted(out, count, wanted):  # type: ignore[no-untyped-def]
+    """Set ``wanted[origin, last]`` for the first new states of a list."""
+    for k in range(count):
+        wanted[out.origin[k], out.last[k]] = True
 
 
 @njit(cache=True, nogil=True)

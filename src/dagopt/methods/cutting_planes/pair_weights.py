@@ -46,6 +46,7 @@ Words = NDArray[np.uint64]
 
 STEP, SHRINK = 0.3, 0.3  # the first step, in units of the cost of an edge, and how fast steps get smaller
 TURNS, STEPS_A_TURN = 6, 30  # turns of enumeration and tuning, and the steps of each tuning
+GROUP = 10  # the largest number of nodes of a group
 MOST_PARENTS = 7  # beyond this many, the sets T of the second bound are not told apart
 MOST_WAITING = 500  # bounds kept for each node
 FIRST_WEIGHT = 0.75  # of pairs joined in the best DAG known, in the same units
@@ -66,7 +67,7 @@ class PairWeights:
 
     Attributes
     ----------
-    weights : array of shape (n, n)
+    weights : Weights
         The weights, which may be of any sign.
     patterns : Patterns
         The tables for these weights.
@@ -81,12 +82,21 @@ class PairWeights:
         self.size = min(self.size, n - 1)
         self._cost = float(self.score.costs[1] - self.score.costs[0])
         joined = (self.dag != 0) | (self.dag.T != 0)
-        self._near = [ranked(self.score.correlation, self.dag, i) for i in range(n)]
+        order = [ranked(self.score.correlation, self.dag, i) for i in range(n)]
+        group, bit = _grouped(order, min(GROUP, self.size + 1))
         bits = np.zeros((n, n), dtype=np.int64)
-        for i, order in enumerate(self._near):
-            bits[i, order[: self.size]] = 1 << np.arange(self.size)
+        self._inside, self._outside = [], []
+        for i in range(n):
+            mates = [j for j in range(n) if group[j] == group[i] and j != i]
+            mates.sort(key=lambda j: bit[j])
+            near = np.array(mates + [int(j) for j in order[i] if group[j] != group[i]])
+            self._inside.append(near[: self.size])
+            self._outside.append(near[self.size :])
+            bits[i, near[: self.size]] = 1 << np.arange(self.size)
         self._paired = (bits > 0) & (bits.T > 0)
-        self.weights = np.where(self._paired & joined, FIRST_WEIGHT * self._cost, 0.0)
+        pairs = np.where(self._paired & joined, FIRST_WEIGHT * self._cost, 0.0)
+        kappa = np.zeros((int(group.max()) + 1, 1 << int(np.bincount(group).max())))
+        self.weights = kernels.Weights(pairs, kappa, group, bit)
         shape = (n, 1 << self.size)
         self._least = np.empty(shape)
         self.patterns = kernels.Patterns(bits, np.empty(shape), np.empty(shape, dtype=np.int64))
@@ -96,11 +106,9 @@ class PairWeights:
 
         The sets Z that matter depend on the weights, so enumeration and tuning for the set of all nodes take turns.
         """
-        n = len(self._near)
-        tables = [
-            _LeastCosts(self.score, i, order[: self.size], order[self.size :], self._cost)
-            for i, order in enumerate(self._near)
-        ]
+        n = len(self._inside)
+        parts = zip(self._inside, self._outside, strict=True)
+        tables = [_LeastCosts(self.score, i, *part, self._cost) for i, part in enumerate(parts)]
         full = np.array([(1 << n) - 1], dtype=np.uint64)
         for turn in range(TURNS):
             pieces = [partial(self._refine, tables[i], i, budget // TURNS) for i in range(n)]
@@ -109,15 +117,17 @@ class PairWeights:
             self.tune(full, np.zeros(1), np.inf, STEPS_A_TURN)
 
     def _refine(self, table: _LeastCosts, i: int, budget: int) -> None:
-        table.refine(self._own_weights(i), budget)
+        table.refine(self._total(i), budget)
         self._least[i] = table.bound()
 
-    def _own_weights(self, i: int) -> Floats:
-        return np.ascontiguousarray(self.weights[i, self._near[i][: self.size]])
+    def _total(self, i: int) -> Floats:
+        total = np.empty(1 << self.size)
+        kernels.fill_totals(self.weights, i, self._inside[i], total)
+        return total
 
     def _update(self) -> None:
-        for i in range(len(self._near)):
-            kernels.fill_gains(self._least[i], self._own_weights(i), self.patterns.gains[i], self.patterns.sets[i])
+        for i in range(len(self._inside)):
+            kernels.fill_gains(self._least[i], self._total(i), self.patterns.gains[i], self.patterns.sets[i])
 
     def bound(self, keys: Words) -> Floats:
         """Return the lower bound on the cost of each set."""
@@ -133,17 +143,46 @@ class PairWeights:
             shares = np.exp(-np.maximum(total - limit, 0.0) / self._cost)
             now = (float((total < limit).sum()), -float(np.minimum(total, limit).sum()))
             if now < best:
-                best, best_weights = now, self.weights.copy()
-            slope = np.zeros_like(self.weights)
-            kernels.slopes(keys, shares, self.patterns, slope)
-            slope[~self._paired] = 0.0
-            largest = float(np.abs(slope).max())
-            if step == n_steps or largest == 0.0 or now[0] == 0:
+                best, best_weights = now, self.weights
+            if step == n_steps or now[0] == 0:
                 break
-            self.weights = self.weights + slope * (STEP * self._cost / largest / (1 + SHRINK * step))
+            pairs, kappa = np.zeros_like(self.weights.pairs), np.zeros_like(self.weights.kappa)
+            kernels.slopes(keys, shares, self.weights, self.patterns, pairs, kappa)
+            pairs[~self._paired] = 0.0
+            kappa[:, 0] = 0.0  # the empty set has no weight
+            length = STEP * self._cost / (1 + SHRINK * step)
+            self.weights = self.weights._replace(
+                pairs=self.weights.pairs + _scaled(pairs, length), kappa=self.weights.kappa + _scaled(kappa, length)
+            )
             self._update()
         self.weights = best_weights
         self._update()
+
+
+def _scaled(slope: Floats, length: float) -> Floats:
+    """Return a slope scaled to this largest entry; zero if it is zero."""
+    largest = float(np.abs(slope).max())
+    scaled: Floats = slope * (length / largest) if largest > 0 else slope
+    return scaled
+
+
+def _grouped(order: list[Ints], size: int) -> tuple[Ints, Ints]:
+    """Return the group of each node and its bit in it: groups of up to ``size`` nodes that matter to each other."""
+    n = len(order)
+    group, bit = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    rank = np.zeros((n, n))
+    for i, near in enumerate(order):
+        rank[i, near] = np.arange(n - 1)
+    closeness = np.exp(-(rank + rank.T) / 8.0)
+    count = -(-n // size)
+    for g in range(count):
+        own: list[int] = []
+        for k in range((np.count_nonzero(group < 0) + count - g - 1) // (count - g)):
+            pull = closeness[own].sum(axis=0) if own else closeness[:, group < 0].sum(axis=1)
+            chosen = int(np.argmax(np.where(group < 0, pull, -1.0)))
+            own.append(chosen)
+            group[chosen], bit[chosen] = g, 1 << k
+    return group, bit
 
 
 def ranked(correlation: Floats, dag: Dag, i: int) -> Ints:
@@ -191,11 +230,8 @@ class _LeastCosts:
             np.minimum(least, one.bound, out=least)
         return least
 
-    def refine(self, weights: Floats, budget: int) -> None:
-        """Enumerate up to about ``budget`` more sets Z, where bounds matter most with these weights."""
-        total = np.zeros(1)
-        for weight in weights:
-            total = np.concatenate([total, total + weight])
+    def refine(self, total: Floats, budget: int) -> None:
+        """Enumerate up to about ``budget`` more sets Z, where bounds matter most if the patterns weigh ``total``."""
         gains = self._gains(total)
         heap = [(-self._lacking(one, total, gains), k, one) for k, one in enumerate(self._waiting)]
         heapq.heapify(heap)

@@ -12,7 +12,8 @@ dropped if the sum is not below the cost of the best DAG known. All states of k 
 states with the same S are one: the cheaper one. If no state is left, the best DAG known is the best of all.
 
 Only c_i(S - i) for large S is needed at first, where the best parents are found by elimination; each best set is
-computed once and shared by all states (``kernels/gaussian/best_subsets.py``). The weights of the bound are tuned anew
+computed once and shared by all states (``kernels/gaussian/best_subsets.py``), and only if the bound with the best set
+of a larger S does not drop the state. The weights of the bound are tuned anew
 for every size. The lattice has 2^n sets; the number of states is what must fit in memory.
 
 References
@@ -22,6 +23,7 @@ Yuan, Malone (2013). Learning optimal Bayesian networks: a shortest path perspec
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import comb, log
@@ -47,6 +49,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
+PHASE = "search from the end"
 FEWEST_NODES = 20  # with fewer, the recursion over subsets takes a moment
 MOST_NODES = 40  # with more, the states would not fit in memory
 MOST_ROUNDING = 10.0  # in units of the tolerance
@@ -55,9 +58,9 @@ BUDGET = 1200  # sets enumerated for the table of one node
 CHUNK = 4_000  # states between two looks at the clock
 FIRST_ROOM = 1 << 10  # vertices of each tree at first
 SAMPLE = 400  # states whose successors are used to tune the weights
-STEPS = 10  # of tuning for each size
+STEPS = 20  # of tuning for each size
 SHARE_OF_MEMORY = 0.6  # of what is free
-FORESEEN_FROM = 20_000  # from this many states of one size on, the number of later ones is predicted
+FORESEEN_FROM = 100_000  # from this many states of one size on, the number of later ones is predicted
 PATIENCE = 3.0  # the search is given up if it would take this many times the time that is left
 
 
@@ -130,7 +133,7 @@ class SuffixSearch:
         self.tolerance += 2 * self._rounding
         self._limit = self._target - self.tolerance + self._rounding
         self._most = int(SHARE_OF_MEMORY * available_bytes()) // (12 * n + 200)
-        self._begin = self.workers.deadline.elapsed()
+        self._share = 0.0
         self.bound = self._value + self._target + self._rounding
         try:
             self._search(n)
@@ -154,8 +157,10 @@ class SuffixSearch:
         self._plant(n)
         self._note_bound(states, weights)
         self.root_bound = self.bound
+        self._begin = self.workers.deadline.elapsed()
         for size in range(n, 1, -1):
             self._tune(states, weights)
+            self._walk(states, weights)
             found = self._expand(states, weights, size, n)
             if found is None:
                 return
@@ -165,7 +170,6 @@ class SuffixSearch:
             if not len(keys):
                 break
             states = kernels.States(keys, found.cost, states.places[found.origin])
-            self._walk(states)
             self._note_bound(states, weights)
             if len(keys) > FORESEEN_FROM and self._too_many(size - 1, n):
                 return
@@ -183,15 +187,18 @@ class SuffixSearch:
     def _too_many(self, size: int, n: int) -> bool:
         """Predict whether later states will be too many for the memory or the time that is left.
 
-        The share of all sets is assumed to keep falling as it does from one size to the next.
+        The share of all sets falls faster from size to size. It is assumed to go on falling as fast as it does now, and
+        faster by half of what it got faster with the last step.
         """
-        share = len(self._layers[-1][0]) / comb(n, size)
-        before = len(self._layers[-2][0]) / comb(n, size + 1) if len(self._layers) > 1 else 1.0
-        falling = min(share / before, 1.0)
-        later = [comb(n, k) * share * falling ** (size - k) for k in range(1, size)]
+        shares = [len(keys) / comb(n, n - 1 - k) for k, (keys, _) in enumerate(self._layers)]
+        falls = np.minimum(np.diff(np.log([1.0, 1.0, *shares])), 0.0)
+        faster = 0.5 * min(falls[-1] - falls[-2], 0.0)
+        steps = np.arange(1, size)
+        later = np.exp(np.log(shares[-1]) + steps * falls[-1] + steps * (steps + 1) / 2 * faster)
+        later *= [comb(n, size - int(k)) for k in steps]
         deadline = self.workers.deadline
-        seconds = (deadline.elapsed() - self._begin) / self.n_states * sum(later)
-        return max(later, default=0.0) > 2 * self._most or seconds > PATIENCE * deadline.remaining()
+        seconds = (deadline.elapsed() - self._begin) / self.n_states * later.sum()
+        return bool(later.max(initial=0.0) > 2 * self._most or seconds > PATIENCE * deadline.remaining())
 
     def _plant(self, n: int) -> None:
         self._trees = _room(n, FIRST_ROOM)
@@ -204,27 +211,72 @@ class SuffixSearch:
         chosen = np.unique(np.linspace(0, n_all - 1, min(n_all, SAMPLE)).astype(np.int64))
         some = kernels.States(*(np.ascontiguousarray(part[chosen]) for part in states))
         out = _lists(len(chosen) * len(self._matrix))
-        count = kernels.expand(
-            some, self._trees.values, self._matrix, self._half, weights.weights, weights.patterns, self._limit, 0, out
-        )
+        count = self._remove(some, weights, 0, out)
         if count:
             weights.tune(out.keys[:count], out.cost[:count], self._limit, STEPS)
+
+    def _remove(self, states: kernels.States, weights: PairWeights, first: int, out: kernels.Found) -> int:
+        """Fill ``out`` with what the removal of a node makes of each state; return the number of new states."""
+        return int(
+            kernels.expand(
+                states, self._trees, self._matrix, self._half, weights.weights, weights.patterns, self._limit, first,
+                out,
+            )
+        )  # fmt: skip
+
+    def _walk(self, states: kernels.States, weights: PairWeights) -> None:
+        """Find the best parents of the nodes that may be removed; until then their costs are lower bounds."""
+        wanted = np.zeros(states.places.shape, dtype=np.bool_)
+
+        def note(first: int, last: int) -> None:
+            out = _lists((last - first) * len(self._matrix))
+            count = self._remove(kernels.States(*(part[first:last] for part in states)), weights, first, out)
+            kernels.note_wanted(out, count, wanted)
+
+        parts = spans(len(states.keys), CHUNK)
+        self._each([partial(note, *part) for part in parts])
+        done = np.zeros(len(self._matrix), dtype=np.int64)
+        while (done < len(states.keys)).any():
+            nodes = [int(i) for i in np.flatnonzero(done < len(states.keys))]
+            if (self._trees.used[nodes] == self._trees.sets.shape[1]).any():
+                self._trees = _with_more_room(self._trees)
+            pieces = [partial(self._walk_node, states, wanted, i, done) for i in nodes]
+            self._each(pieces)
+
+    def _walk_node(self, states: kernels.States, wanted: NDArray[np.bool_], i: int, done: Ints) -> None:
+        """Go on with the states of one node until its tree is full or the time is up."""
+        for first, last in spans(len(states.keys), 16 * CHUNK):
+            begin = max(first, int(done[i]))
+            if begin >= last or self.workers.deadline.reason is not None:
+                continue
+            places = np.ascontiguousarray(states.places[begin:last, i])
+            own = np.ascontiguousarray(wanted[begin:last, i])
+            done[i] = begin + subsets.walk_down(
+                self._trees, i, states.keys[begin:last], own, places, self._whole, self._half, self._cost
+            )
+            states.places[begin:last, i] = places
+            if done[i] < last:
+                return
 
     def _expand(self, states: kernels.States, weights: PairWeights, size: int, n: int) -> kernels.Found | None:
         """Return the states with one node less; None if there are too many."""
         parts = spans(len(states.keys), CHUNK)
         found, used = _table(2 * len(states.keys)), 0
-        for batch in spans(len(parts), self.workers.count):
+        for batch in spans(len(parts), 4 * self.workers.count):
             own = parts[batch[0] : batch[1]]
             outs = [_lists((last - first) * size) for first, last in own]
             counts = [0] * len(own)
-            work = partial(self._expand_part, states, weights, own, outs, counts)
-            self.workers.each("states", [partial(work, k) for k in range(len(own))], len(own), (0.0, 0.0))
+
+            def remove(k: int, own: list[tuple[int, int]], outs: list[kernels.Found], counts: list[int]) -> None:
+                some = kernels.States(*(part[own[k][0] : own[k][1]] for part in states))
+                counts[k] = self._remove(some, weights, own[k][0], outs[k])
+
+            pieces = [partial(remove, k, own, outs, counts) for k in range(len(own))]
+            self._each(pieces)
             for out, count in zip(outs, counts, strict=True):
                 done = 0
                 while done < count:
-                    rest = (part[done:count] for part in out)
-                    used, more = kernels.gather(found, used, *rest)
+                    used, more = kernels.gather(found, used, *(part[done:count] for part in out))
                     done += more
                     if done < count:
                         found = _larger(found, used)
@@ -234,51 +286,15 @@ class SuffixSearch:
         filled = np.flatnonzero(found.keys)
         return kernels.Found(*(part[filled] for part in found))
 
-    def _expand_part(
-        self,
-        states: kernels.States,
-        weights: PairWeights,
-        parts: list[tuple[int, int]],
-        outs: list[kernels.Found],
-        counts: list[int],
-        k: int,
-    ) -> None:
-        first, last = parts[k]
-        some = kernels.States(*(part[first:last] for part in states))
-        counts[k] = kernels.expand(
-            some, self._trees.values, self._matrix, self._half, weights.weights, weights.patterns, self._limit, first,
-            outs[k],
-        )  # fmt: skip
-
-    def _walk(self, states: kernels.States) -> None:
-        """Find the best parents of every node in every state, each node on one thread."""
-        done = np.zeros(len(self._matrix), dtype=np.int64)
-        while (done < len(states.keys)).any():
-            nodes = [int(i) for i in np.flatnonzero(done < len(states.keys))]
-            if (self._trees.used[nodes] == self._trees.sets.shape[1]).any():
-                self._trees = _with_more_room(self._trees)
-            pieces = [partial(self._walk_node, states, i, done) for i in nodes]
-            self.workers.each("best parents", pieces, len(pieces), (0.0, 0.0))
-
-    def _walk_node(self, states: kernels.States, i: int, done: Ints) -> None:
-        """Go on with the states of one node until its tree is full or the time is up."""
-        for first, last in spans(len(states.keys), 16 * CHUNK):
-            begin = max(first, int(done[i]))
-            if begin >= last or self.workers.deadline.reason is not None:
-                continue
-            places = np.ascontiguousarray(states.places[begin:last, i])
-            done[i] = begin + subsets.walk_down(
-                self._trees, i, states.keys[begin:last], places, self._whole, self._half, self._cost
-            )
-            states.places[begin:last, i] = places
-            if done[i] < last:
-                return
+    def _each(self, pieces: Sequence[Callable[[], object]]) -> None:
+        """Run pieces of work; raise ``Stopped`` at the deadline."""
+        self.workers.each(PHASE, pieces, len(pieces), (self._share, self._share))
 
     def _tell(self, size: int, fraction: float, used: int) -> None:
         n = len(self._matrix)
-        share = (n - size - 1 + fraction) / max(n - 1, 1)
+        self._share = (n - size - 1 + fraction) / max(n - 1, 1)
         facts = {"score": self._value, "bound": self.bound, "states": used}
-        self.workers.progress.update("search from the end", share, **facts, nodes_left=size)
+        self.workers.progress.update(PHASE, self._share, **facts, nodes_left=size)
 
     def _take(self, at: int) -> None:
         """Read the DAG of a last state back to the full set and keep it if it is better."""
@@ -290,7 +306,8 @@ class SuffixSearch:
             key |= np.uint64(1 << i)
             place = np.zeros(1, dtype=np.int32)
             key_of = np.array([key], dtype=np.uint64)
-            while not subsets.walk_down(self._trees, i, key_of, place, self._whole, self._half, self._cost):
+            wanted = np.ones(1, dtype=np.bool_)
+            while not subsets.walk_down(self._trees, i, key_of, wanted, place, self._whole, self._half, self._cost):
                 self._trees = _with_more_room(self._trees)
             dag[members(int(self._trees.sets[i, place[0]])), i] = 1
         if self.score.total(dag) > self.score.total(self.dag):
