@@ -20,9 +20,8 @@ from dagopt.deadline import Deadline
 from dagopt.graph.order import is_acyclic
 from dagopt.knowledge import Constraints
 from dagopt.master.rows.base import Point
-from dagopt.methods.cutting_planes import branch_and_cut
+from dagopt.methods.cutting_planes import branch_and_cut, suffixes
 from dagopt.methods.cutting_planes import solve as method
-from dagopt.methods.cutting_planes import suffixes
 from dagopt.methods.cutting_planes.lane import Best, Lane
 from dagopt.methods.exact.solve import solve_exact
 from dagopt.methods.likelihood_bound import likelihood_bound

@@ -12,8 +12,8 @@ from dagopt.bits import mask_of
 from dagopt.deadline import Deadline
 from dagopt.knowledge import Constraints
 from dagopt.methods.cutting_planes import suffixes
-from dagopt.methods.cutting_planes.pair_weights import PairWeights
 from dagopt.methods.cutting_planes.solve import solve_branch_and_cut
+from dagopt.methods.cutting_planes.suffix_bound import SuffixBound
 from dagopt.methods.cutting_planes.suffixes import SuffixSearch, is_suited
 from dagopt.methods.exact.solve import solve_exact
 from dagopt.progress import NoProgress
@@ -140,7 +140,7 @@ def test_the_bound_of_a_set_holds_for_any_weights(bits):
     costs = np.array([cost_of_set(problem, one) for one in sets])
     rng = np.random.default_rng(0)
     for budget in (0, 2, 1000):
-        weights = PairWeights(problem.score, best, bits)
+        weights = SuffixBound(problem.score, best, bits)
         with Workers(Deadline(), NoProgress(), 1) as workers:
             weights.tabulate(workers, budget)
         assert (weights.bound(keys) <= costs + 1e-6).all()

@@ -7,7 +7,7 @@ which node i after the nodes P costs
     c_i(P) = l_i(P) - best_i(P) ≥ 0,     best_i(P) = max over J ⊆ P of s_i(J).
 
 The search goes from the last node of the order to the first. A state is the set S of the nodes that are left, with the
-least cost of the others after them, and a lower bound on the cost of the nodes of S (``pair_weights.py``). A state is
+least cost of the others after them, and a lower bound on the cost of the nodes of S (``suffix_bound.py``). A state is
 dropped if the sum is not below the cost of the best DAG known. All states of k - 1 nodes are found from those of k. Two
 states with the same S are one: the cheaper one. If no state is left, the best DAG known is the best of all.
 
@@ -38,7 +38,7 @@ from dagopt.kernels.gaussian import best_subsets as subsets
 from dagopt.kernels.gaussian import suffixes as kernels
 from dagopt.knowledge import Knowledge
 from dagopt.memory import available_bytes
-from dagopt.methods.cutting_planes.pair_weights import PairWeights
+from dagopt.methods.cutting_planes.suffix_bound import SuffixBound
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Stopped, Workers, spans
 
@@ -150,7 +150,7 @@ class SuffixSearch:
         return total
 
     def _search(self, n: int) -> None:
-        weights = PairWeights(self.score, self.dag, self.pattern_bits)
+        weights = SuffixBound(self.score, self.dag, self.pattern_bits)
         weights.tabulate(self.workers, BUDGET)
         full = np.array([(1 << n) - 1], dtype=np.uint64)
         states = kernels.States(full, np.zeros(1), np.zeros((1, n), dtype=np.int32))
@@ -178,7 +178,7 @@ class SuffixSearch:
             self._take(int(np.argmin(states.cost)))
         self.bound = float(self.score.total(self.dag)) + self.tolerance
 
-    def _note_bound(self, states: kernels.States, weights: PairWeights) -> None:
+    def _note_bound(self, states: kernels.States, weights: SuffixBound) -> None:
         """Lower the bound: a better DAG passes through one of the states."""
         least = float((states.cost + weights.bound(states.keys)).min())
         gap = max(self._target - least + self._rounding, self.tolerance)
@@ -205,7 +205,7 @@ class SuffixSearch:
         for i in range(n):
             subsets.plant(self._trees, i, self._whole, self._half, self._cost)
 
-    def _tune(self, states: kernels.States, weights: PairWeights) -> None:
+    def _tune(self, states: kernels.States, weights: SuffixBound) -> None:
         """Tune the weights on what comes after some of the states."""
         n_all = len(states.keys)
         chosen = np.unique(np.linspace(0, n_all - 1, min(n_all, SAMPLE)).astype(np.int64))
@@ -215,7 +215,7 @@ class SuffixSearch:
         if count:
             weights.tune(out.keys[:count], out.cost[:count], self._limit, STEPS)
 
-    def _remove(self, states: kernels.States, weights: PairWeights, first: int, out: kernels.Found) -> int:
+    def _remove(self, states: kernels.States, weights: SuffixBound, first: int, out: kernels.Found) -> int:
         """Fill ``out`` with what the removal of a node makes of each state; return the number of new states."""
         return int(
             kernels.expand(
@@ -224,7 +224,7 @@ class SuffixSearch:
             )
         )  # fmt: skip
 
-    def _walk(self, states: kernels.States, weights: PairWeights) -> None:
+    def _walk(self, states: kernels.States, weights: SuffixBound) -> None:
         """Find the best parents of the nodes that may be removed; until then their costs are lower bounds."""
         wanted = np.zeros(states.places.shape, dtype=np.bool_)
 
@@ -258,7 +258,7 @@ class SuffixSearch:
             if done[i] < last:
                 return
 
-    def _expand(self, states: kernels.States, weights: PairWeights, size: int, n: int) -> kernels.Found | None:
+    def _expand(self, states: kernels.States, weights: SuffixBound, size: int, n: int) -> kernels.Found | None:
         """Return the states with one node less; None if there are too many."""
         parts = spans(len(states.keys), CHUNK)
         found, used = _table(2 * len(states.keys)), 0
