@@ -117,8 +117,8 @@ def best_subset(inverse, i, candidates, half, cost, work):  # type: ignore[no-un
         now = work[depth]
         n_forced, n_kept = 0, 0
         for y in range(n):
-            n_forced += np.int64((forced[depth] >> np.uint64(y)) & ONE)
-            n_kept += np.int64((kept[depth] >> np.uint64(y)) & ONE)
+            n_forced += 1 if (forced[depth] >> np.uint64(y)) & ONE else 0
+            n_kept += 1 if (kept[depth] >> np.uint64(y)) & ONE else 0
         most = half * math.log(now[i, i])
         if most - cost * n_kept > best:
             best_set, best = kept[depth], most - cost * n_kept
