@@ -127,41 +127,30 @@ class PairBound:
         return size
 
     def _start(self) -> None:
-        """Make the LP, with a row for each node that keeps sets J larger than the last ones searched from mattering."""
+        """Make the LP: a weight is at most the cost of one parent and what its columns share; rows for large J."""
         self._rows: list[tuple[Ints, float]] = []
         self._idle = np.zeros(0, dtype=np.int64)
-        self._lp = self._new_lp()
+        i, j = self._pairs.T
+        share = np.minimum(self._matrix[i, j] ** 2, 1.0 - SLACK)
+        self._lp = LinearProgram(maximise=True)
+        for upper in np.minimum(self._beyond[1], -self._half * np.log1p(-share)):
+            self._lp.add_column(1.0, 0.0, float(upper))
         most_in_all = float(self._beyond[self._last_size + 1])
         if np.isfinite(most_in_all):
             own = [self._place[node][self._place[node] >= 0] for node in range(self._n)]
             self._add([(places, most_in_all) for places in own if len(places)])
         self._n_fixed, self.n_rows = len(self._rows), 0
 
-    def _new_lp(self) -> LinearProgram:
-        """Return the LP of the rows; each weight is at most the cost of one parent and what its two columns share."""
-        i, j = self._pairs.T
-        share = np.minimum(self._matrix[i, j] ** 2, 1.0 - SLACK)
-        program = LinearProgram(maximise=True)
-        for upper in np.minimum(self._beyond[1], -self._half * np.log1p(-share)):
-            program.add_column(1.0, 0.0, float(upper))
-        program.add_rows(*_written(self._rows))
-        return program
-
     def _solved(self) -> LinearSolution:
-        """Return the LP's solution; raise ``Stopped`` at the deadline.
-
-        No weight at all is feasible, so if HiGHS says otherwise, it starts from scratch.
-        """
-        for _ in range(2):
-            solution = self._lp.solve_within(self._workers.deadline.remaining())
-            if solution is not None:
-                return solution
-            if self._workers.deadline.reason is None:
-                self._lp = self._new_lp()
-        raise Stopped
+        """Return the LP's solution; raise ``Stopped`` at the deadline."""
+        solution = self._lp.solve_within(self._workers.deadline.remaining())
+        if solution is None:
+            raise Stopped
+        return solution
 
     def _add(self, rows: list[tuple[Ints, float]]) -> None:
-        self._lp.add_rows(*_written(rows))
+        places = [own for own, _ in rows]
+        self._lp.add_rows([upper for _, upper in rows], places, [np.ones(len(own)) for own in places])
         self._rows += rows
         self._idle = np.append(self._idle, np.zeros(len(rows), dtype=np.int64))
         self.n_rows += len(rows)
@@ -272,12 +261,6 @@ class PairBound:
                 places = self._place[i, inside]
                 rows.append((np.sort(places[places >= 0]), float(weights[inside].sum() - value)))
         return float(found.largest), rows
-
-
-def _written(rows: list[tuple[Ints, float]]) -> tuple[list[float], list[Ints], list[Floats]]:
-    """Return rows in the form that the LP takes."""
-    places = [own for own, _ in rows]
-    return [upper for _, upper in rows], places, [np.ones(len(own)) for own in places]
 
 
 def _key(places: Ints, upper: float) -> bytes:

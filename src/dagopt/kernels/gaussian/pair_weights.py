@@ -70,6 +70,13 @@ class Room(NamedTuple):
     columns: Any
 
 
+class Excess(NamedTuple):
+    """An upper bound on the excess of J over all T, and the excess of the best T found; -inf if there is none."""
+
+    bound: float
+    value: float
+
+
 class Violations(NamedTuple):
     """What a search found.
 
@@ -100,17 +107,17 @@ def _open(facts, room, c, last, start):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _best_addition(facts, room, c, base, floor):  # type: ignore[no-untyped-def]
-    """Return the largest base + w(A) - I(i; A | J) above ``floor`` over the columns A, else ``floor``.
+    """Return the largest base + w(A) - I(i; A | J) over the columns A; the bound is ``floor`` if none is above it.
 
     ``room.columns`` has the ``c`` columns, and ``room.matrices[0]`` their covariances given J, with the node last.
-    The number of members of the best A is in the last place of ``room.best``; it is -1 if there is none.
+    The members of the best A are in ``room.best``, and their number in its last place.
     """
     half = facts.half
     matrices, places, sums, rest, taken = room.matrices, room.places, room.sums, room.rest, room.taken
     best = floor
-    room.best[-1] = -1
+    value = -np.inf
     if base > best:
-        best = base
+        best = value = base
         room.best[-1] = 0
     rest[c] = 0.0
     for t in range(c - 1, -1, -1):
@@ -141,7 +148,7 @@ def _best_addition(facts, room, c, base, floor):  # type: ignore[no-untyped-def]
         places[e] = t
         steps += 1
         if steps > facts.most_steps:
-            return max(best, _open(facts, room, c, e, start))
+            return Excess(max(best, _open(facts, room, c, e, start)), value)
         places[e] = t + 1
         new = matrices[e + 1]
         for a in range(t + 1, c + 1):
@@ -152,13 +159,12 @@ def _best_addition(facts, room, c, base, floor):  # type: ignore[no-untyped-def]
         sums[e + 1] = sums[e] + facts.weights[room.columns[t]]
         e += 1
         places[e] = t + 1
-        value = sums[e] - spent - gain
-        if value > best:
-            best = value
+        if sums[e] - spent - gain > best:
+            best = value = sums[e] - spent - gain
             for q in range(e):
                 room.best[q] = room.columns[taken[q]]
             room.best[-1] = e
-    return best
+    return Excess(best, value)
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
@@ -210,9 +216,9 @@ def _given(matrix, diagonal, z):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _examine(facts, room, matrix, diagonal, z, members, m, floor):  # type: ignore[no-untyped-def]
-    """Return an upper bound on the excess of J, which is the first ``m`` members and ``z`` (0: J is empty)."""
+    """Return the excess of J, which is the first ``m`` members and ``z`` (0: J is empty), if it is above the floor."""
     if _next_hopeful(facts, matrix, diagonal, z, z + 1, m, floor, facts.n_weights) > z:
-        return floor
+        return Excess(floor, -np.inf)
     cost = facts.costs[m + 1 if z > 0 else 0]
     own, row = matrix[0], matrix[z]
     ratio, inverse, variance = _given(matrix, diagonal, z)
@@ -237,7 +243,8 @@ def _examine(facts, room, matrix, diagonal, z, members, m, floor):  # type: igno
             start[a, b] = matrix[j, room.columns[b]] - row[j] * row[room.columns[b]] * inverse
         start[a, c] = own[j] - ratio * row[j]
     start[c, c] = variance
-    return _best_addition(facts, room, c, base, floor + cost) - cost
+    found = _best_addition(facts, room, c, base, floor + cost)
+    return Excess(found.bound - cost, found.value - cost)
 
 
 @njit(cache=True, nogil=True)
@@ -261,7 +268,7 @@ def _eliminate(old, new, old_diagonal, new_diagonal, z, n_columns):  # type: ign
 def _note(found, room, value, members, m, z):  # type: ignore[no-untyped-def]
     """Keep a set with large excess in place of the smallest one that was kept."""
     q = np.argmin(found.values)
-    if room.best[-1] < 0 or value <= found.values[q]:
+    if value <= found.values[q]:
         return
     found.values[q] = value
     found.members[q] = 0
@@ -326,10 +333,9 @@ def largest_excess(matrix, facts, most, least, first, last, n_kept):  # type: ig
                 filled = True
                 continue
         if z < end:
-            value = _examine(facts, room, covariances[m], diagonals[m], z, members, m, floor)
-            if value > floor:
-                best = max(best, value)
-                _note(found, room, value, members, m, z)
+            excess = _examine(facts, room, covariances[m], diagonals[m], z, members, m, floor)
+            best = max(best, excess.bound)
+            _note(found, room, excess.value, members, m, z)
             if z > 0 and m + 1 < depth and z + 1 < size:
                 filled = m + 2 < depth
                 n_columns = size if filled else few + 1
