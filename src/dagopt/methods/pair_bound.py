@@ -83,7 +83,7 @@ class PairBound:
         self, score: GaussianScore, dag: Dag, workers: Workers, tell: Callable[[float], None] = lambda bound: None
     ) -> None:
         self._matrix = score.correlation
-        self._half = score.n_samples / 2.0
+        self._n_samples, self._half = score.n_samples, score.n_samples / 2.0
         self._workers = workers
         self._tell = tell
         n = self._n = score.n_nodes
@@ -249,18 +249,17 @@ class PairBound:
         """Return an upper bound on the excess of a node, and the rows that are violated most."""
         order = np.argsort(-weights, kind="stable")
         order = np.concatenate([[i], order[order != i]])
-        sorted_weights = weights[order]
-        count = int((sorted_weights > 0.0).sum())
-        facts = kernels.Facts(sorted_weights, count, float(weights.sum()), self._costs, self._half, MOST_STEPS)
         matrix = np.ascontiguousarray(self._matrix[np.ix_(order, order)])
-        found = kernels.largest_excess(matrix, facts, size, LEAST_EXCESS, *span, ROWS_A_NODE)
+        found = kernels.largest_excess(
+            matrix, weights[order], self._costs, self._n_samples, size, LEAST_EXCESS, span, MOST_STEPS, ROWS_A_NODE
+        )
         rows = []
         for members, value in zip(found.members, found.values, strict=True):
             if np.isfinite(value):
                 inside = order[members > 0]
                 places = self._place[i, inside]
                 rows.append((np.sort(places[places >= 0]), float(weights[inside].sum() - value)))
-        return float(found.largest), rows
+        return found.largest, rows
 
 
 def _key(places: Ints, upper: float) -> bytes:

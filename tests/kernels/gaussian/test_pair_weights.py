@@ -26,8 +26,7 @@ def made(seed, n):
 
 def searched(matrix, rows, weights, costs, most, span, steps=10**6):
     """Run the search."""
-    facts = kernels.Facts(weights, int((weights > 0).sum()), float(weights.sum()), costs, rows / 2, steps)
-    return kernels.largest_excess(matrix, facts, most, LEAST, *span, 4)
+    return kernels.largest_excess(matrix, weights, costs, rows, most, LEAST, span, steps, 4)
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -18,28 +18,36 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from dagopt.kernels.boxes import Box
+
 TINY = 1e-14  # a squared covariance up to this counts as zero
 CHUNK = 8  # columns between two looks at the weight that is lost
 
 
-class Facts(NamedTuple):
-    """What a search knows.
+class Search(NamedTuple):
+    """What a search knows, and its work arrays; kernels receive it in a box.
 
     Attributes
     ----------
     weights : array
         The weight of each column of the matrix; the first column is the node, then come those with weights, the
         largest first.
-    n_weights : int
-        The number of columns with weights.
-    total : float
-        The sum of the weights.
+    n_weights, total : int, float
+        The number of columns with weights, and the sum of the weights.
     costs : array
         What 0, 1, ... parents cost more than none; longer than the largest set.
     half : float
         N / 2.
     most_steps : int
         The largest number of steps of the search for one T. If there are more, an upper bound is used.
+    depth : int
+        The largest number of members of J.
+    covariances, diagonals, members : arrays
+        The covariances and variances given the first 0, 1, ... members of J, and these members.
+    matrices, places, sums, rest, taken, best, columns : arrays
+        Of the search for T: the columns, with a matrix, a place and a sum for each one taken, and the answer.
+    kept, values : arrays
+        The sets with large excess, and their excess.
     """
 
     weights: Any
@@ -48,19 +56,10 @@ class Facts(NamedTuple):
     costs: Any
     half: float
     most_steps: int
-
-
-class Given(NamedTuple):
-    """What a member z changes: c_iz / c_zz, 1 / c_zz, and the variance of i given it."""
-
-    ratio: float
-    inverse: float
-    variance: float
-
-
-class Room(NamedTuple):
-    """Work arrays of the search for T: one matrix, one place and one sum per column taken, and the answer."""
-
+    depth: int
+    covariances: Any
+    diagonals: Any
+    members: Any
     matrices: Any
     places: Any
     sums: Any
@@ -68,6 +67,8 @@ class Room(NamedTuple):
     taken: Any
     best: Any
     columns: Any
+    kept: Any
+    values: Any
 
 
 class Excess(NamedTuple):
@@ -96,38 +97,37 @@ class Violations(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _open(facts, room, c, last, start):  # type: ignore[no-untyped-def]
+def _open(s, c, last):  # type: ignore[no-untyped-def]
     """Return an upper bound on the sets that the search for T has not reached when it is stopped."""
     bound = -np.inf
     for e in range(last + 1):
-        reached = room.sums[e] + room.rest[room.places[e]]
-        bound = max(bound, reached - facts.half * math.log(start / room.matrices[e, c, c]))
+        spent = s.half * math.log(s.matrices[0, c, c] / s.matrices[e, c, c])
+        bound = max(bound, s.sums[e] + s.rest[s.places[e]] - spent)
     return bound
 
 
 @njit(cache=True, nogil=True)
-def _best_addition(facts, room, c, base, floor):  # type: ignore[no-untyped-def]
+def _best_addition(s, c, base, floor):  # type: ignore[no-untyped-def]
     """Return the largest base + w(A) - I(i; A | J) over the columns A; the bound is ``floor`` if none is above it.
 
-    ``room.columns`` has the ``c`` columns, and ``room.matrices[0]`` their covariances given J, with the node last.
-    The members of the best A are in ``room.best``, and their number in its last place.
+    ``s.columns`` has the ``c`` columns, and ``s.matrices[0]`` their covariances given J, with the node last. The
+    members of the best A are in ``s.best``, and their number in its last place.
     """
-    half = facts.half
-    matrices, places, sums, rest, taken = room.matrices, room.places, room.sums, room.rest, room.taken
+    half, matrices, places, sums, rest, taken = s.half, s.matrices, s.places, s.sums, s.rest, s.taken
+    weights, columns = s.weights, s.columns
     best = floor
     value = -np.inf
     if base > best:
         best = value = base
-        room.best[-1] = 0
+        s.best[s.best.shape[0] - 1] = 0
     rest[c] = 0.0
     for t in range(c - 1, -1, -1):
-        rest[t] = rest[t + 1] + facts.weights[room.columns[t]]
+        rest[t] = rest[t + 1] + weights[columns[t]]
     start = matrices[0, c, c]
     e = steps = places[0] = 0
     sums[0] = base
     while e >= 0:
-        old = matrices[e]
-        variance = old[c, c]
+        variance = matrices[e, c, c]
         spent = half * math.log(start / variance)
         t = places[e]
         gain = np.inf
@@ -136,7 +136,7 @@ def _best_addition(facts, room, c, base, floor):  # type: ignore[no-untyped-def]
             if left <= 0.0:
                 t = c
                 break
-            share = old[t, c] * old[t, c] / (variance * old[t, t])
+            share = matrices[e, t, c] * matrices[e, t, c] / (variance * matrices[e, t, t])
             if half * share < left:
                 gain = -half * math.log(max(1.0 - share, TINY))
                 if gain < left:
@@ -147,57 +147,56 @@ def _best_addition(facts, room, c, base, floor):  # type: ignore[no-untyped-def]
             continue
         places[e] = t
         steps += 1
-        if steps > facts.most_steps:
-            return Excess(max(best, _open(facts, room, c, e, start)), value)
+        if steps > s.most_steps:
+            return Excess(max(best, _open(s, c, e)), value)
         places[e] = t + 1
-        new = matrices[e + 1]
         for a in range(t + 1, c + 1):
-            ratio = old[t, a] / old[t, t]
+            ratio = matrices[e, t, a] / matrices[e, t, t]
             for b in range(a, c + 1):
-                new[a, b] = old[a, b] - ratio * old[t, b]
+                matrices[e + 1, a, b] = matrices[e, a, b] - ratio * matrices[e, t, b]
         taken[e] = t
-        sums[e + 1] = sums[e] + facts.weights[room.columns[t]]
+        sums[e + 1] = sums[e] + weights[columns[t]]
         e += 1
         places[e] = t + 1
         if sums[e] - spent - gain > best:
             best = value = sums[e] - spent - gain
             for q in range(e):
-                room.best[q] = room.columns[taken[q]]
-            room.best[-1] = e
+                s.best[q] = columns[taken[q]]
+            s.best[s.best.shape[0] - 1] = e
     return Excess(best, value)
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _next_hopeful(facts, matrix, diagonal, first, last, m, floor, n_columns):  # type: ignore[no-untyped-def]
+def _next_hopeful(s, m, first, last, floor, n_columns):  # type: ignore[no-untyped-def]
     """Return the first z in a range whose J, with ``m`` members before z (none if z is 0), may exceed the floor.
 
     Only the first columns are looked at, a few at a time, until too much weight is lost. I(i; j | J) is at least N/2
     times the squared correlation of i and j given J, so a column j with a larger one cannot be in T.
     """
-    weights = facts.weights
+    weights, matrix, diagonal = s.weights, s.covariances, s.diagonals
     size = m + 1 if first > 0 else 0
-    left = facts.total - facts.costs[size] - floor
+    left = s.total - s.costs[size] - floor
     if left <= 0.0:
         return last
-    step = (facts.costs[size] - facts.costs[size - 1]) / facts.half if size > 0 else 0.0
+    step = (s.costs[size] - s.costs[size - 1]) / s.half if size > 0 else 0.0
     share = step - 0.5 * step * step  # at most 1 - exp(-step)
     for z in range(first, last):
         ratio = inverse = 0.0
-        variance = diagonal[0]
+        variance = diagonal[m, 0]
         if z > 0:
-            inverse = 1.0 / diagonal[z]
-            ratio = matrix[z, 0] * inverse
-            if matrix[z, 0] * ratio <= share * variance:
+            inverse = 1.0 / diagonal[m, z]
+            ratio = matrix[m, z, 0] * inverse
+            if matrix[m, z, 0] * ratio <= share * variance:
                 continue
-            variance -= matrix[z, 0] * ratio
-        limit = left / facts.half * variance
+            variance -= matrix[m, z, 0] * ratio
+        limit = left / s.half * variance
         lost = 0.0
         j = 1
         while j <= n_columns and lost < left:
             stop = min(j + CHUNK, n_columns + 1)
             for q in range(j, stop):
-                covariance = matrix[0, q] - ratio * matrix[z, q]
-                rest = diagonal[q] - matrix[z, q] * matrix[z, q] * inverse
+                covariance = matrix[m, 0, q] - ratio * matrix[m, z, q]
+                rest = diagonal[m, q] - matrix[m, z, q] * matrix[m, z, q] * inverse
                 lost += weights[q] if covariance * covariance > limit * rest + TINY else 0.0
             j = stop
         if lost < left:
@@ -206,117 +205,82 @@ def _next_hopeful(facts, matrix, diagonal, first, last, m, floor, n_columns):  #
 
 
 @njit(cache=True, nogil=True)
-def _given(matrix, diagonal, z):  # type: ignore[no-untyped-def]
-    """Return what one more member ``z`` of J changes (0: none)."""
-    if z == 0:
-        return Given(0.0, 0.0, diagonal[0])
-    ratio = matrix[z, 0] / diagonal[z]
-    return Given(ratio, 1.0 / diagonal[z], diagonal[0] - matrix[z, 0] * ratio)
-
-
-@njit(cache=True, nogil=True)
-def _examine(facts, room, matrix, diagonal, z, members, m, floor):  # type: ignore[no-untyped-def]
+def _examine(s, m, z, floor):  # type: ignore[no-untyped-def]
     """Return the excess of J, which is the first ``m`` members and ``z`` (0: J is empty), if it is above the floor."""
-    if _next_hopeful(facts, matrix, diagonal, z, z + 1, m, floor, facts.n_weights) > z:
+    if _next_hopeful(s, m, z, z + 1, floor, s.n_weights) > z:
         return Excess(floor, -np.inf)
-    cost = facts.costs[m + 1 if z > 0 else 0]
-    own, row = matrix[0], matrix[z]
-    ratio, inverse, variance = _given(matrix, diagonal, z)
-    limit = (facts.total - cost - floor) / facts.half * variance
+    matrix, diagonal, columns, start = s.covariances, s.diagonals, s.columns, s.matrices
+    cost = s.costs[m + 1 if z > 0 else 0]
+    inverse = 1.0 / diagonal[m, z] if z > 0 else 0.0
+    ratio = matrix[m, z, 0] * inverse
+    variance = diagonal[m, 0] - matrix[m, z, 0] * ratio
+    limit = (s.total - cost - floor) / s.half * variance
     base = 0.0
     c = 0
-    for j in range(1, facts.n_weights + 1):
+    for j in range(1, s.n_weights + 1):
         inside = z == j
         for a in range(m):
-            inside = inside or members[a] == j
+            inside = inside or s.members[a] == j
         if inside:
-            base += facts.weights[j]
+            base += s.weights[j]
             continue
-        covariance = own[j] - ratio * row[j]
-        if covariance * covariance <= limit * (diagonal[j] - row[j] * row[j] * inverse) + TINY:
-            room.columns[c] = j
+        covariance = matrix[m, 0, j] - ratio * matrix[m, z, j]
+        if covariance * covariance <= limit * (diagonal[m, j] - matrix[m, z, j] * matrix[m, z, j] * inverse) + TINY:
+            columns[c] = j
             c += 1
-    start = room.matrices[0]
     for a in range(c):
-        j = room.columns[a]
+        j = columns[a]
         for b in range(a, c):
-            start[a, b] = matrix[j, room.columns[b]] - row[j] * row[room.columns[b]] * inverse
-        start[a, c] = own[j] - ratio * row[j]
-    start[c, c] = variance
-    found = _best_addition(facts, room, c, base, floor + cost)
+            start[0, a, b] = matrix[m, j, columns[b]] - matrix[m, z, j] * matrix[m, z, columns[b]] * inverse
+        start[0, a, c] = matrix[m, 0, j] - ratio * matrix[m, z, j]
+    start[0, c, c] = variance
+    found = _best_addition(s, c, base, floor + cost)
     return Excess(found.bound - cost, found.value - cost)
 
 
 @njit(cache=True, nogil=True)
-def _eliminate(old, new, old_diagonal, new_diagonal, z, n_columns):  # type: ignore[no-untyped-def]
-    """Write the covariances given column ``z``: the first columns of the rows after ``z`` and of those among them."""
-    size = old.shape[0]
-    inverse = 1.0 / old_diagonal[z]
+def _eliminate(s, m, z, n_columns):  # type: ignore[no-untyped-def]
+    """Write the covariances given ``m`` members and ``z``: the first columns, of their own rows and those after z."""
+    matrix, diagonal = s.covariances, s.diagonals
+    size = matrix.shape[1]
+    inverse = 1.0 / diagonal[m, z]
     for y in range(size):
         if y >= n_columns and y <= z:
             continue
-        ratio = old[y, z] * inverse
+        ratio = matrix[m, y, z] * inverse
         for b in range(n_columns):
-            new[y, b] = old[y, b] - ratio * old[z, b]
-        new_diagonal[y] = old_diagonal[y] - ratio * old[y, z]
+            matrix[m + 1, y, b] = matrix[m, y, b] - ratio * matrix[m, z, b]
+        diagonal[m + 1, y] = diagonal[m, y] - ratio * matrix[m, y, z]
     for y in range(size):
-        new[y, z] = new[z, y] = 0.0
-    new_diagonal[z] = 0.0
+        matrix[m + 1, y, z] = matrix[m + 1, z, y] = 0.0
+    diagonal[m + 1, z] = 0.0
 
 
 @njit(cache=True, nogil=True)
-def _note(found, room, value, members, m, z):  # type: ignore[no-untyped-def]
+def _note(s, m, z, value):  # type: ignore[no-untyped-def]
     """Keep a set with large excess in place of the smallest one that was kept."""
-    q = np.argmin(found.values)
-    if value <= found.values[q]:
+    q = 0
+    for k in range(s.values.shape[0]):
+        if s.values[k] < s.values[q]:
+            q = k
+    if value <= s.values[q]:
         return
-    found.values[q] = value
-    found.members[q] = 0
-    for a in range(room.best[-1]):
-        found.members[q, room.best[a]] = 1
+    s.values[q] = value
+    for j in range(s.kept.shape[1]):
+        s.kept[q, j] = 0
+    for a in range(s.best[s.best.shape[0] - 1]):
+        s.kept[q, s.best[a]] = 1
     for a in range(m):
-        found.members[q, members[a]] = 2
+        s.kept[q, s.members[a]] = 2
     if z > 0:
-        found.members[q, z] = 2
+        s.kept[q, z] = 2
 
 
 @njit(cache=True, nogil=True)
-def largest_excess(matrix, facts, most, least, first, last, n_kept):  # type: ignore[no-untyped-def]
-    """Return an upper bound on the excess over the sets J with at most ``most`` members, and sets where it is large.
-
-    Parameters
-    ----------
-    matrix : array
-        The correlations, in the order of ``facts.weights``.
-    facts : Facts
-        The weights and costs.
-    most : int
-        The largest number of members of J.
-    least : float
-        An excess up to this need not be found.
-    first, last : int
-        The first member of J is in this range of columns; the empty set is looked at if ``first`` is 1.
-    n_kept : int
-        The number of sets that are returned.
-    """
-    size = matrix.shape[0]
-    n_weights = facts.n_weights
-    depth = 0  # larger sets cost more than all weights
-    while depth < min(most, size - 1) and facts.costs[depth + 1] + least < facts.total:
-        depth += 1
-    side = n_weights + 1
+def _walk(s, least, first, last):  # type: ignore[no-untyped-def]
+    """Go through all J whose first member is in a range; return an upper bound on the excess."""
+    size, n_weights, depth = s.covariances.shape[1], s.n_weights, s.depth
     few = min(CHUNK, n_weights)
-    room = Room(
-        np.empty((side + 1, side, side)), np.empty(side + 1, np.int64), np.empty(side + 1), np.empty(side + 1),
-        np.empty(side + 1, np.int64), np.empty(side + 1, np.int64), np.empty(side + 1, np.int64),
-    )  # fmt: skip
-    found = Violations(least, np.zeros((n_kept, size), np.int8), np.full(n_kept, -np.inf))
-    covariances = np.empty((max(depth, 1), size, size))
-    diagonals = np.empty((max(depth, 1), size))
-    covariances[0] = matrix
-    for a in range(size):
-        diagonals[0, a] = matrix[a, a]
-    members = np.zeros(max(depth, 1), np.int64)
     best = least
     m = 0
     z = 0 if first == 1 else first
@@ -325,22 +289,19 @@ def largest_excess(matrix, facts, most, least, first, last, n_kept):  # type: ig
         floor = max(least, 0.5 * best)
         end = size if m > 0 else min(last, size) if depth > 0 else 1
         if z > 0 and m + 1 == depth:
-            n_columns = n_weights if filled else few
-            z = _next_hopeful(facts, covariances[m], diagonals[m], z, end, m, floor, n_columns)
+            z = _next_hopeful(s, m, z, end, floor, n_weights if filled else few)
             if z < end and not filled:
-                y = members[m - 1]
-                _eliminate(covariances[m - 1], covariances[m], diagonals[m - 1], diagonals[m], y, n_weights + 1)
+                _eliminate(s, m - 1, s.members[m - 1], n_weights + 1)
                 filled = True
                 continue
         if z < end:
-            excess = _examine(facts, room, covariances[m], diagonals[m], z, members, m, floor)
+            excess = _examine(s, m, z, floor)
             best = max(best, excess.bound)
-            _note(found, room, excess.value, members, m, z)
+            _note(s, m, z, excess.value)
             if z > 0 and m + 1 < depth and z + 1 < size:
                 filled = m + 2 < depth
-                n_columns = size if filled else few + 1
-                _eliminate(covariances[m], covariances[m + 1], diagonals[m], diagonals[m + 1], z, n_columns)
-                members[m] = z
+                _eliminate(s, m, z, size if filled else few + 1)
+                s.members[m] = z
                 m += 1
             z += 1
             continue
@@ -348,5 +309,45 @@ def largest_excess(matrix, facts, most, least, first, last, n_kept):  # type: ig
             break
         m -= 1
         filled = True
-        z = members[m] + 1
-    return Violations(best, found.members, found.values)
+        z = s.members[m] + 1
+    return best
+
+
+def largest_excess(
+    matrix: Any, weights: Any, costs: Any, n_samples: int, most: int, least: float, span: tuple[int, int],
+    most_steps: int, n_kept: int,
+) -> Violations:  # fmt: skip
+    """Return an upper bound on the excess over the sets J with at most ``most`` members, and sets where it is large.
+
+    Parameters
+    ----------
+    matrix, weights : arrays
+        The correlations, and the weights: the node first, then the columns with weights, the largest first.
+    costs : array
+        What 0, 1, ... parents cost more than none; longer than the largest set.
+    n_samples, most : int
+        N, and the largest number of members of J.
+    least : float
+        An excess up to this need not be found.
+    span : (first, last)
+        The first member of J is in this range of columns; the empty set is looked at if ``first`` is 1.
+    most_steps, n_kept : int
+        The largest number of steps of the search for one T, and the number of sets that are returned.
+    """
+    size, n_weights, total = len(matrix), int((weights > 0.0).sum()), float(weights.sum())
+    depth = 0  # larger sets cost more than all weights
+    while depth < min(most, size - 1) and costs[depth + 1] + least < total:
+        depth += 1
+    side = n_weights + 2
+    covariances = np.empty((max(depth, 1), size, size))
+    diagonals = np.empty((max(depth, 1), size))
+    covariances[0], diagonals[0] = matrix, np.diag(matrix)
+    places, taken, best, columns = np.empty((4, side), dtype=np.int64)
+    sums, rest = np.empty((2, side))
+    search = Search(
+        weights, n_weights, total, costs, n_samples / 2.0, most_steps, depth, covariances, diagonals,
+        np.zeros(max(depth, 1), dtype=np.int64), np.empty((side, side, side)), places, sums, rest, taken, best, columns,
+        np.zeros((n_kept, size), dtype=np.int8), np.full(n_kept, -np.inf),
+    )  # fmt: skip
+    largest = _walk(Box(search), least, *span)
+    return Violations(float(largest), search.kept, search.values)
