@@ -64,7 +64,7 @@ NOT_COVERED := tests/kernels tests/experiments tests/test_docs.py tests/test_not
 cover: $(VENV)/test
 	@$(BIN)/python -m coverage erase
 	@echo "the tests of the kernels, uncompiled ..."
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest tests/kernels --ignore tests/kernels/orders --ignore tests/kernels/test_compiling.py
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest tests/kernels --ignore tests/kernels/orders --ignore tests/kernels/test_compiling.py --ignore tests/kernels/test_boxes.py
 	@echo "the tests of all other rooms, on all cores ..."
 	@$(BIN)/python -m coverage run -m pytest --numprocesses auto --dist worksteal -m "not slow" $(addprefix --ignore ,$(NOT_COVERED))
 	@$(BIN)/python -m coverage combine --quiet && $(BIN)/python -m coverage report
