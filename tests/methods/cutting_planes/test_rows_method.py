@@ -11,6 +11,7 @@ from dagopt.candidates.undominated import TooMany
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.knowledge import Constraints
+from dagopt.methods.cutting_planes import solve
 from dagopt.methods.cutting_planes.solve import ROW_KINDS, _too_many, solve_branch_and_cut
 from dagopt.methods.exact.solve import solve_exact
 from dagopt.methods.likelihood_bound import likelihood_bound
@@ -78,6 +79,13 @@ def test_too_many_sets_are_priced():
     assert result.score == problem.score.total(result.adjacency)
     best = solve_exact(problem, **quiet()).score
     assert best - 1e-6 <= result.bound < likelihood_bound(problem)
+
+
+def test_few_sets_are_listed_where_memory_is_short(monkeypatch):
+    """By default half of the free memory limits the listing."""
+    monkeypatch.setattr(solve, "available_bytes", lambda: 6 * solve.BYTES_PER_SET)
+    result = solve_branch_and_cut(problem_of(gaussian_table(1, 8)), **quiet())
+    assert "more than max_sets=3: they are priced instead of listed" in result.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -77,14 +77,15 @@ class Relaxation:
 
     def __init__(self, families: FamilyArrays, given: Sequence[Row], first: Ints | None, idle_rounds: int) -> None:
         self.idle_rounds = idle_rounds
-        self._given = list(given)
+        self._given: list[Row] = []
         self._may_fail = first is None
         self._rows: list[Row] = []
         self._idle = np.zeros(0, dtype=np.int64)  # solves since each row last had a multiplier
         self.n_solved = 0
         self.priced: list[tuple[Row, float]] = []  # the rows with multipliers of the last point
         self._set_up(families, first)
-        self.add(self._given)
+        self.add(given)
+        self._given = list(self._rows)
 
     def _set_up(self, families: FamilyArrays, first: Ints | None) -> None:
         """Make the LP of these families, with the known rows."""

@@ -38,6 +38,7 @@ from dagopt.master.rows.clusters import ClusterRows, LastNodeRows
 from dagopt.master.rows.local import LocalRows
 from dagopt.master.rows.logdets import logdet_finders
 from dagopt.master.rows.symmetry import SymmetryRows, priorities, turns_are_free
+from dagopt.memory import available_bytes
 from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut, Outcome, Rules
 from dagopt.methods.cutting_planes.priced_root import PricedRoot
@@ -45,7 +46,7 @@ from dagopt.methods.cutting_planes.suffixes import SuffixSearch, is_suited
 from dagopt.methods.options import n_jobs, random_state, row_kinds, solver, start
 from dagopt.methods.orders.solve import order_incumbent
 from dagopt.methods.pair_bound import PairBound
-from dagopt.options import Options, anything, option, whole
+from dagopt.options import Check, Options, anything, option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.result import Result, Status
@@ -59,6 +60,8 @@ Words = NDArray[np.uint64]
 ROW_KINDS = ("entropies", "matrices", "last-node", "symmetry", "local")
 ROWS_A_ROUND = 20
 LOCAL_SIZE, GAUSSIAN_LOCAL_SIZE = 8, 6  # the largest sets of nodes with local cuts
+MOST_SETS = 600_000  # that are listed,
+BYTES_PER_SET = 6_000  # each in a few hundred rows
 MOST_SCORED = 20_000_000  # the most sets scored, for scores other than Gaussian likelihoods
 LISTING_SHARE = 0.2  # the share of the time for listing, after which sets are priced instead,
 LISTING_TIME = 600.0  # counting at most this many seconds of the time limit,
@@ -84,8 +87,12 @@ class BranchAndCutOptions(Options):
     ('optimal', 'all DAGs')
     """
 
-    max_sets: int = option(
-        400_000, "If more undominated parent sets are found, they are priced instead of listed.", whole(1)
+    max_sets: int | None = option(
+        None,
+        "If more undominated parent sets are found, they are priced instead of listed. By default 600,000, or as many "
+        "as fit in half of the free memory.",
+        Check("int", lambda name, value: None if value is None else whole(1).run(name, value)),
+        unset="what fits",
     )
     rows: Any = row_kinds(ROW_KINDS)
     restarts: int | None = option(
@@ -125,7 +132,7 @@ def solve_branch_and_cut(
         except Stopped:
             return run.result(dag, None, ("stopped before all parent sets were listed",))
         except TooMany as found:
-            note = _too_many(found, options.max_sets)
+            note = _too_many(found, run.max_sets)
             progress.note(note)
             search = run.search_from_end(dag, workers)
             if search is not None:
@@ -166,6 +173,7 @@ class _Run:
         self._deadline = deadline
         self._progress = progress
         self._options = options
+        self.max_sets = options.max_sets or min(MOST_SETS, available_bytes() // (2 * BYTES_PER_SET))
         self._trace: list[tuple[float, str, float, float | None]] = []
         self._n_sets = 0
         self._gaussian = problem.score.gaussian
@@ -183,7 +191,7 @@ class _Run:
         """Return all sets that could be part of a best DAG; raise ``TooMany`` or ``Stopped``."""
         score, knowledge = self._problem.score, self._problem.knowledge
         if self._gaussian is not None:
-            listing = Listing(self._gaussian, knowledge, self._options.max_sets)
+            listing = Listing(self._gaussian, knowledge, self.max_sets)
             try:
                 pool = Pool.of_words(score.names, *self._list(listing, workers))
             finally:
@@ -195,7 +203,7 @@ class _Run:
                     f"{count_sets(knowledge):,}; set max_parents= (3 or 4)"
                 )
             pool = candidate_pool(score, knowledge, workers)
-        if pool.n_sets > self._options.max_sets:
+        if pool.n_sets > self.max_sets:
             raise TooMany(pool.n_sets, pool.n_sets)
         self._n_sets = pool.n_sets
         return pool
@@ -235,7 +243,7 @@ class _Run:
                 self._gaussian, self._narrowed, dag, met, self._finders(dag, None, threads), workers,
                 lambda score, bound, cuts, left: self._tell(score, bound, 0, cuts, left), self._improved,
             )  # fmt: skip
-            self._root.run(self._options.max_sets, RULES.tolerance * max(abs(self._problem.score.total(dag)), 1.0))
+            self._root.run(self.max_sets, RULES.tolerance * max(abs(self._problem.score.total(dag)), 1.0))
         return self._root
 
     def find_after(self, families: FamilyArrays, workers: Workers) -> Words:
