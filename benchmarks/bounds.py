@@ -7,6 +7,7 @@
     python -m benchmarks.bounds --pieces --seconds 60                    every piece left out in turn, on five instances
     python -m benchmarks.bounds --tables --seconds 600                   ecoli70, magic-niab and the micodag tables
     python -m benchmarks.bounds --list                                   undominated sets, seed 0 of each cell
+    python -m benchmarks.bounds --pairs --cell 25,2 --seconds 60         the bound by pairs alone, seed 0
     python -m benchmarks.bounds --check 2000                             random small problems against the recursion
     python -m benchmarks.bounds --show a.jsonl b.jsonl                   the results of several runs as one table
     python -m benchmarks.bounds --figure docs/images/closing_gap.png     the gap of (25, 1, 0) against time
@@ -42,6 +43,7 @@ from dagopt.learning import pose
 from dagopt.methods.cutting_planes import solve as method
 from dagopt.methods.cutting_planes.solve import ROW_KINDS
 from dagopt.methods.likelihood_bound import likelihood_bound
+from dagopt.methods.pair_bound import PairBound
 from dagopt.networks.gaussian_json import read_gaussian_json
 from dagopt.progress import NoProgress
 from dagopt.scores.gaussian import GaussianScore
@@ -219,6 +221,28 @@ def list_sets(seconds: float) -> None:
         )
 
 
+def bound_by_pairs(cells: Sequence[tuple[int, float]], seconds: float, threads: int) -> None:
+    """Print how far the bounds of the likelihood and of pairs are above the best score of the order search."""
+    for n, degree in cells:
+        data = instance(n, degree, 0)
+        problem, _ = pose(data)
+        found = dagopt.learn(data, "order", progress=False, n_jobs=threads)
+        assert isinstance(problem.score, GaussianScore)
+        assert found.score is not None
+        begin = time.process_time()
+        with Workers(Deadline(seconds), NoProgress(), threads) as workers:
+            pairs = PairBound(problem.score, np.asarray(found.adjacency, dtype=np.int8), workers)
+            first = pairs.bound
+            pairs.run()
+        gaps = [bound - found.score for bound in (first, pairs.bound)]
+        shares = [f"{gap:,.1f} ({100 * gap / abs(found.score):.4f} %)" for gap in gaps]
+        print(
+            f"n = {n}, degree {degree:g}: L(V) {shares[0]}, pairs {shares[1]}, sets of up to {pairs.most_parents}, "
+            f"{pairs.n_rounds} LPs, {time.process_time() - begin:.1f} CPU seconds",
+            flush=True,
+        )
+
+
 def figure(path: Path, seconds: float) -> None:
     """Draw score and bound of one instance against time."""
     import matplotlib.pyplot as plt
@@ -270,11 +294,14 @@ def main() -> None:
     parser.add_argument("--show", type=Path, nargs="*", help="files of results, by default that of --json")
     parser.add_argument("--check", type=int, default=0, help="number of random problems")
     parser.add_argument("--figure", type=Path)
-    for flag in ("--all", "--quick", "--tables", "--list", "--no-exact", "--pieces"):
+    for flag in ("--all", "--quick", "--tables", "--list", "--no-exact", "--pieces", "--pairs"):
         parser.add_argument(flag, action="store_true")
     args = parser.parse_args()
     cells = [(int(n), float(d)) for n, d in (cell.split(",") for cell in args.cell)]
     cells += list(CELLS) if args.all else [(25, 0.5)] if args.quick and not args.pieces else []
+    if args.pairs:
+        bound_by_pairs(cells, args.seconds, args.threads)
+        return
     settings = {"seconds": args.seconds, "threads": args.threads}
     exact = not args.no_exact
     seeds = range(1) if args.quick else seeds_of(args.seeds)
