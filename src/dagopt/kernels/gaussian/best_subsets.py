@@ -40,17 +40,28 @@ class Trees(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def eliminate(matrix, out, y):  # type: ignore[no-untyped-def]
-    """Fill ``out`` with the inverse that is left when variable y is left out; row and column y become zero."""
-    n = matrix.shape[0]
+def eliminate(matrix, out, y, active, count):  # type: ignore[no-untyped-def]
+    """Fill the ``count`` active rows and columns of ``out`` with the inverse that is left without variable y."""
     pivot = matrix[y, y]
-    for r in range(n):
+    for a in range(count):
+        r = active[a]
         ratio = matrix[r, y] / pivot
-        for c in range(n):
-            out[r, c] = matrix[r, c] - ratio * matrix[y, c]
-    for r in range(n):
-        out[r, y] = 0.0
-        out[y, r] = 0.0
+        for b in range(a + 1):
+            c = active[b]
+            value = matrix[r, c] - ratio * matrix[y, c]
+            out[r, c] = value
+            out[c, r] = value
+
+
+@njit(cache=True, nogil=True)
+def _list_active(kept, i, active):  # type: ignore[no-untyped-def]
+    """Fill ``active`` with the nodes of a set and i; return how many there are."""
+    count = 0
+    for y in range(active.shape[0]):
+        if y == i or (kept >> np.uint64(y)) & ONE:
+            active[count] = y
+            count += 1
+    return count
 
 
 @njit(cache=True, nogil=True)
@@ -62,31 +73,24 @@ def _loss(inverse, i, y, half):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _eliminated_backwards(inverse, i, candidates, half, cost, work):  # type: ignore[no-untyped-def]
-    """Return the best set met, and its score, when the candidate with the smallest loss is left out again and again."""
-    n = inverse.shape[0]
-    kept, count = candidates, 0
-    for y in range(n):
-        if (kept >> np.uint64(y)) & ONE:
-            count += 1
-    best_set, best = kept, half * math.log(inverse[i, i]) - cost * count
-    now = inverse
-    turn = 0
-    while count:
-        weakest, least = -1, np.inf
-        for y in range(n):
-            if (kept >> np.uint64(y)) & ONE:
-                loss = _loss(now, i, y, half)
+    """Return a good set, and its score: the candidate with the smallest loss is left out while that is a gain."""
+    active = np.empty(inverse.shape[0], dtype=np.int64)
+    kept, turn, now = candidates, 0, inverse
+    while True:
+        count = _list_active(kept, i, active)
+        weakest, least = -1, cost
+        for a in range(count):
+            if active[a] != i:
+                loss = _loss(now, i, active[a], half)
                 if loss < least:
-                    weakest, least = y, loss
-        eliminate(now, work[turn], weakest)
+                    weakest, least = active[a], loss
+        if weakest < 0:
+            return kept, half * math.log(now[i, i]) - cost * (count - 1)
+        kept ^= ONE << np.uint64(weakest)
+        count = _list_active(kept, i, active)
+        eliminate(now, work[turn], weakest, active, count)
         now = work[turn]
         turn = 1 - turn
-        kept ^= ONE << np.uint64(weakest)
-        count -= 1
-        value = half * math.log(now[i, i]) - cost * count
-        if value > best:
-            best_set, best = kept, value
-    return best_set, best
 
 
 @njit(cache=True, nogil=True)
@@ -110,15 +114,16 @@ def best_subset(inverse, i, candidates, half, cost, work):  # type: ignore[no-un
     best_set, best = _eliminated_backwards(inverse, i, candidates, half, cost, work[n:])
     kept = np.empty(n + 1, dtype=np.uint64)
     forced = np.empty(n + 1, dtype=np.uint64)
+    active = np.empty(n, dtype=np.int64)
     kept[0], forced[0] = candidates, np.uint64(0)
     work[0] = inverse
     depth = 0
     while depth >= 0:
         now = work[depth]
-        n_forced, n_kept = 0, 0
-        for y in range(n):
-            n_forced += 1 if (forced[depth] >> np.uint64(y)) & ONE else 0
-            n_kept += 1 if (kept[depth] >> np.uint64(y)) & ONE else 0
+        n_kept = _list_active(kept[depth], i, active) - 1
+        n_forced = 0
+        for a in range(n_kept + 1):
+            n_forced += 1 if (forced[depth] >> np.uint64(active[a])) & ONE else 0
         most = half * math.log(now[i, i])
         if most - cost * n_kept > best:
             best_set, best = kept[depth], most - cost * n_kept
@@ -127,9 +132,10 @@ def best_subset(inverse, i, candidates, half, cost, work):  # type: ignore[no-un
         while again and most - cost * n_forced > best:
             again = False
             strongest, largest = -1, -1.0
-            for y in range(n):
+            for a in range(n_kept + 1):
+                y = active[a]
                 bit = ONE << np.uint64(y)
-                if kept[depth] & bit and not forced[depth] & bit:
+                if y != i and not forced[depth] & bit:
                     loss = _loss(now, i, y, half)
                     if most - loss - cost * n_forced <= best:
                         forced[depth] |= bit
@@ -143,7 +149,8 @@ def best_subset(inverse, i, candidates, half, cost, work):  # type: ignore[no-un
         bit = ONE << np.uint64(strongest)
         kept[depth + 1], forced[depth + 1] = kept[depth] ^ bit, forced[depth]
         forced[depth] |= bit  # the next time that this depth is reached
-        eliminate(now, work[depth + 1], strongest)
+        count = _list_active(kept[depth + 1], i, active)
+        eliminate(now, work[depth + 1], strongest, active, count)
         depth += 1
     return best_set, best
 
@@ -156,12 +163,16 @@ def _new_vertex(trees, i, left_out, whole, half, cost, work):  # type: ignore[no
     now = whole
     candidates = np.uint64(0)
     for y in range(n):
+        if y != i:
+            candidates |= ONE << np.uint64(y)
+    active = np.empty(n, dtype=np.int64)
+    for y in range(n):
         if (left_out >> np.uint64(y)) & ONE:
-            eliminate(now, work[n + 2 + turn], y)
+            candidates ^= ONE << np.uint64(y)
+            count = _list_active(candidates, i, active)
+            eliminate(now, work[n + 2 + turn], y, active, count)
             now = work[n + 2 + turn]
             turn = 1 - turn
-        elif y != i:
-            candidates |= ONE << np.uint64(y)
     place = trees.used[i]
     trees.sets[i, place], trees.values[i, place] = best_subset(now, i, candidates, half, cost, work[: n + 2])
     trees.left_out[i, place] = left_out
