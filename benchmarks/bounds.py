@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -138,6 +139,7 @@ def run(task: Task) -> dict[str, Any]:
         **{key: facts.get(key) for key in ("n_sets", "n_states", "n_tree_nodes", "n_open_nodes", "n_cuts", "n_lps")},
         "seconds": result.seconds,
         "cpu": time.process_time() - begin,
+        "peak_gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,  # of all runs of this process so far
         "notes": list(result.notes),
     }
     if exact and problem.n_nodes <= MOST_EXACT:
