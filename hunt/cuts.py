@@ -16,7 +16,7 @@ from dagopt.deadline import Deadline
 from dagopt.master.families import FamilyArrays
 from dagopt.master.rows.base import Point, Row
 from dagopt.master.rows.clusters import ClusterRows, pair_rows
-from dagopt.methods.cutting_planes import branch_and_cut, gobnilp, prefixes
+from dagopt.methods.cutting_planes import gobnilp, lane, prefixes
 from dagopt.methods.cutting_planes.relaxation import Relaxation
 from dagopt.progress import NoProgress
 from hunt.record import Wrong
@@ -118,7 +118,7 @@ def check_pool(rng: np.random.Generator, counts: Counter[str]) -> None:
         _check_prefixes(drawn, families, best, rng)
         counts["switches: pools"] += 1
         for few in (True, False):
-            with few_cuts(few), patch.object(branch_and_cut, "TRIED_AGAIN", float(rng.choice([0.0, 0.9]))):
+            with few_cuts(few), patch.object(lane, "TRIED_AGAIN", float(rng.choice([0.0, 0.9]))):
                 asked = {"restarts": 0, "local_size": int(rng.choice([0, 4])), "n_jobs": 1}
                 result = gobnilp.solve_pool_by_cuts(drawn.pool(), deadline=Deadline(), progress=NoProgress(), **asked)
             if result.status != "optimal" or result.score != best or result.bound < best:
