@@ -191,15 +191,15 @@ def show(paths: Sequence[Path]) -> str:
     return "\n".join(lines)
 
 
-def run_checks(count: int) -> None:
+def run_checks(count: int, first: int) -> None:
     """Compare random problems with the recursion and print what is wrong, and progress every ten problems."""
     n_wrong = 0
-    for seed in range(count):
+    for seed in range(first, first + count):
         for one in check(seed):
             n_wrong += 1
             print(one, flush=True)
-        if (seed + 1) % 10 == 0:
-            print(f"{seed + 1} of {count}", file=sys.stderr, flush=True)
+        if (seed + 1 - first) % 10 == 0:
+            print(f"{seed + 1 - first} of {count}", file=sys.stderr, flush=True)
     print(f"{count} problems: " + (f"{n_wrong} wrong" if n_wrong else "no bound below the optimum, no optimum cut off"))
 
 
@@ -295,6 +295,7 @@ def main() -> None:
     parser.add_argument("--json", "--out", type=Path, default=Path("bounds.jsonl"), help="file that the results join")
     parser.add_argument("--show", type=Path, nargs="*", help="files of results, by default that of --json")
     parser.add_argument("--check", type=int, default=0, help="number of random problems")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first of them")
     parser.add_argument("--figure", type=Path)
     for flag in ("--all", "--quick", "--tables", "--list", "--no-exact", "--pieces", "--pairs"):
         parser.add_argument(flag, action="store_true")
@@ -319,7 +320,7 @@ def main() -> None:
             file.write(json.dumps(found) + "\n")
         print(json.dumps(found), flush=True)
     if args.check:
-        run_checks(args.check)
+        run_checks(args.check, args.first)
     if args.list:
         list_sets(args.seconds)
     if args.figure:
