@@ -63,6 +63,18 @@ def test_the_best_dag_is_confirmed(seed):
     assert found.n_states < search(problem, empty(problem)).n_states
 
 
+def test_the_bound_is_told_as_it_falls():
+    """Once for every size of states, never below the optimum."""
+    problem = problem_of(gaussian_table(3, 8, rows=300, density=0.4))
+    best = solve_exact(problem, **quiet()).score
+    told = []
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        SuffixSearch(problem.score, empty(problem), TOLERANCE, workers, tell=told.append).run()
+    assert len(told) > 2
+    assert told == sorted(told, reverse=True)
+    assert told[-1] >= best - 1e-9
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_near_ties_are_not_lost(seed):
     """Columns that are nearly copies of each other have nearly equal scores; the best is still found."""

@@ -221,10 +221,13 @@ class _Run:
 
     def search_from_end(self, dag: Dag, workers: Workers) -> SuffixSearch | None:
         """Return what the search from the end of the order finds; None where it does not apply."""
-        tolerance = RULES.tolerance * max(abs(self._problem.score.total(dag)), 1.0)
+        value = self._problem.score.total(dag)
+        tolerance = RULES.tolerance * max(abs(value), 1.0)
         if self._gaussian is None or not is_suited(self._gaussian, self._problem.knowledge, tolerance):
             return None
-        self._suffixes = SuffixSearch(self._gaussian, dag, tolerance, workers)
+        self._suffixes = SuffixSearch(
+            self._gaussian, dag, tolerance, workers, tell=lambda bound: self._tell(value, bound, 0, 0, 0)
+        )
         self._suffixes.run()
         return self._suffixes
 
@@ -321,6 +324,7 @@ class _Run:
             details["root_bound"] = min(self._suffixes.root_bound, details.get("root_bound", np.inf))
             if self._suffixes.finished:
                 status = "optimal"
+                self._trace.append((self._deadline.elapsed(), "branch and cut", score, bound))
         if outcome is not None:
             status = outcome.status
             bound = max(outcome.bound if bound is None else min(outcome.bound, bound), score)

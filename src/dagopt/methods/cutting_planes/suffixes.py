@@ -94,6 +94,8 @@ class SuffixSearch:
         The threads and the clock.
     pattern_bits : int
         The number of nodes in each Q_i of the bound.
+    tell : callable
+        Called with the bound after every size of states.
 
     Attributes
     ----------
@@ -114,6 +116,7 @@ class SuffixSearch:
     tolerance: float
     workers: Workers
     pattern_bits: int = PATTERN_BITS
+    tell: Callable[[float], None] = lambda bound: None
     bound: float = np.inf
     finished: bool = False
     n_states: int = 0
@@ -183,6 +186,7 @@ class SuffixSearch:
         least = float((states.cost + weights.bound(states.keys)).min())
         gap = max(self._target - least + self._rounding, self.tolerance)
         self.bound = min(self.bound, self._value + gap)
+        self.tell(self.bound)
 
     def _too_many(self, size: int, n: int) -> bool:
         """Predict whether later states will be too many for the memory or the time that is left.
