@@ -42,9 +42,9 @@ from dagopt.candidates.undominated import Listing, TooMany
 from dagopt.deadline import Deadline
 from dagopt.learning import pose
 from dagopt.methods.cutting_planes import solve as method
+from dagopt.methods.cutting_planes.pair_bound import PairBound
 from dagopt.methods.cutting_planes.solve import ROW_KINDS
 from dagopt.methods.likelihood_bound import likelihood_bound
-from dagopt.methods.pair_bound import PairBound
 from dagopt.networks.gaussian_json import read_gaussian_json
 from dagopt.progress import NoProgress
 from dagopt.scores.gaussian import GaussianScore

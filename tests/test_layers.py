@@ -30,7 +30,7 @@ LAYERS = [
     ["solvers.highs"],
     ["submodular"],
     ["methods.answer", "methods.names", "methods.options", "methods.start"],
-    ["methods.climbing", "methods.likelihood_bound", "methods.pair_bound", "methods.claims"],
+    ["methods.climbing", "methods.likelihood_bound", "methods.claims"],
     ["methods.exact"],
     ["methods.independence", "methods.orders"],
     ["master"],

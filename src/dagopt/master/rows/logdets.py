@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from dagopt.bits import listed_members, to_words
 from dagopt.graph.order import topological_order
+from dagopt.kernels.cuts import deepest_matrix as lbfgs
 from dagopt.kernels.cuts import logdet_rows as kernels
 from dagopt.master.families import FamilyArrays
 from dagopt.master.pool import Family
@@ -300,11 +301,9 @@ def deepest_matrix(start: Floats, support: Support, weight: float, most_steps: i
     centre = np.empty((n, n))
     if not kernels.cholesky(start, 0.0, centre):
         raise np.linalg.LinAlgError("expected a positive definite matrix")
-    factor = kernels.deepest(
-        centre, weight, support.node, support.flat, support.starts, support.mass, most_steps, MEMORY
-    )
-    matrix = _away_from_singular(kernels.correlations(factor))
-    total = kernels.violation(matrix, support.node, support.flat, support.starts, support.mass, np.zeros((n, n)))
+    factor = lbfgs.deepest(centre, weight, support.node, support.flat, support.starts, support.mass, most_steps, MEMORY)
+    matrix = _away_from_singular(lbfgs.correlations(factor))
+    total = lbfgs.violation(matrix, support.node, support.flat, support.starts, support.mass, np.zeros((n, n)))
     return matrix, float(total + 0.5 * kernels.logdet(matrix, np.ones(n, dtype=np.bool_)))
 
 

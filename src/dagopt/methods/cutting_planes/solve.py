@@ -3,7 +3,7 @@
 1. Every parent set that no subset beats is listed (``candidates/undominated.py`` for Gaussian likelihoods,
    ``candidates/listing.py`` for other scores). If there are too many, or listing them takes too long, a dense table of
    up to 40 columns is searched from the end of its order (``suffixes.py``), which proves the best DAG or gives a bound.
-   If that is given up, weights of pairs of columns give a bound on all DAGs (``methods/pair_bound.py``), and column
+   If that is given up, weights of pairs of columns give a bound on all DAGs (``pair_bound.py``), and column
    generation prices all sets (``priced_root.py``), which gives another bound and leaves fewer sets to list.
 2. Order search finds a DAG to start from.
 3. The LP over the listed families is cut by clusters, entropies, matrices, last-node and symmetry rows
@@ -41,11 +41,11 @@ from dagopt.master.rows.symmetry import SymmetryRows, priorities, turns_are_free
 from dagopt.memory import available_bytes
 from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut, Outcome, Rules
+from dagopt.methods.cutting_planes.pair_bound import PairBound
 from dagopt.methods.cutting_planes.priced_root import PricedRoot
 from dagopt.methods.cutting_planes.suffixes import SuffixSearch, is_suited
 from dagopt.methods.options import n_jobs, random_state, row_kinds, solver, start
 from dagopt.methods.orders.solve import order_incumbent
-from dagopt.methods.pair_bound import PairBound
 from dagopt.options import Check, Options, anything, option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress

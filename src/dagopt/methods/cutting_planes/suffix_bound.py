@@ -8,7 +8,7 @@ nodes is ordered in one of the two ways, so for any symmetric weights w the node
 
 with w_i(P) the sum of w_ij over j in P. With w = 0 the bound is 0. With the cost of an edge as the weight of each pair
 that every DAG must join, it is near the cost of the best DAG. Weights are tuned by following the slope of the bound.
-(``methods/pair_bound.py`` has the same bound for all nodes, for any number of columns, with weights from an LP.)
+(``pair_bound.py`` has the same bound for all nodes, for any number of columns, with weights from an LP.)
 Besides pairs, each subset of some disjoint groups of nodes has a weight κ, whose differences add up along an order.
 
 The maximum is found in a table. Only pairs {i, j} with j in Q_i and i in Q_j have weights, where Q_i are the nodes that

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from dagopt.deadline import Deadline
-from dagopt.methods import pair_bound
+from dagopt.methods.cutting_planes import pair_bound
+from dagopt.methods.cutting_planes.pair_bound import PairBound
 from dagopt.methods.cutting_planes.priced_root import PricedRoot
 from dagopt.methods.cutting_planes.solve import solve_branch_and_cut
 from dagopt.methods.exact.solve import solve_exact
 from dagopt.methods.likelihood_bound import likelihood_bound
-from dagopt.methods.pair_bound import PairBound
 from dagopt.progress import NoProgress
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Workers
