@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.kernels.boxes import Box
+from dagopt.kernels.gaussian import price_climbs
 from dagopt.kernels.gaussian import prices as price_kernels
 from dagopt.kernels.gaussian import undominated as kernels
 from dagopt.kernels.gaussian.row_chains import RowTerms
@@ -104,22 +105,47 @@ class Prices:
         matrices = self.matrices[self.which[rows]][:, ids][:, :, ids]
         matrices = matrices * (inside[:, :, np.newaxis] & inside[:, np.newaxis, :])
         matrices[:, np.arange(len(ids)), np.arange(len(ids))] = 1.0
+        size, tables = len(ids), self._tables_of(ids)
         return price_kernels.Prices(
             matrices=np.ascontiguousarray(matrices.transpose(1, 2, 0)),
             weights=self.weights[rows],
             clusters=np.ascontiguousarray(self.clusters[clusters][:, ids]),
             cluster_weights=self.cluster_weights[clusters],
-            factor=np.empty((levels, levels, count)),
-            inverse=np.empty((levels, count)),
-            along=np.empty((levels, count)),
+            factor=np.empty((levels, size, count)),
+            spread=np.ones((levels, size, count)),
+            cross=_at_first(matrices[:, :, -1].T, levels),
             rest=np.ones((levels + 1, count)),
-            valid=np.zeros(-(-count // price_kernels.BLOCK), dtype=np.int64),
+            met=np.zeros((levels + 1, len(clusters)), dtype=np.bool_),
+            place=np.zeros((levels + 1, len(tables["tables"])), dtype=np.int64),
+            marginal=np.zeros((levels + 1, size)),
+            by_rows=np.zeros(levels + 1),
             taken_away=np.zeros(levels + 1),
             ceilings=np.full(levels + 1, np.inf),
             whole=self.whole,
-            **self._tables_of(ids),
-            room=np.empty(len(ids)),
+            **tables,
+            room=np.empty(size),
+            sums=np.empty(size + 2),
             limit=np.array([limit]),
+        )
+
+    def climb(self, correlation: Floats, n_samples: int, cost: Floats, node: int) -> price_climbs.Climb:
+        """Return the rows that contain a node as climbs take them, with the node as the last variable."""
+        ids = np.append(np.delete(np.arange(len(correlation)), node), node)
+        rows = self.terms(node)
+        clusters = np.flatnonzero(self.clusters[:, node] & (self.cluster_weights > 0.0))
+        own = np.ascontiguousarray(np.concatenate([correlation[np.newaxis], rows.matrices])[:, ids][:, :, ids])
+        tables = self._tables_of(ids)
+        return price_climbs.Climb(
+            matrices=own,
+            swept=np.empty_like(own),
+            weights=np.concatenate([[-(1.0 - self.whole) * n_samples], rows.weights]),
+            cost=cost,
+            clusters=np.ascontiguousarray(self.clusters[clusters][:, ids]),
+            cluster_weights=self.cluster_weights[clusters],
+            **tables,
+            counts=np.zeros(len(clusters), dtype=np.int64),
+            places=np.zeros(len(tables["tables"]), dtype=np.int64),
+            worth=np.empty(len(ids)),
         )
 
     def _tables_of(self, ids: Ints) -> dict[str, Any]:
@@ -232,6 +258,10 @@ class NodeSearch:
         """The smallest remainder of interest."""
         return float(self._prices.limit[0])
 
+    def raise_limit(self, limit: float) -> None:
+        """Look only for sets with at least this remainder from now on."""
+        self._prices.limit[0] = max(self.limit, limit)
+
     @property
     def values(self) -> Floats:
         """The remainders of the sets found."""
@@ -245,7 +275,7 @@ class NodeSearch:
         best = np.argsort(-values, kind="stable")[:count]
         self._found = [np.concatenate(self._found)[best]]
         self._values = [values[best]]
-        self._prices.limit[0] = max(self.limit, float(values[best[-1]]))
+        self.raise_limit(float(values[best[-1]]))
 
     def members(self, n_nodes: int) -> Bools:
         """Return the sets found, one row per set."""
@@ -253,3 +283,10 @@ class NodeSearch:
         rows = np.zeros((len(found), n_nodes), dtype=np.bool_)
         rows[:, self._ids[:-1]] = found[:, :-1]
         return rows
+
+
+def _at_first(first: Floats, levels: int) -> Floats:
+    """Return space for an array per level, of which the first is given."""
+    room = np.empty((levels, *first.shape))
+    room[0] = first
+    return room

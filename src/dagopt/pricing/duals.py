@@ -22,10 +22,12 @@ from dagopt.candidates.node_search import NodeSearch, Prices, TableRow
 from dagopt.candidates.pool import Pool
 from dagopt.candidates.undominated import rounding_margin, sets_of
 from dagopt.deadline import Deadline
+from dagopt.kernels.boxes import Box
+from dagopt.kernels.gaussian import price_climbs as kernels
 from dagopt.knowledge import Knowledge
 from dagopt.master.rows.base import Row
 from dagopt.scores.gaussian import GaussianScore
-from dagopt.workers import Workers
+from dagopt.workers import Stopped, Workers
 
 __all__ = ["DualPoint", "NodePrice", "Pricing"]
 
@@ -34,10 +36,14 @@ Floats = NDArray[np.float64]
 
 SLACK = 1e-12  # relative rounding error of the sums in a bound
 STEPS_A_PIECE = 5_000
-QUICK_STEPS = 10_000
+CLIMBS = 30  # per node
+LARGEST_START = 6  # the largest set that a climb starts from
+MOST_CLIMBED = 4_000  # sets of one node that climbs find
 LEAST_GAIN = 1e-3  # a remainder is of interest only if it exceeds the known ones by this
-MOST_TRIALS = 3  # searches for one node, with growing slack
-LEAST_SLACK, GROWTH = 2.0, 8.0
+FIRST_STEPS = 20_000  # of each search, before the next one goes on
+LEAST_SLACK, GROWTH, LESS_SLACK = 2.0, 2.0, 8.0  # of long searches; it is divided by the last number the next time
+HASTE = 0.4  # slack grows when this share of the time is left
+SHARE_A_SWEEP = 0.05  # searches go on by fewer steps if those of all took a larger share of the time
 LISTING_EFFORT = 2  # a listing may take this many times the steps of pricing, per node
 
 
@@ -135,9 +141,8 @@ class Pricing:
     knowledge : Knowledge
         The parents that each node must have and may have.
     most_steps : int
-        The largest number of steps of one search. If the search for a node takes longer, it is repeated for larger
-        remainders only: the bound of the node is then larger by the *slack*, which is kept for the next time and
-        shrinks when searches are short.
+        The number of steps after which a search looks for larger remainders only: the bound of its node is then larger
+        by the *slack*.
     """
 
     def __init__(self, score: GaussianScore, knowledge: Knowledge, most_steps: int) -> None:
@@ -145,6 +150,7 @@ class Pricing:
         self._knowledge = knowledge
         self.most_steps = most_steps
         self._slack = np.zeros(score.n_nodes)
+        self._n_climbs = 0
         self.margin = 2 * rounding_margin(score.correlation, score.n_samples)  # rounding of the likelihood, twice
         nothing = [np.empty(0, dtype=np.int64)] * score.n_nodes
         empty = np.asarray(score.local_many(np.arange(score.n_nodes), nothing), dtype=np.float64)
@@ -173,51 +179,81 @@ class Pricing:
         facts = (self._score.correlation, self._score.n_samples, self._score.costs, i, must, free, most, self.margin)
         return NodeSearch(*facts, prices, limit - float(self.constant[i]))
 
-    def node(self, i: int, prices: Prices, least: float, count: int, deadline: Deadline) -> NodePrice:
-        """Return the ``count`` best sets of a node and a bound on all; ``least`` is the remainder of a known set."""
-        n_steps = 0
-        for _ in range(MOST_TRIALS):
-            search = self.search(i, prices, least + self._slack[i])
-            _run(search, self.most_steps, count, deadline)
-            n_steps += search.n_steps
-            if search.over or deadline.reason is not None:
-                break
-            self._slack[i] = max(GROWTH * self._slack[i], LEAST_SLACK)
-        if search.over and 4 * search.n_steps < self.most_steps:
-            self._slack[i] = self._slack[i] / GROWTH if self._slack[i] > LEAST_SLACK else 0.0
-        found = float(search.values.max(initial=-np.inf)) + self.margin
-        most = max(search.limit, search.ceiling, found) + float(self.constant[i])
-        return NodePrice(search.members(self._score.n_nodes), max(most, least), n_steps)
-
     def all_nodes(
         self, point: DualPoint, least: Sequence[float] | Floats, count: int, workers: Workers
     ) -> tuple[float, list[NodePrice]]:
-        """Return a bound on all DAGs, and what was found for each node; raise ``Stopped`` at the deadline."""
+        """Return a bound on all DAGs, and for each node the ``count`` best sets and a bound on all of them.
+
+        ``least`` has the remainder of a known set for each node. All searches go on side by side. Those that take too
+        many steps, or more than half of the time that is left, look for larger and larger remainders only. At the
+        deadline the bound is what is proven by then.
+        """
         n = self._score.n_nodes
         prices = self.prices(point)
-        found: list[NodePrice | None] = [None] * n
-
-        def work(i: int) -> None:
-            found[i] = self.node(i, prices, float(least[i]), count, workers.deadline)
-
-        workers.each("pricing", [partial(work, i) for i in range(n)], n)
-        done = [one for one in found if one is not None]
-        assert len(done) == n
+        slack = np.where(self._slack > LEAST_SLACK, self._slack / LESS_SLACK, 0.0)
+        searches = [self.search(i, prices, float(least[i]) + slack[i]) for i in range(n)]
+        begin, steps = workers.deadline.remaining(), FIRST_STEPS
+        left = list(range(n))
+        try:
+            while left:
+                before = workers.deadline.remaining()
+                pieces = [partial(_run, searches[i], steps, count, workers.deadline) for i in left]
+                workers.each("pricing", pieces, n)
+                left = [i for i in left if not searches[i].over]
+                now = workers.deadline.remaining()
+                late = now < HASTE * begin
+                steps = max(steps // 2, STEPS_A_PIECE) if before - now > SHARE_A_SWEEP * begin else 2 * steps
+                for i in left:
+                    if late or searches[i].n_steps >= self.most_steps:
+                        slack[i] = max(GROWTH * slack[i], LEAST_SLACK)
+                        searches[i].raise_limit(float(least[i]) + slack[i] - float(self.constant[i]))
+        except Stopped:
+            pass
+        self._slack = slack
+        done = [self._priced(i, search, float(least[i])) for i, search in enumerate(searches)]
         return self.bound(point, [one.most for one in done]), done
 
-    def quick(self, point: DualPoint, least: Floats, count: int, workers: Workers) -> list[NodePrice]:
-        """Return the sets with large remainders that are found in the first steps of each search."""
+    def _priced(self, i: int, search: NodeSearch, least: float) -> NodePrice:
+        """Return what a search has found and proven so far."""
+        found = float(search.values.max(initial=-np.inf)) + self.margin
+        most = max(search.limit, search.ceiling, found) + float(self.constant[i])
+        return NodePrice(search.members(self._score.n_nodes), max(most, least), search.n_steps)
+
+    def climb(self, point: DualPoint, least: Floats, count: int, workers: Workers) -> list[NodePrice]:
+        """Return sets with large remainders that climbs from random sets find; nothing is proven about others."""
         n = self._score.n_nodes
         prices = self.prices(point)
         found: list[NodePrice | None] = [None] * n
+        self._n_climbs += 1
 
         def work(i: int) -> None:
-            search = self.search(i, prices, float(least[i]) + LEAST_GAIN)
-            _run(search, QUICK_STEPS, count, workers.deadline)
-            found[i] = NodePrice(search.members(n), np.inf, search.n_steps)
+            rng = np.random.default_rng([self._n_climbs, i])
+            found[i] = self._climbed(i, prices, float(least[i]) + LEAST_GAIN, count, rng)
 
         workers.each("pricing", [partial(work, i) for i in range(n)], n)
         return [one for one in found if one is not None]
+
+    def _climbed(self, i: int, prices: Prices, least: float, count: int, rng: np.random.Generator) -> NodePrice:
+        """Return the best sets of a node with remainders above ``least`` that climbs find."""
+        score, n = self._score, self._score.n_nodes
+        ids = np.append(np.delete(np.arange(n), i), i)
+        must, may = self._knowledge.must[ids, i], self._knowledge.may[ids, i]
+        free = may & ~must
+        candidates = np.flatnonzero(free)
+        most = int(self._knowledge.at_most[i]) - int(must.sum())
+        largest = min(most, len(candidates), LARGEST_START)
+        climb = Box(prices.climb(score.correlation, score.n_samples, score.costs, i))
+        members, values, n_found = np.zeros((MOST_CLIMBED, n), dtype=np.bool_), np.empty(MOST_CLIMBED), 0
+        for _ in range(CLIMBS if largest > 0 else 0):
+            start = must.copy()
+            start[rng.choice(candidates, int(rng.integers(0, largest + 1)), replace=False)] = True
+            facts = (start, free, int(self._knowledge.at_most[i]), least - float(self.constant[i]))
+            n_found = kernels.climb_from(climb, *facts, members, values, n_found)
+        own = np.unique(members[:n_found], axis=0, return_index=True)[1]
+        best = own[np.argsort(-values[own], kind="stable")][:count]
+        rows = np.zeros((len(best), n), dtype=np.bool_)
+        rows[:, ids] = members[best]
+        return NodePrice(rows, float(values[best].max(initial=-np.inf)) + float(self.constant[i]), 0)
 
     def bound(self, point: DualPoint, most: Sequence[float]) -> float:
         """Return the bound on all DAGs, given an upper bound on the remainders of each node."""
@@ -247,8 +283,9 @@ class Pricing:
         return None if given_up.is_set() else Pool.of_words(self._score.names, *sets_of(self._score, found))
 
 
-def _run(search: NodeSearch, most_steps: int, count: int, deadline: Deadline) -> None:
-    """Search until it is over, has made this many steps or the time is up, keeping the ``count`` best sets."""
-    while not search.over and search.n_steps < most_steps and deadline.reason is None:
+def _run(search: NodeSearch, steps: int, count: int, deadline: Deadline) -> None:
+    """Search for this many more steps, until it is over or the time is up, keeping the ``count`` best sets."""
+    last = search.n_steps + steps
+    while not search.over and search.n_steps < last and deadline.reason is None:
         search.run(STEPS_A_PIECE)
         search.keep_best(count)

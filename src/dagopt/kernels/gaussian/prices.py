@@ -5,11 +5,17 @@ set T of node i is
 
     score_i(T) - Σ_r w_r a_r(T) - Σ_c y_c [T meets c] - Σ_t z_t(T ∩ C_t),    a_r(T) = -½ log var_{M_r}(i | T ∩ C_r),
 
-where z_t is a table of coefficients times their multiplier. All sums grow with T, so the rows subtract at least as much
-from every set that contains J as from J. The rows given here are those whose C, or cluster, contains the node. The row
-of the sample correlations with C = V subtracts a share of the likelihood itself, so that only the rest of it counts
-in bounds. Each other row with a matrix keeps a Cholesky factor of the members of J, in the order in which they
-were taken. It is extended only when the row is needed.
+where z_t is a table of coefficients times their multiplier. The rows given here are those whose C, or cluster, contains
+the node. The row of the sample correlations with C = V subtracts a share of the likelihood itself, so that only the
+rest of it counts in bounds.
+
+All sums grow with T. So from a set T that contains J + b, the rows subtract at least as much as from J + b: the
+*marginal* of b, what they subtract from J + b more than from J, counts against every such T. A candidate is left out
+if no T with it can have a remainder of interest.
+
+For each row with a matrix the search keeps, for every candidate b, the Cholesky row of b given the members of J, its
+variance given J and its covariance with the node given J. They are extended when a member is taken; all inner loops run
+over rows.
 """
 
 from __future__ import annotations
@@ -23,7 +29,6 @@ from numba import njit
 from dagopt.kernels.gaussian.useful import largest_ratio
 
 FLOOR = 1e-12
-BLOCK = 32  # rows that are extended together
 
 
 class Prices(NamedTuple):
@@ -35,21 +40,27 @@ class Prices(NamedTuple):
         M_r with unit diagonal, and zeros between members of C_r and other nodes. The variables are in the order of the
         search, with the node last.
     weights : array
-        w_r, with the largest first, so that a search can often stop after the first rows.
+        w_r.
     clusters, cluster_weights : bool array, array
         The clusters, and y_c.
     tables, table_bits : array, int array
         z_t, and for each variable the number that it adds to the index of T ∩ C_t, 0 if it is not in C_t.
-    factor, inverse, along, rest, valid : arrays
-        The Cholesky factors of J, the inverses of their diagonals, the node's row of each factor, the node's variance
-        given the first members, and for each block of rows the number of members that its factors contain.
-    taken_away : array
-        What the rows subtract from J, for each number of members.
+    factor, spread, cross : arrays of shape (levels, size, rows)
+        For each number of members of J: the entry of b's Cholesky row at the last member, and the variance of b and its
+        covariance with the node given J.
+    rest : array of shape (levels, rows)
+        The node's variance given J.
+    met, place : arrays of shape (levels, clusters) and (levels, tables)
+        Whether J meets each cluster, and the index of J in each table.
+    marginal : array of shape (levels, size)
+        A lower bound on the marginal of each candidate.
+    by_rows, taken_away : arrays
+        What the rows here subtract from J, for each number of members, and the same with the share of the likelihood.
     ceilings : array
         An upper bound on the remainders of all sets below a step of the search.
     whole : float
         The share of the likelihood that the row of the sample correlations with C = V subtracts.
-    room : array
+    room, sums : arrays
         Space for one number per variable.
     limit : array of one
         Only sets with at least this remainder are of interest.
@@ -62,83 +73,83 @@ class Prices(NamedTuple):
     tables: Any
     table_bits: Any
     factor: Any
-    inverse: Any
-    along: Any
+    spread: Any
+    cross: Any
     rest: Any
-    valid: Any
+    met: Any
+    place: Any
+    marginal: Any
+    by_rows: Any
     taken_away: Any
     ceilings: Any
     whole: float
     room: Any
+    sums: Any
     limit: Any
 
 
 @njit(cache=True, nogil=True)
-def _extend(prices, first, last, a, members, pivot):  # type: ignore[no-untyped-def]
-    """Add member ``a`` of J to the factors of the rows from ``first`` to ``last``; the inner loops run over rows."""
-    matrices, factor, inverse, along = prices.matrices, prices.factor, prices.inverse, prices.along
-    i = matrices.shape[0] - 1
-    b = members[a]
-    for r in range(first, last):
-        pivot[r - first] = matrices[b, b, r]
-    for c in range(a):
-        for r in range(first, last):
-            factor[a, c, r] = matrices[b, members[c], r]
-        for e in range(c):
-            for r in range(first, last):
-                factor[a, c, r] -= factor[a, e, r] * factor[c, e, r]
-        for r in range(first, last):
-            factor[a, c, r] *= inverse[c, r]
-            pivot[r - first] -= factor[a, c, r] * factor[a, c, r]
-    for r in range(first, last):
-        inverse[a, r] = 1.0 / math.sqrt(max(pivot[r - first], FLOOR))
-        along[a, r] = matrices[i, b, r]
-    for e in range(a):
-        for r in range(first, last):
-            along[a, r] -= along[e, r] * factor[a, e, r]
-    for r in range(first, last):
-        along[a, r] *= inverse[a, r]
-        prices.rest[a + 1, r] = max(prices.rest[a, r] - along[a, r] * along[a, r], FLOOR)
-
-
-@njit(cache=True, nogil=True)
-def took(prices, k):  # type: ignore[no-untyped-def]
-    """Note that member ``k`` of J has changed."""
-    for q in range(prices.valid.shape[0]):
-        if prices.valid[q] > k:
-            prices.valid[q] = k
-
-
-@njit(cache=True, nogil=True)
-def taken_away(prices, members, k, top):  # type: ignore[no-untyped-def]
-    """Return what the rows subtract from J, which is the first ``k`` members.
-
-    The sum is cut short as soon as ``top`` minus the sum so far is below the limit.
-    """
+def take(prices, k, b):  # type: ignore[no-untyped-def]
+    """Return what the rows subtract more from J + b than from J, which has ``k`` members; keep what J + b needs."""
     total = 0.0
-    limit = prices.limit[0]
+    rest, cross, spread = prices.rest, prices.cross, prices.spread
+    for r in range(prices.weights.shape[0]):
+        rest[k + 1, r] = max(rest[k, r] - cross[k, b, r] * cross[k, b, r] / spread[k, b, r], FLOOR)
+        total -= 0.5 * prices.weights[r] * math.log(rest[k + 1, r] / rest[k, r])
     for c in range(prices.cluster_weights.shape[0]):
-        for a in range(k):
-            if prices.clusters[c, members[a]]:
-                total += prices.cluster_weights[c]
-                break
+        new = prices.clusters[c, b] and not prices.met[k, c]
+        prices.met[k + 1, c] = prices.met[k, c] or new
+        if new:
+            total += prices.cluster_weights[c]
     for t in range(prices.tables.shape[0]):
-        place = 0
-        for a in range(k):
-            place += prices.table_bits[t, members[a]]
-        total += prices.tables[t, place]
-    pivot = np.empty(BLOCK)
-    for q in range(prices.valid.shape[0]):
-        if top - total < limit:
-            return total
-        first = q * BLOCK
-        last = min(first + BLOCK, prices.weights.shape[0])
-        for a in range(prices.valid[q], k):
-            _extend(prices, first, last, a, members, pivot)
-        prices.valid[q] = max(prices.valid[q], k)
-        for r in range(first, last):
-            total -= 0.5 * prices.weights[r] * math.log(prices.rest[k, r])
+        prices.place[k + 1, t] = prices.place[k, t] + prices.table_bits[t, b]
+        total += prices.tables[t, prices.place[k + 1, t]] - prices.tables[t, prices.place[k, t]]
     return total
+
+
+@njit(cache=True, nogil=True)
+def _extend(prices, members, k, b):  # type: ignore[no-untyped-def]
+    """Bring what is kept of candidate ``b`` to J, whose first ``k - 1`` members it knows."""
+    matrices, factor, spread, cross = prices.matrices, prices.factor, prices.spread, prices.cross
+    n_rows = prices.weights.shape[0]
+    a = members[k - 1]
+    for r in range(n_rows):
+        factor[k - 1, b, r] = matrices[b, a, r]
+    for c in range(k - 1):
+        for r in range(n_rows):
+            factor[k - 1, b, r] -= factor[c, b, r] * factor[c, a, r]
+    for r in range(n_rows):
+        inverse = 1.0 / math.sqrt(spread[k - 1, a, r])
+        factor[k - 1, b, r] *= inverse
+        own = factor[k - 1, b, r]
+        spread[k, b, r] = max(spread[k - 1, b, r] - own * own, FLOOR)
+        cross[k, b, r] = cross[k - 1, b, r] - own * inverse * cross[k - 1, a, r]
+
+
+@njit(cache=True, nogil=True)
+def _weigh(prices, k, b):  # type: ignore[no-untyped-def]
+    """Keep a lower bound on the marginal of ``b``: the first terms of the series of the logarithm are enough."""
+    total = 0.0
+    for r in range(prices.weights.shape[0]):
+        x = prices.cross[k, b, r] * prices.cross[k, b, r] / (prices.spread[k, b, r] * prices.rest[k, r])
+        total += prices.weights[r] * x * (0.5 + x * (0.25 + x * (1.0 / 6.0 + x * (0.125 + 0.1 * x))))
+    for c in range(prices.cluster_weights.shape[0]):
+        if prices.clusters[c, b] and not prices.met[k, c]:
+            total += prices.cluster_weights[c]
+    for t in range(prices.tables.shape[0]):
+        place = prices.place[k, t]
+        total += prices.tables[t, place + prices.table_bits[t, b]] - prices.tables[t, place]
+    prices.marginal[k, b] = total
+
+
+@njit(cache=True, nogil=True)
+def weigh_all(prices, members, k, free):  # type: ignore[no-untyped-def]
+    """Keep a lower bound on the marginal of every candidate, after the last of the ``k`` members of J was taken."""
+    for b in range(free.shape[0]):
+        if free[b]:
+            if k > 0:
+                _extend(prices, members, k, b)
+            _weigh(prices, k, b)
 
 
 @njit(cache=True, nogil=True)
@@ -147,9 +158,9 @@ def most_gain(half, cost, k, most, upper, least, free, error, prices):  # type: 
 
     The likelihood grows by at most l_i(J + R) - l_i(J), and by at most the sum over T - J of bounds on one term of the
     chain rule each: l_j(J + R + i) - l_j(J), and the bound of ``useful.py``. The rows subtract at least as much from T
-    as from J.
+    as from J. The terms are left in ``room``, and the sums of the largest ones in ``sums``.
     """
-    room = prices.room
+    room, sums = prices.room, prices.sums
     share = max(1.0 - prices.whole, 0.0)
     size = upper.shape[0]
     i = size - 1
@@ -158,19 +169,57 @@ def most_gain(half, cost, k, most, upper, least, free, error, prices):  # type: 
     for b in range(size):
         if free[b]:
             ratio = largest_ratio(least[i, i], least[b, b], least[i, b], upper, i, b, error)
-            room[count] = half * math.log(min(upper[b, b] * least[b, b], ratio))
+            room[b] = half * math.log(min(upper[b, b] * least[b, b], ratio))
+            place = count
+            while place > 0 and sums[place - 1] < room[b]:
+                sums[place] = sums[place - 1]
+                place -= 1
+            sums[place] = room[b]
             count += 1
     best = -np.inf
     reached = 0.0
     for m in range(1, min(count, most - k) + 1):
-        place = m - 1
-        for q in range(m, count):
-            if room[q] > room[place]:
-                place = q
-        largest = room[place]
-        room[place] = room[m - 1]
+        largest = sums[m - 1]
         reached += largest
+        sums[m - 1] = reached
         best = max(best, share * min(reached, full) - (cost[k + m] - cost[k]))
         if reached >= full or share * largest <= cost[k + m] - cost[k + m - 1]:
-            break
+            sums[m] = -1.0
+            return best
+    sums[min(count, most - k)] = -1.0
     return best
+
+
+@njit(cache=True, nogil=True)
+def most_with(cost, k, most, b, full, first, prices):  # type: ignore[no-untyped-def]
+    """Return a bound on the remainder of T minus that of J, for the same T if b is one of them.
+
+    ``first`` is l_i(J + b) - l_i(J), ``full`` is l_i(J + R) - l_i(J). The rows subtract at least the marginal of b.
+    """
+    share = max(1.0 - prices.whole, 0.0)
+    sums, own = prices.sums, prices.room[b]
+    best = -np.inf
+    m = 0  # members besides J + b
+    others = 0.0
+    while True:
+        less = others
+        if sums[m] >= 0.0 and own >= sums[m] - others:  # b is among the m + 1 largest
+            less = sums[m] - own
+        best = max(best, share * min(first + less, full) - (cost[k + m + 1] - cost[k]))
+        if sums[m] < 0.0 or k + m + 1 >= most:
+            break
+        others = sums[m]
+        m += 1
+    return best - prices.marginal[k, b]
+
+
+@njit(cache=True, nogil=True)
+def require(prices, members, n_must):  # type: ignore[no-untyped-def]
+    """Take the required parents, which are the first ``n_must`` members."""
+    prices.by_rows[0] = 0.0
+    for t in range(prices.tables.shape[0]):
+        prices.by_rows[0] += prices.tables[t, 0]
+    for a in range(n_must):
+        prices.by_rows[a + 1] = prices.by_rows[a] + take(prices, a, members[a])
+        for b in range(a + 1, prices.matrices.shape[0] - 1):
+            _extend(prices, members, a + 1, b)

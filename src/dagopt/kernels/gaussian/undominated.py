@@ -24,7 +24,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dagopt.kernels.gaussian.prices import most_gain, taken_away, took
+from dagopt.kernels.gaussian.prices import most_gain, most_with, require, take, weigh_all
 from dagopt.kernels.gaussian.useful import inverse_of, largest_ratio, leave_out, sweep
 
 # Places of the numbers in ``counters``: depth, sets found, steps done, and whether the search is over.
@@ -141,6 +141,8 @@ def resume(n_samples, cost, n_must, most, margin, rooms, prices, most_steps, fou
             counters[2] += 1
             least = lower[k]
             if fresh[depth] == 1:  # a new set
+                if depth == 0:
+                    require(prices, members, n_must)
                 own = -half * math.log(least[i, i]) - cost[k]
                 best = -np.inf
                 if k > n_must:
@@ -151,20 +153,17 @@ def resume(n_samples, cost, n_must, most, margin, rooms, prices, most_steps, fou
                     best = max(best, -half * math.log(without) - cost[k - 1])
                 scores[0, k] = own
                 scores[1, k] = best
-                likelihood = -half * math.log(least[i, i])
-                largest = max(half * math.log(upper[up[depth], i, i]), likelihood)
-                left = max((1.0 - prices.whole) * largest, (1.0 - prices.whole) * likelihood) - cost[k] + margin
-                prices.taken_away[k] = taken_away(prices, members, k, left) + prices.whole * likelihood
+                prices.taken_away[k] = prices.by_rows[k] - prices.whole * half * math.log(least[i, i])
                 if own > best - margin and own - prices.taken_away[k] > prices.limit[0] - margin:
                     for a in range(k):
                         found[counters[1], members[a]] = True
                     values[counters[1]] = own - prices.taken_away[k]
                     counters[1] += 1
-            fresh[depth] = 0
             stage[depth] = 0
             branch[depth] = -1
             if k < most:
                 branch[depth] = _choose(half, cost, n_must, most, margin, rooms, prices, depth)
+            fresh[depth] = 0
             if branch[depth] < 0:
                 done[0] += 0.5**depth
                 depth -= 1
@@ -182,7 +181,7 @@ def resume(n_samples, cost, n_must, most, margin, rooms, prices, most_steps, fou
         if stage[depth] == 1:
             sweep(lower[k], lower[k + 1], b)
             members[k] = b
-            took(prices, k)
+            prices.by_rows[k + 1] = prices.by_rows[k] + take(prices, k, b)
             taken[depth + 1] = k + 1
             fresh[depth + 1] = 1
         else:
@@ -198,9 +197,9 @@ def resume(n_samples, cost, n_must, most, margin, rooms, prices, most_steps, fou
 
 @njit(cache=True, nogil=True)
 def _choose(half, cost, n_must, most, margin, rooms, prices, depth):  # type: ignore[no-untyped-def]
-    """Drop candidates that cannot be useful and return the one to branch on, -1 if no larger set can be undominated."""
+    """Drop candidates that cannot be useful and return the one to branch on, -1 if no larger set is of interest."""
     upper, up, scores, members = rooms.upper, rooms.up, rooms.scores, rooms.members
-    free, active = rooms.free[depth], rooms.active[depth]
+    free = rooms.free[depth]
     size = upper.shape[1]
     i = size - 1
     k = rooms.taken[depth]
@@ -208,53 +207,86 @@ def _choose(half, cost, n_must, most, margin, rooms, prices, depth):  # type: ig
     step = cost[k + 1] - cost[k]
     threshold = math.exp((step - margin) / half)
     error = margin / half
-    shared = depth > 0 and up[depth] == up[depth - 1]
-    level = up[depth]
+    priced = prices.limit[0] > -np.inf or prices.weights.shape[0] > 0
+    weighed = rooms.fresh[depth] == 2  # the candidates of the same set J were weighed a level above
     dropping = True
     while dropping:
         dropping = False
         for b in range(size):
-            if not free[b]:
-                continue
-            ratio = upper[level, b, b] * least[b, b]
-            if ratio > threshold:
-                ratio = largest_ratio(least[i, i], least[b, b], least[i, b], upper[level], i, b, error)
-            if ratio <= threshold:
-                target = level + 1 if shared else level  # the level above still needs its own copy
-                shared = False
-                leave_out(upper[level], upper[target], active, b)
-                level = target
-                up[depth] = level
-                free[b] = False
-                active[b] = False
+            if free[b] and _never_adds(least, upper[up[depth]], i, b, threshold, error):
+                _drop(rooms, depth, b)
                 dropping = True
-    largest = half * math.log(upper[level, i, i])
-    if largest - cost[k + 1] <= max(scores[0, k], scores[1, k]) - margin:
-        return -1
-    inverse = upper[level]
-    for a in range(n_must, k):
-        j = members[a]
-        if inverse[j, j] / -least[j, j] <= threshold:
+        if dropping:
+            continue
+        inverse = upper[up[depth]]
+        largest = half * math.log(inverse[i, i])
+        if largest - cost[k + 1] <= max(scores[0, k], scores[1, k]) - margin:
             return -1
-        without = least[i, i] + least[i, j] * least[i, j] / -least[j, j]
-        if inverse[i, i] * without <= threshold:
+        if _has_useless_member(least, inverse, members[n_must:k], threshold, error):
             return -1
-        vj = -1.0 / least[j, j]
-        if largest_ratio(without, vj, least[i, j] * vj, inverse, i, j, error) <= threshold:
-            return -1
-    if prices.limit[0] > -np.inf:
-        own = scores[0, k] - prices.taken_away[k] + margin
-        prices.ceilings[depth] = own + most_gain(half, cost, k, most, inverse, least, free, error, prices)
-        if prices.ceilings[depth] < prices.limit[0]:
-            return -1
+        if priced:
+            own = scores[0, k] - prices.taken_away[k] + margin
+            prices.ceilings[depth] = own + most_gain(half, cost, k, most, inverse, least, free, error, prices)
+            if prices.ceilings[depth] < prices.limit[0]:
+                return -1
+            if not weighed:
+                weighed = True
+                weigh_all(prices, members, k, free)
+            full = largest + half * math.log(least[i, i])
+            for b in range(size):
+                if free[b]:
+                    first = -half * math.log1p(-least[i, b] * least[i, b] / (least[i, i] * least[b, b]))
+                    if own + most_with(cost, k, most, b, full, first, prices) < prices.limit[0]:
+                        _drop(rooms, depth, b)
+                        dropping = True
+    inverse = upper[up[depth]]
     best = -1.0
     chosen = -1
     for b in range(size):
         if free[b]:
             first = inverse[i, b] * inverse[i, b] / (inverse[i, i] * inverse[b, b])
             second = least[i, b] * least[i, b] / (least[i, i] * least[b, b])
-            value = min(first, second) + 0.1 * max(first, second)
+            value = first + 0.1 * second
             if value > best:
                 best = value
                 chosen = b
     return chosen
+
+
+@njit(cache=True, nogil=True)
+def _never_adds(least, inverse, i, b, threshold, error):  # type: ignore[no-untyped-def]
+    """Say whether candidate b earns its cost in no set between J and J + R."""
+    ratio = inverse[b, b] * least[b, b]
+    if ratio > threshold:
+        ratio = largest_ratio(least[i, i], least[b, b], least[i, b], inverse, i, b, error)
+    return ratio <= threshold
+
+
+@njit(cache=True, nogil=True)
+def _has_useless_member(least, inverse, members, threshold, error):  # type: ignore[no-untyped-def]
+    """Say whether some member of J earns its cost in no set between J and J + R."""
+    i = least.shape[0] - 1
+    for j in members:
+        if inverse[j, j] / -least[j, j] <= threshold:
+            return True
+        without = least[i, i] + least[i, j] * least[i, j] / -least[j, j]
+        if inverse[i, i] * without <= threshold:
+            return True
+        vj = -1.0 / least[j, j]
+        if largest_ratio(without, vj, least[i, j] * vj, inverse, i, j, error) <= threshold:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _drop(rooms, depth, b):  # type: ignore[no-untyped-def]
+    """Leave out candidate b for good below this level."""
+    up, active = rooms.up, rooms.active[depth]
+    level = up[depth]
+    target = level
+    if depth > 0 and level == up[depth - 1]:  # the level above still needs its own copy
+        target = level + 1
+    leave_out(rooms.upper[level], rooms.upper[target], active, b)
+    up[depth] = target
+    rooms.free[depth, b] = False
+    active[b] = False

@@ -1,11 +1,11 @@
 """A bound on all DAGs if there are too many undominated parent sets to list: column generation with submodular rows.
 
 The LP has some families, at first those of an order search, and rows that every DAG satisfies: clusters, entropies,
-matrices, local cuts. Its multipliers, or a point between them and the best multipliers so far, give a bound on all
-DAGs once the largest remainder over *all* parent sets is known. A search for each node finds it
-(``pricing/duals.py``). Sets with larger remainders than any in the LP are added to it. The first multipliers are
-those of the entropy of all columns, whose bound is the likelihood without any structure; from there the bound only
-falls.
+matrices, local cuts. Sets with larger remainders than any in the LP are added to it. Climbs find them in milliseconds
+(``kernels/gaussian/price_climbs.py``), so that the LP comes close to that over all parent sets. Multipliers give a
+bound on all DAGs once the largest remainder over *all* parent sets is known, which takes a search for each node
+(``pricing/duals.py``); so this is done only for multipliers that climbs do not show to be bad. The first bound is the
+likelihood without any structure; from there the bound only falls.
 
 In a DAG that is better than the best one known, no family's remainder is below the largest remainder of its node by
 more than the gap between bound and score. As soon as the families that are left can be listed, branch and cut over them
@@ -42,16 +42,17 @@ Floats = NDArray[np.float64]
 BareFamily = tuple[int, tuple[int, ...]]
 
 FAMILIES_A_NODE = 60  # families per node that are added to the LP at once
-ROUNDS = 15  # rounds of cutting between two rounds of pricing
-STEPS_A_ROUND = 30_000  # and one more for this many steps that the last pricing took
-ENOUGH_NEW = 50  # with more new sets than this, the next round begins before a bound is computed,
-MOST_QUICK = 3  # but not more often than this in a row
+FEW_ROUNDS, ROUNDS = 5, 20  # rounds of cutting between two rounds of climbs: while many new sets are found, and after
+ENOUGH_NEW = 100  # new sets are many
+MOST_CLIMBS = 60  # rounds of climbs before sets are priced,
+CLOSE = 0.05  # unless the guess of the bound exceeds the LP's value by less than this share of the gap
+CLIMBING_SHARE = 0.35  # of the time left, at most
+CENTRE_SHARE = 0.5  # the weight of the best multipliers known in the point where climbs look for sets
 ROUNDS_BACK, SHARE = 12, 0.01  # cutting has stalled when this many rounds close less than this share of the gap
 IDLE_ROUNDS = 5
 STEPS_A_SECOND = 2e7  # steps per node and second of the time limit, to be divided by the square of its candidates
 LEAST_STEPS, MOST_STEPS = 20_000, 20_000_000  # per node
 WITHOUT_LIMIT = 600.0  # the seconds assumed if there is no time limit
-LESS, MORE, MOST_SHARE = 0.45, 0.3, 0.9  # the share of the best multipliers in the point priced: its steps and maximum
 MANY, MANY_SHARE = 60, 0.04  # with more candidates than this, the number of steps is multiplied by this
 NEXT_LISTING = 0.7  # the listing is tried again when the gap has fallen to this share of what it was
 MOST_IDLE = 8  # the run ends after this many rounds without a better bound or a new family
@@ -133,8 +134,9 @@ class PricedRoot:
         self._pool = self._sets.families()
         self._rows: list[Row] = []
         self._best = self._first()
-        self._last = self._best.point
-        self._n_cuts = self._n_quick = 0
+        self._last = self._centre = self._best.point
+        self._guess = np.inf
+        self._n_cuts = 0
         self._n_rounds_of_cuts = ROUNDS
         self.families: FamilyArrays | None = None
         self.rows: list[Row] = []
@@ -167,24 +169,15 @@ class PricedRoot:
         tolerance : float
             The best DAG is proven when the bound exceeds its score by no more than this.
         """
-        share, idle, tried = MOST_SHARE, 0, np.inf
+        idle, tried = 0, np.inf
         try:
             while idle < MOST_IDLE and self.bound > self._value + tolerance and self._workers.deadline.reason is None:
-                if not self._cut():
+                if not self._converge():
                     return
-                if self.n_rounds > 0 and self._join_quickly():  # the first round gives a better bound early
-                    continue
                 before = self._best.bound
-                n_new = self._price(self._best.point.mixed(self._last, share))
+                n_new = self._price(self._centre)
                 self.n_rounds += 1
                 self._tell(self._value, self.bound, self._n_cuts, len(self._pool.node))
-                better = self._best.bound < before
-                if better:
-                    share = max(share - LESS, 0.0)
-                elif n_new <= ENOUGH_NEW:  # else the LP's next multipliers are better
-                    share = min(share + MORE, MOST_SHARE)
-                if not better:
-                    self._pricing.most_steps *= 2  # some searches may have been cut short
                 idle = 0 if n_new or self._best.bound < before - tolerance else idle + 1
                 if self._gap < NEXT_LISTING * tried or idle == MOST_IDLE:
                     tried = self._gap
@@ -192,6 +185,37 @@ class PricedRoot:
                         return
         except (Stopped, SolverError):
             return
+
+    def _converge(self) -> bool:
+        """Cut and add sets that climbs find, until they find no much larger remainders; False at the deadline.
+
+        What climbs find gives a *guess* of the bound that multipliers prove. The next point is always half way between
+        the multipliers of the LP and those with the best guess, the *centre*, which keeps it from swinging.
+        """
+        self._guess, n_new = np.inf, ENOUGH_NEW
+        until = (1.0 - CLIMBING_SHARE) * self._workers.deadline.remaining()
+        for _ in range(MOST_CLIMBS):
+            self._n_rounds_of_cuts = FEW_ROUNDS if n_new >= ENOUGH_NEW else ROUNDS
+            if not self._cut():
+                return False
+            value = self._last.constant + float(self._largest_known(self._last).sum())
+            n_new = self._climb(self._last)
+            n_new += self._climb(self._centre.mixed(self._last, CENTRE_SHARE))
+            self._guess = max(self._guess, self._centre.constant + float(self._largest_known(self._centre).sum()))
+            if self._guess - value < CLOSE * (self._guess - self._value) and n_new < ENOUGH_NEW:
+                break
+            if self._workers.deadline.remaining() < until:
+                break
+        return True
+
+    def _climb(self, point: DualPoint) -> int:
+        """Add sets that climbs find at a point, which becomes the centre if its guess is the best; return how many."""
+        known = self._largest_known(point)
+        found = self._pricing.climb(point, known, FAMILIES_A_NODE, self._workers)
+        guess = point.constant + sum(max(float(a), b.most) for a, b in zip(known, found, strict=True))
+        if guess < self._guess:
+            self._centre, self._guess = point, guess
+        return self._join(found)
 
     @property
     def _gap(self) -> float:
@@ -235,18 +259,10 @@ class PricedRoot:
                 self.dag, self._value = dag, float(self._score.total(dag))
                 self._improved(dag)
 
-    def _join_quickly(self) -> bool:
-        """Add sets that are found without a proof; say whether there are enough of them to go on without one."""
-        least = self._largest_known(self._last)
-        n_new = self._join(self._pricing.quick(self._last, least, FAMILIES_A_NODE, self._workers))
-        self._n_quick = self._n_quick + 1 if n_new > ENOUGH_NEW else 0
-        return 0 < self._n_quick <= MOST_QUICK
-
     def _price(self, point: DualPoint) -> int:
         """Find the bound that multipliers give, and add sets with large remainders; return how many are new."""
         least = self._largest_known(point)
         bound, found = self._pricing.all_nodes(point, least, FAMILIES_A_NODE, self._workers)
-        self._n_rounds_of_cuts = ROUNDS + sum(one.n_steps for one in found) // STEPS_A_ROUND
         if bound < self._best.bound:
             self._best = _Best(point, bound, [one.most for one in found])
         return self._join(found)
@@ -256,11 +272,11 @@ class PricedRoot:
         n_new = self._sets.add(_families(found))
         if n_new:
             self._pool = self._sets.families()
-            points = (self._best.point, self._last)
+            points = (self._best.point, self._last, self._centre)
             rows = [*self._rows, *(row for point in points for row in point.rows)]
             known = {id(row): self._written(row, self._pool) for row in rows}
             self._rows = [known[id(row)] for row in self._rows]
-            best, self._last = (
+            best, self._last, self._centre = (
                 DualPoint(tuple(known[id(row)] for row in point.rows), point.weights) for point in points
             )
             self._best = _Best(best, self._best.bound, self._best.most)
