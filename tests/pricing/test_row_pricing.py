@@ -1,5 +1,7 @@
 """Pricing with rows of log-determinants: coefficients, Proposition 1 with rows, DCA and the exact search."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +13,7 @@ from dagopt.kernels.gaussian.row_chains import RowTerms, row_chain
 from dagopt.master.pool import Family
 from dagopt.master.relaxation import MasterSolution
 from dagopt.methods.column_generation.row_phase import dual_point
+from dagopt.pricing import duals
 from dagopt.pricing.dca import DcaPricer
 from dagopt.pricing.duals import Pricing
 from dagopt.progress import NoProgress
@@ -151,3 +154,28 @@ def test_the_exact_bound_is_the_lagrangian_of_all_sets(seed, n, known):
     for node, one in enumerate(found):
         best = max(remainder(problem, master, lp, node, np.flatnonzero(row).tolist()) for row in one.members)
         assert best == pytest.approx(largest[node], abs=1e-4)
+
+
+@settings(deadline=None, max_examples=20)
+@given(SEEDS, st.integers(4, 7), st.booleans())
+def test_searches_that_are_cut_short_still_give_a_bound(seed, n, known):
+    """With a few steps before the limits rise, and at a deadline that is over: never below that of all sets."""
+    problem, master, lp = made(seed, n, known)
+    point = dual_point(master, lp)
+    expected = point.constant + sum(
+        max(remainder(problem, master, lp, node, parents) for parents in allowed_sets(problem, node))
+        for node in range(n)
+    )
+    least = np.full(n, -1e9)
+    with patch.multiple(duals, FIRST_STEPS=3, STEPS_A_PIECE=1):
+        for seconds in (None, 1e-9):
+            with Workers(Deadline(seconds), NoProgress(), 1) as workers:
+                bound, _ = Pricing(problem.score, problem.knowledge, 5).all_nodes(point, least, 2, workers)
+            assert bound >= expected - 1e-6
+    with Workers(Deadline(), NoProgress(), 2) as workers:
+        climbed = Pricing(problem.score, problem.knowledge, 5).climb(point, least, 10, workers)
+    for node, one in enumerate(climbed):
+        for row in one.members:
+            parents = np.flatnonzero(row).tolist()
+            assert tuple(parents) in {tuple(sorted(own)) for own in allowed_sets(problem, node)}
+            assert remainder(problem, master, lp, node, parents) <= one.most + 1e-4
