@@ -100,6 +100,7 @@ def test_malformed_files(tmp_path, old, new, message):
         (("A", "B"), [[((1,), float("inf"))], []], "has the score inf"),
         (("A", "B"), [[((1,), 0.0), ((1,), 1.0)], []], "is given twice"),
         (("A", "A"), [[], []], "'A' more than once"),
+        ((), [], "at least one node"),
     ],
 )
 def test_bad_scores(names, scores, message):

@@ -42,6 +42,8 @@ class LocalScores:
 
     def __post_init__(self) -> None:
         names = checked_names(self.names)
+        if not names:
+            raise InputError("expected at least one node but got none; give the nodes and their parent sets")
         if len(self.scores) != len(names):
             raise InputError(
                 f"expected one list of parent sets per node but got {len(self.scores)} lists for {len(names)} names;"

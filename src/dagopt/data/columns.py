@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.data.spellings import NUMERIC_MISSING, is_number, is_whole, number_of, way_of_numbers
+from dagopt.data.spellings import NUMERIC_MISSING, is_number, is_whole, number_of, plain_whole, way_of_numbers
 from dagopt.errors import InputError, quoted
 
 __all__ = ["Column", "Kind", "column_from_series", "column_from_text", "columns_from_frame"]
@@ -191,7 +191,7 @@ def column_from_text(name: str, cells: Sequence[str] | pd.Series[str], na_values
 def _numeric(name: str, codes: NDArray[Any], words: Sequence[str], way: str) -> Column:
     """Return a column of numbers given as text, "" where missing: levels if all are whole, otherwise continuous."""
     if all(is_whole(word) for word in words if word):
-        plain = np.array([str(int(word)) if word else "" for word in words], dtype=object)  # 01 and 1 are one number
+        plain = np.array([plain_whole(word) if word else "" for word in words], dtype=object)
         return replace(_levels(name, codes, plain, {""}), whole=True, way=way)
     lookup = np.array([float(word) if word else np.nan for word in words])
     return Column(name, "continuous", lookup[codes], way=way)

@@ -14,6 +14,7 @@ __all__ = [
     "is_whole",
     "looks_like_dates",
     "number_of",
+    "plain_whole",
     "way_of_numbers",
 ]
 
@@ -43,6 +44,12 @@ def is_number(text: str) -> bool:
 def is_whole(text: str) -> bool:
     """Say whether the text is written as a whole number."""
     return text.lstrip("+-").isdigit()
+
+
+def plain_whole(text: str) -> str:
+    """Return a whole number of any length without + and leading zeros: 01 and 1 are one number."""
+    digits = text.lstrip("+-").lstrip("0") or "0"
+    return f"-{digits}" if text.startswith("-") and digits != "0" else digits
 
 
 def way_of_numbers(words: Sequence[str]) -> str | None:
