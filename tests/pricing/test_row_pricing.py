@@ -173,7 +173,7 @@ def test_searches_that_are_cut_short_still_give_a_bound(seed, n, known):
                 bound, _ = Pricing(problem.score, problem.knowledge, 5).all_nodes(point, least, 2, workers)
             assert bound >= expected - 1e-6
     with Workers(Deadline(), NoProgress(), 2) as workers:
-        climbed = Pricing(problem.score, problem.knowledge, 5).climb(point, least, 10, workers)
+        climbed = Pricing(problem.score, problem.knowledge, 5).climb(point, least, 10, 20, workers)
     for node, one in enumerate(climbed):
         for row in one.members:
             parents = np.flatnonzero(row).tolist()

@@ -36,8 +36,6 @@ Floats = NDArray[np.float64]
 
 SLACK = 1e-12  # relative rounding error of the sums in a bound
 STEPS_A_PIECE = 5_000
-CLIMBS = 30  # per node
-LARGEST_START = 6  # the largest set that a climb starts from
 MOST_CLIMBED = 4_000  # sets of one node that climbs find
 LEAST_GAIN = 1e-3  # a remainder is of interest only if it exceeds the known ones by this
 FIRST_STEPS = 20_000  # of each search, before the next one goes on
@@ -219,8 +217,12 @@ class Pricing:
         most = max(search.limit, search.ceiling, found) + float(self.constant[i])
         return NodePrice(search.members(self._score.n_nodes), max(most, least), search.n_steps)
 
-    def climb(self, point: DualPoint, least: Floats, count: int, workers: Workers) -> list[NodePrice]:
-        """Return sets with large remainders that climbs from random sets find; nothing is proven about others."""
+    def climb(self, point: DualPoint, least: Floats, count: int, n_climbs: int, workers: Workers) -> list[NodePrice]:
+        """Return sets with large remainders that climbs from random sets find; nothing is proven about others.
+
+        ``n_climbs`` is their number for each node. They start from sets of all sizes: from small ones they seldom
+        reach the large sets with the largest remainders.
+        """
         n = self._score.n_nodes
         prices = self.prices(point)
         found: list[NodePrice | None] = [None] * n
@@ -228,12 +230,14 @@ class Pricing:
 
         def work(i: int) -> None:
             rng = np.random.default_rng([self._n_climbs, i])
-            found[i] = self._climbed(i, prices, float(least[i]) + LEAST_GAIN, count, rng)
+            found[i] = self._climbed(i, prices, float(least[i]) + LEAST_GAIN, count, n_climbs, rng)
 
         workers.each("pricing", [partial(work, i) for i in range(n)], n)
         return [one for one in found if one is not None]
 
-    def _climbed(self, i: int, prices: Prices, least: float, count: int, rng: np.random.Generator) -> NodePrice:
+    def _climbed(
+        self, i: int, prices: Prices, least: float, count: int, n_climbs: int, rng: np.random.Generator
+    ) -> NodePrice:
         """Return the best sets of a node with remainders above ``least`` that climbs find."""
         score, n = self._score, self._score.n_nodes
         ids = np.append(np.delete(np.arange(n), i), i)
@@ -241,10 +245,10 @@ class Pricing:
         free = may & ~must
         candidates = np.flatnonzero(free)
         most = int(self._knowledge.at_most[i]) - int(must.sum())
-        largest = min(most, len(candidates), LARGEST_START)
+        largest = min(most, len(candidates))
         climb = Box(prices.climb(score.correlation, score.n_samples, score.costs, i))
         members, values, n_found = np.zeros((MOST_CLIMBED, n), dtype=np.bool_), np.empty(MOST_CLIMBED), 0
-        for _ in range(CLIMBS if largest > 0 else 0):
+        for _ in range(n_climbs if largest > 0 else 0):
             start = must.copy()
             start[rng.choice(candidates, int(rng.integers(0, largest + 1)), replace=False)] = True
             facts = (start, free, int(self._knowledge.at_most[i]), least - float(self.constant[i]))

@@ -44,6 +44,7 @@ BareFamily = tuple[int, tuple[int, ...]]
 FAMILIES_A_NODE = 60  # families per node that are added to the LP at once
 FEW_ROUNDS, ROUNDS = 5, 20  # rounds of cutting between two rounds of climbs: while many new sets are found, and after
 ENOUGH_NEW = 100  # new sets are many
+CLIMBS, MANY_CLIMBS = 30, 150  # per node: in every round, and before sets are priced
 MOST_CLIMBS = 60  # rounds of climbs before sets are priced,
 CLOSE = 0.05  # unless the guess of the bound exceeds the LP's value by less than this share of the gap
 CLIMBING_SHARE = 0.35  # of the time left, at most
@@ -198,20 +199,31 @@ class PricedRoot:
             self._n_rounds_of_cuts = FEW_ROUNDS if n_new >= ENOUGH_NEW else ROUNDS
             if not self._cut():
                 return False
-            value = self._last.constant + float(self._largest_known(self._last).sum())
+            value = self._known(self._last)
             n_new = self._climb(self._last)
             n_new += self._climb(self._centre.mixed(self._last, CENTRE_SHARE))
-            self._guess = max(self._guess, self._centre.constant + float(self._largest_known(self._centre).sum()))
-            if self._guess - value < CLOSE * (self._guess - self._value) and n_new < ENOUGH_NEW:
-                break
+            self._guess = max(self._guess, self._known(self._centre))
+            if self._is_close(value) and n_new < ENOUGH_NEW:
+                self._climb(self._centre, MANY_CLIMBS)
+                self._guess = self._known(self._centre)
+                if self._is_close(value):
+                    break
             if self._workers.deadline.remaining() < until:
                 break
         return True
 
-    def _climb(self, point: DualPoint) -> int:
+    def _is_close(self, value: float) -> bool:
+        """Say whether the guess exceeds the LP's value by little, compared with the gap."""
+        return self._guess - value < CLOSE * (self._guess - self._value)
+
+    def _known(self, point: DualPoint) -> float:
+        """Return what a point would prove if the LP had all families."""
+        return point.constant + float(self._largest_known(point).sum())
+
+    def _climb(self, point: DualPoint, n_climbs: int = CLIMBS) -> int:
         """Add sets that climbs find at a point, which becomes the centre if its guess is the best; return how many."""
         known = self._largest_known(point)
-        found = self._pricing.climb(point, known, FAMILIES_A_NODE, self._workers)
+        found = self._pricing.climb(point, known, FAMILIES_A_NODE, n_climbs, self._workers)
         guess = point.constant + sum(max(float(a), b.most) for a, b in zip(known, found, strict=True))
         if guess < self._guess:
             self._centre, self._guess = point, guess

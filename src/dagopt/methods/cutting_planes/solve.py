@@ -66,7 +66,8 @@ MOST_SCORED = 20_000_000  # the most sets scored, for scores other than Gaussian
 LISTING_SHARE = 0.2  # the share of the time for listing, after which sets are priced instead,
 LISTING_TIME = 600.0  # counting at most this many seconds of the time limit,
 LEAST_LISTING = 5.0  # but not before this many seconds
-PAIR_SHARE = 0.75  # the largest share of the time left for the bound by pairs; the rest is for pricing
+PAIR_SHARE, MOST_PAIR_SHARE = 0.1, 0.75  # of the time left, at most, for the bound by pairs,
+MANY = 60  # the larger one if nodes have more candidates than this: pricing all sets then takes too long
 RULES = Rules(
     tolerance=1e-8, rounds_back=(12, 3), share=(0.05, 0.1), most_rounds=6, idle_rounds=5, pairs=6
 )  # fmt: skip
@@ -236,7 +237,8 @@ class _Run:
         if self._gaussian is None:
             return None
         value = self._problem.score.total(dag)
-        within = self._deadline.within(PAIR_SHARE * min(self._deadline.remaining(), LISTING_TIME))
+        share = PAIR_SHARE if self._narrowed.may.sum(axis=0).mean() <= MANY else MOST_PAIR_SHARE
+        within = self._deadline.within(share * min(self._deadline.remaining(), LISTING_TIME))
         with Workers(within, self._progress, workers.count) as some:
             pairs = PairBound(self._gaussian, dag, some, lambda bound: self._tell(value, bound, 0, pairs.n_rows, 0))
             pairs.run()
