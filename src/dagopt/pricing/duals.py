@@ -40,7 +40,7 @@ MOST_CLIMBED = 4_000  # sets of one node that climbs find
 LEAST_GAIN = 1e-3  # a remainder is of interest only if it exceeds the known ones by this
 FIRST_STEPS = 20_000  # of each search, before the next one goes on
 LEAST_SLACK, GROWTH, LESS_SLACK = 2.0, 2.0, 8.0  # of long searches; it is divided by the last number the next time
-HASTE = 0.4  # slack grows when this share of the time is left
+HASTE = 0.3  # slack grows when this share of the time is left
 SHARE_A_SWEEP = 0.05  # searches go on by fewer steps if those of all took a larger share of the time
 LISTING_EFFORT = 2  # a listing may take this many times the steps of pricing, per node
 
