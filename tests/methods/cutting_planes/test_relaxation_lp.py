@@ -67,3 +67,13 @@ def test_an_lp_continues_where_another_stood(seed, monkeypatch):
     assert sorted(map(id, other.rows)) == sorted(map(id, lp.rows))
     assert solved(other) == pytest.approx(expected, rel=1e-9)
     assert other.n_solved == before + 1
+
+
+def test_pair_rows_end_when_it_gets_late():
+    """Those made before are returned: each is valid on its own."""
+    families = FamilyArrays.of(random_pool(np.random.default_rng(3), 7, 30)).without_dominated()
+    rows = pair_rows(families)
+    answers = iter([False, False])
+    some = pair_rows(families, lambda: next(answers, True))
+    assert [row.families.tolist() for row in some] == [row.families.tolist() for row in rows[:2]]
+    assert len(rows) > 2

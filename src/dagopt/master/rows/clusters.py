@@ -8,6 +8,7 @@ or A as the sets.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -32,13 +33,13 @@ def cluster_row(families: FamilyArrays, cluster: frozenset[int], kind: str = "cl
     return Row(places, np.ones(len(places)), len(cluster) - 1.0, kind, origin)
 
 
-def pair_rows(families: FamilyArrays) -> list[Row]:
-    """Return the clusters of two nodes that a choice of families can violate."""
+def pair_rows(families: FamilyArrays, late: Callable[[], bool] = lambda: False) -> list[Row]:
+    """Return the clusters of two nodes that a choice of families can violate, only some of them if it gets late."""
     flat, starts = families.listed
     arcs = np.zeros((families.n_nodes, families.n_nodes), dtype=np.bool_)
     arcs[flat, np.repeat(families.node, np.diff(starts))] = True
     pairs = np.argwhere(np.triu(arcs & arcs.T))
-    return [cluster_row(families, frozenset((int(i), int(j)))) for i, j in pairs]
+    return [cluster_row(families, frozenset((int(i), int(j)))) for i, j in pairs if not late()]
 
 
 class ClusterRows(RowFinder):

@@ -191,7 +191,7 @@ def best_over_families(
             return [ClusterRows(CLUSTERS_A_ROUND), local]
 
         rules = Rules(rounds_back=(back, back))
-        first = pair_rows(families)
+        first = pair_rows(families, lambda: deadline.reason is not None)
 
         def finish(point: Point, alive: NDArray[np.bool_], score: float) -> tuple[Ints | None, bool]:
             search = PrefixSearch(point, alive, score, deadline, threads, n_jobs)
