@@ -97,32 +97,24 @@ class Prices:
 
     def of(self, ids: Ints, levels: int, limit: float) -> price_kernels.Prices:
         """Return the rows that contain the node, which is the last of ``ids``, with their variables in this order."""
-        rows = np.flatnonzero(self.inside[:, ids[-1]] & (self.weights > 0.0))
-        rows = rows[np.argsort(-self.weights[rows], kind="stable")]
-        clusters = np.flatnonzero(self.clusters[:, ids[-1]] & (self.cluster_weights > 0.0))
-        count = len(rows)
-        inside = self.inside[rows][:, ids]
-        matrices = self.matrices[self.which[rows]][:, ids][:, :, ids]
-        matrices = matrices * (inside[:, :, np.newaxis] & inside[:, np.newaxis, :])
-        matrices[:, np.arange(len(ids)), np.arange(len(ids))] = 1.0
-        size, tables = len(ids), self._tables_of(ids)
+        matrices, weights = self.terms(int(ids[-1]))
+        own = matrices[:, ids][:, :, ids]
+        size, count, counted = len(ids), len(weights), self._counted(ids)
         return price_kernels.Prices(
-            matrices=np.ascontiguousarray(matrices.transpose(1, 2, 0)),
-            weights=self.weights[rows],
-            clusters=np.ascontiguousarray(self.clusters[clusters][:, ids]),
-            cluster_weights=self.cluster_weights[clusters],
+            matrices=np.ascontiguousarray(own.transpose(1, 2, 0)),
+            weights=weights,
+            **counted,
             factor=np.empty((levels, size, count)),
             spread=np.ones((levels, size, count)),
-            cross=_at_first(matrices[:, :, -1].T, levels),
+            cross=_at_first(own[:, :, -1].T, levels),
             rest=np.ones((levels + 1, count)),
-            met=np.zeros((levels + 1, len(clusters)), dtype=np.bool_),
-            place=np.zeros((levels + 1, len(tables["tables"])), dtype=np.int64),
+            met=np.zeros((levels + 1, len(counted["clusters"])), dtype=np.bool_),
+            place=np.zeros((levels + 1, len(counted["tables"])), dtype=np.int64),
             marginal=np.zeros((levels + 1, size)),
             by_rows=np.zeros(levels + 1),
             taken_away=np.zeros(levels + 1),
             ceilings=np.full(levels + 1, np.inf),
             whole=self.whole,
-            **tables,
             room=np.empty(size),
             sums=np.empty(size + 2),
             limit=np.array([limit]),
@@ -131,25 +123,23 @@ class Prices:
     def climb(self, correlation: Floats, n_samples: int, cost: Floats, node: int) -> price_climbs.Climb:
         """Return the rows that contain a node as climbs take them, with the node as the last variable."""
         ids = np.append(np.delete(np.arange(len(correlation)), node), node)
-        rows = self.terms(node)
-        clusters = np.flatnonzero(self.clusters[:, node] & (self.cluster_weights > 0.0))
-        own = np.ascontiguousarray(np.concatenate([correlation[np.newaxis], rows.matrices])[:, ids][:, :, ids])
-        tables = self._tables_of(ids)
+        matrices, weights = self.terms(node)
+        own = np.ascontiguousarray(np.concatenate([correlation[np.newaxis], matrices])[:, ids][:, :, ids])
+        counted = self._counted(ids)
         return price_climbs.Climb(
             matrices=own,
             swept=np.empty_like(own),
-            weights=np.concatenate([[-(1.0 - self.whole) * n_samples], rows.weights]),
+            weights=np.concatenate([[-(1.0 - self.whole) * n_samples], weights]),
             cost=cost,
-            clusters=np.ascontiguousarray(self.clusters[clusters][:, ids]),
-            cluster_weights=self.cluster_weights[clusters],
-            **tables,
-            counts=np.zeros(len(clusters), dtype=np.int64),
-            places=np.zeros(len(tables["tables"]), dtype=np.int64),
+            **counted,
+            counts=np.zeros(len(counted["clusters"]), dtype=np.int64),
+            places=np.zeros(len(counted["tables"]), dtype=np.int64),
             worth=np.empty(len(ids)),
         )
 
-    def _tables_of(self, ids: Ints) -> dict[str, Any]:
-        """Return what the rows with tables subtract from parent sets of the node, which is the last of ``ids``."""
+    def _counted(self, ids: Ints) -> dict[str, Any]:
+        """Return the clusters and tables that contain the node, which is the last of ``ids``, as kernels take them."""
+        clusters = np.flatnonzero(self.clusters[:, ids[-1]] & (self.cluster_weights > 0.0))
         rows = [row for row in self.tables if ids[-1] in row.nodes and row.weight > 0.0]
         values = np.zeros((len(rows), 1 << max((len(row.nodes) for row in rows), default=0)))
         bits = np.zeros((len(rows), self.inside.shape[1]), dtype=np.int64)
@@ -158,7 +148,12 @@ class Prices:
             own = row.table.reshape(-1, size)[:, np.searchsorted(row.nodes, ids[-1])]
             values[k, : 1 << size] = row.weight * own
             bits[k, row.nodes] = 1 << np.arange(size)
-        return {"tables": values, "table_bits": np.ascontiguousarray(bits[:, ids])}
+        return {
+            "clusters": np.ascontiguousarray(self.clusters[clusters][:, ids]),
+            "cluster_weights": self.cluster_weights[clusters],
+            "tables": values,
+            "table_bits": np.ascontiguousarray(bits[:, ids]),
+        }
 
 
 class NodeSearch:
@@ -285,7 +280,7 @@ class NodeSearch:
         return rows
 
 
-def _at_first(first: Floats, levels: int) -> Floats:
+def _at_first(first: NDArray[np.floating[Any]], levels: int) -> Floats:
     """Return space for an array per level, of which the first is given."""
     room = np.empty((levels, *first.shape))
     room[0] = first

@@ -183,8 +183,8 @@ class Pricing:
         """Return a bound on all DAGs, and for each node the ``count`` best sets and a bound on all of them.
 
         ``least`` has the remainder of a known set for each node. All searches go on side by side. Those that take too
-        many steps, or more than half of the time that is left, look for larger and larger remainders only. At the
-        deadline the bound is what is proven by then.
+        many steps, or most of the time that was left, look for larger and larger remainders only. At the deadline the
+        bound is what is proven by then.
         """
         n = self._score.n_nodes
         prices = self.prices(point)

@@ -86,23 +86,23 @@ def _turn(climb, inside, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _others(climb, a, b, before, after):  # type: ignore[no-untyped-def]
-    """Return what clusters and tables subtract, after the changes of the numbers of members of a and b."""
+def _counted(climb, a, b, sign):  # type: ignore[no-untyped-def]
+    """Return what clusters and tables subtract once a has left and b has come (sign 1) or left (-1); -1 is no node."""
     total = 0.0
     for c in range(climb.counts.shape[0]):
         count = climb.counts[c]
         if a >= 0 and climb.clusters[c, a]:
-            count += before
+            count -= 1
         if b >= 0 and climb.clusters[c, b]:
-            count += after
+            count += sign
         if count > 0:
             total += climb.cluster_weights[c]
     for t in range(climb.places.shape[0]):
         place = climb.places[t]
         if a >= 0:
-            place += before * climb.table_bits[t, a]
+            place -= climb.table_bits[t, a]
         if b >= 0:
-            place += after * climb.table_bits[t, b]
+            place += sign * climb.table_bits[t, b]
         total += climb.tables[t, place]
     return total
 
@@ -111,66 +111,44 @@ def _others(climb, a, b, before, after):  # type: ignore[no-untyped-def]
 def _value(climb, k):  # type: ignore[no-untyped-def]
     """Return the remainder of T, which has ``k`` members."""
     i = climb.swept.shape[1] - 1
-    total = -climb.cost[k] - _others(climb, -1, -1, 0, 0)
+    total = -climb.cost[k] - _counted(climb, -1, -1, 0)
     for r in range(climb.weights.shape[0]):
         total += 0.5 * climb.weights[r] * math.log(max(climb.swept[r, i, i], FLOOR))
     return total
 
 
 @njit(cache=True, nogil=True)
-def _best_turn(climb, inside, free, k, most):  # type: ignore[no-untyped-def]
-    """Return the change of one member that leaves the largest remainder, which is ``climb.worth`` of it; -1 if none."""
+def _best_change(climb, inside, free, k, most, a):  # type: ignore[no-untyped-def]
+    """Return the b whose change leaves the largest remainder, which is ``climb.worth`` of it; -1 if there is none.
+
+    T has ``k`` members. If ``a`` is one of them, it leaves and b comes in its place; if it is -1, b comes or leaves.
+    """
     swept, worth = climb.swept, climb.worth
-    size = swept.shape[1]
-    i = size - 1
-    for b in range(size):
-        worth[b] = 0.0
+    i = swept.shape[1] - 1
+    worth[:] = 0.0
     for r in range(climb.weights.shape[0]):
         half = 0.5 * climb.weights[r]
         own = swept[r]
+        line = own[max(a, 0)]
+        inverse = 1.0 / own[a, a] if a >= 0 else 0.0
+        slope = own[i, a] * inverse if a >= 0 else 0.0
+        variance = own[i, i] - own[i, max(a, 0)] * slope
         for b in range(i):
-            if free[b]:
-                worth[b] += half * math.log(max(own[i, i] - own[i, b] * own[i, b] / own[b, b], FLOOR))
+            if free[b] and b != a:
+                along = own[i, b] - slope * line[b]
+                left = own[b, b] - inverse * line[b] * line[b]
+                worth[b] += half * math.log(max(variance - along * along / left, FLOOR))
+    before = k - 1 if a >= 0 else k
     best = -1
     for b in range(i):
-        if not free[b] or (not inside[b] and k >= most):
+        comes = not inside[b]
+        if not free[b] or b == a or (comes and before >= most) or (a >= 0 and not comes):
             worth[b] = -np.inf
             continue
-        sign = -1 if inside[b] else 1
-        worth[b] -= climb.cost[k + sign] + _others(climb, -1, b, 0, sign)
+        sign = 1 if comes else -1
+        worth[b] -= climb.cost[before + sign] + _counted(climb, a, b, sign)
         if best < 0 or worth[b] > worth[best]:
             best = b
-    return best
-
-
-@njit(cache=True, nogil=True)
-def _best_swap(climb, inside, free, a):  # type: ignore[no-untyped-def]
-    """Return the b that leaves the largest remainder, ``climb.worth`` of it, in place of member a; -1 if none."""
-    swept, worth = climb.swept, climb.worth
-    size = swept.shape[1]
-    i = size - 1
-    for b in range(size):
-        worth[b] = 0.0
-    for r in range(climb.weights.shape[0]):
-        half = 0.5 * climb.weights[r]
-        own = swept[r]
-        slope = own[i, a] / own[a, a]
-        variance = own[i, i] - own[i, a] * slope
-        for b in range(i):
-            if free[b] and not inside[b]:
-                along = own[i, b] - slope * own[a, b]
-                left = own[b, b] - own[a, b] * own[a, b] / own[a, a]
-                worth[b] += half * math.log(max(variance - along * along / left, FLOOR))
-    k = 0
-    for b in range(i):
-        if inside[b]:
-            k += 1
-    best = -1
-    for b in range(i):
-        if free[b] and not inside[b]:
-            worth[b] -= climb.cost[k] + _others(climb, a, b, -1, 1)
-            if best < 0 or worth[b] > worth[best]:
-                best = b
     return best
 
 
@@ -203,7 +181,7 @@ def climb_from(climb, inside, free, most, least, found, values, count):  # type:
                 found[count, b] = inside[b]
             values[count] = value
             count += 1
-        b = _best_turn(climb, inside, free, k, most)
+        b = _best_change(climb, inside, free, k, most, -1)
         if b >= 0 and climb.worth[b] > value + LEAST_STEP:
             value = climb.worth[b]
             k += -1 if inside[b] else 1
@@ -219,7 +197,7 @@ def climb_from(climb, inside, free, most, least, found, values, count):  # type:
         out, into, top = -1, -1, value + LEAST_STEP
         for a in range(size - 1):
             if inside[a] and free[a]:
-                c = _best_swap(climb, inside, free, a)
+                c = _best_change(climb, inside, free, k, most, a)
                 if c >= 0 and climb.worth[c] > top:
                     out, into, top = a, c, climb.worth[c]
         if out < 0:

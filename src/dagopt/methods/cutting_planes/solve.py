@@ -42,7 +42,7 @@ from dagopt.memory import available_bytes
 from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut, Outcome, Rules
 from dagopt.methods.cutting_planes.pair_bound import PairBound
-from dagopt.methods.cutting_planes.priced_root import PricedRoot
+from dagopt.methods.cutting_planes.priced_root import MANY, PricedRoot
 from dagopt.methods.cutting_planes.suffixes import SuffixSearch, is_suited
 from dagopt.methods.options import n_jobs, random_state, row_kinds, solver, start
 from dagopt.methods.orders.solve import order_incumbent
@@ -66,8 +66,11 @@ MOST_SCORED = 20_000_000  # the most sets scored, for scores other than Gaussian
 LISTING_SHARE = 0.2  # the share of the time for listing, after which sets are priced instead,
 LISTING_TIME = 600.0  # counting at most this many seconds of the time limit,
 LEAST_LISTING = 5.0  # but not before this many seconds
-PAIR_SHARE, MOST_PAIR_SHARE = 0.1, 0.75  # of the time left, at most, for the bound by pairs,
-MANY = 60  # the larger one if nodes have more candidates than this: pricing all sets then takes too long
+PAIR_SHARE, MOST_PAIR_SHARE = (
+    0.1,
+    0.75,
+)  # of the time left, at most, for the bound by pairs: if nodes have ``MANY`` candidates,
+# pricing all sets takes too long, so that the larger one is worth it
 RULES = Rules(
     tolerance=1e-8, rounds_back=(12, 3), share=(0.05, 0.1), most_rounds=6, idle_rounds=5, pairs=6
 )  # fmt: skip
