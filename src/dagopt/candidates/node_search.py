@@ -1,7 +1,7 @@
 """The search for the undominated parent sets of one node, a piece at a time.
 
 With prices, only the sets with a large remainder are found. The mathematics is in ``kernels/gaussian/undominated.py``;
-``kernels/gaussian/prices.py`` computes what the rows subtract from a score.
+``kernels/gaussian/prices.py`` computes what the rows subtract from a score, ``price_ceiling.py`` the sharpest bound.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 SETS_A_PIECE = 20_000
+FIRST_MULTIPLIER = 1.2  # in ``kernels/gaussian/price_ceiling.py``, near the best one in most searches
 
 
 class TableRow(NamedTuple):
@@ -86,9 +87,13 @@ class Prices:
         nothing = np.zeros((0, n_nodes), dtype=np.bool_)
         return cls(np.empty((0, n_nodes, n_nodes)), np.zeros(0, np.int64), nothing, np.zeros(0), nothing, np.zeros(0))
 
+    def _rows_of(self, node: int) -> NDArray[np.intp]:
+        """Return the rows of log-determinants that contain a node."""
+        return np.flatnonzero(self.inside[:, node] & (self.weights > 0.0))
+
     def terms(self, node: int) -> RowTerms:
         """Return the rows of log-determinants that contain a node, over all nodes."""
-        rows = np.flatnonzero(self.inside[:, node] & (self.weights > 0.0))
+        rows = self._rows_of(node)
         inside = self.inside[rows]
         matrices = self.matrices[self.which[rows]] * (inside[:, :, np.newaxis] & inside[:, np.newaxis, :])
         diagonal = np.arange(self.inside.shape[1])
@@ -99,6 +104,7 @@ class Prices:
         """Return the rows that contain the node, which is the last of ``ids``, with their variables in this order."""
         matrices, weights = self.terms(int(ids[-1]))
         own = matrices[:, ids][:, :, ids]
+        inside = self.inside[self._rows_of(int(ids[-1]))][:, ids].T
         size, count, counted = len(ids), len(weights), self._counted(ids)
         return price_kernels.Prices(
             matrices=np.ascontiguousarray(own.transpose(1, 2, 0)),
@@ -118,6 +124,14 @@ class Prices:
             room=np.empty(size),
             sums=np.empty(size + 2),
             limit=np.array([limit]),
+            inside=np.ascontiguousarray(inside, dtype=np.float64),
+            sums_of_rows=np.empty((levels + 1, size, size)),
+            origin=np.full(levels + 1, -1, dtype=np.int64),
+            diagonals=np.full((levels + 1, size), FIRST_MULTIPLIER),
+            scaled=np.empty(count),
+            factors=np.empty((size, size + 2)),
+            ids=np.zeros(size, dtype=np.int64),
+            work=np.empty((3, size)),
         )
 
     def climb(self, correlation: Floats, n_samples: int, cost: Floats, node: int) -> price_climbs.Climb:

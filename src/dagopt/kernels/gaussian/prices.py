@@ -64,6 +64,15 @@ class Prices(NamedTuple):
         Space for one number per variable.
     limit : array of one
         Only sets with at least this remainder are of interest.
+    inside : array of shape (size, rows)
+        1 if a variable is in C_r, 0 if not.
+    sums_of_rows, origin : array of shape (levels, size, size), int array
+        The matrix A of ``price_ceiling.py`` for each number of members, of which the last row is that of the node, and
+        the number of members whose variances it uses; -1 if it is not known.
+    diagonals : array of shape (levels, size)
+        Its multipliers D, for each depth of the search.
+    scaled, factors, ids, work : arrays
+        Its work space.
     """
 
     matrices: Any
@@ -86,12 +95,21 @@ class Prices(NamedTuple):
     room: Any
     sums: Any
     limit: Any
+    inside: Any
+    sums_of_rows: Any
+    origin: Any
+    diagonals: Any
+    scaled: Any
+    factors: Any
+    ids: Any
+    work: Any
 
 
 @njit(cache=True, nogil=True)
 def take(prices, k, b):  # type: ignore[no-untyped-def]
     """Return what the rows subtract more from J + b than from J, which has ``k`` members; keep what J + b needs."""
     total = 0.0
+    prices.origin[k + 1] = -1
     rest, cross, spread = prices.rest, prices.cross, prices.spread
     for r in range(prices.weights.shape[0]):
         rest[k + 1, r] = max(rest[k, r] - cross[k, b, r] * cross[k, b, r] / spread[k, b, r], FLOOR)
@@ -143,12 +161,19 @@ def _weigh(prices, k, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def weigh_all(prices, members, k, free):  # type: ignore[no-untyped-def]
-    """Keep a lower bound on the marginal of every candidate, after the last of the ``k`` members of J was taken."""
+def extend_all(prices, members, k, free):  # type: ignore[no-untyped-def]
+    """Bring what is kept of every candidate to J, after the last of its ``k`` members was taken."""
+    if k > 0:
+        for b in range(free.shape[0]):
+            if free[b]:
+                _extend(prices, members, k, b)
+
+
+@njit(cache=True, nogil=True)
+def weigh_all(prices, k, free):  # type: ignore[no-untyped-def]
+    """Keep a lower bound on the marginal of every candidate, for J with ``k`` members."""
     for b in range(free.shape[0]):
         if free[b]:
-            if k > 0:
-                _extend(prices, members, k, b)
             _weigh(prices, k, b)
 
 

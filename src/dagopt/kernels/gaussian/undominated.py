@@ -24,7 +24,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dagopt.kernels.gaussian.prices import most_gain, most_with, require, take, weigh_all
+from dagopt.kernels.gaussian.price_ceiling import most_above
+from dagopt.kernels.gaussian.prices import extend_all, most_gain, most_with, require, take, weigh_all
 from dagopt.kernels.gaussian.useful import inverse_of, largest_ratio, leave_out, sweep
 
 # Places of the numbers in ``counters``: depth, sets found, steps done, and whether the search is over.
@@ -208,7 +209,10 @@ def _choose(half, cost, n_must, most, margin, rooms, prices, depth):  # type: ig
     threshold = math.exp((step - margin) / half)
     error = margin / half
     priced = prices.limit[0] > -np.inf or prices.weights.shape[0] > 0
-    weighed = rooms.fresh[depth] == 2  # the candidates of the same set J were weighed a level above
+    extended = weighed = rooms.fresh[depth] == 2  # the candidates of the same set J were weighed a level above
+    if priced and depth > 0:
+        for b in range(size):
+            prices.diagonals[depth, b] = prices.diagonals[depth - 1, b]
     dropping = True
     while dropping:
         dropping = False
@@ -229,9 +233,17 @@ def _choose(half, cost, n_must, most, margin, rooms, prices, depth):  # type: ig
             prices.ceilings[depth] = own + most_gain(half, cost, k, most, inverse, least, free, error, prices)
             if prices.ceilings[depth] < prices.limit[0]:
                 return -1
+            if not extended:
+                extended = True
+                extend_all(prices, members, k, free)
+            wanted, diagonal = prices.limit[0] - own + step, prices.diagonals[depth]
+            above = most_above(2.0 * half, members, k, inverse, least, free, wanted, diagonal, prices)
+            prices.ceilings[depth] = min(prices.ceilings[depth], own - step + above)
+            if above < wanted:
+                return -1
             if not weighed:
                 weighed = True
-                weigh_all(prices, members, k, free)
+                weigh_all(prices, k, free)
             full = largest + half * math.log(least[i, i])
             for b in range(size):
                 if free[b]:
