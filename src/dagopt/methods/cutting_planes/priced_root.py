@@ -47,7 +47,8 @@ ENOUGH_NEW = 100  # new sets are many
 CLIMBS, MANY_CLIMBS = 30, 150  # per node: in every round, and before sets are priced
 MOST_CLIMBS = 60  # rounds of climbs before sets are priced,
 CLOSE = 0.05  # unless the guess of the bound exceeds the LP's value by less than this share of the gap
-CLIMBING_SHARE = 0.35  # of the time left, at most
+CLIMBING_SHARE = 0.35  # of the time left, at most, before sets are priced for the first time
+TIME_TO_PRICE = 1.3  # is kept after that, as a multiple of what the last pricing took
 CENTRE_SHARE = 0.5  # the weight of the best multipliers known in the point where climbs look for sets
 ROUNDS_BACK, SHARE = 12, 0.01  # cutting has stalled when this many rounds close less than this share of the gap
 IDLE_ROUNDS = 5
@@ -137,6 +138,7 @@ class PricedRoot:
         self._best = self._first()
         self._last = self._centre = self._best.point
         self._guess = np.inf
+        self._price_seconds = 0.0
         self._n_cuts = 0
         self._n_rounds_of_cuts = ROUNDS
         self.families: FamilyArrays | None = None
@@ -194,7 +196,10 @@ class PricedRoot:
         the multipliers of the LP and those with the best guess, the *centre*, which keeps it from swinging.
         """
         self._guess, n_new = np.inf, ENOUGH_NEW
-        until = (1.0 - CLIMBING_SHARE) * self._workers.deadline.remaining()
+        left = self._workers.deadline.remaining()
+        until = (1.0 - CLIMBING_SHARE) * left
+        if 0.0 < TIME_TO_PRICE * self._price_seconds < 0.5 * left:
+            until = min(until, TIME_TO_PRICE * self._price_seconds)
         for _ in range(MOST_CLIMBS):
             self._n_rounds_of_cuts = FEW_ROUNDS if n_new >= ENOUGH_NEW else ROUNDS
             if not self._cut():
@@ -273,8 +278,9 @@ class PricedRoot:
 
     def _price(self, point: DualPoint) -> int:
         """Find the bound that multipliers give, and add sets with large remainders; return how many are new."""
-        least = self._largest_known(point)
+        least, begin = self._largest_known(point), self._workers.deadline.elapsed()
         bound, found = self._pricing.all_nodes(point, least, FAMILIES_A_NODE, self._workers)
+        self._price_seconds = self._workers.deadline.elapsed() - begin
         if bound < self._best.bound:
             self._best = _Best(point, bound, [one.most for one in found])
         return self._join(found)
