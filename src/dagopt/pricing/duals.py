@@ -34,7 +34,7 @@ __all__ = ["DualPoint", "NodePrice", "Pricing"]
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-MOST_PARTS = 4  # of a mixture
+MOST_PARTS = 2  # of a mixture
 SLACK = 1e-12  # relative rounding error of the sums in a bound
 STEPS_A_PIECE = 5_000
 MOST_CLIMBED = 4_000  # sets of one node that climbs find
