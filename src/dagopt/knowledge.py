@@ -230,6 +230,8 @@ class Constraints:
                     f"required edge {a} -> {b} goes back in time: {a!r} is in tier {tier[a] + 1} and {b!r} in tier "
                     f"{tier[b] + 1}; remove the edge or move one of the columns"
                 )
+        if not must.any():
+            return
         back_and_forth = np.argwhere(must & must.T)  # for find_cycle this is an undirected edge, not a cycle
         cycle = back_and_forth[0].tolist() if len(back_and_forth) else find_cycle(must.astype(np.int8))
         if cycle is not None:

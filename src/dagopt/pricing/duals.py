@@ -11,8 +11,8 @@ bounds the score of every DAG. A search for each node (``candidates/node_search.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -34,7 +34,6 @@ __all__ = ["DualPoint", "NodePrice", "Pricing"]
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-MOST_PARTS = 2  # of a mixture
 SLACK = 1e-12  # relative rounding error of the sums in a bound
 STEPS_A_PIECE = 5_000
 MOST_CLIMBED = 4_000  # sets of one node that climbs find
@@ -48,52 +47,20 @@ LISTING_EFFORT = 2  # a listing may take this many times the steps of pricing, p
 
 @dataclass(frozen=True, eq=False)
 class DualPoint:
-    """Rows that have an origin, and the multiplier of each.
-
-    Attributes
-    ----------
-    rows : tuple of Row
-        The rows.
-    weights : array
-        Their multipliers.
-    parts : tuple of (float, array)
-        The points of which this one is a mixture: the share of each, and its multipliers of the same rows. Empty if it
-        is not a mixture.
-    """
+    """Rows that have an origin, and the multiplier of each."""
 
     rows: tuple[Row, ...]
     weights: Floats
-    parts: tuple[tuple[float, Floats], ...] = ()
 
     def mixed(self, other: DualPoint, share: float) -> DualPoint:
-        """Return a point between two: ``share`` times this one plus ``1 - share`` times the other.
-
-        Only the ``MOST_PARTS`` largest parts of mixtures are kept: each of them brings rows, which take time.
-        """
-        parts = [(share * part, self.rows, own) for part, own in self.parts or ((1.0, self.weights),)]
-        parts += [((1.0 - share) * part, other.rows, own) for part, own in other.parts or ((1.0, other.weights),)]
-        parts = sorted(parts, key=lambda one: -one[0])[:MOST_PARTS]
-        kept = sum(part for part, _, _ in parts)
-        rows = {
-            id(row): row
-            for part, own, weights in parts
-            for row, weight in zip(own, weights, strict=True)
-            if part * weight > 0.0
-        }
-        place = {key: k for k, key in enumerate(rows)}
-        layers = []
-        for part, own, weights in parts:
-            layer = np.zeros(len(rows))
-            for row, weight in zip(own, weights, strict=True):
-                if id(row) in place:
-                    layer[place[id(row)]] += weight
-            layers.append((part / kept, layer))
-        total = np.sum([part * layer for part, layer in layers], axis=0)
-        return DualPoint(tuple(rows.values()), total, tuple(layers))
-
-    def written(self, rows: Mapping[int, Row]) -> DualPoint:
-        """Return the same point with other forms of its rows, which ``rows`` has by their ``id``."""
-        return replace(self, rows=tuple(rows[id(row)] for row in self.rows))
+        """Return a point between two: ``share`` times this one plus ``1 - share`` times the other."""
+        total: dict[int, tuple[Row, float]] = {}
+        for point, part in ((self, share), (other, 1.0 - share)):
+            for row, weight in zip(point.rows, point.weights, strict=True):
+                if part * weight > 0.0:
+                    before = total[id(row)][1] if id(row) in total else 0.0
+                    total[id(row)] = (row, before + part * float(weight))
+        return DualPoint(tuple(row for row, _ in total.values()), np.array([w for _, w in total.values()]))
 
     @property
     def constant(self) -> float:

@@ -294,7 +294,9 @@ class PricedRoot:
             rows = [*self._rows, *(row for point in points for row in point.rows)]
             known = {id(row): self._written(row, self._pool) for row in rows}
             self._rows = [known[id(row)] for row in self._rows]
-            best, self._last, self._centre = (point.written(known) for point in points)
+            best, self._last, self._centre = (
+                DualPoint(tuple(known[id(row)] for row in point.rows), point.weights) for point in points
+            )
             self._best = _Best(best, self._best.bound, self._best.most)
         return n_new
 
