@@ -32,6 +32,8 @@ import math
 import numpy as np
 from numba import njit
 
+from dagopt.kernels.cuts.logdet_rows import dot
+
 LEAST_PIVOT = 1e-5  # of H, relative to the diagonal of D S
 ROUNDING = 1e-6  # of the bound: far more than such pivots and variances can cause
 LEAST_VARIANCE = 1e-6  # no attempt is made if a row has a smaller one
@@ -40,8 +42,7 @@ LEAST_SHARE = 0.1  # no attempt is made if this share of the likelihood's gain i
 TRIALS, LARGER = 4, 1.07  # of D, and the factor by which it grows until H is positive definite
 TARGET, LONGEST, SHORTER = 0.9, 0.2, 0.4  # of steps: in terms of the bound wanted, of the bound, and after a failure
 FAR = 5.0  # no steps are made if the bound is this many times the one wanted
-LEAST_MULTIPLIER = 0.1
-FAST = {"reassoc", "contract", "nsz"}  # lets loops over rows run in parallel lanes
+LEAST_MULTIPLIER = 0.1  # of D
 
 
 @njit(cache=True, nogil=True)
@@ -56,19 +57,12 @@ def _compared(prices, k, place):  # type: ignore[no-untyped-def]
     return total, logs, 0.5 * (weight * math.log(total / weight) - logs)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _sum_of_products(a, b, c):  # type: ignore[no-untyped-def]
+    """Return the sum of the products of the entries of three vectors; the order of the sum is free."""
     total = 0.0
     for r in range(a.shape[0]):
         total += a[r] * b[r] * c[r]
-    return total
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _product(a, b, count):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for r in range(count):
-        total += a[r] * b[r]
     return total
 
 
@@ -127,7 +121,7 @@ def _maximum(unit, slope, kappa, least, total, count, diagonal, prices):  # type
             c = ids[q]
             other = factors[q]
             entry = 0.5 * unit * (diagonal[b] + diagonal[c]) * least[b, c] - total[b, c] / kappa
-            entry = (entry - _product(own, other, q)) * other[count]
+            entry = (entry - dot(own, other, q)) * other[count]
             own[q] = entry
             rest -= entry * entry
             along -= entry * other[count + 1]
