@@ -174,7 +174,8 @@ class Constraints:
         must = np.zeros((n, n), dtype=bool)
         for a, b in self.required:
             must[index[a], index[b]] = True
-        may = ~np.eye(n, dtype=bool)
+        may = np.ones((n, n), dtype=bool)
+        np.fill_diagonal(may, False)
         if self.superstructure is not None:
             joined = as_graph(self.superstructure, names).adjacency != 0
             may &= joined | joined.T
@@ -193,7 +194,8 @@ class Constraints:
         elif self.max_parents is not None:
             at_most[:] = min(self.max_parents, n - 1)
         self._check_contradictions(names, must, at_most, tier)
-        may[:, (must.sum(axis=0) == at_most)] &= must[:, (must.sum(axis=0) == at_most)]
+        full = must.sum(axis=0) == at_most
+        may[:, full] &= must[:, full]
         return Knowledge(must, may, at_most, self.superstructure is not None)
 
     def _check_superstructure(self, names: Sequence[str], may: NDArray[np.bool_]) -> None:

@@ -94,7 +94,7 @@ class Column:
 
 def columns_from_frame(frame: pd.DataFrame) -> list[Column]:
     """Return the columns of a pandas frame."""
-    return [column_from_series(str(name), frame.iloc[:, k]) for k, name in enumerate(frame.columns)]
+    return [column_from_series(str(name), series) for name, series in frame.items()]
 
 
 def column_from_series(name: str, series: pd.Series[Any]) -> Column:

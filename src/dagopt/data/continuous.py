@@ -106,11 +106,13 @@ class ContinuousTable(WithMissing):
             )
         if self.is_complete:
             standard = self._centred() / self.scale
-            matrix = standard.T @ standard / self.n_samples
+            matrix = np.asarray(standard.T @ standard, dtype=np.float64)  # symmetric, and large: divided in its place
+            matrix /= self.n_samples
         else:
             matrix = self.moments.covariance / np.outer(self.scale, self.scale)
+            matrix = (matrix + matrix.T) / 2
         np.fill_diagonal(matrix, 1.0)
-        return np.asarray((matrix + matrix.T) / 2, dtype=np.float64)
+        return matrix
 
     @cached_property
     def covariance(self) -> Floats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,7 +20,9 @@ __all__ = ["continuous_findings", "dependent_columns", "few_rows"]
 SAME_CORRELATION = 1 - 1e-12  # above this, two columns are the same up to shift and scale
 EXACT_DEPENDENCE = 1e-11  # residual share of variance given the others: below this, float64 cannot tell it from 0
 NEAR_DEPENDENCE = 1e-6
+ROWS_AT_ONCE = 64
 MATTERING_WEIGHT = 1e-3  # the least standardised coefficient, relative to the largest, that counts
+SAME_STEP = 1e-9  # steps of a column that differ by no more than this share of the first are even
 FEW_VALUES = 5  # distinct numbers up to which a continuous column looks discrete
 
 
@@ -87,9 +91,9 @@ def _dependence(table: ContinuousTable) -> list[Finding]:
     correlation = table.correlation
     findings = []
     copies: set[int] = set()
-    for a, b in np.argwhere(np.triu(np.abs(correlation) > SAME_CORRELATION, 1)):
-        if int(a) not in copies and int(b) not in copies:
-            copies.add(int(b))
+    for a, b in _same_columns(correlation):
+        if a not in copies and b not in copies:
+            copies.add(b)
             rows = None if isinstance(table, CovarianceTable) else table.values
             same = rows is not None and bool(np.array_equal(rows[:, a], rows[:, b]))
             findings.append(
@@ -125,6 +129,15 @@ def _dependence(table: ContinuousTable) -> list[Finding]:
     return findings
 
 
+def _same_columns(correlation: NDArray[np.float64]) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of columns whose correlation is 1 or -1, in order; some rows at a time, for they may be many."""
+    for first in range(0, len(correlation), ROWS_AT_ONCE):
+        after = correlation[first : first + ROWS_AT_ONCE, first:]
+        for a, b in np.argwhere(np.abs(after) > SAME_CORRELATION):
+            if a < b:
+                yield first + int(a), first + int(b)
+
+
 def dependent_columns(correlation: NDArray[np.float64]) -> list[tuple[int, float, list[int]]]:
     """Return (column, fraction of its variance left, columns it depends on) for each dependent column."""
     from scipy.linalg import solve_triangular
@@ -153,7 +166,7 @@ def _odd_numbers(table: ContinuousTable) -> list[Finding]:
         values = table.values[:, j]
         values = values[~np.isnan(values)]
         steps = np.diff(values)
-        if table.n_samples >= FEWEST_FOR_ID and steps[0] != 0 and np.allclose(steps, steps[0], rtol=1e-9, atol=0):
+        if table.n_samples >= FEWEST_FOR_ID and steps[0] != 0 and _are_even(steps):
             findings.append(identifier(name, "counts up or down evenly, as row numbers do"))
             continue
         few = np.unique(values[: 10 * FEWEST_FOR_ID])
@@ -171,3 +184,8 @@ def _odd_numbers(table: ContinuousTable) -> list[Finding]:
                     )
                 )
     return findings
+
+
+def _are_even(steps: NDArray[np.float64]) -> bool:
+    """Say whether all steps are the same, to rounding."""
+    return bool((np.abs(steps - steps[0]) <= SAME_STEP * abs(steps[0])).all())

@@ -17,8 +17,9 @@ MOST_WHOLE_LEVELS = 10  # up to this many distinct whole numbers are read as lev
 def checked_kinds(kind: str | Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
     """Return the requested kind of each column, ``auto`` by default."""
     told = dict.fromkeys(names, kind) if isinstance(kind, str) else {str(name): kind[name] for name in kind}
+    known = set(names)
     for name, value in told.items():
-        if name not in names:
+        if name not in known:
             raise unknown_name("column", name, list(names))
         if value not in KINDS:
             raise InputError(f"expected kind= to be one of {quoted(KINDS)} but got {value!r}; change the option")

@@ -264,4 +264,10 @@ def _may_be_sink(marks: Marks, left: list[int], x: int) -> bool:
     """Say whether all edges at ``x``, among the nodes left, can point to it without a new v-structure."""
     if marks.children[x] & left[x]:
         return False
-    return not any(left[x] & ~left[y] & ~(1 << y) for y in members(marks.neighbours[x] & left[x]))
+    rest = marks.neighbours[x] & left[x]
+    while rest:
+        lowest = rest & -rest
+        if left[x] & ~left[lowest.bit_length() - 1] & ~lowest:
+            return False
+        rest ^= lowest
+    return True

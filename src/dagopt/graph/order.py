@@ -29,9 +29,14 @@ def default_names(n_nodes: int) -> tuple[str, ...]:
 
 def parent_lists(adjacency: NDArray[np.generic]) -> list[NDArray[np.int64]]:
     """Return the parents of every node in increasing order; faster than one search of a column per node."""
-    tails, heads = np.nonzero(adjacency)
+    tails, heads = _edges(adjacency != 0)
     ends = np.cumsum(np.bincount(heads, minlength=len(adjacency)))
     return np.split(tails[np.argsort(heads, kind="stable")], ends[:-1]) if len(adjacency) else []
+
+
+def _edges(joined: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the tails and the heads of the edges, sorted; on large arrays several times as fast as ``nonzero``."""
+    return np.divmod(np.flatnonzero(joined), len(joined))
 
 
 def checked_adjacency(adjacency: ArrayLike, names: Sequence[str] | None = None) -> NDArray[np.int8]:
@@ -56,20 +61,20 @@ def checked_adjacency(adjacency: ArrayLike, names: Sequence[str] | None = None) 
         )
     if array.dtype.kind not in "biuf":
         array = _as_numbers(array)
-    wrong = (array != 0) & (array != 1)
-    if wrong.any():
-        i, j = (int(k) for k in np.argwhere(wrong)[0])
+    filled: NDArray[np.bool_] = array != 0
+    if not np.array_equal(array, filled):
+        i, j = (int(k) for k in np.argwhere(array != filled)[0])
         raise InputError(
             f"expected an adjacency array of 0 and 1 but got {array[i, j]} at [{i}, {j}]; threshold the weights"
             " first, e.g. (abs(weights) > 0.3).astype(int)"
         )
-    loops = np.flatnonzero(np.diagonal(array))
+    loops = np.flatnonzero(np.diagonal(filled))
     if loops.size:
         labels = names if names is not None and len(names) == len(array) else default_names(len(array))
         raise InputError(
             f"expected no self loops but node {labels[loops[0]]!r} has an edge to itself; remove this self loop"
         )
-    return array.astype(np.int8)
+    return filled.view(np.int8)
 
 
 def _as_numbers(array: NDArray[np.generic]) -> NDArray[np.float64]:
@@ -84,13 +89,15 @@ def _as_numbers(array: NDArray[np.generic]) -> NDArray[np.float64]:
 
 def _sources_first(adjacency: NDArray[np.int8]) -> list[int]:
     """Return the nodes, each after all its parents and the smallest possible one first; stops at a cycle."""
-    missing = adjacency.sum(axis=0, dtype=np.int64)
+    tails, heads = _edges(adjacency.view(np.bool_))
+    ends = np.searchsorted(tails, np.arange(len(adjacency)), side="right")
+    missing = np.bincount(heads, minlength=len(adjacency))
     ready = [int(i) for i in np.flatnonzero(missing == 0)]
     order = []
     while ready:
         node = heapq.heappop(ready)
         order.append(node)
-        children = np.flatnonzero(adjacency[node])
+        children = heads[ends[node - 1] if node else 0 : ends[node]]
         missing[children] -= 1
         for child in children[missing[children] == 0]:
             heapq.heappush(ready, int(child))

@@ -33,10 +33,23 @@ def closure(adjacency, reach):  # type: ignore[no-untyped-def]
     """Fill ``reach`` for a DAG, children before parents; return False if there is a cycle."""
     n = adjacency.shape[0]
     left = np.zeros(n, dtype=np.int64)
+    ends = np.zeros(n + 1, dtype=np.int64)  # of the parents of each node, below
     for i in range(n):
         for j in range(n):
-            left[i] += adjacency[i, j]
+            if adjacency[i, j]:
+                left[i] += 1
+                ends[j + 1] += 1
             reach[i, j] = 0
+    for j in range(n):
+        ends[j + 1] += ends[j]
+    parents = np.empty(ends[n], dtype=np.int64)
+    place = ends[:n].copy()
+    for i in range(n):
+        if left[i] > 0:
+            for j in range(n):
+                if adjacency[i, j]:
+                    parents[place[j]] = i
+                    place[j] += 1
     ready = np.empty(n, dtype=np.int64)
     found = 0
     for i in range(n):
@@ -47,15 +60,15 @@ def closure(adjacency, reach):  # type: ignore[no-untyped-def]
     while done < found:
         j = ready[done]
         done += 1
-        for i in range(n):
-            if adjacency[i, j]:
-                reach[i, j] = 1
-                for k in range(n):
-                    reach[i, k] |= reach[j, k]
-                left[i] -= 1
-                if left[i] == 0:
-                    ready[found] = i
-                    found += 1
+        for at in range(ends[j], ends[j + 1]):
+            i = parents[at]
+            reach[i, j] = 1
+            for k in range(n):
+                reach[i, k] |= reach[j, k]
+            left[i] -= 1
+            if left[i] == 0:
+                ready[found] = i
+                found += 1
     return found == n
 
 

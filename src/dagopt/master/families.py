@@ -89,6 +89,16 @@ class FamilyArrays:
             self.n_nodes, self.place[keep], self.node[keep], self.words[keep], self.score[keep], offsets
         )
 
+    def places_in(self, others: FamilyArrays) -> Ints:
+        """Return where each family is among others; -1 if it is not."""
+        known = {key: place for place, key in enumerate(others._keys())}
+        return np.array([known.get(key, -1) for key in self._keys()], dtype=np.int64)
+
+    def _keys(self) -> Iterator[bytes]:
+        """Yield the node and the parent set of each family as bytes."""
+        both = np.ascontiguousarray(np.column_stack([self.node.astype(np.uint64), self.words]))
+        return (row.tobytes() for row in both)
+
     @cached_property
     def listed(self) -> tuple[Ints, Ints]:
         """The parents of all families, concatenated, and where those of each family begin (one more entry)."""

@@ -73,9 +73,9 @@ def without_losses(result: Result, problem: Problem) -> Result:
         return result
     adjacency = result.adjacency.copy()
     for node, parents in enumerate(parent_lists(adjacency)):
-        kept = _best_kept(problem, node, parents) if len(parents) else parents
-        adjacency[:, node] = 0
-        adjacency[kept, node] = 1
+        if len(parents):
+            adjacency[parents, node] = 0
+            adjacency[_best_kept(problem, node, parents), node] = 1
     if np.array_equal(adjacency, result.adjacency):
         return result
     score = problem.score.total(adjacency)

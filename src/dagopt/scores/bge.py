@@ -72,7 +72,9 @@ class BGeScore(LogDetScore):
         self._prior = mean_weight * (self.degrees - n - 1) / (mean_weight + 1)
         self._units = table.scale if standardize else np.ones(n)
         matrix = self._prior * np.eye(n) + table.n_samples * (table.correlation if standardize else table.covariance)
-        super().__init__(table.names, table.n_samples, matrix, lambda scale: self._columns(table, scale))
+        scale = np.sqrt(np.diag(matrix))
+        unit = matrix / np.outer(scale, scale)
+        super().__init__(table.names, table.n_samples, unit, scale, lambda: self._columns(table, scale))
 
     def _columns(self, table: ContinuousTable, scale: Floats) -> Floats:
         """Return scaled columns whose products are R: a square root of T stacked on the columns of the table."""

@@ -43,19 +43,23 @@ class LogDetScore(JointScore):
     seconds_per_potential = 0.0  # negligible beside the recursion
 
     def __init__(
-        self, names: tuple[str, ...], n_samples: int, matrix: Floats, columns: Callable[[Floats], Floats]
+        self,
+        names: tuple[str, ...],
+        n_samples: int,
+        matrix: Floats,
+        scale: Floats,
+        columns: Callable[[], Floats],
     ) -> None:
-        """Take the matrix M, and a function of a scale per column that returns columns X with X'X = M up to scale."""
-        scale = np.sqrt(np.diag(matrix))
+        """Take M as a matrix with unit diagonal and a scale per column; ``columns`` returns X with X'X the matrix."""
         self.names = names
         self.n_samples = n_samples
-        self._matrix = np.ascontiguousarray(matrix / np.outer(scale, scale))
+        self._matrix = np.ascontiguousarray(matrix)
         self._log_scale = 2 * np.log(scale)
         sizes = np.arange(len(names) + 1)
         self._power = self._powers(sizes)
         self._constant = self._constants(sizes)
         self._cost = self._costs(sizes[:-1])
-        self._digits = Digits.of(self._matrix, n_samples, float(self._power.max()), lambda: columns(scale))
+        self._digits = Digits.of(self._matrix, n_samples, float(self._power.max()), columns)
         self._source = self._matrix if self._digits.vectors is None else self._digits.vectors
 
     @property
@@ -228,7 +232,8 @@ class GaussianScore(LogDetScore):
         self.parameter_cost = penalty
         counted = "edges" if convention == "paper" else f"parameters (as in {convention})"
         self.label = f"Gaussian log-likelihood - {penalty:.6g} x {counted}"
-        super().__init__(table.names, table.n_samples, table.covariance, table.scaled)
+        names, scale = table.names, table.scale
+        super().__init__(names, table.n_samples, table.correlation, scale, lambda: table.scaled(scale))
 
     def local_and_bounds(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
         """Return local scores, and bounds: the likelihood with all parents minus the penalty of the set."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.knowledge import Constraints
+from dagopt.methods.climbing import hill_climbing
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.climbing.moves import MovingDag
 from dagopt.methods.climbing.tabu import solve_tabu
@@ -153,6 +154,16 @@ def test_a_stopped_run_returns_the_best_so_far(looks):
     result = solve_hc(problem, **quiet(stopped_after(looks)), restarts=50, perturb=4)
     assert_valid(problem, result)
     assert result.status == "time_limit"
+
+
+def test_without_time_for_all_gains_the_start_is_returned(monkeypatch):
+    """If memory alone would take longer than there is time, nothing is begun, and the result says why."""
+    monkeypatch.setattr(hill_climbing, "SECONDS_A_PAIR", 1e9)
+    monkeypatch.setattr(hill_climbing, "MovingDag", None)
+    problem = problem_of(gaussian_table(0, 6))
+    result = solve_hc(problem, **{**quiet(), "deadline": Deadline(100.0)})
+    assert (result.status, result.adjacency.sum()) == ("time_limit", 0)
+    assert result.score == pytest.approx(problem.score.total(result.adjacency))
 
 
 def test_an_interrupt_is_told_apart_from_the_clock():

@@ -1,4 +1,4 @@
-"""Tests of the LP of branch and cut: what it does with fewer families is what a new LP would do."""
+"""Tests of the LP of branch and cut: what it does with other families is what a new LP would do."""
 
 from __future__ import annotations
 
@@ -44,9 +44,31 @@ def test_fewer_families_are_those_of_a_new_lp(seed, at_once, monkeypatch):
     keep |= ~families.words.any(axis=1)
     kept = np.flatnonzero(keep)
     fewer = families.only(kept)
-    lp.keep_only(kept, fewer)
+    lp.change(fewer, families.places_in(fewer))
     anew = Relaxation(fewer, (), fewer.offsets[:-1], 1000)
     anew.add(cut(families, kept, rows))
+    assert solved(lp) == pytest.approx(solved(anew), rel=1e-9)
+
+
+@pytest.mark.parametrize("at_once", [1, 10_000])
+@pytest.mark.parametrize("seed", range(6))
+def test_more_families_are_those_of_a_new_lp(seed, at_once, monkeypatch):
+    """After families are added and others lost, some of them better than all before, the bound is that of a new LP."""
+    monkeypatch.setattr(relaxation, "ALL_AT_ONCE", at_once)
+    rng = np.random.default_rng(seed)
+    families = FamilyArrays.of(random_pool(rng, 7, 30)).without_dominated()
+    rows = pair_rows(families)
+    empty = ~families.words.any(axis=1)
+    before, after = (np.flatnonzero((rng.random(len(empty)) < share) | empty) for share in (0.3, 0.8))
+    few, many = families.only(before), families.only(after)
+    lp = Relaxation(few, (), few.offsets[:-1], 1000)
+    lp.add(cut(families, before, rows))
+    solved(lp)
+    place = few.places_in(many)
+    assert (place < 0).any()
+    lp.change(many, place, cut(families, after, rows))
+    anew = Relaxation(many, (), many.offsets[:-1], 1000)
+    anew.add(cut(families, after, rows))
     assert solved(lp) == pytest.approx(solved(anew), rel=1e-9)
 
 

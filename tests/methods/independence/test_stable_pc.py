@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -125,6 +126,20 @@ def test_the_order_of_the_columns_does_not_matter(problem, random):
     there = solve_pc(permuted(problem, order), **quiet(), alpha=0.2, n_jobs=1)
     assert np.array_equal(there.adjacency, here.adjacency[np.ix_(order, order)])
     assert there.details["separating_sets"] == here.details["separating_sets"]
+
+
+def test_separated_pairs_are_those_without_an_edge():
+    """The separating sets are a mapping with one entry per pair that is not joined; other pairs have none."""
+    problem = problem_of(gaussian_table(1, 7))
+    result = solve_pc(problem, **quiet())
+    sets, joined = result.details["separating_sets"], result.adjacency | result.adjacency.T
+    apart = {(i, j) for i, j in combinations(range(7), 2) if not joined[i, j]}
+    assert len(sets) == len(apart) > 0
+    assert {frozenset(map(problem.names.index, pair)) for pair in sets} == {frozenset(pair) for pair in apart}
+    assert any(sets.values())
+    i, j = map(int, np.argwhere(joined)[0])
+    with pytest.raises(KeyError):
+        sets[problem.names[i], problem.names[j]]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cached_property
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ RELATIVE_TOLERANCE = 1e-12  # of the score: closer gains (or within rounding) co
 LEAST_TOLERANCE = 1e-8
 FEW = 4  # with fewer than n / FEW possible parents, only these are scored
 ATTEMPTS = 100  # draws of a random move before giving up
+
+Kind = TypeVar("Kind", bound=np.generic)
 
 NO_MOVES = np.empty((0, 3), dtype=np.int64)
 
@@ -70,21 +73,24 @@ class MovingDag:
         n = problem.n_nodes
         knowledge = problem.knowledge
         self.order = working_order(problem.names, ties)
-        grid = np.ix_(self.order, self.order)
         self._score = problem.score
         rounding = problem.score.rounding
         self._rounding = 4 * rounding / n if np.isfinite(rounding) else 0.0  # twice that of the two nodes of a move
-        self._must = np.ascontiguousarray(knowledge.must[grid])
-        self._may = np.ascontiguousarray((knowledge.may if may is None else may)[grid])
-        self._allowed = np.flatnonzero(self._may)
+        self._must = moved(knowledge.must, self.order)
+        self._may = moved(knowledge.may if may is None else may, self.order)
         self._at_most = knowledge.at_most[self.order]
         self._rank = np.argsort(self.order)
         self.adjacency = np.zeros((n, n), dtype=np.int8)
         self._reach = np.zeros((n, n), dtype=np.int8)
         self._room = self._at_most.copy()
-        self.gain = np.full((n, n), -np.inf)
+        self.gain = np.empty((n, n))  # filled by `load`, node by node, since that takes long if there are many
         self.local = np.full(n, np.nan)
         self.tolerance = LEAST_TOLERANCE
+
+    @cached_property
+    def _allowed(self) -> NDArray[np.int64]:
+        """The places of the allowed edges."""
+        return np.flatnonzero(self._may)
 
     @property
     def score(self) -> float:
@@ -93,11 +99,11 @@ class MovingDag:
 
     def in_columns(self, adjacency: NDArray[np.int8]) -> NDArray[np.int8]:
         """Convert an adjacency array from name order to column order."""
-        return np.ascontiguousarray(adjacency[np.ix_(self._rank, self._rank)])
+        return moved(adjacency, self._rank)
 
     def in_names(self, adjacency: NDArray[np.int8]) -> NDArray[np.int8]:
         """Convert an adjacency array from column order to name order."""
-        return np.ascontiguousarray(adjacency[np.ix_(self.order, self.order)])
+        return moved(adjacency, self.order)
 
     def load(self, adjacency: NDArray[np.int8], deadline: Deadline) -> bool:
         """Switch to another DAG (in name order); only nodes whose parents differ are scored again.
@@ -184,3 +190,10 @@ class MovingDag:
         if FEW * len(others) >= len(self.order):
             return self._score.additions(column, parents)[others]
         return self._score.local_many([column] * len(others), [[*parents, other] for other in others])
+
+
+def moved(matrix: NDArray[Kind], order: NDArray[np.int64]) -> NDArray[Kind]:
+    """Return a matrix with its rows and its columns in another order; itself, if the order is its own."""
+    if np.array_equal(order, np.arange(len(order))):
+        return matrix
+    return np.take(matrix[order], order, axis=1)

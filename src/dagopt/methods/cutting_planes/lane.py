@@ -249,9 +249,10 @@ class Lane:
     def _shrink(self, node: Node, point: Point) -> Point:
         """Remove the families that the root has excluded."""
         kept = np.flatnonzero(node.part.alive)
+        place = np.where(node.part.alive, np.cumsum(node.part.alive) - 1, -1)
         self.families = self.families.only(kept)
         self._after = self._after_all[self.families.place]
-        self.relaxation.keep_only(kept, self.families)
+        self.relaxation.change(self.families, place)
         node.part = Part(np.ones(len(kept), dtype=np.bool_), node.part.later)
         return Point(self.families, point.values[kept], point.bound, point.excess[kept])
 

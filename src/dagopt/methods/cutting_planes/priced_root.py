@@ -137,6 +137,7 @@ class PricedRoot:
         self._rows: list[Row] = []
         self._best = self._first()
         self._last = self._centre = self._best.point
+        self._relaxation: Relaxation | None = None
         self._guess = np.inf
         self._price_seconds = 0.0
         self._n_cuts = 0
@@ -240,13 +241,9 @@ class PricedRoot:
 
     def _cut(self) -> bool:
         """Add cuts to the LP over the families for some rounds and keep its multipliers; False at the deadline."""
-        pool, deadline = self._pool, self._workers.deadline
-        start = pool.start(self.dag)
-        assert start is not None
-        first = np.concatenate([start, pool.offsets[:-1], pool.offsets[1:] - 1])
-        relaxation = Relaxation(pool, (), first, IDLE_ROUNDS)
-        relaxation.add(self._rows)
-        alive = np.ones(len(pool.node), dtype=np.bool_)
+        deadline, relaxation = self._workers.deadline, self._relaxation or self._first_relaxation()
+        self._relaxation = relaxation
+        alive = np.ones(len(self._pool.node), dtype=np.bool_)
         bounds: list[float] = []
         while True:
             point = relaxation.solve(alive, deadline)
@@ -266,6 +263,16 @@ class PricedRoot:
         rows, weights = zip(*relaxation.priced, strict=True) if relaxation.priced else ((), ())
         self._last = DualPoint(rows, np.array(weights))
         return True
+
+    def _first_relaxation(self) -> Relaxation:
+        """Return the LP of the families and rows known at first."""
+        pool = self._pool
+        start = pool.start(self.dag)
+        assert start is not None
+        first = np.concatenate([start, pool.offsets[:-1], pool.offsets[1:] - 1])
+        relaxation = Relaxation(pool, (), first, IDLE_ROUNDS)
+        relaxation.add(self._rows)
+        return relaxation
 
     def _round(self, values: Floats) -> None:
         """Keep a DAG near the LP point if it is better."""
@@ -289,7 +296,7 @@ class PricedRoot:
         """Add sets to the LP; return how many are new."""
         n_new = self._sets.add(_families(found))
         if n_new:
-            self._pool = self._sets.families()
+            before, self._pool = self._pool, self._sets.families()
             points = (self._best.point, self._last, self._centre)
             rows = [*self._rows, *(row for point in points for row in point.rows)]
             known = {id(row): self._written(row, self._pool) for row in rows}
@@ -298,6 +305,8 @@ class PricedRoot:
                 DualPoint(tuple(known[id(row)] for row in point.rows), point.weights) for point in points
             )
             self._best = _Best(best, self._best.bound, self._best.most)
+            if self._relaxation is not None:
+                self._relaxation.change(self._pool, before.places_in(self._pool), self._rows)
         return n_new
 
     def _largest_known(self, point: DualPoint) -> Floats:

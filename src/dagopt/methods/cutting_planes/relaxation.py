@@ -91,7 +91,7 @@ class Relaxation:
         """Make the LP of these families, with the known rows."""
         self.families = families
         n = families.n_nodes
-        best = families.score[families.offsets[:-1]]
+        self._reference = best = families.score[families.offsets[:-1]]  # costs are relative to this
         self._constant = float(best.sum())
         self._cost = families.score - best[families.node]
         self._column = np.full(len(families.node), -1, dtype=np.int64)
@@ -134,20 +134,31 @@ class Relaxation:
             values.append(row.values[inside])
         self._program.add_rows([row.upper for row in rows], indices, values)
 
-    def keep_only(self, kept: Ints, families: FamilyArrays) -> None:
-        """Continue with some of the families: those at ``kept``, which are ``families``."""
-        self._rows = [_renumbered(row, kept, len(self.families.node)) for row in self._rows]
+    def change(self, families: FamilyArrays, place: Ints, rows: Sequence[Row] | None = None) -> None:
+        """Continue with other families, from the same basis.
+
+        Parameters
+        ----------
+        families : FamilyArrays
+            The families from now on.
+        place : int array
+            Where each of the old ones is among them; -1 for one that is gone.
+        rows : sequence of Row, optional
+            The rows of the LP over them, in order; needed if some families are new.
+        """
+        self._rows = [_renumbered(row, place) for row in self._rows] if rows is None else list(map(_compact, rows))
         self._given = self._rows[: len(self._given)]
-        gone = np.ones(len(self._column), dtype=np.bool_)
-        gone[kept] = False
-        columns = self._column[gone & (self._column >= 0)]
-        fewer = np.zeros(self._program.n_columns, dtype=np.int64)
-        fewer[columns] = 1
-        self._program.delete_columns(columns)
-        place = self._column[kept]
-        self._column = np.where(place >= 0, place - np.cumsum(fewer)[place], -1)
+        gone = np.zeros(self._program.n_columns, dtype=np.int64)
+        gone[self._column[(place < 0) & (self._column >= 0)]] = 1
+        self._program.delete_columns(np.flatnonzero(gone))
+        column, alive = self._column - np.cumsum(gone)[self._column], self._alive
+        inside = np.flatnonzero((place >= 0) & (self._column >= 0))
+        self._column = np.full(len(families.node), -1, dtype=np.int64)
+        self._column[place[inside]] = column[inside]
+        self._alive = np.ones(len(families.node), dtype=np.bool_)
+        self._alive[place[place >= 0]] = alive[place >= 0]
+        self._cost = families.score - self._reference[families.node]
         self.families = families
-        self._cost, self._alive = self._cost[kept], self._alive[kept]
 
     def twin(self) -> Relaxation:
         """Return another LP of the same families, with the same ones in it, and the given rows."""
@@ -296,9 +307,7 @@ def _compact(row: Row) -> Row:
     return row if row.families.dtype == np.int32 else replace(row, families=row.families.astype(np.int32))
 
 
-def _renumbered(row: Row, kept: Ints, n_families: int) -> Row:
-    """Return a row over some of the families, which are renumbered."""
-    new = np.full(n_families, -1, dtype=np.int32)
-    new[kept] = np.arange(len(kept))
-    places = new[row.families]
+def _renumbered(row: Row, place: Ints) -> Row:
+    """Return a row over families that are elsewhere now, or gone."""
+    places = place[row.families].astype(np.int32)
     return replace(row, families=places[places >= 0], values=row.values[places >= 0])

@@ -32,11 +32,9 @@ VStructure = tuple[int, int, int]
 def direct_by_knowledge(skeleton: Skeleton, must: NDArray[np.bool_], may: NDArray[np.bool_]) -> Marks:
     """Return the edges of a skeleton; those required or allowed in one direction only are directed."""
     marks = Marks(skeleton.adjacent)
-    for i, j in np.argwhere(np.triu(skeleton.adjacent)).tolist():
-        for tail, head in ((i, j), (j, i)):
-            if must[tail, head] or not may[head, tail]:
-                marks.orient(tail, head)
-                break
+    told = must | ~may.T  # from tail to head
+    for i, j in np.argwhere(np.triu(skeleton.adjacent & (told | told.T))).tolist():
+        marks.orient(*((i, j) if told[i, j] else (j, i)))
     return marks
 
 
@@ -50,8 +48,9 @@ def v_structures_of(skeleton: Skeleton, stop: Callable[[], object]) -> list[VStr
         if stop():
             return []
         for y, z in combinations(np.flatnonzero(row).tolist(), 2):
-            if not skeleton.adjacent[y, z] and x not in skeleton.separators.get((y, z), {x}):
-                found.append((skeleton.log_p[y, z], x, y, z))
+            separator = None if skeleton.adjacent[y, z] else skeleton.separator(y, z)
+            if separator is not None and x not in separator:
+                found.append((float(skeleton.log_p[y, z]), x, y, z))
     return [(y, x, z) for _, x, y, z in sorted(found)]
 
 

@@ -12,7 +12,8 @@ References
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from math import comb
 
 import numpy as np
@@ -23,35 +24,41 @@ from dagopt.deadline import StopReason
 from dagopt.methods.independence.base import Ints, Search, Separation
 from dagopt.workers import ordered_map
 
-__all__ = ["Skeleton", "learn_skeleton"]
+__all__ = ["SeparatingSets", "Skeleton", "learn_skeleton"]
 
+NO_NODES: frozenset[int] = frozenset()
 PARTS = 64  # parts of a level's work, between which progress is shown
 FEWEST_IN_THREADS = 2000  # the fewest tests for which threads are worth starting
 
 
-@dataclass
 class Skeleton:
     """An undirected graph and why the other pairs are not joined.
+
+    Of most pairs the separating set is empty, so only the others are stored one by one.
 
     Attributes
     ----------
     adjacent : bool array of shape (n, n)
         Which nodes are joined.
+    separated : bool array of shape (n, n)
+        True at [i, j], i < j, for the pairs that a set separates.
     separators : dict
-        For each separated pair (i, j), i < j, its separating set.
-    log_p : dict
-        For each separated pair the logarithm of the p-value given that set.
+        For each separated pair (i, j), i < j, its separating set, unless it is empty.
+    log_p : array of shape (n, n)
+        At [i, j], i < j, for each separated pair the logarithm of the p-value given that set.
     levels : list of tuple
         Size of the sets, pairs tested, tests, pairs separated, seconds; one row per level.
     reason : str or None
         Why the search was stopped before its end.
     """
 
-    adjacent: NDArray[np.bool_]
-    separators: dict[tuple[int, int], frozenset[int]] = field(default_factory=dict)
-    log_p: dict[tuple[int, int], float] = field(default_factory=dict)
-    levels: list[tuple[int, int, int, int, float]] = field(default_factory=list)
-    reason: StopReason | None = None
+    def __init__(self, adjacent: NDArray[np.bool_]) -> None:
+        self.adjacent = adjacent
+        self.separated = np.zeros_like(adjacent)
+        self.separators: dict[tuple[int, int], frozenset[int]] = {}
+        self.log_p = np.zeros(adjacent.shape)
+        self.levels: list[tuple[int, int, int, int, float]] = []
+        self.reason: StopReason | None = None
 
     @property
     def n_tests(self) -> int:
@@ -62,15 +69,46 @@ class Skeleton:
         """Return the levels, one row per level."""
         return pd.DataFrame(self.levels, columns=["level", "pairs", "tests", "separated", "seconds"])
 
+    def separator(self, i: int, j: int) -> frozenset[int] | None:
+        """Return the set that separates two nodes, i < j; None if there is none."""
+        return self.separators.get((i, j), NO_NODES) if self.separated[i, j] else None
+
     def record(self, pairs: Ints, result: Separation) -> int:
         """Remove the pairs that were separated; return how many."""
         found = np.flatnonzero(~np.isnan(result.log_p))
-        for k in found:
-            i, j = int(pairs[k, 0]), int(pairs[k, 1])
-            self.adjacent[i, j] = self.adjacent[j, i] = False
-            self.separators[i, j] = frozenset(result.sets[k].tolist())
-            self.log_p[i, j] = float(result.log_p[k])
+        i, j = pairs[found].T
+        self.adjacent[i, j] = self.adjacent[j, i] = False
+        self.separated[i, j] = True
+        self.log_p[i, j] = result.log_p[found]
+        if result.sets.shape[1]:
+            own = zip(i.tolist(), j.tolist(), result.sets[found].tolist(), strict=True)
+            self.separators |= {(a, b): frozenset(members) for a, b, members in own}
         return len(found)
+
+
+class SeparatingSets(Mapping[tuple[str, str], tuple[str, ...]]):
+    """The separating set of each separated pair, by names."""
+
+    def __init__(self, skeleton: Skeleton, names: Sequence[str]) -> None:
+        self._separated = skeleton.separated
+        self._separators = skeleton.separators
+        self._names = tuple(names)
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self._separated))
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return ((self._names[i], self._names[j]) for i, j in np.argwhere(self._separated))
+
+    def __getitem__(self, pair: tuple[str, str]) -> tuple[str, ...]:
+        i, j = map(self._place.__getitem__, pair)
+        if not self._separated[i, j]:
+            raise KeyError(pair)
+        return tuple(self._names[k] for k in sorted(self._separators.get((i, j), NO_NODES)))
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self._names)}
 
 
 def learn_skeleton(search: Search, required: NDArray[np.bool_], allowed: NDArray[np.bool_]) -> Skeleton:
@@ -98,8 +136,7 @@ def learn_skeleton(search: Search, required: NDArray[np.bool_], allowed: NDArray
         if len(pairs) == 0 or skeleton.reason:
             break
         _run_level(search, skeleton, pairs, cost[cost > 0], size)
-        left = [(i, j) not in skeleton.separators for i, j in open_pairs.tolist()]
-        open_pairs = open_pairs[np.array(left, dtype=bool)]
+        open_pairs = open_pairs[~skeleton.separated[open_pairs[:, 0], open_pairs[:, 1]]]
     return skeleton
 
 
@@ -122,7 +159,7 @@ def _run_level(search: Search, skeleton: Skeleton, pairs: Ints, cost: NDArray[np
         done += len(part)
         if not result.complete:
             skeleton.reason = search.deadline.reason
-        edges = int(np.triu(skeleton.adjacent).sum())
+        edges = np.count_nonzero(skeleton.adjacent) // 2
         search.progress.update(f"sets of {size} neighbours", done / len(pairs), edges=edges, tests=tests)
     skeleton.levels.append((size, len(pairs), tests, separated, time.perf_counter() - begin))
 

@@ -12,7 +12,7 @@ from dagopt.deadline import Deadline, StopReason
 from dagopt.graph.cpdag import extend_pdag
 from dagopt.methods.independence.base import Search
 from dagopt.methods.independence.orientation import apply_v_structures, direct_by_knowledge, propagate, v_structures_of
-from dagopt.methods.independence.skeleton import Skeleton, learn_skeleton
+from dagopt.methods.independence.skeleton import SeparatingSets, learn_skeleton
 from dagopt.methods.independence.tests import TestOptions, make_test
 from dagopt.methods.names import working_order
 from dagopt.methods.options import solver, ties
@@ -85,7 +85,7 @@ def solve_pc(problem: Problem, options: StablePcOptions, deadline: Deadline, pro
     skeleton = learn_skeleton(search, must | must.T, may | may.T)
     marks = direct_by_knowledge(skeleton, must, may)
     watch = _Watch(deadline, skeleton.reason)
-    progress.update("directions", None, edges=int(np.triu(skeleton.adjacent).sum()), tests=skeleton.n_tests)
+    progress.update("directions", None, edges=np.count_nonzero(skeleton.adjacent) // 2, tests=skeleton.n_tests)
     wanted = v_structures_of(skeleton, watch)
     left_out = apply_v_structures(marks, wanted, at_most, watch)
     propagate(marks, at_most, watch)
@@ -107,7 +107,7 @@ def solve_pc(problem: Problem, options: StablePcOptions, deadline: Deadline, pro
             "tests": skeleton.n_tests,
             "v_structures": len(wanted) - len(left_out),
             "left_out": len(left_out),
-            "separating_sets": _named_sets(skeleton, names),
+            "separating_sets": SeparatingSets(skeleton, names),
         },
     )
 
@@ -169,10 +169,3 @@ def _notes(dag: Pdag | None, left_out: int, dropped: int, *, stopped: bool, cost
     elif costly:
         notes.append("not scored: the graph so far is too dense to be scored in time")
     return tuple(notes)
-
-
-def _named_sets(skeleton: Skeleton, names: list[str]) -> dict[tuple[str, str], tuple[str, ...]]:
-    return {
-        (names[i], names[j]): tuple(names[k] for k in sorted(members))
-        for (i, j), members in skeleton.separators.items()
-    }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.graph.order import parent_lists
 from dagopt.methods.orders.base import Dag
 from dagopt.problem import Problem
 
@@ -32,20 +33,16 @@ def merged(first: Dag, second: Dag, problem: Problem) -> Dag:
     gains = problem.score.per_node(second)[nodes] - problem.score.per_node(first)[nodes]
     by_region = np.bincount(region, weights=gains, minlength=count)
     better = [r for r in np.argsort(-by_region, kind="stable").tolist() if by_region[r] > ENOUGH]
-    families = [np.flatnonzero(column) for column in first.T]
-    others = {int(v): np.flatnonzero(second[:, v]) for v in nodes}
+    families, others = parent_lists(first), parent_lists(second)
     if not _exchange(families, others, nodes[np.isin(region, better)]):
         for r in better:
             _exchange(families, others, nodes[region == r])
     dag = np.zeros_like(first)
-    for v, parents in enumerate(families):
-        dag[parents, v] = 1
+    dag[np.concatenate(families), np.repeat(np.arange(len(families)), [len(own) for own in families])] = 1
     return dag
 
 
-def _exchange(
-    families: list[NDArray[np.int64]], others: dict[int, NDArray[np.int64]], nodes: NDArray[np.int64]
-) -> bool:
+def _exchange(families: list[NDArray[np.int64]], others: list[NDArray[np.int64]], nodes: NDArray[np.int64]) -> bool:
     """Give these nodes their other families unless that creates a cycle; say whether it was done."""
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components
