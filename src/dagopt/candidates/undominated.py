@@ -28,6 +28,7 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 STEPS_A_PAIR = 300
+ENTRIES_A_PIECE = 100_000  # pairs times the size of the matrix, which each step of a pair changes
 STEPS_A_PIECE = 20_000
 FIRST_STEPS = 2_000  # steps per node from which the total work is estimated
 SECONDS_A_STEP = 4e-6  # on one thread
@@ -132,8 +133,11 @@ class Listing:
         threshold = float(np.exp(2.0 * (step - self._margin) / self._score.n_samples))
         facts = (self._matrix, threshold, STEPS_A_PAIR, 2.0 * self._margin / self._score.n_samples)
         useful = np.ones((n, n), dtype=np.bool_)
-        pieces = [partial(kernels.useful_pairs, *facts, i, i + 1, useful) for i in range(n)]
-        workers.each(PHASE, pieces, n, (0.0, 0.05))
+        inverse, pairs = kernels.inverse_of(self._matrix), np.column_stack(np.tril_indices(n, -1))
+        n_parts = min(max(len(pairs) * n * n // ENTRIES_A_PIECE, 1), max(len(pairs), 1))
+        parts = np.array_split(pairs, n_parts)
+        pieces = [partial(kernels.useful_pairs, inverse, *facts, part, useful) for part in parts]
+        workers.each(PHASE, pieces, len(pieces), (0.0, 0.05))
         must = np.ascontiguousarray(self.knowledge.must.T)
         own = np.ascontiguousarray((useful & self.knowledge.may).T) | must
         pieces = [partial(kernels.useful_parents, *facts, i, must[i], own[i]) for i in range(n)]

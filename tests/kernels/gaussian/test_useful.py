@@ -70,7 +70,8 @@ def test_candidates_that_are_excluded_are_in_no_set_whose_members_are_all_useful
     must = np.zeros(n, dtype=np.bool_)
     must[seed % 3] = seed % 2
     pairs = np.ones((n, n), dtype=np.bool_)
-    useful_pairs(matrix, threshold, 1000, ERROR, 0, n, pairs)
+    both = np.column_stack(np.tril_indices(n, -1))
+    useful_pairs(np.linalg.inv(matrix), matrix, threshold, 1000, ERROR, both, pairs)
     for i in range(n):
         others = [j for j in range(n) if j != i]
         own = must.copy() & (np.arange(n) != i)

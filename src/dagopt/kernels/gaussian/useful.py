@@ -200,14 +200,12 @@ def never_useful(inverse, matrix, i, u, threshold, most_steps, error):  # type: 
 
 
 @njit(cache=True, nogil=True)
-def useful_pairs(matrix, threshold, most_steps, error, first, last, useful):  # type: ignore[no-untyped-def]
-    """Set ``useful[i, u]`` to False for pairs, first ≤ i < last and u < i, that are in no undominated family."""
-    inverse = inverse_of(matrix)
-    for i in range(first, last):
-        for u in range(i):
-            if never_useful(inverse, matrix, i, u, threshold, most_steps, error):
-                useful[i, u] = False
-                useful[u, i] = False
+def useful_pairs(inverse, matrix, threshold, most_steps, error, pairs, useful):  # type: ignore[no-untyped-def]
+    """Set ``useful[i, u]`` and ``useful[u, i]`` to False for those of the pairs that are in no undominated family."""
+    for i, u in pairs:
+        if never_useful(inverse, matrix, i, u, threshold, most_steps, error):
+            useful[i, u] = False
+            useful[u, i] = False
 
 
 @njit(cache=True, nogil=True)
