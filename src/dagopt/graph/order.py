@@ -14,6 +14,7 @@ from dagopt.errors import InputError
 __all__ = [
     "checked_adjacency",
     "default_names",
+    "edge_ends",
     "find_cycle",
     "is_acyclic",
     "parent_lists",
@@ -29,12 +30,12 @@ def default_names(n_nodes: int) -> tuple[str, ...]:
 
 def parent_lists(adjacency: NDArray[np.generic]) -> list[NDArray[np.int64]]:
     """Return the parents of every node in increasing order; faster than one search of a column per node."""
-    tails, heads = _edges(adjacency != 0)
+    tails, heads = edge_ends(adjacency != 0)
     ends = np.cumsum(np.bincount(heads, minlength=len(adjacency)))
     return np.split(tails[np.argsort(heads, kind="stable")], ends[:-1]) if len(adjacency) else []
 
 
-def _edges(joined: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def edge_ends(joined: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the tails and the heads of the edges, sorted; on large arrays several times as fast as ``nonzero``."""
     return np.divmod(np.flatnonzero(joined), len(joined))
 
@@ -89,7 +90,7 @@ def _as_numbers(array: NDArray[np.generic]) -> NDArray[np.float64]:
 
 def _sources_first(adjacency: NDArray[np.int8]) -> list[int]:
     """Return the nodes, each after all its parents and the smallest possible one first; stops at a cycle."""
-    tails, heads = _edges(adjacency.view(np.bool_))
+    tails, heads = edge_ends(adjacency.view(np.bool_))
     ends = np.searchsorted(tails, np.arange(len(adjacency)), side="right")
     missing = np.bincount(heads, minlength=len(adjacency))
     ready = [int(i) for i in np.flatnonzero(missing == 0)]

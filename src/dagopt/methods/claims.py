@@ -71,11 +71,11 @@ def without_losses(result: Result, problem: Problem) -> Result:
     """Return the result of a stopped run without edges that lower the score, as far as the knowledge allows."""
     if result.status not in ("time_limit", "interrupted") or not is_acyclic(result.adjacency):
         return result
-    adjacency = result.adjacency.copy()
+    adjacency, required = result.adjacency.copy(), parent_lists(problem.knowledge.must)
     for node, parents in enumerate(parent_lists(adjacency)):
         if len(parents):
             adjacency[parents, node] = 0
-            adjacency[_best_kept(problem, node, parents), node] = 1
+            adjacency[_best_kept(problem, node, parents, required[node]), node] = 1
     if np.array_equal(adjacency, result.adjacency):
         return result
     score = problem.score.total(adjacency)
@@ -96,9 +96,11 @@ def without_idle_edges(result: Result, problem: Problem) -> Result:
     return replace(result, adjacency=kept, score=score, details={**result.details, **worth(problem, kept)})
 
 
-def _best_kept(problem: Problem, node: int, parents: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the parents of a node after removing those that lower its score, one at a time."""
-    score, required = problem.score, np.flatnonzero(problem.knowledge.must[:, node])
+def _best_kept(
+    problem: Problem, node: int, parents: NDArray[np.int64], required: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the parents of a node after removing those that lower its score, one at a time; required ones stay."""
+    score = problem.score
     here = score.local(node, parents)
     while len(parents) > len(required):
         after = score.removals(node, parents)[parents]

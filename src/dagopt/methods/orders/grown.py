@@ -50,7 +50,12 @@ class GrownState:
     growth: Box  # of a Growth
     arrays: Box  # of a State
     room: Box  # of a Room
-    patience: int = 1
+    patience: int = 1  # doubled while a call is too short to place the next variable
+
+    @property
+    def head(self) -> int:
+        """Where the queue of variables begins: it moves whenever one is placed."""
+        return int(self.room.counts[kernels.HEAD])
 
 
 class GrownOrders(ABC):
@@ -113,8 +118,9 @@ class GrownOrders(ABC):
         settled = False
         while not settled and deadline.reason is None:
             self._allow(state, state.patience)
+            head = state.head
             settled = kicks.settle(state.growth, state.arrays, state.room, self._depth)
-            state.patience = 1 if settled else 2 * state.patience
+            state.patience = 1 if state.head != head else 2 * state.patience
         kicks.end(state.growth, state.arrays, state.room, EQUAL)
 
     def kick(self, state: Any, n_kicks: int, rng: np.random.Generator, deadline: Deadline) -> None:
@@ -124,9 +130,9 @@ class GrownOrders(ABC):
         done = 0
         while done < n_kicks and deadline.reason is None:
             self._allow(state, state.patience)
-            some = draws[done : done + KICKS_PER_CALL]
+            some, head = draws[done : done + KICKS_PER_CALL], state.head
             made = kicks.kick(state.growth, state.arrays, room, some, self._depth, EQUAL)
-            state.patience = 1 if made else 2 * state.patience
+            state.patience = 1 if made or state.head != head else 2 * state.patience
             done += made
         kicks.end(state.growth, state.arrays, room, EQUAL)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.graph.order import parent_lists
+from dagopt.graph.order import edge_ends, parent_lists
 from dagopt.methods.orders.base import Dag
 from dagopt.problem import Problem
 
@@ -24,14 +24,15 @@ def merged(first: Dag, second: Dag, problem: Problem) -> Dag:
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components
 
-    differs = first != second
-    nodes = np.flatnonzero(differs.any(axis=0))
+    tails, heads = edge_ends(first != second)
+    nodes = np.unique(heads)
     if not len(nodes):
         return first
-    between = differs[np.ix_(nodes, nodes)]
-    count, region = connected_components(csr_matrix(between), directed=False)
+    between = np.isin(tails, nodes)
+    edges = (np.ones(int(between.sum()), dtype=np.int8), (tails[between], heads[between]))
+    region = connected_components(csr_matrix(edges, shape=first.shape), directed=False)[1][nodes]
     gains = problem.score.per_node(second)[nodes] - problem.score.per_node(first)[nodes]
-    by_region = np.bincount(region, weights=gains, minlength=count)
+    by_region = np.bincount(region, weights=gains)
     better = [r for r in np.argsort(-by_region, kind="stable").tolist() if by_region[r] > ENOUGH]
     families, others = parent_lists(first), parent_lists(second)
     if not _exchange(families, others, nodes[np.isin(region, better)]):
