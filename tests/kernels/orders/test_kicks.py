@@ -1,6 +1,7 @@
 """Local kicks: states stay whole, nothing gets worse, what does not help is undone, and knowledge is kept."""
 
 from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
 from multiprocessing import get_context
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import dagopt
 from dagopt.deadline import Deadline
 from dagopt.kernels.orders import kicks
+from dagopt.kernels.orders.trees import BUDGET
 from dagopt.knowledge import Constraints
 from dagopt.methods.orders import grown
 from dagopt.methods.orders.grown import EQUAL, CountOrders, LogDetOrders
@@ -89,6 +91,23 @@ def test_a_budget_only_divides_the_work(made):
         orders.kick(state, 20, rng, Deadline())
         ends.append((orders.order(state), orders.dag(state)))
     assert all((first == second).all() for first, second in zip(*ends, strict=True))
+
+
+def test_calls_stay_short_while_variables_are_placed(monkeypatch):
+    """A call may make more lists than the one before only if that one placed no variable."""
+    _, orders, state = begun(gaussian_table, 5)
+    orders._lists_a_call = 1
+    allowed = []
+
+    def allow(state, patience):
+        allowed.append((patience, state.head))
+        state.growth.trees.used[BUDGET] = patience
+
+    monkeypatch.setattr(orders, "_allow", allow)
+    orders.settle(state, np.arange(9), Deadline())
+    assert len(allowed) > 9
+    for (patience, head), (after, later) in pairwise(allowed):
+        assert after == (2 * patience if head == later else 1)
 
 
 def test_the_same_dag_for_any_number_of_threads():
