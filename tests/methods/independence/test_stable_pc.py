@@ -15,6 +15,7 @@ from dagopt.errors import InputError
 from dagopt.graph.cpdag import cpdag, extend_pdag, meek_closure, random_member
 from dagopt.graph.metrics import compare
 from dagopt.knowledge import Constraints
+from dagopt.methods.independence import stable_pc
 from dagopt.methods.independence.orientation import propagate
 from dagopt.methods.independence.stable_pc import solve_pc
 from dagopt.methods.independence.tests import make_test
@@ -250,3 +251,13 @@ def test_one_way_edges_are_directed_first(data):
     problem = problem_of(gaussian_table(data.draw(st.integers(0, 99)), n), data.draw(constraints_of(n)))
     result = solve_pc(problem, **quiet(), alpha=0.5, n_jobs=1)
     assert not (result.adjacency.astype(bool) & ~problem.knowledge.may).any()
+
+
+@pytest.mark.parametrize(("most", "says"), [(0, "too dense"), (100, "stopped before")])
+def test_a_stopped_run_does_not_score_a_dense_graph(most, says, monkeypatch):
+    """It would take long to look for a DAG of it; a graph with few edges is scored."""
+    monkeypatch.setattr(stable_pc, "MOST_DIRECTED", most)
+    result = solve_pc(problem_of(gaussian_table(4, 8)), **quiet(stopped_after(1)), n_jobs=1)
+    assert result.status == "time_limit"
+    assert (result.score is None) == (most == 0)
+    assert any(says in note for note in result.notes)

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.bits import Marks, members
+from dagopt.graph.order import edge_ends
 from dagopt.methods.independence.skeleton import Skeleton
 
 __all__ = ["apply_v_structures", "direct_by_knowledge", "propagate", "v_structures_of"]
@@ -33,8 +34,10 @@ def direct_by_knowledge(skeleton: Skeleton, must: NDArray[np.bool_], may: NDArra
     """Return the edges of a skeleton; those required or allowed in one direction only are directed."""
     marks = Marks(skeleton.adjacent)
     told = must | ~may.T  # from tail to head
-    for i, j in np.argwhere(np.triu(skeleton.adjacent & (told | told.T))).tolist():
-        marks.orient(*((i, j) if told[i, j] else (j, i)))
+    tails, heads = edge_ends(skeleton.adjacent & told)
+    for i, j in zip(tails.tolist(), heads.tolist(), strict=True):
+        if i < j or not told[j, i]:
+            marks.orient(i, j)
     return marks
 
 

@@ -133,9 +133,11 @@ def learn_skeleton(search: Search, required: NDArray[np.bool_], allowed: NDArray
     for size in range(largest + 1):
         cost = _set_counts(open_pairs, skeleton.adjacent, size)
         pairs = np.ascontiguousarray(open_pairs[cost > 0])
-        if len(pairs) == 0 or skeleton.reason:
+        if len(pairs) == 0:
             break
         _run_level(search, skeleton, pairs, cost[cost > 0], size)
+        if skeleton.reason:
+            break
         open_pairs = open_pairs[~skeleton.separated[open_pairs[:, 0], open_pairs[:, 1]]]
     return skeleton
 

@@ -26,6 +26,7 @@ __all__ = ["StablePcOptions", "solve_pc"]
 
 Pdag = NDArray[np.int8]
 
+MOST_DIRECTED = 2 * 10**6  # ends of edges; a stopped run does not look for a DAG of a denser graph
 MOST_SCORE_WORK = 10**8  # sum of cubes of the numbers of parents; a stopped run does not score a denser graph
 
 
@@ -92,7 +93,7 @@ def solve_pc(problem: Problem, options: StablePcOptions, deadline: Deadline, pro
     pdag, dag, dropped = _within_limits(problem, marks.to_adjacency(), order, stopped=watch.reason is not None)
     rank = np.argsort(order)
     back = np.ix_(rank, rank)
-    costly = watch.reason and dag is not None and _score_work(dag) > MOST_SCORE_WORK
+    costly = watch.reason and (_is_dense(pdag) if dag is None else _score_work(dag) > MOST_SCORE_WORK)
     names = [problem.names[j] for j in order]
     return Result(
         names=problem.names,
@@ -130,12 +131,12 @@ def _within_limits(
     """Drop edges until no node has too many parents; return the PDAG, a DAG that extends it, and the number dropped.
 
     One at a time, the edge into a node whose removal leaves the best score is dropped (in a stopped run, which
-    has no time to score, the last by name); required edges stay.
+    has no time to score, the last by name); required edges stay. A stopped run looks for no DAG if the graph is dense.
     """
     limits = problem.knowledge.at_most[order]
     dropped = 0
     while True:
-        dag = extend_pdag(pdag)
+        dag = None if stopped and _is_dense(pdag) else extend_pdag(pdag)
         arrows = pdag & ~pdag.T if dag is None else dag
         crowded = np.flatnonzero(arrows.sum(axis=0, dtype=np.int64) > limits)
         if len(crowded) == 0:
@@ -148,6 +149,11 @@ def _within_limits(
             gone = parents[np.argsort(-without, kind="stable")[: len(parents) - limits[head]]]
             pdag[gone, head] = pdag[head, gone] = 0
             dropped += len(gone)
+
+
+def _is_dense(pdag: Pdag) -> bool:
+    """Say whether a graph has so many edges that it takes long to direct them."""
+    return bool(np.count_nonzero(pdag) > MOST_DIRECTED)
 
 
 def _score_work(dag: Pdag) -> float:
@@ -164,8 +170,8 @@ def _notes(dag: Pdag | None, left_out: int, dropped: int, *, stopped: bool, cost
         )
     if dropped:
         notes.append(f"{dropped} edges were dropped to respect the largest number of parents")
-    if dag is None:
-        notes.append("no DAG extends this graph: its directions contradict each other, so it has no score")
-    elif costly:
+    if costly:
         notes.append("not scored: the graph so far is too dense to be scored in time")
+    elif dag is None:
+        notes.append("no DAG extends this graph: its directions contradict each other, so it has no score")
     return tuple(notes)
