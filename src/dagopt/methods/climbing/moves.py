@@ -193,7 +193,7 @@ class MovingDag:
 
 
 def moved(matrix: NDArray[Kind], order: NDArray[np.int64]) -> NDArray[Kind]:
-    """Return a matrix with its rows and its columns in another order; itself, if the order is its own."""
+    """Return a matrix with its rows and its columns in another order; not copied if the order is its own."""
     if np.array_equal(order, np.arange(len(order))):
-        return matrix
+        return np.ascontiguousarray(matrix)
     return np.take(matrix[order], order, axis=1)
