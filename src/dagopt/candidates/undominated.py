@@ -134,8 +134,7 @@ class Listing:
         facts = (self._matrix, threshold, STEPS_A_PAIR, 2.0 * self._margin / self._score.n_samples)
         useful = np.ones((n, n), dtype=np.bool_)
         inverse, pairs = kernels.inverse_of(self._matrix), np.column_stack(np.tril_indices(n, -1))
-        n_parts = min(max(len(pairs) * n * n // ENTRIES_A_PIECE, 1), max(len(pairs), 1))
-        parts = np.array_split(pairs, n_parts)
+        parts = np.array_split(pairs, max(min(len(pairs), len(pairs) * n * n // ENTRIES_A_PIECE), 1))
         pieces = [partial(kernels.useful_pairs, inverse, *facts, part, useful) for part in parts]
         workers.each(PHASE, pieces, len(pieces), (0.0, 0.05))
         must = np.ascontiguousarray(self.knowledge.must.T)

@@ -265,7 +265,7 @@ def _may_be_sink(marks: Marks, left: list[int], x: int) -> bool:
     if marks.children[x] & left[x]:
         return False
     rest = marks.neighbours[x] & left[x]
-    while rest:
+    while rest:  # one after the other, not by `members`: in a dense graph one of the first decides
         lowest = rest & -rest
         if left[x] & ~left[lowest.bit_length() - 1] & ~lowest:
             return False

@@ -28,21 +28,23 @@ def cut(families, places, rows):
     return found
 
 
+def made(seed):
+    """Return random numbers, families, their rows of pairs, and which families have no parents."""
+    rng = np.random.default_rng(seed)
+    families = FamilyArrays.of(random_pool(rng, 7, 30)).without_dominated()
+    return rng, families, pair_rows(families), ~families.words.any(axis=1)
+
+
 @pytest.mark.parametrize("at_once", [1, 10_000])
 @pytest.mark.parametrize("seed", range(6))
 def test_fewer_families_are_those_of_a_new_lp(seed, at_once, monkeypatch):
     """After families are forgotten, all in the LP or only some, the bound is that of an LP over the others."""
     monkeypatch.setattr(relaxation, "ALL_AT_ONCE", at_once)
-    rng = np.random.default_rng(seed)
-    families = FamilyArrays.of(random_pool(rng, 7, 30)).without_dominated()
-    rows = pair_rows(families)
-    first = families.offsets[:-1]
-    lp = Relaxation(families, (), first, 1000)
+    rng, families, rows, empty = made(seed)
+    lp = Relaxation(families, (), families.offsets[:-1], 1000)
     lp.add(rows)
     solved(lp)
-    keep = rng.random(len(families.node)) < 0.6
-    keep |= ~families.words.any(axis=1)
-    kept = np.flatnonzero(keep)
+    kept = np.flatnonzero((rng.random(len(empty)) < 0.6) | empty)
     fewer = families.only(kept)
     lp.change(fewer, families.places_in(fewer))
     anew = Relaxation(fewer, (), fewer.offsets[:-1], 1000)
@@ -55,10 +57,7 @@ def test_fewer_families_are_those_of_a_new_lp(seed, at_once, monkeypatch):
 def test_more_families_are_those_of_a_new_lp(seed, at_once, monkeypatch):
     """After families are added and others lost, some of them better than all before, the bound is that of a new LP."""
     monkeypatch.setattr(relaxation, "ALL_AT_ONCE", at_once)
-    rng = np.random.default_rng(seed)
-    families = FamilyArrays.of(random_pool(rng, 7, 30)).without_dominated()
-    rows = pair_rows(families)
-    empty = ~families.words.any(axis=1)
+    rng, families, rows, empty = made(seed)
     before, after = (np.flatnonzero((rng.random(len(empty)) < share) | empty) for share in (0.3, 0.8))
     few, many = families.only(before), families.only(after)
     lp = Relaxation(few, (), few.offsets[:-1], 1000)
