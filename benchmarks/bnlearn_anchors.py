@@ -25,15 +25,15 @@ import dagopt
 from dagopt.data.table import ContinuousTable, Table, as_table
 from dagopt.deadline import Deadline
 from dagopt.graph.cpdag import extend_pdag
+from dagopt.graph.knowledge import Constraints
 from dagopt.graph.metrics import compare
-from dagopt.knowledge import Constraints
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.climbing.tabu import solve_tabu
 from dagopt.methods.independence.mmhc import solve_mmhc
 from dagopt.methods.independence.stable_pc import solve_pc
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
-from dagopt.result import Result
+from dagopt.results.result import Result
 from dagopt.scores.build import make_score
 
 SOLVERS = {"hc": solve_hc, "tabu": solve_tabu, "pc": solve_pc, "mmhc": solve_mmhc}

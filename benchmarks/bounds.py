@@ -38,12 +38,12 @@ import numpy as np
 
 import dagopt
 from benchmarks.bounds_check import check
-from dagopt.candidates.undominated import Listing, TooMany
 from dagopt.deadline import Deadline
+from dagopt.families.undominated import Listing, TooMany
 from dagopt.learning import pose
-from dagopt.methods.cutting_planes import solve as method
-from dagopt.methods.cutting_planes.pair_bound import PairBound
-from dagopt.methods.cutting_planes.solve import ROW_KINDS
+from dagopt.methods.branch_and_cut import branch_and_cut as method
+from dagopt.methods.branch_and_cut.branch_and_cut import ROW_KINDS
+from dagopt.methods.branch_and_cut.pair_bound import PairBound
 from dagopt.methods.likelihood_bound import likelihood_bound
 from dagopt.networks.gaussian_json import read_gaussian_json
 from dagopt.progress import NoProgress

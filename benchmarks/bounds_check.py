@@ -17,17 +17,18 @@ import numpy as np
 
 from dagopt.data.table import ContinuousTable, DiscreteTable, Table
 from dagopt.deadline import Deadline
+from dagopt.graph.knowledge import Constraints
 from dagopt.graph.order import is_acyclic
-from dagopt.knowledge import Constraints
-from dagopt.master.rows.base import Point
-from dagopt.methods.cutting_planes import branch_and_cut, suffixes
-from dagopt.methods.cutting_planes import solve as method
-from dagopt.methods.cutting_planes.lane import Best, Lane
-from dagopt.methods.exact.solve import solve_exact
+from dagopt.lp.rows.row import Point
+from dagopt.methods.branch_and_cut import branch_and_cut as method
+from dagopt.methods.branch_and_cut import suffix_search as suffixes
+from dagopt.methods.branch_and_cut import tree as branch_and_cut
+from dagopt.methods.branch_and_cut.lane import Best, Lane
+from dagopt.methods.exact.exact import solve_exact
 from dagopt.methods.likelihood_bound import likelihood_bound
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
-from dagopt.result import Result
+from dagopt.results.result import Result
 from dagopt.scores.build import make_score
 from dagopt.scores.gaussian import GaussianScore
 

@@ -19,8 +19,8 @@ import numpy as np
 
 import dagopt
 from dagopt.data.table import Table, as_table
-from dagopt.effects.effect import effect_in
 from dagopt.graph.cpdag import cpdag
+from dagopt.networks.effects.effect import effect_in
 from dagopt.networks.simulate import random_discrete_network, random_gaussian_network
 
 NODES, DEGREE, PAIRS = 10, 1.5, 5

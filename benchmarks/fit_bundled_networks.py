@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from dagopt.networks.bif import write_bif
-from dagopt.networks.discrete import DiscreteNetwork
-from dagopt.networks.gaussian import GaussianNetwork
+from dagopt.networks.discrete_network import DiscreteNetwork
 from dagopt.networks.gaussian_json import write_gaussian_json
+from dagopt.networks.gaussian_network import GaussianNetwork
 
 BUNDLED = Path(__file__).parents[1] / "src" / "dagopt" / "networks" / "files"
 FITTED = (

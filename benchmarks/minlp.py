@@ -22,11 +22,11 @@ import numpy as np
 import dagopt
 from dagopt.data.table import as_table
 from dagopt.deadline import Deadline
-from dagopt.knowledge import Constraints
-from dagopt.master.relaxation import RestrictedMaster
-from dagopt.methods.column_generation.loop import first_families
-from dagopt.pricing.dca import DcaPricer
-from dagopt.pricing.minlp import MinlpPricer
+from dagopt.graph.knowledge import Constraints
+from dagopt.lp.restricted_master import RestrictedMaster
+from dagopt.methods.cg_dca.algorithm2 import first_families
+from dagopt.methods.cg_dca.dca_pricing import DcaPricer
+from dagopt.methods.cg_dca.minlp_pricing import MinlpPricer
 from dagopt.problem import Problem
 from dagopt.scores import make_score
 

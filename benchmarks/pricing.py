@@ -13,10 +13,10 @@ import numpy as np
 
 import dagopt
 from dagopt.data.table import as_table
+from dagopt.methods.cg_dca.algorithm1 import CONVEX_STEPS, dca
+from dagopt.methods.cg_dca.gaussian_cost import GaussianCost
+from dagopt.methods.cg_dca.reduced_cost import ChainMemory
 from dagopt.scores import make_score
-from dagopt.submodular.dca import CONVEX_STEPS, dca
-from dagopt.submodular.gaussian_cost import GaussianCost
-from dagopt.submodular.reduced_cost import ChainMemory
 
 
 def main() -> None:

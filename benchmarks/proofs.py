@@ -22,18 +22,18 @@ import numpy as np
 import pandas as pd
 
 import dagopt
-from dagopt.candidates.jkl import read_jkl
-from dagopt.candidates.listing import candidate_pool
-from dagopt.candidates.pool import Pool
 from dagopt.deadline import Deadline
-from dagopt.knowledge import Constraints
+from dagopt.families.family_arrays import FamilyArrays
+from dagopt.families.jkl import read_jkl
+from dagopt.families.listing import candidate_pool
+from dagopt.families.pool import Pool
+from dagopt.graph.knowledge import Constraints
 from dagopt.learning import pose
-from dagopt.master.families import FamilyArrays
-from dagopt.master.rows.base import RowFinder
-from dagopt.master.rows.clusters import ClusterRows, pair_rows
-from dagopt.master.rows.local import LocalRows
-from dagopt.master.rows.logdets import EntropyRows, LogDets, MatrixRows
-from dagopt.methods.cutting_planes.branch_and_cut import BranchAndCut, Rules
+from dagopt.lp.rows.clusters import ClusterRows, pair_rows
+from dagopt.lp.rows.local import LocalRows
+from dagopt.lp.rows.matrices import EntropyRows, LogDets, MatrixRows
+from dagopt.lp.rows.row import RowFinder
+from dagopt.methods.branch_and_cut.tree import BranchAndCut, Rules
 from dagopt.progress import NoProgress
 from dagopt.workers import Workers
 

@@ -30,7 +30,7 @@ PHASES = {
         "kick": "kicks",
         "improve": "all places of all columns",
     },
-    "dagopt.methods.orders.solve": {"solve_hc": "hill climbing at the end"},
+    "dagopt.methods.orders.order": {"solve_hc": "hill climbing at the end"},
     "dagopt.learning": {"with_likelihood_bound": "bound of the likelihood"},
 }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dagopt.cli.options import Json, listed
+from dagopt.cli.flags import Json, listed
 from dagopt.cli.show import FOUND_SOMETHING, print_json, print_table
 from dagopt.errors import InputError
 

@@ -18,7 +18,7 @@ from dagopt.graph.order import is_acyclic
 from dagopt.kernels.plain import repeated
 from dagopt.learning import learn
 from dagopt.methods.registry import METHODS
-from dagopt.result import Result
+from dagopt.results.result import Result
 from dagopt.scores.base import Score
 from dagopt.scores.build import make_score
 from experiments.adapters import ADAPTERS

@@ -14,7 +14,7 @@ import pandas  # noqa: F401, loaded before anything is watched
 
 import dagopt
 from dagopt.methods import registry
-from dagopt.methods.cutting_planes.solve import ROW_KINDS
+from dagopt.methods.branch_and_cut.branch_and_cut import ROW_KINDS
 from hunt import cuts
 from hunt.record import Wrong
 from hunt.tables import NAMES, Instance

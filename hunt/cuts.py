@@ -11,13 +11,14 @@ from unittest.mock import patch
 
 import numpy as np
 
-from dagopt.candidates.pool import Pool
 from dagopt.deadline import Deadline
-from dagopt.master.families import FamilyArrays
-from dagopt.master.rows.base import Point, Row
-from dagopt.master.rows.clusters import ClusterRows, pair_rows
-from dagopt.methods.cutting_planes import gobnilp, lane, prefixes
-from dagopt.methods.cutting_planes.relaxation import Relaxation
+from dagopt.families.family_arrays import FamilyArrays
+from dagopt.families.pool import Pool
+from dagopt.lp.relaxation import Relaxation
+from dagopt.lp.rows.clusters import ClusterRows, pair_rows
+from dagopt.lp.rows.row import Point, Row
+from dagopt.methods.branch_and_cut import gobnilp, lane
+from dagopt.methods.branch_and_cut import prefix_search as prefixes
 from dagopt.progress import NoProgress
 from hunt.record import Wrong
 from hunt.truth import bits, is_dag, parents_of

@@ -18,7 +18,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / ".matrix"
-CORE = ("tests/scores", "tests/kernels", "tests/methods/exact", "tests/test_knowledge.py", "tests/test_result.py")
+CORE = (
+    "tests/scores",
+    "tests/kernels",
+    "tests/methods/exact",
+    "tests/graph/test_knowledge.py",
+    "tests/results/test_result.py",
+)
+    "tests/scores",
+    "tests/kernels",
+    "tests/methods/exact",
+    "tests/graph/test_knowledge.py",
+    "tests/results/test_result.py",
+)
 PIP = ("-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary=numpy,scipy")
 RELATIVE = 1e-9
 

@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from dagopt.candidates.jkl import read_jkl
 from dagopt.cli import run
 from dagopt.errors import InputError
+from dagopt.families.jkl import read_jkl
 
 ROWS = 30
 

@@ -14,12 +14,12 @@ import typer
 import dagopt
 from dagopt import cli
 from dagopt.cli.output import graph_files
-from dagopt.data.options import DataOptions
-from dagopt.estimators import StructureLearner
+from dagopt.data.data_options import DataOptions
 from dagopt.graph import FORMATS
 from dagopt.methods.independence.tests import TESTS
 from dagopt.methods.registry import METHODS
 from dagopt.scores import SCORES
+from dagopt.sklearn import StructureLearner
 from test_layers import LAYERS
 
 ROOT = Path(__file__).resolve().parents[1]

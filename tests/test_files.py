@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from dagopt import files
-from dagopt.candidates.jkl import read_jkl
 from dagopt.data.writing import write_frame
 from dagopt.errors import InputError
+from dagopt.families.jkl import read_jkl
 from dagopt.files import read_text, replacing, write_text
 from dagopt.graph import read_graph
 from dagopt.networks.bif import read_bif

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dagopt.cli import run
-from dagopt.methods.cutting_planes.prefixes import PrefixSearch
+from dagopt.methods.branch_and_cut.prefix_search import PrefixSearch
 from hunt import cuts, files, others
 from hunt.__main__ import look_at_claims
 from hunt.claims import Wrong, check_method, shrunk

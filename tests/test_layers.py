@@ -11,61 +11,40 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "dagopt"
 
-# Lowest first. A module imports from its own package and from rows above its own; the parts of a row do not know
-# each other. A new module or package gets a place here; "dagopt" is the front, dagopt/__init__.py. A module may have
-# a place apart from its package: LPs are below the master, integer solvers above it.
+# Lowest first. A room is a folder or a module at the top of the package; a module imports from its own room and from
+# rows above its own. The rooms of a row do not know each other. "dagopt" is the front, dagopt/__init__.py.
 LAYERS = [
-    ["errors", "bits", "methods"],
-    ["memory"],
-    ["files", "deadline", "options", "records.provenance"],
+    ["errors", "bits"],
+    ["memory", "deadline"],
+    ["files", "options"],
     ["kernels"],
     ["data"],
+    ["graph"],
     ["networks"],
-    ["datasets", "graph"],
-    ["effects", "knowledge", "networks.fitted", "scores"],
-    ["problem", "progress", "evidence.explanation"],
-    ["result", "workers"],
-    ["records.saving", "records.summary"],
-    ["candidates"],
-    ["solvers.highs"],
-    ["submodular"],
-    ["methods.answer", "methods.names", "methods.options", "methods.start"],
-    ["methods.climbing", "methods.likelihood_bound", "methods.claims"],
-    ["methods.exact"],
-    ["methods.independence", "methods.orders"],
-    ["master"],
-    ["solvers", "pricing"],
-    ["pricing.minlp"],
-    ["methods.column_generation", "methods.cutting_planes"],
-    ["methods.auto"],
-    ["methods.registry"],
-    ["methods.structural_em", "records"],
+    ["scores"],
+    ["problem", "progress"],
+    ["workers", "results"],
+    ["families"],
+    ["lp"],
+    ["integer"],
+    ["methods"],
     ["learning"],
-    ["estimators", "evidence"],
-    ["report"],
+    ["confidence"],
+    ["sklearn", "report"],
     ["dagopt"],
     ["cli"],
 ]
 HEIGHT = {part: height for height, row in enumerate(LAYERS) for part in row}
 
-# The ways up, and only inside a function: `result.plot()` and `result.report()` are a front for the drawings,
-# `result.explain()` for the comparison with other DAGs, the master for integer solvers; all are loaded when they are
-# asked for.
-LAZY_FRONTS = {
-    ("result", "report"),
-    ("result", "evidence"),
-    ("result", "records.saving"),
-    ("result", "records.summary"),
-    ("evidence", "report"),
-    ("master", "solvers"),
-}
+# The ways up, and only inside a function: methods of a result are a front for what stands above it.
+LAZY_FRONTS = {("results", "report"), ("results", "confidence"), ("results", "methods"), ("confidence", "report")}
 
 HOMES = {
-    "numba": "kernels/",
-    "highspy": "solvers/",
-    "pyscipopt": "solvers/",
-    "gurobipy": "solvers/",
-    "cupy": "methods/exact/subset_dp_gpu.py",
+    "numba": ("kernels/",),
+    "highspy": ("lp/highs.py",),
+    "pyscipopt": ("lp/cluster_ip.py", "integer/scip.py", "methods/cg_dca/minlp_program.py"),
+    "gurobipy": ("integer/gurobi.py",),
+    "cupy": ("methods/exact/subset_dp_gpu.py",),
 }
 PRINTERS = ("cli/",)
 
@@ -113,9 +92,8 @@ def _member(source: str, name: str) -> str:
 
 
 def place_of(module: str) -> str:
-    """Return the part that a module below the package, such as ``solvers.highs``, belongs to."""
-    own = ".".join(module.split(".")[:2])
-    return own if own in HEIGHT else module.split(".")[0]
+    """Return the room of a module below the package, such as ``lp.highs``."""
+    return module.split(".")[0]
 
 
 def layer_violations(path: str, text: str) -> list[str]:
@@ -138,7 +116,7 @@ def layer_violations(path: str, text: str) -> list[str]:
 def wall_violations(path: str, text: str) -> list[str]:
     """Return the imports of numba, a solver or CuPy outside their home."""
     return [
-        f"{path}:{line}: {module.split('.')[0]} belongs in {home}"
+        f"{path}:{line}: {module.split('.')[0]} belongs in {', '.join(home)}"
         for module, line, _ in imports_of(path, text)
         if (home := HOMES.get(module.split(".")[0])) and not path.startswith(home)
     ]
@@ -213,19 +191,18 @@ def test_the_whole_package_is_looked_at():
         ("data/cells.py", "import_module('dagopt.cli')", "data/cells.py:1: data may not import cli"),
         ("data/deep/er.py", "from ...graph import dag", "data/deep/er.py:1: data may not import graph"),
         ("errors.py", "from dagopt.files import read_text", "errors.py:1: errors may not import files"),
-        ("scores/base.py", "from dagopt.knowledge import Constraints", "scores may not import knowledge"),
+        ("graph/dag.py", "from dagopt.networks.bif import parse_bif", "graph may not import networks"),
         ("report/html.py", "from dagopt.cli import app", "report/html.py:1: report may not import cli"),
-        ("result.py", "from dagopt.report.html import write_report", "result.py:1: result may not import report"),
-        ("result.py", "def f():\n    from dagopt.learning import learn", "result.py:2: result may not import learning"),
+        ("results/result.py", "from dagopt.report.html import write_report", "results may not import report"),
+        ("results/result.py", "def f():\n    from dagopt.learning import learn", "results may not import learning"),
         ("strange.py", "", "strange.py: 'strange' has no place in LAYERS"),
-        ("solvers/highs.py", "from dagopt.master.pool import Family", "solvers.highs may not import master"),
-        ("submodular/dca.py", "from dagopt.solvers import scip", "submodular may not import solvers"),
-        ("master/integer.py", "from dagopt.solvers.scip import x", "master may not import solvers"),
-        ("master/pool.py", "from dagopt.pricing.dca import x", "master may not import pricing"),
+        ("lp/highs.py", "from dagopt.integer.scip import x", "lp may not import integer"),
+        ("families/pool.py", "from dagopt.lp.relaxation import x", "families may not import lp"),
+        ("integer/recursion.py", "from dagopt.methods.auto import x", "integer may not import methods"),
         (
             "methods/orders/search.py",
-            "def f():\n    import dagopt.methods.column_generation.cg_dca",
-            "methods.orders may not import methods.column_generation",
+            "def f():\n    import dagopt.confidence.bootstrap",
+            "methods may not import confidence",
         ),
     ],
 )
@@ -238,16 +215,15 @@ def test_a_wrong_layer_is_found(path, text, message):
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("graph/dag.py", "from dagopt.networks.bif import parse_bif\nfrom dagopt.graph.order import is_acyclic"),
+        ("networks/bif.py", "from dagopt.graph.formats.bif_blocks import x\nfrom dagopt.networks.checks import y"),
         ("graph/dag.py", "from . import order\nfrom .order import is_acyclic\nfrom ..errors import InputError"),
-        ("result.py", "def f():\n    from dagopt.report.html import write_report"),
+        ("results/result.py", "def f():\n    from dagopt.report.html import write_report"),
         ("report/html.py", "from dagopt import __version__"),
-        ("cli/demo.py", "from dagopt import datasets\nimport numpy, networkx.algorithms"),
-        ("submodular/kelley.py", "from dagopt.solvers import highs\nfrom dagopt.solvers.highs import LinearProgram"),
-        ("solvers/scip.py", "from dagopt.master.pool import Family\nfrom . import highs"),
-        ("master/integer.py", "def f():\n    from dagopt.solvers.scip import ScipBranchAndCut"),
+        ("cli/demo.py", "from dagopt.networks import datasets\nimport numpy, networkx.algorithms"),
+        ("methods/cg_dca/kelley.py", "from dagopt.lp import highs\nfrom dagopt.lp.highs import LinearProgram"),
+        ("integer/scip.py", "from dagopt.families.pool import Pool\nfrom . import gurobi"),
         ("cli/show.py", "import dagopt\nfrom dagopt import demo\nimport_module(name)"),
-        ("__init__.py", "from dagopt.learning import learn\nimport_module('dagopt.datasets')"),
+        ("__init__.py", "from dagopt.learning import learn\nimport_module('dagopt.networks.datasets')"),
     ],
 )
 def test_imports_downwards_are_free(path, text):
@@ -261,8 +237,8 @@ def test_imports_downwards_are_free(path, text):
         ("scores/base.py", "import numba", 1),
         ("scores/base.py", "def f():\n    from numba.core import types", 1),
         ("kernels/counts/counting.py", "from numba import njit", 0),
-        ("methods/exact/solve.py", "import highspy, gurobipy\nimport_module('pyscipopt')", 3),
-        ("solvers/highs.py", "import highspy", 0),
+        ("methods/exact/exact.py", "import highspy, gurobipy\nimport_module('pyscipopt')", 3),
+        ("lp/highs.py", "import highspy", 0),
         ("methods/exact/gpu.py", "import cupy as cp\nimport cupyx", 1),
         ("methods/exact/subset_dp_gpu.py", "import cupy as cp", 0),
     ],

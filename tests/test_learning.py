@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 
 import dagopt
-from dagopt.knowledge import Constraints
+from dagopt.graph.knowledge import Constraints
 from dagopt.learning import learn
-from dagopt.methods.options import solver
+from dagopt.methods.method_options import solver
 from dagopt.methods.registry import METHODS, Method
 from dagopt.options import Options, option, whole
 from dagopt.progress import NoProgress
-from dagopt.result import Result
+from dagopt.results.result import Result
 
 
 @pytest.fixture(scope="module")
@@ -220,11 +220,11 @@ def test_method_gets_the_time_limit(frame, monkeypatch):
 
 def test_a_file_of_local_scores_has_its_best_dag(tmp_path):
     """A .jkl file of all local scores gives the optimum of the data, and of the constraints, with its scope."""
-    from dagopt.candidates.jkl import write_jkl
-    from dagopt.candidates.listing import candidate_pool
     from dagopt.data.table import as_table
     from dagopt.deadline import Deadline
-    from dagopt.knowledge import Constraints
+    from dagopt.families.jkl import write_jkl
+    from dagopt.families.listing import candidate_pool
+    from dagopt.graph.knowledge import Constraints
     from dagopt.progress import NoProgress
     from dagopt.scores import make_score
     from dagopt.workers import Workers

@@ -12,19 +12,20 @@ import pytest
 import typer
 
 import dagopt
-from dagopt import cli, estimators
-from dagopt.data.options import DataOptions
+from dagopt import cli
+from dagopt import sklearn as estimators
+from dagopt.data.data_options import DataOptions
 from dagopt.errors import InputError
-from dagopt.estimators import StructureLearner
 from dagopt.graph.dag import Graph
 from dagopt.graph.formats import FORMATS, Format
-from dagopt.methods.options import solver
+from dagopt.methods.method_options import solver
 from dagopt.methods.registry import METHODS, Method
 from dagopt.options import Options, option, whole
-from dagopt.result import Result
+from dagopt.results.result import Result
 from dagopt.scores.bdeu import BDeuScore
 from dagopt.scores.build import SCORES, NamedScore
-from dagopt.scores.options import ScoreOptions
+from dagopt.scores.score_options import ScoreOptions
+from dagopt.sklearn import StructureLearner
 
 TAKE_DATA = ("learn", "as_table", "examine", "fit", "score", "score_table", "bootstrap", "path", "edge_posterior")
 COMMANDS = ("learn", "doctor", "score", "fit", "explain", "bootstrap", "posterior", "path")

@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from dagopt.candidates.jkl import read_jkl
-from dagopt.candidates.listing import limited, listable
-from dagopt.candidates.pool import Pool
 from dagopt.data.chance import chance_edges, chance_finding
 from dagopt.data.continuous import CovarianceTable
+from dagopt.data.data_options import DataOptions
 from dagopt.data.doctor import examine_table
 from dagopt.data.findings import Diagnosis, Finding
 from dagopt.data.incomplete import incomplete_levels
-from dagopt.data.options import DataOptions
 from dagopt.data.table import DiscreteTable, Table, read_table
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, quoted
-from dagopt.knowledge import Constraints
+from dagopt.families.jkl import read_jkl
+from dagopt.families.listing import limited, listable
+from dagopt.families.pool import Pool
+from dagopt.graph.knowledge import Constraints
 from dagopt.methods.claims import refuse_unbounded, with_rounding, without_idle_edges, without_losses
 from dagopt.methods.likelihood_bound import with_likelihood_bound
 from dagopt.methods.registry import FROM_SCORES, METHODS, method_name
@@ -33,11 +33,11 @@ from dagopt.networks.checks import checked_names
 from dagopt.options import with_options
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
-from dagopt.records.recording import recorded
-from dagopt.result import Result
+from dagopt.results.recording import recorded
+from dagopt.results.result import Result
 from dagopt.scores.build import make_score
 from dagopt.scores.interventions import interventional_score
-from dagopt.scores.options import ScoreOptions
+from dagopt.scores.score_options import ScoreOptions
 
 __all__ = ["check_options", "is_score_file", "learn", "pose", "pose_table", "solve", "solve_scores", "with_limit"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dagopt.data.table import Table
-from dagopt.knowledge import Knowledge
+from dagopt.graph.knowledge import Knowledge
 from dagopt.scores.base import Score
 
 __all__ = ["Problem"]

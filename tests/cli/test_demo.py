@@ -12,7 +12,7 @@ from rich.console import Console
 import dagopt
 from dagopt.cli import demo
 from dagopt.graph.dag import as_graph
-from dagopt.result import Result
+from dagopt.results.result import Result
 
 FILES = {"report.html", "graph.png", "graph.dot", "comparison.png", "data.csv"}
 

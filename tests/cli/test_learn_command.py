@@ -15,13 +15,13 @@ import pytest
 
 import dagopt
 import dagopt.learning
-from dagopt.candidates.jkl import LocalScores, write_jkl
 from dagopt.cli import run
 from dagopt.cli.method_flags import all_flags
 from dagopt.cli.show import print_summary
 from dagopt.errors import InputError
+from dagopt.families.jkl import LocalScores, write_jkl
 from dagopt.methods.registry import METHODS
-from dagopt.result import Result
+from dagopt.results.result import Result
 
 ASKED_FOR = (
     "--method --score --penalty --required --forbidden --tiers --max-parents --time-limit --seed --jobs --start "
@@ -152,7 +152,7 @@ def test_after_ctrl_c_nothing_more_is_begun(said, monkeypatch):
     learn = dagopt.learn
     monkeypatch.setattr("dagopt.learning.learn", lambda *a, **k: replace(learn(*a, **k), status="interrupted"))
     monkeypatch.setattr(Result, "regrets", lambda *_, **__: pytest.fail("explained"))
-    monkeypatch.setattr("dagopt.evidence.bootstrap.bootstrap", lambda *_, **__: pytest.fail("resampled"))
+    monkeypatch.setattr("dagopt.confidence.bootstrap.bootstrap", lambda *_, **__: pytest.fail("resampled"))
     code, out, _ = said("learn", "data.csv", "-q", "--explain", "--bootstrap", "5")
     assert code == 0
     assert "stopped by the user" in out

@@ -9,11 +9,11 @@ import numpy as np
 
 import naive
 from dagopt.data.table import ContinuousTable, DiscreteTable
-from dagopt.knowledge import Constraints
+from dagopt.graph.knowledge import Constraints
+from dagopt.methods.cg_dca.decomposition import decomposed
+from dagopt.methods.cg_dca.reduced_cost import ChainMemory, ReducedCost
 from dagopt.problem import Problem
 from dagopt.scores.build import make_score
-from dagopt.submodular.decomposition import decomposed
-from dagopt.submodular.reduced_cost import ChainMemory, ReducedCost
 
 
 def gaussian_table(seed, n, rows=60, density=0.5):

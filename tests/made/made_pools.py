@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from dagopt.master.pool import Family, FamilyPool
+from dagopt.families.family_pool import Family, FamilyPool
 
 SIZE = 1e5  # of a score, as with real data
 

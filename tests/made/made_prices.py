@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dagopt.candidates.node_search import Prices, TableRow
+from dagopt.families.node_search import Prices, TableRow
 
 N = 7
 NODE = 3

@@ -3,10 +3,10 @@
 import numpy as np
 
 from dagopt.bits import mask_of
-from dagopt.knowledge import Constraints
-from dagopt.master.pool import Family
-from dagopt.master.relaxation import RestrictedMaster
-from dagopt.methods.column_generation.loop import first_families
+from dagopt.families.family_pool import Family
+from dagopt.graph.knowledge import Constraints
+from dagopt.lp.restricted_master import RestrictedMaster
+from dagopt.methods.cg_dca.algorithm2 import first_families
 from made_masters import problem_of, subsets, table_of
 
 

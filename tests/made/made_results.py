@@ -8,7 +8,7 @@ import pandas as pd
 import dagopt
 from dagopt.data.findings import Finding
 from dagopt.graph.dag import as_graph
-from dagopt.result import Result
+from dagopt.results.result import Result
 
 ODD_NAMES = (
     "<script>alert(1)</script>",

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from dagopt.master.families import FamilyArrays
-from dagopt.master.rows.base import Row
-from dagopt.master.rows.logdets import LogDets
+from dagopt.families.family_arrays import FamilyArrays
+from dagopt.lp.rows.matrices import LogDets
+from dagopt.lp.rows.row import Row
 
 
 def random_correlation(rng, n):

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import dagopt
-from dagopt.candidates.undominated import Estimate, Listing, TooMany
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.families.undominated import Estimate, Listing, TooMany
+from dagopt.graph.knowledge import Constraints
 from dagopt.graph.order import is_acyclic
-from dagopt.knowledge import Constraints
 from dagopt.methods import auto
-from dagopt.methods.exact import solve as exact_solve
+from dagopt.methods.exact import exact as exact_solve
 from dagopt.methods.exact.plan import estimate_exact
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress

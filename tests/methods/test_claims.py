@@ -7,10 +7,10 @@ import pytest
 
 import dagopt
 from dagopt.data.table import ContinuousTable
-from dagopt.knowledge import Constraints
+from dagopt.graph.knowledge import Constraints
 from dagopt.methods.claims import without_losses
 from dagopt.problem import Problem
-from dagopt.result import Result
+from dagopt.results.result import Result
 from dagopt.scores.build import make_score
 from hunt.tables import Instance
 from hunt.truth import Known, best_score, score_of

@@ -11,8 +11,8 @@ import dagopt
 from dagopt.errors import InputError
 from dagopt.graph import Graph, write_graph
 from dagopt.graph.cpdag import cpdag
+from dagopt.graph.knowledge import Constraints
 from dagopt.graph.order import is_acyclic
-from dagopt.knowledge import Constraints
 from dagopt.methods.start import start_dag
 from made_problems import gaussian_table, problem_of
 

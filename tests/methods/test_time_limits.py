@@ -7,11 +7,11 @@ import pytest
 
 import dagopt
 from dagopt.deadline import Deadline
+from dagopt.methods.cg_dca.bases import SetFunction
+from dagopt.methods.cg_dca.kelley import CuttingPlanes
 from dagopt.methods.exact.subset_dp import all_potentials
-from dagopt.methods.orders.solve import solve_order
+from dagopt.methods.orders.order import solve_order
 from dagopt.progress import NoProgress
-from dagopt.submodular.bases import SetFunction
-from dagopt.submodular.kelley import CuttingPlanes
 from dagopt.workers import Workers
 from every_dag import make_problem
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dagopt.errors import InputError
-from dagopt.networks.discrete import DiscreteNetwork
-from dagopt.networks.gaussian import GaussianNetwork
+from dagopt.networks.discrete_network import DiscreteNetwork
+from dagopt.networks.gaussian_network import GaussianNetwork
 from dagopt.networks.simulate import random_discrete_network, random_gaussian_network
 
 

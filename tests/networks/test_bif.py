@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from dagopt.errors import InputError
 from dagopt.networks.bif import format_bif, parse_bif, read_bif, write_bif
-from dagopt.networks.discrete import DiscreteNetwork
-from dagopt.networks.gaussian import GaussianNetwork
+from dagopt.networks.discrete_network import DiscreteNetwork
 from dagopt.networks.gaussian_json import (
     format_gaussian_json,
     parse_gaussian_json,
     read_gaussian_json,
     write_gaussian_json,
 )
+from dagopt.networks.gaussian_network import GaussianNetwork
 from dagopt.networks.simulate import random_discrete_network, random_gaussian_network
 
 DOGS = """

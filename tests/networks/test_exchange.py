@@ -8,9 +8,9 @@ import pytest
 
 import dagopt
 from dagopt.errors import InputError
+from dagopt.graph.formats.bif_spelling import spelled, spelled_levels
 from dagopt.networks.bif import read_bif
-from dagopt.networks.bif_spelling import spelled, spelled_levels
-from dagopt.networks.discrete import DiscreteNetwork
+from dagopt.networks.discrete_network import DiscreteNetwork
 from dagopt.networks.simulate import random_gaussian_network
 
 NAMES = ("blood pressure", "größe 高さ", "table", 'say "hi", (now)', "plain", "0", "a/b", "a_b")

@@ -9,9 +9,9 @@ from scipy.integrate import quad
 from dagopt.data.columns import columns_from_frame
 from dagopt.data.mixed import MixedTable
 from dagopt.errors import InputError
-from dagopt.networks.fitted.mixed import fit_mixed
+from dagopt.networks.fitted.fitted_mixed import fit_mixed
 from dagopt.networks.logit import fit_logit, log_probabilities
-from dagopt.networks.mixed import MixedNetwork
+from dagopt.networks.mixed_network import MixedNetwork
 from dagopt.networks.simulate import random_mixed_network, simulate
 
 

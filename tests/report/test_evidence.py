@@ -6,7 +6,7 @@ import pytest
 
 import dagopt
 from dagopt.errors import InputError
-from dagopt.report.evidence import with_evidence
+from dagopt.report.edge_confidence import with_evidence
 from dagopt.report.html import render_report
 
 DATA = dagopt.simulate(n_nodes=5, n_samples=120, degree=1.5, random_state=2).data

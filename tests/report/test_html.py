@@ -287,7 +287,7 @@ def test_long_and_wide_tables_keep_what_is_frequent():
 def test_what_cannot_be_fitted_is_noted(monkeypatch):
     """Too many cells, or a column without noise, leave the page without parameters and with a note."""
     result = learned_from(drawn_levels())
-    monkeypatch.setattr("dagopt.report.estimates.MOST_CELLS", 50)
+    monkeypatch.setattr("dagopt.report.parameters.MOST_CELLS", 50)
     page = Page(render_report(result))
     assert all(node["fit"] == {} for node in page.payload["nodes"])
     assert any("cells; result.fit() makes them" in text for _, text in page.all("li"))

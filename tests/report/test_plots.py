@@ -17,7 +17,7 @@ from dagopt.errors import InputError
 from dagopt.graph.cpdag import cpdag
 from dagopt.graph.dag import Graph
 from dagopt.report.plots import CORRECT, EXTRA, MISSING, OTHER_MARK, plot_comparison, plot_convergence, plot_graph
-from dagopt.result import Result
+from dagopt.results.result import Result
 
 
 @pytest.fixture(autouse=True)

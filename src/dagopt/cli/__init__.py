@@ -14,12 +14,15 @@ from typing import Annotated
 import typer
 
 import dagopt
-from dagopt.cli import bootstrap, explain, path, posterior
+from dagopt.cli import bootstrap_command as bootstrap
+from dagopt.cli import explain_command as explain
+from dagopt.cli import path
+from dagopt.cli import posterior_command as posterior
 from dagopt.cli.about import info
-from dagopt.cli.fitting import fit
+from dagopt.cli.fit_command import fit
 from dagopt.cli.graphs import compare, convert, networks
-from dagopt.cli.learning import LearnCommand, learn
-from dagopt.cli.questions import effect, query
+from dagopt.cli.learn_command import LearnCommand, learn
+from dagopt.cli.question_commands import effect, query
 from dagopt.cli.show import complain
 from dagopt.cli.tables import doctor, score, simulate
 from dagopt.errors import DagoptError

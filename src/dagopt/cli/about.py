@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 import dagopt
-from dagopt.cli import options as shared
+from dagopt.cli import flags as shared
 from dagopt.cli.show import print_json
 
 __all__ = ["about_machine", "info"]

@@ -14,18 +14,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dagopt import datasets
 from dagopt.data.doctor import examine
 from dagopt.data.writing import write_frame
 from dagopt.errors import DagoptError, InputError
 from dagopt.graph.formats import write_graph
 from dagopt.graph.metrics import Comparison, compare
+from dagopt.networks import datasets
 from dagopt.report.view import Edge, view_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dagopt.result import Result
+    from dagopt.results.result import Result
 
 __all__ = ["main", "run"]
 

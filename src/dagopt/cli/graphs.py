@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dagopt.cli.options import Json
+from dagopt.cli.flags import Json
 from dagopt.cli.show import FOUND_SOMETHING, print_json, print_table
 from dagopt.errors import InputError
 
@@ -101,10 +101,10 @@ def networks(
 
     **Examples:** `dagopt networks`, `dagopt networks alarm --out alarm.bif`
     """
-    from dagopt import datasets
     from dagopt.graph.formats import write_graph
+    from dagopt.networks import datasets
     from dagopt.networks.bif import write_bif
-    from dagopt.networks.discrete import DiscreteNetwork
+    from dagopt.networks.discrete_network import DiscreteNetwork
 
     described = datasets.describe()
     if name is None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from dagopt.cli.options import FLAGS, flag_of, help_of
+from dagopt.cli.flags import FLAGS, flag_of, help_of
 from dagopt.errors import InputError
 from dagopt.methods.registry import METHODS, method_name
 from dagopt.options import Option, Options

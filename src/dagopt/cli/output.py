@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dagopt.cli.options import listed
+from dagopt.cli.flags import listed
 from dagopt.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dagopt.result import Result
+    from dagopt.results.result import Result
 
 __all__ = [
     "PICTURE_FILES",
@@ -134,7 +134,7 @@ def _unwritable(folder: Path, error: OSError) -> InputError:
 def _write_graph(result: Result, name: str, path: Path) -> None:
     from dagopt.graph.formats import write_graph
     from dagopt.networks.fitted import FittedDiscrete
-    from dagopt.report.estimates import fitted_or_why
+    from dagopt.report.parameters import fitted_or_why
 
     if name in PICTURES:
         write_picture(result.plot, path)
@@ -181,7 +181,7 @@ def as_plain(result: Result) -> dict[str, Any]:
 
 def _parameters(result: Result) -> dict[str, Any]:
     """Return the parameters of the DAG as plain values, or why there are none."""
-    from dagopt.report.estimates import fitted_or_why
+    from dagopt.report.parameters import fitted_or_why
 
     fitted, why = fitted_or_why(result)
     if fitted is None:

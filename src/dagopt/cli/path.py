@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dagopt.cli import options as shared
-from dagopt.cli.knowledge import KnowledgeOptions
+from dagopt.cli import flags as shared
+from dagopt.cli.knowledge_flags import KnowledgeOptions
 from dagopt.cli.output import PICTURE_FILES, TABLE_FILES, require_file, write_picture
 from dagopt.cli.show import in_flags, print_json, print_summary, print_table
-from dagopt.data.options import DataOptions
+from dagopt.data.data_options import DataOptions
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.options import anything, option
-from dagopt.scores.options import ScoreOptions
+from dagopt.scores.score_options import ScoreOptions
 
 if TYPE_CHECKING:
-    from dagopt.evidence.learned_path import PenaltyPath
+    from dagopt.confidence.learned_path import PenaltyPath
 
 __all__ = ["path"]
 
@@ -69,8 +69,8 @@ def path(
 
     Exit code 0, also if the time limit ended the run (a message says so); 2 if the input is bad.
     """
+    from dagopt.confidence.penalty_path import path as learned
     from dagopt.data.writing import write_frame
-    from dagopt.evidence.penalty_path import path as learned
 
     require_file(out, "--out", TABLE_FILES)
     require_file(entries, "--entries", TABLE_FILES)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dagopt.cli.options import FLAGS
+from dagopt.cli.flags import FLAGS
 
 if TYPE_CHECKING:
     import pandas as pd

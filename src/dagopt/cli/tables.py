@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from dagopt.cli.options import Data, Json, with_flags
+from dagopt.cli.flags import Data, Json, with_flags
 from dagopt.cli.show import FOUND_SOMETHING, in_flags, print_json, print_table
-from dagopt.data.options import DataOptions
+from dagopt.data.data_options import DataOptions
 from dagopt.errors import DagoptError, InputError
-from dagopt.scores.options import ScoreOptions
+from dagopt.scores.score_options import ScoreOptions
 
 __all__ = ["doctor", "score", "simulate"]
 
@@ -96,9 +96,9 @@ def simulate(
     **Examples:** `dagopt simulate --nodes 25 --degree 2 --samples 5000 --out data.csv --graph true.dot`,
     `dagopt simulate --network alarm --samples 20000 --out alarm.csv`
     """
-    from dagopt import datasets
     from dagopt.data.writing import write_frame
     from dagopt.graph.formats import write_graph
+    from dagopt.networks import datasets
     from dagopt.networks.bif import read_bif
     from dagopt.networks.simulate import simulate as drawn
 

@@ -13,11 +13,11 @@ from dagopt.data.cells import empty_columns, missing_cells, troubles, unusable_n
 from dagopt.data.chance import chance_finding
 from dagopt.data.columns import Column
 from dagopt.data.continuous_checks import continuous_findings, few_rows
+from dagopt.data.data_options import DataOptions
 from dagopt.data.discrete_checks import discrete_findings
 from dagopt.data.em import rows_that_count
 from dagopt.data.findings import Diagnosis, Finding
 from dagopt.data.misreadings import kinds_in_words, misreadings
-from dagopt.data.options import DataOptions
 from dagopt.data.reading import read_columns
 from dagopt.data.table import (
     TABLES,

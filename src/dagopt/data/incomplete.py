@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.data.columns import Column
-from dagopt.data.options import DataOptions
+from dagopt.data.data_options import DataOptions
 from dagopt.data.reading import read_columns
 from dagopt.data.table import TABLES, DiscreteTable, complete_columns
 

@@ -21,11 +21,11 @@ from dagopt.data.cells import (
 )
 from dagopt.data.columns import Column
 from dagopt.data.continuous import ContinuousTable, CovarianceTable
+from dagopt.data.data_options import DataOptions
 from dagopt.data.discretize import discretized
 from dagopt.data.findings import Finding
 from dagopt.data.kinds import with_kinds
 from dagopt.data.mixed import MixedTable
-from dagopt.data.options import DataOptions
 from dagopt.data.reading import read_columns
 from dagopt.errors import InputError, unknown_name
 from dagopt.options import with_options

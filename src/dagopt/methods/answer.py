@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.graph.knowledge import Knowledge
 from dagopt.graph.order import parent_lists
-from dagopt.knowledge import Knowledge
 from dagopt.problem import Problem
-from dagopt.result import Result
+from dagopt.results.result import Result
 
 __all__ = ["answer", "scope_of", "worth"]
 

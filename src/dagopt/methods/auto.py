@@ -26,20 +26,20 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
-from dagopt.candidates.listing import MOST_SETS, count_sets, limited
-from dagopt.candidates.pool import Pool
-from dagopt.candidates.undominated import Listing, TooMany
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.knowledge import Knowledge
+from dagopt.families.listing import MOST_SETS, count_sets, limited
+from dagopt.families.pool import Pool
+from dagopt.families.undominated import Listing, TooMany
+from dagopt.graph.knowledge import Knowledge
 from dagopt.methods.answer import scope_of, worth
+from dagopt.methods.exact.exact import ExactOptions, PoolOptions, run_exact, solve_given_pool
 from dagopt.methods.exact.plan import Estimate, listing_seconds
-from dagopt.methods.exact.solve import ExactOptions, PoolOptions, run_exact, solve_given_pool
-from dagopt.methods.options import random_state, solver, start
+from dagopt.methods.method_options import random_state, solver, start
 from dagopt.methods.start import start_dag
 from dagopt.problem import Problem
 from dagopt.progress import Progress
-from dagopt.result import Result
+from dagopt.results.result import Result
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["PATIENCE", "AutoOptions", "Choice", "choose", "solve_auto", "solve_auto_pool"]
@@ -94,10 +94,10 @@ def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progr
 
 
 SEARCHES = {
-    "gobnilp": ("cutting_planes.gobnilp", "solve_gobnilp"),
-    "branch-and-cut": ("cutting_planes.solve", "solve_branch_and_cut"),
-    "cg-dca": ("column_generation.cg_dca", "solve_cg_dca"),
-    "order": ("orders.solve", "solve_order"),
+    "gobnilp": ("branch_and_cut.gobnilp", "solve_gobnilp"),
+    "branch-and-cut": ("branch_and_cut.branch_and_cut", "solve_branch_and_cut"),
+    "cg-dca": ("cg_dca.cg_dca", "solve_cg_dca"),
+    "order": ("orders.order", "solve_order"),
 }
 
 
@@ -205,6 +205,6 @@ def solve_auto_pool(pool: Pool, options: AutoPoolOptions, deadline: Deadline, pr
         own = {name: getattr(options, name) for name in PoolOptions.defaults()}
         return solve_given_pool(pool, deadline=deadline, progress=progress, **own)
     shared = {"random_state": options.random_state, "n_jobs": options.n_jobs}
-    from dagopt.methods.cutting_planes.gobnilp import solve_pool_by_cuts
+    from dagopt.methods.branch_and_cut.gobnilp import solve_pool_by_cuts
 
     return solve_pool_by_cuts(pool, deadline=deadline, progress=progress, **shared)

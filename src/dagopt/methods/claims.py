@@ -14,7 +14,7 @@ from dagopt.errors import InputError, quoted
 from dagopt.graph.order import is_acyclic, parent_lists
 from dagopt.methods.answer import worth
 from dagopt.problem import Problem
-from dagopt.result import Result
+from dagopt.results.result import Result
 
 __all__ = ["refuse_unbounded", "with_rounding", "without_idle_edges", "without_losses"]
 

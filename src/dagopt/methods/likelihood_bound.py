@@ -20,7 +20,7 @@ from dagopt.data.continuous import CovarianceTable
 from dagopt.data.table import ContinuousTable, DiscreteTable, MixedTable
 from dagopt.methods.answer import scope_of
 from dagopt.problem import Problem
-from dagopt.result import Result
+from dagopt.results.result import Result
 from dagopt.scores.degenerate_gaussian import DegenerateGaussianScore
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.scores.joint import JointScore

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from dagopt.errors import unknown_name
-from dagopt.methods.options import Solver
+from dagopt.methods.method_options import Solver
 from dagopt.options import Options
 
 __all__ = ["FROM_SCORES", "METHODS", "Method", "method_name"]
@@ -55,36 +55,34 @@ METHODS = {
         "exact if it fits, else gobnilp or branch-and-cut if parent sets can be listed, else cg-dca",
     ),
     "exact": Method(
-        "exact.solve", "solve_exact", "the proven best DAG, by dynamic programming over subsets", "ExactDP"
+        "exact.exact", "solve_exact", "the proven best DAG, by dynamic programming over subsets", "ExactDP"
     ),
     "order": Method(
-        "orders.solve", "solve_order", "local search over orders of the columns, from many starts", "OrderSearch"
+        "orders.order", "solve_order", "local search over orders of the columns, from many starts", "OrderSearch"
     ),
     "cg-dca": Method(
-        "column_generation.cg_dca",
+        "cg_dca.cg_dca",
         "solve_cg_dca",
         "row and column generation with DCA pricing, combined with order search",
         "CGDCA",
     ),
-    "cg-dca-paper": Method(
-        "column_generation.cg_dca", "solve_cg_dca_paper", "CG-DCA with the paper's settings throughout"
-    ),
+    "cg-dca-paper": Method("cg_dca.cg_dca", "solve_cg_dca_paper", "CG-DCA with the paper's settings throughout"),
     "cg-minlp": Method(
-        "column_generation.cg_minlp",
+        "cg_dca.cg_minlp",
         "solve_cg_minlp",
         "column generation with exact pricing, for few columns",
         "CGMINLP",
         kind="continuous",
     ),
     "gobnilp": Method(
-        "cutting_planes.gobnilp",
+        "branch_and_cut.gobnilp",
         "solve_gobnilp",
         "the integer program of GOBNILP, proven by cutting planes",
         "CuttingPlanes",
         max_parents=3,
     ),
     "branch-and-cut": Method(
-        "cutting_planes.solve",
+        "branch_and_cut.branch_and_cut",
         "solve_branch_and_cut",
         "the proven best DAG of 25 to 60 continuous columns, by submodular rows and branching",
         "BranchAndCut",
@@ -109,8 +107,8 @@ METHODS = {
 
 FROM_SCORES = {  # the methods for files of local scores
     "auto": Method("auto", "solve_auto_pool", "exact or gobnilp, by the number of nodes"),
-    "exact": Method("exact.solve", "solve_given_pool", "the proven best DAG over given parent sets"),
-    "gobnilp": Method("cutting_planes.gobnilp", "solve_pool_by_cuts", "the proven best DAG by cutting planes"),
+    "exact": Method("exact.exact", "solve_given_pool", "the proven best DAG over given parent sets"),
+    "gobnilp": Method("branch_and_cut.gobnilp", "solve_pool_by_cuts", "the proven best DAG by cutting planes"),
 }
 
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from dagopt.errors import InputError, quoted
 from dagopt.graph.cpdag import extend_pdag
 from dagopt.graph.dag import as_graph, require_dag
-from dagopt.knowledge import Knowledge
+from dagopt.graph.knowledge import Knowledge
 from dagopt.problem import Problem
-from dagopt.result import Result
+from dagopt.results.result import Result
 
 __all__ = ["start_dag", "with_start"]
 

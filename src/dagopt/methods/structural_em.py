@@ -23,7 +23,7 @@ from dagopt.data.incomplete import Codes, IncompleteLevels
 from dagopt.data.table import DiscreteTable
 from dagopt.deadline import Deadline
 from dagopt.networks.fitted.fitting import fit_table
-from dagopt.result import Result
+from dagopt.results.result import Result
 
 __all__ = ["MOST_ROUNDS", "imputed", "structural_em"]
 

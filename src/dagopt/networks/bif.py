@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from dagopt.errors import InputError, quoted
 from dagopt.files import read_text, write_text
-from dagopt.networks.bif_blocks import Block, read_blocks
-from dagopt.networks.bif_spelling import spelled, spelled_levels, written_properties
-from dagopt.networks.checks import Parents
-from dagopt.networks.discrete import SUM_TOLERANCE, DiscreteNetwork, table_shape
+from dagopt.graph.formats.bif_blocks import Block, read_blocks
+from dagopt.graph.formats.bif_spelling import spelled, spelled_levels, written_properties
+from dagopt.networks.discrete_network import SUM_TOLERANCE, DiscreteNetwork, table_shape
 
-__all__ = ["format_bif", "parse_bif", "parse_bif_structure", "read_bif", "write_bif"]
+__all__ = ["format_bif", "parse_bif", "read_bif", "write_bif"]
 
 PRINTED = 1e-3  # the sum of a row of a file may differ from 1 by this much: published tables are rounded
 
@@ -75,12 +74,6 @@ def parse_bif(text: str, source: str = "BIF text") -> DiscreteNetwork:
         return DiscreteNetwork(names, levels, parents, tuple(tables))
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
-
-
-def parse_bif_structure(text: str, source: str = "BIF text") -> tuple[tuple[str, ...], Parents]:
-    """Return the names and each one's parents, by position; the tables may be incomplete or too large to hold."""
-    read = read_blocks(text, source)
-    return read.names, read.parents
 
 
 def format_bif(network: DiscreteNetwork, *, name: str = "unknown", comment: str = "") -> str:

@@ -12,10 +12,10 @@ import numpy as np
 
 from dagopt.errors import InputError
 from dagopt.files import read_text, write_text
+from dagopt.graph.formats.bif_spelling import spelled, spelled_levels
 from dagopt.networks.bif import write_bif
-from dagopt.networks.bif_spelling import spelled, spelled_levels
-from dagopt.networks.discrete import DiscreteNetwork
-from dagopt.networks.gaussian import GaussianNetwork
+from dagopt.networks.discrete_network import DiscreteNetwork
+from dagopt.networks.gaussian_network import GaussianNetwork
 
 __all__ = ["PYAGRUM_FILES", "pgmpy_network", "pyagrum_network", "write_network"]
 

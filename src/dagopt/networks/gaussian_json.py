@@ -10,7 +10,7 @@ import numpy as np
 
 from dagopt.errors import InputError
 from dagopt.files import read_text, write_text
-from dagopt.networks.gaussian import GaussianNetwork
+from dagopt.networks.gaussian_network import GaussianNetwork
 
 __all__ = ["format_gaussian_json", "parse_gaussian_json", "read_gaussian_json", "write_gaussian_json"]
 

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from dagopt.errors import InputError, checked_whole
-from dagopt.networks.cells import cells_of, event_of, frame_of, position_of, row_of, values_of
 from dagopt.networks.checks import RandomState, as_generator, checked_given
+from dagopt.networks.network_cells import cells_of, event_of, frame_of, position_of, row_of, values_of
 
 if TYPE_CHECKING:
     from dagopt.networks.inference.engine import Cells, Engine, Model

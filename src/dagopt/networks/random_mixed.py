@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.networks.mixed import MixedNetwork, design_matrix
+from dagopt.networks.mixed_network import MixedNetwork, design_matrix
 
 __all__ = ["draw_mixed"]
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from dagopt.errors import InputError, checked_whole, unknown_name
 from dagopt.networks.checks import RandomState, as_generator
-from dagopt.networks.discrete import DiscreteNetwork, table_shape
-from dagopt.networks.gaussian import GaussianNetwork
-from dagopt.networks.mixed import MixedNetwork
+from dagopt.networks.discrete_network import DiscreteNetwork, table_shape
+from dagopt.networks.gaussian_network import GaussianNetwork
+from dagopt.networks.mixed_network import MixedNetwork
 from dagopt.networks.random_mixed import draw_mixed
 
 __all__ = ["Simulation", "random_discrete_network", "random_gaussian_network", "random_mixed_network", "simulate"]

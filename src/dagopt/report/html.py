@@ -18,7 +18,7 @@ from dagopt.report.sections import SECTIONS, caption, header, large_tools, switc
 from dagopt.report.svg import graph_svg
 from dagopt.report.view import page_view_of
 from dagopt.report.words import title_of
-from dagopt.result import Result
+from dagopt.results.result import Result
 
 __all__ = ["render_report", "write_report"]
 

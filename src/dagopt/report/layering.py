@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dagopt.graph.cpdag import extend_pdag
 from dagopt.graph.order import is_acyclic, topological_order
-from dagopt.solvers.highs import LinearProgram
+from dagopt.lp.highs import LinearProgram
 
 __all__ = ["Layers", "downward", "layered"]
 

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dagopt.graph.order import checked_adjacency
+from dagopt.lp.highs import LinearProgram
 from dagopt.report.layering import Layers, Pair, downward, layered
 from dagopt.report.ports import spread_ends
 from dagopt.report.settling import settled
-from dagopt.solvers.highs import LinearProgram
 
 __all__ = ["Layout", "layered_layout"]
 

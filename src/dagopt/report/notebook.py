@@ -10,7 +10,7 @@ import pandas as pd
 from dagopt.data.html_table import html_of
 
 if TYPE_CHECKING:
-    from dagopt.result import Result
+    from dagopt.results.result import Result
 
 __all__ = ["result_html"]
 

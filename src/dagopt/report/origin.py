@@ -6,9 +6,9 @@ from datetime import datetime
 from html import escape
 from pathlib import Path
 
-from dagopt.records.provenance import Provenance
 from dagopt.report.view import View
-from dagopt.result import Result
+from dagopt.results.provenance import Provenance
+from dagopt.results.result import Result
 
 __all__ = ["origin_line", "origin_section"]
 

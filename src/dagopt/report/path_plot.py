@@ -13,7 +13,7 @@ from dagopt.report.labels import label
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dagopt.evidence.learned_path import PenaltyPath
+    from dagopt.confidence.learned_path import PenaltyPath
 
 __all__ = ["plot_path"]
 

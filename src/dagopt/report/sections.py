@@ -10,7 +10,7 @@ from dagopt.report.chart import convergence_svg, phases
 from dagopt.report.origin import origin_line, origin_section
 from dagopt.report.view import Edge, View
 from dagopt.report.words import counted, found, headline, proven
-from dagopt.result import Result
+from dagopt.results.result import Result
 
 __all__ = ["SECTIONS", "caption", "header", "large_tools", "switch"]
 

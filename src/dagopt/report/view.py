@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dagopt.graph.cpdag import extend_pdag
 from dagopt.methods.answer import worth
-from dagopt.report.estimates import coefficients, estimates, fitted_or_why
-from dagopt.result import Result
+from dagopt.report.parameters import coefficients, estimates, fitted_or_why
+from dagopt.results.result import Result
 
 __all__ = ["Edge", "View", "page_view_of", "view_of"]
 

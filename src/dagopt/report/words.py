@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dagopt.report.view import View
-from dagopt.result import Result
+from dagopt.results.result import Result
 
 __all__ = ["counted", "found", "headline", "proven", "title_of"]
 

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from dagopt.data.chance import GAMMA, ebic_edge_cost
+from dagopt.data.data_options import DataOptions
 from dagopt.data.doctor import examine_table
-from dagopt.data.options import DataOptions
 from dagopt.data.table import Table, as_table
 from dagopt.errors import InputError, quoted, unknown_name
 from dagopt.graph.dag import as_graph, require_dag
@@ -25,7 +25,7 @@ from dagopt.scores.custom import custom_score, is_custom
 from dagopt.scores.degenerate_gaussian import DegenerateGaussianScore
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.scores.multinomial import MultinomialScore
-from dagopt.scores.options import ScoreOptions
+from dagopt.scores.score_options import ScoreOptions
 
 __all__ = [
     "PENALTIES",

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dagopt.data.options import DataOptions
+from dagopt.data.data_options import DataOptions
 from dagopt.data.table import ContinuousTable, DiscreteTable, Table, as_frame, as_table
 from dagopt.errors import InputError
 from dagopt.networks.rows import matched
 from dagopt.scores.build import make_score
 from dagopt.scores.interventional import InterventionalScore, target_masks
-from dagopt.scores.options import ScoreOptions
+from dagopt.scores.score_options import ScoreOptions
 
 __all__ = ["interventional_score"]
 

@@ -155,7 +155,7 @@ class CountingScore(JointScore):
         return clipped
 
     def local_and_bounds(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
-        """Return local scores, and bounds on supersets: see ``candidates/listing.py``."""
+        """Return local scores, and bounds on supersets: see ``families/listing.py``."""
         without, together, product = np.empty((3, len(nodes)))
         kernels.joints_many(self._data, nodes, flat, offsets, without, together, product)
         cost = self._cost(nodes, product, np.diff(offsets))

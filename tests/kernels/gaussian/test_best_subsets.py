@@ -9,7 +9,7 @@ import pytest
 
 from dagopt.bits import mask_of, members
 from dagopt.kernels.gaussian.best_subsets import best_subset, plant, walk_down
-from dagopt.methods.cutting_planes.suffixes import _room, _with_more_room
+from dagopt.methods.branch_and_cut.suffix_search import _room, _with_more_room
 from made_problems import gaussian_table
 
 HALF, COST = 150.0, 2.5

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dagopt.kernels.gaussian import min_norm as kernels
-from dagopt.submodular.lovasz import subgradient
-from dagopt.submodular.min_norm import min_norm_of_chains
+from dagopt.methods.cg_dca.lovasz import subgradient
+from dagopt.methods.cg_dca.minimum_norm import min_norm_of_chains
 from made_masters import at, close, made_cost, minimum
 
 SEEDS = st.integers(0, 2**16)

@@ -9,9 +9,9 @@ import pytest
 
 import dagopt
 from dagopt.deadline import Deadline
+from dagopt.graph.knowledge import Constraints
 from dagopt.kernels.orders import kicks
 from dagopt.kernels.orders.trees import BUDGET
-from dagopt.knowledge import Constraints
 from dagopt.methods.orders import grown
 from dagopt.methods.orders.grown import EQUAL, CountOrders, LogDetOrders
 from dagopt.methods.orders.search import _feasible

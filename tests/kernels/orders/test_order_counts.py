@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dagopt.data.table import DiscreteTable
+from dagopt.graph.knowledge import Constraints
 from dagopt.kernels.orders import counts as kernels
-from dagopt.knowledge import Constraints
 from dagopt.methods.orders.grown import CountOrders
 from dagopt.problem import Problem
 from dagopt.scores.build import make_score

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dagopt.deadline import Deadline
+from dagopt.graph.knowledge import Constraints
 from dagopt.kernels.orders import trees as kernels
-from dagopt.knowledge import Constraints
 from dagopt.methods.orders import grown as grown_orders
 from dagopt.methods.orders.grown import CountOrders, LogDetOrders
 from dagopt.problem import Problem

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.knowledge import Constraints
+from dagopt.graph.knowledge import Constraints
 from dagopt.methods.climbing import hill_climbing
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.climbing.moves import MovingDag

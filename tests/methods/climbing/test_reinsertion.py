@@ -8,8 +8,8 @@ import pytest
 import dagopt
 from dagopt.data.table import as_table
 from dagopt.graph.cpdag import cpdag
+from dagopt.graph.knowledge import Constraints
 from dagopt.graph.order import is_acyclic
-from dagopt.knowledge import Constraints
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.climbing.moves import MovingDag
 from dagopt.methods.climbing.reinsertion import other_member

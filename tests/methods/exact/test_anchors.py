@@ -6,9 +6,9 @@ import pytest
 
 import dagopt
 from dagopt.deadline import Deadline
-from dagopt.knowledge import Constraints
+from dagopt.graph.knowledge import Constraints
 from dagopt.memory import available_bytes
-from dagopt.methods.exact.solve import solve_exact
+from dagopt.methods.exact.exact import solve_exact
 from dagopt.methods.exact.subset_dp import plan_subset_dp
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress

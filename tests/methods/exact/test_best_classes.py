@@ -13,10 +13,10 @@ import dagopt
 from dagopt.data.table import ContinuousTable, DiscreteTable
 from dagopt.deadline import Deadline
 from dagopt.graph.cpdag import cpdag
+from dagopt.graph.knowledge import Constraints
 from dagopt.kernels.lattice import best_classes as kernels
-from dagopt.knowledge import Constraints
 from dagopt.methods.exact.best_classes import estimate_best_classes, solve_best_classes
-from dagopt.methods.exact.solve import solve_exact
+from dagopt.methods.exact.exact import solve_exact
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score

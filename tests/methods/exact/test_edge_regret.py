@@ -11,11 +11,11 @@ from hypothesis import given, settings
 
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.knowledge import Constraints
+from dagopt.graph.knowledge import Constraints
 from dagopt.methods.exact import edge_regret, subset_dp
 from dagopt.methods.exact.edge_ends import TableEnds
 from dagopt.methods.exact.edge_regret import edge_regrets, estimate_edge_regrets
-from dagopt.methods.exact.solve import solve_exact
+from dagopt.methods.exact.exact import solve_exact
 from dagopt.methods.exact.subset_dp import Plan
 from dagopt.progress import NoProgress
 from dagopt.workers import Workers

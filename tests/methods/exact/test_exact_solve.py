@@ -14,10 +14,10 @@ import pytest
 import dagopt
 from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
-from dagopt.knowledge import Constraints
+from dagopt.graph.knowledge import Constraints
 from dagopt.methods.answer import scope_of
+from dagopt.methods.exact.exact import solve_exact
 from dagopt.methods.exact.plan import estimate_exact
-from dagopt.methods.exact.solve import solve_exact
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score

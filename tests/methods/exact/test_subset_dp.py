@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from dagopt.candidates.listing import candidate_pool
 from dagopt.data.table import ContinuousTable, DiscreteTable
 from dagopt.deadline import Deadline
+from dagopt.families.listing import candidate_pool
+from dagopt.graph.knowledge import Constraints
 from dagopt.graph.order import is_acyclic
-from dagopt.knowledge import Constraints
+from dagopt.integer.recursion import solve_pool
 from dagopt.methods.exact import subset_dp
-from dagopt.methods.exact.pool_dp import solve_pool
-from dagopt.methods.exact.solve import solve_exact
+from dagopt.methods.exact.exact import solve_exact
 from dagopt.methods.exact.subset_dp import Plan, SubsetDP, plan_subset_dp
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress

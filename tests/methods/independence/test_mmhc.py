@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from test_stable_pc import true_dags
 
 from dagopt.errors import InputError
+from dagopt.graph.knowledge import Constraints
 from dagopt.graph.metrics import compare
-from dagopt.knowledge import Constraints
-from dagopt.methods.independence.base import Search
+from dagopt.methods.independence.independence_test import Search
 from dagopt.methods.independence.mmhc import solve_mmhc
 from dagopt.methods.independence.mmpc import _Target, learn_candidates
 from dagopt.methods.independence.tests import make_test

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from dagopt.bits import Marks
 from dagopt.errors import InputError
 from dagopt.graph.cpdag import cpdag, extend_pdag, meek_closure, random_member
+from dagopt.graph.knowledge import Constraints
 from dagopt.graph.metrics import compare
-from dagopt.knowledge import Constraints
 from dagopt.methods.independence import stable_pc
 from dagopt.methods.independence.orientation import propagate
 from dagopt.methods.independence.stable_pc import solve_pc

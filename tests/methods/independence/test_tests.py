@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 from dagopt.errors import InputError
-from dagopt.methods.independence.base import IndependenceTest
 from dagopt.methods.independence.contingency import _log_gamma_tail, log_chi_square_tail
 from dagopt.methods.independence.correlation import _log_beta_tail
+from dagopt.methods.independence.independence_test import IndependenceTest
 from dagopt.methods.independence.tests import TESTS, TestOptions, make_test
 from made_problems import discrete_table, gaussian_table
 from naive import residuals

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import dagopt
+from dagopt.graph.knowledge import Constraints
 from dagopt.graph.order import topological_order
-from dagopt.knowledge import Constraints
 from dagopt.methods.orders.merging import merged
 from dagopt.problem import Problem
 from dagopt.scores.build import make_score

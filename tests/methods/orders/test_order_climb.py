@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dagopt.candidates.listing import candidate_pool
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.families.listing import candidate_pool
+from dagopt.graph.knowledge import Constraints
 from dagopt.graph.order import is_acyclic
-from dagopt.knowledge import Constraints
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.orders import grown as grown_orders
 from dagopt.methods.orders.screening import screened, screened_matrix

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 import dagopt
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.knowledge import Constraints
+from dagopt.graph.knowledge import Constraints
 from dagopt.methods.climbing.hill_climbing import solve_hc
-from dagopt.methods.exact.solve import solve_exact
-from dagopt.methods.orders.solve import order_incumbent, solve_order
+from dagopt.methods.exact.exact import solve_exact
+from dagopt.methods.orders.order import order_incumbent, solve_order
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score

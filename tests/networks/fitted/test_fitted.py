@@ -18,7 +18,7 @@ from dagopt.errors import InputError
 from dagopt.networks.bif import read_bif
 from dagopt.networks.fitted import FittedDiscrete, FittedGaussian
 from dagopt.networks.gaussian_json import read_gaussian_json
-from dagopt.result import Result
+from dagopt.results.result import Result
 
 SQUARE = np.array([[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]], dtype=np.int8)  # no DAG extends it
 

@@ -9,7 +9,7 @@ from scipy import stats
 
 import dagopt
 from dagopt.errors import InputError
-from dagopt.networks.discrete import DiscreteNetwork
+from dagopt.networks.discrete_network import DiscreteNetwork
 from dagopt.networks.inference import elimination
 from dagopt.networks.inference.elimination import Elimination, elimination_order
 from dagopt.networks.inference.weighting import LikelihoodWeighting

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 from dagopt.errors import InputError, unknown_name
 from dagopt.files import read_text, write_text
 from dagopt.graph.dag import Graph, as_graph, require_dag
+from dagopt.graph.formats.bif_blocks import read_blocks
 from dagopt.graph.formats.bnlearn_string import format_model_string, parse_model_string
 from dagopt.graph.formats.csv_tables import format_adjacency, format_edges, parse_adjacency, parse_csv, parse_edges
 from dagopt.graph.formats.dot import format_dot, parse_dot
 from dagopt.graph.formats.figures import Figures, edge_figures
 from dagopt.graph.formats.graphml import format_graphml, parse_graphml
 from dagopt.graph.formats.json_graph import format_json, parse_json
-from dagopt.networks.bif import parse_bif_structure
 
 __all__ = ["FORMATS", "Format", "read_graph", "write_graph"]
 
@@ -36,8 +36,9 @@ class Format(NamedTuple):
 
 def _parse_bif(text: str) -> Graph:
     """Read the structure of a discrete network."""
-    names, parents = parse_bif_structure(text)
-    graph = Graph.from_edges(names, [(names[i], name) for name, own in zip(names, parents, strict=True) for i in own])
+    read = read_blocks(text, "BIF text")
+    own = zip(read.names, read.parents, strict=True)
+    graph = Graph.from_edges(read.names, [(read.names[i], name) for name, parents in own for i in parents])
     require_dag(graph)
     return graph
 

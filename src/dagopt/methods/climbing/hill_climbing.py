@@ -14,13 +14,13 @@ from dagopt.data.table import DiscreteTable
 from dagopt.deadline import Deadline, StopReason
 from dagopt.methods.climbing.moves import KINDS, Move, MovingDag
 from dagopt.methods.climbing.reinsertion import reinsert
+from dagopt.methods.method_options import random_state, solver, start, ties
 from dagopt.methods.names import working_order
-from dagopt.methods.options import random_state, solver, start, ties
 from dagopt.methods.start import start_dag
 from dagopt.options import Options, option, truth, whole
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
-from dagopt.result import Result
+from dagopt.results.result import Result
 
 __all__ = ["HillClimbingOptions", "SearchLog", "climb", "solve_hc", "start_dag", "with_restarts"]
 

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from dagopt.deadline import Deadline
 from dagopt.methods.climbing.hill_climbing import HillClimbingOptions, SearchLog, with_restarts
 from dagopt.methods.climbing.moves import ADD, DELETE, NO_MOVES, REVERSE, Move, MovingDag
-from dagopt.methods.options import solver
+from dagopt.methods.method_options import solver
 from dagopt.options import option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
-from dagopt.result import Result
+from dagopt.results.result import Result
 
 __all__ = ["TabuList", "TabuOptions", "solve_tabu", "walk"]
 

@@ -29,15 +29,15 @@ from numpy.typing import NDArray
 
 from dagopt.errors import InputError
 from dagopt.graph.cpdag import cpdag
+from dagopt.integer.layers import each_layer, follow_sinks
 from dagopt.kernels.lattice import best_classes as kernels
 from dagopt.memory import readable
 from dagopt.methods.answer import answer
-from dagopt.methods.exact.layers import each_layer, follow_sinks
 from dagopt.methods.exact.plan import Estimate
 from dagopt.methods.exact.stopped import stopped_answer
 from dagopt.methods.exact.subset_dp import all_potentials
 from dagopt.problem import Problem
-from dagopt.result import Result
+from dagopt.results.result import Result
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["BestClasses", "estimate_best_classes", "solve_best_classes", "with_classes"]

@@ -11,16 +11,16 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.candidates.pool import Pool
+from dagopt.families.pool import Pool
+from dagopt.graph.knowledge import Knowledge
+from dagopt.integer.layers import each_layer
+from dagopt.integer.recursion import pool_form
 from dagopt.kernels.lattice import edge_regret as kernels
 from dagopt.kernels.lattice import pools
 from dagopt.kernels.lattice.best_orders import Tables
 from dagopt.kernels.lattice.best_parents import LOWER_BITS, Block
 from dagopt.kernels.lattice.subsets import LOW_BITS, ROW, close_high
 from dagopt.kernels.plain import handy
-from dagopt.knowledge import Knowledge
-from dagopt.methods.exact.layers import each_layer
-from dagopt.methods.exact.pool_dp import pool_form
 from dagopt.methods.exact.subset_dp import ROWS_PER_PIECE, Plan, SubsetDP, all_potentials
 from dagopt.scores.base import Score
 from dagopt.workers import Workers, spans

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from dagopt.errors import InputError
+from dagopt.graph.knowledge import Knowledge
+from dagopt.integer.layers import each_layer
 from dagopt.kernels.counts import wide_numbers as wide
 from dagopt.kernels.lattice import order_sums as kernels
 from dagopt.kernels.lattice.subsets import Allowed
-from dagopt.knowledge import Knowledge
-from dagopt.methods.exact.layers import each_layer
 from dagopt.methods.exact.plan import Estimate
 from dagopt.methods.exact.subset_dp import BYTES, Potentials, all_potentials, potential_tables
 from dagopt.problem import Problem

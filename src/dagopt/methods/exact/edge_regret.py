@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.bits import mask_of
-from dagopt.candidates.listing import candidate_pool
 from dagopt.deadline import Deadline, StopReason
 from dagopt.errors import InputError
+from dagopt.families.listing import candidate_pool
+from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels.lattice import edge_regret as kernels
 from dagopt.kernels.lattice.subsets import LOW_BITS, Allowed
 from dagopt.kernels.plain import handy
-from dagopt.knowledge import Knowledge
 from dagopt.memory import readable
 from dagopt.methods.exact.edge_ends import CHUNKS_PER_PIECE, Floats, TableEnds, best_around, pool_ends
 from dagopt.methods.exact.plan import Estimate, estimate_exact, memory_in_bytes

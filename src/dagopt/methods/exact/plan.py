@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dagopt.candidates.listing import count_sets
+from dagopt.families.listing import count_sets
+from dagopt.integer.recursion import pool_bytes, pool_seconds
 from dagopt.memory import available_bytes, parse_bytes, readable
 from dagopt.methods.exact.gpu import GpuRun, gpu_run
-from dagopt.methods.exact.pool_dp import pool_bytes, pool_seconds
 from dagopt.methods.exact.subset_dp import Plan, best_score, plan_subset_dp, plans_subset_dp, potential_tables
 from dagopt.problem import Problem
 from dagopt.workers import Workers

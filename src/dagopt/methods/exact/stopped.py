@@ -6,7 +6,7 @@ from dagopt.deadline import Deadline
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
-from dagopt.result import Result
+from dagopt.results.result import Result
 
 __all__ = ["stopped_answer"]
 

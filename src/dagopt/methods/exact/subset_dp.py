@@ -18,13 +18,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.graph.knowledge import Knowledge
+from dagopt.integer.layers import each_layer, first_sink, follow_sinks
 from dagopt.kernels.lattice.best_orders import Tables, extend
 from dagopt.kernels.lattice.best_parents import LOWER_BITS, Block, Shape, fill
 from dagopt.kernels.lattice.subsets import Allowed, best_set
 from dagopt.kernels.lattice.whole_arrays import STEPS_PER_OPERATION, best_set_arrays, extend_arrays, fill_arrays
 from dagopt.kernels.plain import handy
-from dagopt.knowledge import Knowledge
-from dagopt.methods.exact.layers import each_layer, first_sink, follow_sinks
 from dagopt.scores.base import Score
 from dagopt.workers import Workers, spans
 

@@ -26,7 +26,7 @@ from typing import Any
 import cupy as cp
 import numpy as np
 
-from dagopt.methods.exact.layers import first_sink, follow_sinks
+from dagopt.integer.layers import first_sink, follow_sinks
 
 __all__ = ["GpuPlan", "GpuSubsetDP", "plan_gpu", "rounding_error"]
 

@@ -7,7 +7,7 @@ from scipy import special
 
 from dagopt.data.table import DiscreteTable
 from dagopt.kernels import independence as kernels
-from dagopt.methods.independence.base import Floats, IndependenceTest, Ints
+from dagopt.methods.independence.independence_test import Floats, IndependenceTest, Ints
 
 __all__ = ["ChiSquareTest", "ContingencyTest", "LikelihoodRatioTest"]
 

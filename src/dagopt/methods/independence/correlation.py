@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dagopt.kernels import independence as kernels
-from dagopt.methods.independence.base import Floats, IndependenceTest, Ints, Separation
+from dagopt.methods.independence.independence_test import Floats, IndependenceTest, Ints, Separation
 
 __all__ = ["CorrelationTest", "FisherZTest", "StudentTest"]
 

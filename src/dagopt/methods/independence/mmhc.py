@@ -20,15 +20,15 @@ import numpy as np
 from dagopt.deadline import Deadline
 from dagopt.methods.climbing.hill_climbing import HillClimbingOptions, with_restarts
 from dagopt.methods.climbing.tabu import walk
-from dagopt.methods.independence.base import Search
+from dagopt.methods.independence.independence_test import Search
 from dagopt.methods.independence.mmpc import learn_candidates
 from dagopt.methods.independence.tests import TestOptions, make_test
+from dagopt.methods.method_options import random_state, solver
 from dagopt.methods.names import name_order
-from dagopt.methods.options import random_state, solver
 from dagopt.options import option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
-from dagopt.result import Result
+from dagopt.results.result import Result
 from dagopt.workers import thread_count
 
 __all__ = ["MmhcOptions", "solve_mmhc"]

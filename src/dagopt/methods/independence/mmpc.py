@@ -25,7 +25,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.methods.independence.base import IndependenceTest, Ints, Search
+from dagopt.methods.independence.independence_test import IndependenceTest, Ints, Search
 from dagopt.workers import ordered_map
 
 __all__ = ["Candidates", "learn_candidates"]

@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dagopt.deadline import StopReason
-from dagopt.methods.independence.base import Ints, Search, Separation
+from dagopt.methods.independence.independence_test import Ints, Search, Separation
 from dagopt.workers import ordered_map
 
 __all__ = ["SeparatingSets", "Skeleton", "learn_skeleton"]

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 from dagopt.data.table import DiscreteTable
 from dagopt.deadline import Deadline, StopReason
 from dagopt.graph.cpdag import extend_pdag
-from dagopt.methods.independence.base import Search
+from dagopt.methods.independence.independence_test import Search
 from dagopt.methods.independence.orientation import apply_v_structures, direct_by_knowledge, propagate, v_structures_of
 from dagopt.methods.independence.skeleton import SeparatingSets, learn_skeleton
 from dagopt.methods.independence.tests import TestOptions, make_test
+from dagopt.methods.method_options import solver, ties
 from dagopt.methods.names import working_order
-from dagopt.methods.options import solver, ties
 from dagopt.options import one_of, option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
-from dagopt.result import Result
+from dagopt.results.result import Result
 from dagopt.workers import thread_count
 
 __all__ = ["StablePcOptions", "solve_pc"]

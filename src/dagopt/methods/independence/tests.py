@@ -7,10 +7,10 @@ from typing import Any
 
 from dagopt.data.table import ContinuousTable, MixedTable, Table
 from dagopt.errors import InputError, unknown_name
-from dagopt.methods.independence.base import IndependenceTest, Separation
 from dagopt.methods.independence.contingency import ChiSquareTest, LikelihoodRatioTest
 from dagopt.methods.independence.correlation import FisherZTest, StudentTest
-from dagopt.methods.options import n_jobs
+from dagopt.methods.independence.independence_test import IndependenceTest, Separation
+from dagopt.methods.method_options import n_jobs
 from dagopt.options import Options, anything, option, share
 
 __all__ = [

@@ -10,7 +10,7 @@ from dagopt.bits import mask_of, members, to_bitsets
 from dagopt.deadline import Deadline
 from dagopt.kernels.orders.trees import ENOUGH
 from dagopt.methods.names import name_order
-from dagopt.methods.orders.base import Dag, Ints
+from dagopt.methods.orders.protocol import Dag, Ints
 from dagopt.methods.orders.screening import screened
 from dagopt.problem import Problem
 

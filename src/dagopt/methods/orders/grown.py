@@ -25,7 +25,7 @@ from dagopt.kernels.orders.counts import CountScore
 from dagopt.kernels.orders.logdets import LogDets, make_work
 from dagopt.kernels.orders.trees import BUDGET, COLUMNS, Given, Trees, make_growth
 from dagopt.methods.names import name_order
-from dagopt.methods.orders.base import Dag, Ints
+from dagopt.methods.orders.protocol import Dag, Ints
 from dagopt.methods.orders.screening import screened
 from dagopt.problem import Problem
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.graph.order import edge_ends, parent_lists
-from dagopt.methods.orders.base import Dag
+from dagopt.methods.orders.protocol import Dag
 from dagopt.problem import Problem
 
 __all__ = ["merged"]

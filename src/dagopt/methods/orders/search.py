@@ -23,11 +23,11 @@ from dagopt.errors import InputError, checked_jobs
 from dagopt.graph.order import parent_lists, topological_order
 from dagopt.kernels.orders.trees import ENOUGH
 from dagopt.methods.names import name_order
-from dagopt.methods.orders.base import Dag, Ints, Orders
 from dagopt.methods.orders.generic import GenericOrders
 from dagopt.methods.orders.grown import BlockOrders, CountOrders, GrownOrders, LogDetOrders
-from dagopt.methods.orders.listed import ListedOrders
+from dagopt.methods.orders.listed_orders import ListedOrders
 from dagopt.methods.orders.merging import merged
+from dagopt.methods.orders.protocol import Dag, Ints, Orders
 from dagopt.methods.start import start_dag
 from dagopt.problem import Problem
 from dagopt.workers import thread_count

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.data.options import DataOptions
+from dagopt.data.data_options import DataOptions
 from dagopt.data.table import ContinuousTable, DiscreteTable, MixedTable, Table, as_table
 from dagopt.errors import InputError, quoted
 from dagopt.graph.dag import as_graph, require_dag
 from dagopt.networks.checks import Parents
-from dagopt.networks.fitted.base import FittedNetwork
-from dagopt.networks.fitted.discrete import fit_discrete
-from dagopt.networks.fitted.gaussian import fit_gaussian
-from dagopt.networks.fitted.mixed import fit_mixed
+from dagopt.networks.fitted.fitted_discrete import fit_discrete
+from dagopt.networks.fitted.fitted_gaussian import fit_gaussian
+from dagopt.networks.fitted.fitted_mixed import fit_mixed
+from dagopt.networks.fitted.fitted_network import FittedNetwork
 from dagopt.networks.rows import matched
 from dagopt.options import with_options
 

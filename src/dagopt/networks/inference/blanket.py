@@ -13,7 +13,7 @@ from dagopt.networks.inference.engine import Cells, Posterior
 from dagopt.networks.inference.weighting import LikelihoodWeighting
 
 if TYPE_CHECKING:
-    from dagopt.networks.mixed import MixedNetwork
+    from dagopt.networks.mixed_network import MixedNetwork
 
 __all__ = ["BlanketWeighting"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import multivariate_normal, norm
 
-from dagopt.networks.gaussian import GaussianNetwork
+from dagopt.networks.gaussian_network import GaussianNetwork
 from dagopt.networks.inference.engine import Cells, Engine, Event, Posterior, patterns
 
 __all__ = ["ConditionalNormal"]

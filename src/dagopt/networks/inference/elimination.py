@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.networks.discrete import DiscreteNetwork
+from dagopt.networks.discrete_network import DiscreteNetwork
 from dagopt.networks.inference.engine import Cells, Engine, Event, Posterior, codes, patterns
 from dagopt.networks.inference.factors import Factor, product, reduced, summed_out
 from dagopt.networks.inference.weighting import LikelihoodWeighting

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.networks.discrete import DiscreteNetwork
+from dagopt.networks.discrete_network import DiscreteNetwork
 
 __all__ = ["Factor", "product", "reduced", "summed_out"]
 

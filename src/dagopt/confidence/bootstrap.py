@@ -1,0 +1,243 @@
+"""``bootstrap``: learn from many resamples of the rows, and count how often each edge is learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from dataclasses import replace as with_fields
+from itertools import takewhile
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from dagopt.confidence.agreement import Bootstrap
+from dagopt.confidence.warm_search import likely_parents, quick_method, solve_warm
+from dagopt.data.data_options import DataOptions
+from dagopt.data.resampling import resampled
+from dagopt.deadline import Deadline
+from dagopt.errors import InputError, checked_jobs, checked_number, checked_whole
+from dagopt.graph.knowledge import Constraints
+from dagopt.graph.known_directions import essential_given
+from dagopt.graph.order import is_acyclic
+from dagopt.kernels.plain import new_pass, repeated
+from dagopt.learning import check_options, pose
+from dagopt.methods.registry import METHODS, method_name
+from dagopt.options import with_options
+from dagopt.problem import Problem
+from dagopt.progress import NoProgress, Progress, make_progress
+from dagopt.results.result import Result
+from dagopt.scores.build import make_score
+from dagopt.scores.custom import is_made_from_table
+from dagopt.scores.score_options import ScoreOptions
+
+__all__ = ["bootstrap"]
+
+EXACT_BYTES = 1 << 27  # if one exact run needs at most this, ``auto`` proves the optimum of every resample
+EXACT_SECONDS = 0.5
+WARM_SEARCH = {"restarts": 2, "kicks": 5}  # one search starts from the DAG of all rows, one from a random order
+
+
+@with_options(ScoreOptions, DataOptions, also=True)
+def bootstrap(
+    data: object,
+    n: int = 100,
+    *,
+    method: str = "auto",
+    constraints: Constraints | None = None,
+    max_parents: int | None = None,
+    fraction: float = 1.0,
+    replace: bool = True,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    progress: bool | Progress | None = None,
+    **options: Any,
+) -> Bootstrap:
+    """Learn from many resamples of the rows, and count how often each edge is learned.
+
+    Parameters
+    ----------
+    data : path, frame, array or Table
+        The data, as in ``learn``.
+    n : int
+        Number of resamples.
+    method : str
+        As in ``learn``, but ``auto`` proves the optimum of every resample only if that takes about half a second;
+        otherwise it uses ``order``. For a resample, order search makes two searches, one of them from the DAG of all
+        rows; for discrete columns it tries the candidate parents that all rows suggest, then hill climbing tries all.
+    constraints, max_parents
+        As in ``learn``.
+    fraction : float
+        Rows per resample, as a share of all rows.
+    replace : bool
+        Whether rows are drawn with replacement (the bootstrap) or without (subsampling, ``fraction`` below 1).
+    random_state : int
+        Seed. Every resample has its own random numbers, so the answer does not depend on ``n_jobs``.
+    n_jobs : int, optional
+        How many resamples run at a time, on threads or the active joblib backend; all cores for None and -1.
+    time_limit : float, optional
+        Seconds for everything; the resamples done by then are counted.
+    progress : bool, Progress or None
+        Whether to show the run; on a terminal by default.
+    {options}
+    **options
+        Options of the method.
+
+    Returns
+    -------
+    Bootstrap
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.datasets.load("asia", n_samples=1000, random_state=0)
+    >>> sure = dagopt.bootstrap(data, 20)
+    >>> sure.n_done, sure.consensus(0.5).is_dag
+    (20, True)
+
+    Notes
+    -----
+    The score is computed from the rows drawn; for instance, the penalty of BIC depends on their number.
+    """
+    deadline = Deadline(time_limit)
+    n = checked_whole("n", n, 1)
+    random_state = checked_whole("random_state", random_state, 0)
+    n_jobs = checked_jobs("n_jobs", n_jobs) or -1
+    method = method_name(method)
+    scoring = ScoreOptions.taken_from(options).to_dict()
+    if not is_made_from_table(scoring["score"]):
+        raise InputError(
+            f"expected score= to be computed from the rows drawn but {scoring['score']!r} belongs to fixed rows; give "
+            f"a sub-class of Score, or a function of the table that returns one"
+        )
+    reading = DataOptions.taken_from(options).to_dict()
+    problem, diagnosis = pose(data, method, constraints=constraints, max_parents=max_parents, **scoring, **reading)
+    n_rows = _rows_drawn(problem.table.n_rows, fraction, replace)
+    if method == "auto":
+        method = quick_method(problem, EXACT_BYTES, EXACT_SECONDS)
+    check_options(method, options)
+    shown = make_progress(progress)
+    try:
+        with deadline:
+            learner = _Learner(problem, scoring, method, options, n_rows, replace)
+            whole = learner.learn(problem, random_state, n_jobs, deadline, shown)
+            if method == "order" and deadline.reason is None:
+                learner = learner.begun_at(whole.adjacency, n_jobs, deadline)
+            graphs = _each(learner, n, random_state, n_jobs, deadline, shown)
+    finally:
+        shown.close()
+    return Bootstrap(
+        names=problem.names,
+        essential=np.array(graphs, dtype=np.int8).reshape(-1, problem.n_nodes, problem.n_nodes),
+        result=with_fields(whole, findings=diagnosis.warnings, n_samples=problem.table.n_samples, problem=problem),
+        knowledge=problem.knowledge,
+        n_asked=n,
+        n_rows=n_rows,
+        replace=replace,
+        method=method,
+        status="converged" if len(graphs) == n else deadline.reason or "time_limit",
+        seconds=deadline.elapsed(),
+    )
+
+
+@dataclass(frozen=True)
+class _Learner:
+    """How a graph is learned from a resample.
+
+    Attributes
+    ----------
+    problem : Problem
+        The problem of all rows.
+    scoring : dict
+        The arguments of ``make_score``.
+    method, options
+        The method and its options.
+    n_rows, replace
+        How a resample is drawn.
+    start : int8 array or None
+        Where order search starts; None for other methods.
+    likely : bool array or None
+        The parents that order search tries first.
+    """
+
+    problem: Problem
+    scoring: dict[str, Any]
+    method: str
+    options: dict[str, Any]
+    n_rows: int
+    replace: bool
+    start: NDArray[np.int8] | None = None
+    likely: NDArray[np.bool_] | None = None
+
+    def learn(self, problem: Problem, random_state: int, n_jobs: int, deadline: Deadline, shown: Progress) -> Result:
+        """Return the result of the method on a problem."""
+        method = METHODS[self.method]
+        taken = method.options()
+        given = {"random_state": random_state, "n_jobs": n_jobs}
+        options = {key: value for key, value in given.items() if key in taken} | self.options
+        return method.load()(problem, deadline=deadline, progress=shown, **options)
+
+    def begun_at(self, dag: NDArray[np.int8], n_jobs: int, deadline: Deadline) -> _Learner:
+        """Return a learner whose order searches start from a DAG and, on discrete data, try likely parents first."""
+        return with_fields(self, start=dag, likely=likely_parents(self.problem, deadline, n_jobs))
+
+    def essential(self, seed: np.random.SeedSequence, deadline: Deadline) -> NDArray[np.int8] | None:
+        """Return the essential graph learned from one resample, or None if the deadline came first."""
+        new_pass()
+        if deadline.reason is not None:
+            return None
+        rng = np.random.default_rng(seed)
+        known = self.problem.knowledge
+        least = int(known.at_most.max(initial=0)) + 2
+        table = resampled(self.problem.table, rng, self.n_rows, replace=self.replace, least_distinct=least)
+        problem = Problem(table, make_score(table, **self.scoring), known)
+        random_state = int(rng.integers(1 << 31))
+        if self.start is None:
+            result = self.learn(problem, random_state, 1, deadline, NoProgress())
+        else:
+            options: dict[str, Any] = {"start": self.start, "random_state": random_state, **WARM_SEARCH, **self.options}
+            result = solve_warm(problem, likely=self.likely, deadline=deadline, **options)
+        if result.status in ("time_limit", "interrupted"):
+            return None
+        dag = result.adjacency
+        return essential_given(dag, known.must, known.may) if is_acyclic(dag) else dag
+
+
+def _each(
+    learner: _Learner, n: int, random_state: int, n_jobs: int, deadline: Deadline, progress: Progress
+) -> list[NDArray[np.int8]]:
+    """Return the graphs of the resamples that were done, in their order."""
+    numbers = takewhile(lambda _: deadline.reason is None, range(n))
+    seeds = (np.random.SeedSequence(random_state, spawn_key=(k,)) for k in numbers)
+    tasks = (delayed(learner.essential)(seed, deadline) for seed in seeds)
+    graphs: list[NDArray[np.int8]] = []
+    with repeated(n):
+        for done, graph in enumerate(_results(tasks, n_jobs), start=1):
+            if graph is not None:
+                graphs.append(graph)
+                progress.update("resamples", done / n, done=len(graphs))
+    return graphs
+
+
+def _results(tasks: Iterable[Any], n_jobs: int) -> Iterable[NDArray[np.int8] | None]:
+    """Run the tasks on threads, or on the active joblib backend."""
+    try:
+        parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    except ValueError:  # a backend that gives all results at once
+        parallel = Parallel(n_jobs=n_jobs, prefer="threads")
+    results: Iterable[NDArray[np.int8] | None] = parallel(tasks)
+    return results
+
+
+def _rows_drawn(n_samples: int, fraction: float, replace: bool) -> int:
+    """Return the number of rows of a resample, or raise an error that says what is wrong."""
+    if checked_number("fraction", fraction) > 1:
+        raise InputError(f"expected fraction= to be a share of the rows, at most 1, but got {fraction!r}; lower it")
+    if not replace and fraction == 1:
+        raise InputError("drawing all rows without replacement gives the same rows every time; give fraction= below 1")
+    n_rows = round(fraction * n_samples)
+    if n_rows < 2:
+        raise InputError(f"fraction={fraction} of {n_samples} rows leaves {n_rows} to draw; give a larger fraction=")
+    return n_rows

@@ -1,0 +1,274 @@
+"""``edge_posterior``: the exact probability of every edge given the data, averaged over all DAGs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dagopt.data.data_options import DataOptions
+from dagopt.data.findings import Finding
+from dagopt.data.html_table import html_of
+from dagopt.data.table import read_table
+from dagopt.deadline import Deadline
+from dagopt.errors import InputError
+from dagopt.graph.dag import Graph
+from dagopt.graph.knowledge import Constraints
+from dagopt.learning import is_score_file, pose_table
+from dagopt.memory import readable
+from dagopt.methods.claims import refuse_unbounded
+from dagopt.methods.exact.edge_posterior import MOST_NODES, PRIORS, OrderSums, check_prior, estimate_order_sums
+from dagopt.methods.exact.exact import solve_exact
+from dagopt.methods.exact.plan import memory_in_bytes
+from dagopt.options import with_options
+from dagopt.problem import Problem
+from dagopt.progress import NoProgress, Progress, make_progress
+from dagopt.scores.build import ScoreLike
+from dagopt.scores.score_options import ScoreOptions
+from dagopt.workers import Stopped, Workers
+
+__all__ = ["EdgePosterior", "edge_posterior"]
+
+MARGINAL_LIKELIHOODS = {"continuous": "bge", "discrete": "bdeu"}  # the score of each kind of table unless one is given
+LIKELY = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class EdgePosterior:
+    """The probability of every edge.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The columns, in order.
+    probabilities : float array of shape (n, n)
+        ``[i, j]`` is the probability of i → j; all NaN if the deadline came first.
+    log_evidence : float
+        The logarithm of the probability of the data, averaged over all orders and parent sets; NaN if the deadline
+        came first.
+    status : {"done", "time_limit", "interrupted"}
+        Why the run ended.
+    prior : {"fair", "uniform"}
+        The prior over parent sets.
+    score_label : str
+        The score whose exponential is the likelihood.
+    seconds : float
+        Wall-clock time of the run.
+    n_samples : int
+        Rows of data.
+    findings : tuple of Finding
+        The doctor's warnings.
+    """
+
+    names: tuple[str, ...]
+    probabilities: NDArray[np.float64]
+    log_evidence: float
+    status: Literal["done", "time_limit", "interrupted"]
+    prior: str
+    score_label: str
+    seconds: float = 0.0
+    n_samples: int = 0
+    findings: tuple[Finding, ...] = ()
+
+    @cached_property
+    def edges(self) -> pd.DataFrame:
+        """The probability of each edge, from the row to the column."""
+        return self._framed(self.probabilities, "from", "to")
+
+    @cached_property
+    def skeleton(self) -> pd.DataFrame:
+        """The probability that two columns are joined, in either direction."""
+        return self._framed(self.probabilities + self.probabilities.T, None, None)
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per edge, the most probable first: ``from``, ``to``, ``probability``, ``joined``."""
+        n = len(self.names)
+        pairs = np.argwhere(~np.eye(n, dtype=bool))
+        probability = self.probabilities[pairs[:, 0], pairs[:, 1]]
+        names = np.array(self.names, dtype=object)
+        rows = {
+            "from": names[pairs[:, 0]],
+            "to": names[pairs[:, 1]],
+            "probability": probability,
+            "joined": probability + self.probabilities[pairs[:, 1], pairs[:, 0]],
+        }
+        return pd.DataFrame(rows).sort_values("probability", ascending=False, kind="stable", ignore_index=True)
+
+    def graph(self, threshold: float = LIKELY) -> Graph:
+        """Return the graph of the pairs that are joined with a probability above the threshold.
+
+        An edge is directed if only one direction is above the threshold, otherwise undirected. The graph summarises
+        many DAGs and need not be one of them: three likely edges can close a cycle.
+        """
+        if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
+            raise InputError(f"expected threshold= to be a probability from 0 to 1 but got {threshold!r}; 0.5 is usual")
+        likely = self.probabilities > threshold
+        joined = self.skeleton.to_numpy() > threshold
+        return Graph((likely | (joined & ~(likely | likely.T))).astype(np.int8), self.names)
+
+    def summary(self) -> str:
+        """Return a short summary: what was averaged, and how many edges are likely."""
+        n = len(self.names)
+        lines = [f"{n} columns, {self.n_samples} rows; all DAGs and orders of the columns, {self.score_label}"]
+        if self.status == "done":
+            joined = np.triu(self.skeleton.to_numpy(), 1)
+            likely, directed = int((joined > LIKELY).sum()), int((self.probabilities > LIKELY).sum())
+            lines += [
+                f"edges     {joined.sum():.2f} expected; {likely} of {n * (n - 1) // 2} pairs are joined with "
+                f"probability > {LIKELY}, {directed} of them in only one direction",
+                f"evidence  {self.log_evidence:.4f}  logarithm of the average likelihood",
+            ]
+        lines += [
+            f"prior     {self.prior}: all orders are equally likely, and {PRIORS[self.prior]};",
+            "          not uniform over DAGs: each DAG counts once for every order it agrees with",
+            f"status    {self.status}: {_PLAIN_STATUS[self.status]}, {self.seconds:.2f} s",
+        ]
+        return "\n".join(lines + [f"warning   {finding.message}" for finding in self.findings])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "status": self.status,
+            "log_evidence": self.log_evidence,
+            "prior": self.prior,
+            "score_label": self.score_label,
+            "seconds": self.seconds,
+            "n_samples": self.n_samples,
+            "names": list(self.names),
+            "edges": self.table().to_dict(orient="records"),
+            "warnings": [finding.line for finding in self.findings],
+        }
+
+    def _framed(self, values: NDArray[np.float64], rows: str | None, columns: str | None) -> pd.DataFrame:
+        return pd.DataFrame(values, pd.Index(self.names, name=rows), pd.Index(self.names, name=columns))
+
+    def _repr_html_(self) -> str:
+        return html_of(self.summary(), self.table())
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+_PLAIN_STATUS = {
+    "done": "the probabilities are exact",
+    "time_limit": "stopped by the time limit; nothing is known",
+    "interrupted": "stopped by the user; nothing is known",
+}
+
+
+@with_options(ScoreOptions, DataOptions, leave_out=["score"])
+def edge_posterior(
+    data: object,
+    score: ScoreLike | None = None,
+    *,
+    prior: str = "fair",
+    constraints: Constraints | None = None,
+    max_parents: int | None = None,
+    time_limit: float | None = None,
+    progress: bool | Progress | None = None,
+    n_jobs: int | None = None,
+    memory_limit: int | float | str | None = None,
+    **options: Any,
+) -> EdgePosterior:
+    """Return the exact probability of every edge given the data.
+
+    All DAGs count, each with its likelihood averaged over its parameters and with its prior probability. The prior
+    is order-modular: all orders of the columns are equally likely, and given an order, columns choose their
+    parents among those before them. So a DAG counts once for every order it agrees with. This is not uniform
+    over DAGs, and it weights the members of an equivalence class differently: the probability that two columns are
+    joined is more reliable than that of a direction.
+
+    Parameters
+    ----------
+    data : path, frame, array or Table
+        The data; see ``as_table``.
+    score : str or float, optional
+        The logarithm of a marginal likelihood: by default ``"bdeu"`` for discrete data and ``"bge"`` for continuous
+        data. The exponential of ``"bic"`` approximates a marginal likelihood.
+    prior : {"fair", "uniform"}
+        ``fair`` gives every number of parents the same weight, divided among the sets of that size; ``uniform`` gives
+        every parent set the same weight, which favours many parents.
+    constraints : Constraints, optional
+        What is known about the graph; DAGs that it does not allow have probability 0.
+    max_parents : int, optional
+        The largest number of parents of a node, in addition to the constraints.
+    time_limit : float, optional
+        Seconds; a run that is stopped gives no probabilities.
+    progress : bool, Progress or None
+        Whether to show the run; on a terminal by default.
+    n_jobs : int, optional
+        The number of threads; all cores unless given. The answer does not depend on it.
+    memory_limit : int or str, optional
+        Bytes, or text such as ``"8GB"``; by default most of the free memory. A problem that needs more is rejected.
+    {options}
+
+    Returns
+    -------
+    EdgePosterior
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.datasets.load("asia", n_samples=2000, random_state=1)
+    >>> found = dagopt.edge_posterior(data)
+    >>> bool(found.skeleton.loc["smoke", "lung"] > 0.99)
+    True
+
+    References
+    ----------
+    Koivisto, Sood (2004). Exact Bayesian structure discovery in Bayesian networks. JMLR 5.
+    """
+    deadline = Deadline(time_limit)
+    if is_score_file(data):
+        raise InputError(f"expected data for edge probabilities but {data} holds local scores; give a table")
+    check_prior(prior)
+    table, findings = read_table(data, DataOptions.taken_from(options))
+    name = MARGINAL_LIKELIHOODS.get(table.kind, "bic") if score is None else score
+    scoring = ScoreOptions(score=name, **options)
+    problem, diagnosis = pose_table(table, scoring, constraints, max_parents, findings=findings)
+    workers = Workers(deadline, make_progress(progress), n_jobs)
+    _refuse_too_large(problem, memory_in_bytes(memory_limit), workers)
+    n = problem.n_nodes
+    edges, evidence = np.full((n, n), np.nan), np.nan
+    try:
+        with deadline, workers:
+            if not problem.score.logdets_suffice:  # nearly dependent columns: the best DAG has what is unbounded
+                refuse_unbounded(solve_exact(problem, deadline=deadline, progress=NoProgress(), n_jobs=n_jobs), problem)
+            edges, evidence = OrderSums(problem, prior, workers).run()
+        status = None
+    except Stopped:
+        status = deadline.reason
+    finally:
+        workers.progress.close()
+    return EdgePosterior(
+        names=table.names,
+        probabilities=edges,
+        log_evidence=evidence,
+        status=status or "done",
+        prior=prior,
+        score_label=problem.score.label,
+        seconds=deadline.elapsed(),
+        n_samples=table.n_samples,
+        findings=diagnosis.warnings,
+    )
+
+
+def _refuse_too_large(problem: Problem, memory_limit: int, workers: Workers) -> None:
+    """Raise an error if the problem does not fit; otherwise report its estimated cost."""
+    n = problem.n_nodes
+    if n > MOST_NODES:
+        raise InputError(
+            f"expected at most {MOST_NODES} columns for edge probabilities, which are sums over all sets, but got "
+            f"{n}; choose fewer columns="
+        )
+    estimate = estimate_order_sums(problem, memory_limit, workers.count)
+    if not estimate.fits:
+        raise InputError(
+            f"the edge probabilities of {n} columns need {estimate} but the memory limit is {readable(memory_limit)}; "
+            f"choose fewer columns= or raise memory_limit="
+        )
+    workers.progress.note(f"edge probabilities by sums over all orders: {estimate}")

@@ -1,0 +1,203 @@
+"""Every parent set of continuous data that could be part of a best DAG, with no limit on its size.
+
+A set is dominated if a subset scores at least as well; some best DAG has no dominated set. If the true graph is
+sparse, few sets are undominated, and ``kernels/gaussian/undominated.py`` finds them without trying all others.
+First, pairs of columns that cannot be parent and child in any undominated family are found, each by its own search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.errors import InputError
+from dagopt.families.node_search import NodeSearch
+from dagopt.graph.knowledge import Knowledge
+from dagopt.kernels.cuts import separation
+from dagopt.kernels.gaussian import useful as kernels
+from dagopt.scores.gaussian import GaussianScore
+from dagopt.workers import Workers
+
+__all__ = ["Estimate", "Listing", "TooMany", "is_searchable", "rounding_margin", "sets_of"]
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+STEPS_A_PAIR = 300
+ENTRIES_A_PIECE = 100_000  # pairs times the size of the matrix, which each step of a pair changes
+STEPS_A_PIECE = 20_000
+FIRST_STEPS = 2_000  # steps per node from which the total work is estimated
+SECONDS_A_STEP = 4e-6  # on one thread
+LEAST_MARGIN = 1e-6
+LEAST_SHARE = 1e-12  # the share assumed done when a search has hardly begun
+PHASE = "undominated parent sets"
+
+
+class TooMany(Exception):
+    """There are more sets than may be listed.
+
+    Attributes
+    ----------
+    n_found : int
+        Sets found before the listing was given up.
+    n_likely : float
+        The estimated number of sets in all.
+    """
+
+    def __init__(self, n_found: int, n_likely: float) -> None:
+        super().__init__(f"{n_found:,} parent sets found, about {n_likely:,.0f} in all")
+        self.n_found = n_found
+        self.n_likely = n_likely
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The estimated cost of the listing, from its first steps.
+
+    Attributes
+    ----------
+    n_sets : float
+        Sets in all.
+    seconds : float
+        Time on these threads.
+    """
+
+    n_sets: float
+    seconds: float
+
+
+def rounding_margin(matrix: Floats, n_samples: int) -> float:
+    """Return a bound on the rounding of a log-likelihood that is computed from a correlation matrix."""
+    smallest = float(np.linalg.eigvalsh(matrix)[0])
+    eps = float(np.finfo(np.float64).eps)
+    return LEAST_MARGIN + 16 * eps * n_samples * len(matrix) ** 2 / max(smallest, eps)
+
+
+def is_searchable(score: GaussianScore) -> bool:
+    """Say whether the searches for undominated sets apply: the penalty is convex, and rounding is harmless."""
+    margin = rounding_margin(score.correlation, score.n_samples)
+    costs = score.costs[np.isfinite(score.costs)]  # the first ones
+    return not (np.diff(costs, 2) < -1e-12).any() and margin <= 1e-3 * score.n_samples
+
+
+class Listing:
+    """The undominated sets of all nodes, while they are found.
+
+    Parameters
+    ----------
+    score : GaussianScore
+        Its penalty must be convex in the number of parents.
+    knowledge : Knowledge
+        Required parents are in every set, forbidden ones are in none, and it limits the number of members.
+    most_sets : int
+        ``TooMany`` is raised when more sets than this are found.
+
+    Attributes
+    ----------
+    knowledge : Knowledge
+        The knowledge, and as soon as it is known, that some parents are in no undominated set.
+    """
+
+    def __init__(self, score: GaussianScore, knowledge: Knowledge, most_sets: int) -> None:
+        self._score = score
+        self.knowledge = knowledge
+        self._most_sets = most_sets
+        self._matrix = score.correlation
+        self._margin = rounding_margin(self._matrix, score.n_samples)
+        self._cost = score.costs
+        if not is_searchable(score):
+            raise InputError(
+                "listing undominated parent sets needs columns that are not nearly linearly dependent, and a penalty "
+                "that is convex in the number of parents; use another method"
+            )
+        self._searches: list[NodeSearch] = []
+
+    def estimate(self, workers: Workers) -> Estimate:
+        """Exclude pairs, do the first steps of each node, and return an estimate of the remaining work."""
+        n = self._score.n_nodes
+        self.narrow(workers)
+        self._searches = [self._search(i) for i in range(n)]
+        workers.each(PHASE, [partial(search.run, FIRST_STEPS) for search in self._searches], n, (0.1, 0.2))
+        self._check()
+        steps = sum(search.n_steps / max(search.share, LEAST_SHARE) for search in self._searches)
+        return Estimate(self.n_likely, steps * SECONDS_A_STEP / workers.count)
+
+    def narrow(self, workers: Workers) -> None:
+        """Forbid parents that are in no undominated set: first pairs, then candidates of each node among those left."""
+        n = self._score.n_nodes
+        step = float(np.diff(self._cost).min(initial=np.inf))
+        threshold = float(np.exp(2.0 * (step - self._margin) / self._score.n_samples))
+        facts = (self._matrix, threshold, STEPS_A_PAIR, 2.0 * self._margin / self._score.n_samples)
+        useful = np.ones((n, n), dtype=np.bool_)
+        inverse, pairs = kernels.inverse_of(self._matrix), np.column_stack(np.tril_indices(n, -1))
+        parts = np.array_split(pairs, max(min(len(pairs), len(pairs) * n * n // ENTRIES_A_PIECE), 1))
+        pieces = [partial(kernels.useful_pairs, inverse, *facts, part, useful) for part in parts]
+        workers.each(PHASE, pieces, len(pieces), (0.0, 0.05))
+        must = np.ascontiguousarray(self.knowledge.must.T)
+        own = np.ascontiguousarray((useful & self.knowledge.may).T) | must
+        pieces = [partial(kernels.useful_parents, *facts, i, must[i], own[i]) for i in range(n)]
+        workers.each(PHASE, pieces, n, (0.05, 0.1))
+        self.knowledge = replace(self.knowledge, may=np.ascontiguousarray(own.T))
+
+    @property
+    def n_found(self) -> int:
+        """Sets found so far."""
+        return sum(search.n_sets for search in self._searches)
+
+    @property
+    def n_likely(self) -> float:
+        """About how many sets there are, by those found and the share of each search that is done."""
+        return sum(search.n_sets / max(search.share, LEAST_SHARE) for search in self._searches)
+
+    def _search(self, node: int) -> NodeSearch:
+        must, free = np.flatnonzero(self.knowledge.must[:, node]), self.knowledge.free(node)
+        most = int(min(self.knowledge.at_most[node], len(must) + len(free)))
+        return NodeSearch(self._matrix, self._score.n_samples, self._cost, node, must, free, most, self._margin)
+
+    def run(self, workers: Workers) -> tuple[list[NDArray[np.uint64]], list[Floats]]:
+        """Return the sets of each node as words, and their scores, from the best down; or raise ``TooMany``.
+
+        Raises ``Stopped`` at the deadline.
+        """
+        if not self._searches:
+            self.estimate(workers)
+        while not all(search.over for search in self._searches):
+            left = [search for search in self._searches if not search.over]
+            share = float(np.mean([search.share for search in self._searches]))
+            workers.each(PHASE, [partial(search.run, STEPS_A_PIECE) for search in left], len(left), (share, share))
+            self._check()
+        return sets_of(self._score, [search.members(self._score.n_nodes) for search in self._searches])
+
+    def _check(self) -> None:
+        if self.n_found > self._most_sets:
+            raise TooMany(self.n_found, self.n_likely)
+
+
+def sets_of(score: GaussianScore, members: Sequence[Bools]) -> tuple[list[NDArray[np.uint64]], list[Floats]]:
+    """Return sets of each node, given as rows of booleans, as words with scores from the best down.
+
+    Sets that a subset equals or beats are left out.
+    """
+    words: list[NDArray[np.uint64]] = []
+    scores: list[Floats] = []
+    for node, rows in enumerate(members):
+        own = score.local_many([node] * len(rows), [np.flatnonzero(row) for row in rows])
+        order = np.lexsort((rows.sum(axis=1), -own))
+        packed = _words(rows[order])
+        beaten = np.empty(len(packed), dtype=np.bool_)
+        separation.dominated(packed, np.array([0, len(packed)]), beaten)
+        words.append(packed[~beaten])
+        scores.append(np.asarray(own[order][~beaten], dtype=np.float64))
+    return words, scores
+
+
+def _words(rows: Bools) -> NDArray[np.uint64]:
+    """Return sets given as rows of booleans as rows of 64-bit words."""
+    width = (rows.shape[1] + 63) // 64
+    padded = np.zeros((len(rows), 64 * width), dtype=np.bool_)
+    padded[:, : rows.shape[1]] = rows
+    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)

@@ -1,0 +1,295 @@
+"""Multipliers of submodular rows, and the bound on all DAGs that they give.
+
+For multipliers λ_r ≥ 0 of rows Σ a_r x ≤ b_r that every DAG satisfies,
+
+    Σ_r λ_r b_r + Σ_i max over all parent sets T of (score_i(T) - Σ_r λ_r a_r(i, T))
+
+bounds the score of every DAG. A search for each node (``families/node_search.py``) finds the largest remainders over
+*all* undominated parent sets, listed or not. If it is stopped early, it still gives an upper bound on them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.deadline import Deadline
+from dagopt.families.node_search import NodeSearch, Prices, TableRow
+from dagopt.families.pool import Pool
+from dagopt.families.undominated import rounding_margin, sets_of
+from dagopt.graph.knowledge import Knowledge
+from dagopt.kernels.boxes import Box
+from dagopt.kernels.gaussian import price_climbs as kernels
+from dagopt.lp.rows.row import Row
+from dagopt.scores.gaussian import GaussianScore
+from dagopt.workers import Stopped, Workers
+
+__all__ = ["DualPoint", "NodePrice", "Pricing"]
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+SLACK = 1e-12  # relative rounding error of the sums in a bound
+STEPS_A_PIECE = 5_000
+MOST_CLIMBED = 4_000  # sets of one node that climbs find
+LEAST_GAIN = 1e-3  # a remainder is of interest only if it exceeds the known ones by this
+FIRST_STEPS = 20_000  # of each search, before the next one goes on
+LEAST_SLACK, GROWTH, LESS_SLACK = 2.0, 2.0, 8.0  # of long searches; it is divided by the last number the next time
+HASTE = 0.3  # slack grows when this share of the time is left
+SHARE_A_SWEEP = 0.05  # searches go on by fewer steps if those of all took a larger share of the time
+LISTING_EFFORT = 2  # a listing may take this many times the steps of pricing, per node
+
+
+@dataclass(frozen=True, eq=False)
+class DualPoint:
+    """Rows that have an origin, and the multiplier of each."""
+
+    rows: tuple[Row, ...]
+    weights: Floats
+
+    def mixed(self, other: DualPoint, share: float) -> DualPoint:
+        """Return a point between two: ``share`` times this one plus ``1 - share`` times the other."""
+        total: dict[int, tuple[Row, float]] = {}
+        for point, part in ((self, share), (other, 1.0 - share)):
+            for row, weight in zip(point.rows, point.weights, strict=True):
+                if part * weight > 0.0:
+                    before = total[id(row)][1] if id(row) in total else 0.0
+                    total[id(row)] = (row, before + part * float(weight))
+        return DualPoint(tuple(row for row, _ in total.values()), np.array([w for _, w in total.values()]))
+
+    @property
+    def constant(self) -> float:
+        """Σ λ_r b_r, rounded up."""
+        uppers = self.weights * np.array([row.upper for row in self.rows])
+        return float(uppers.sum() + SLACK * np.abs(uppers).sum())
+
+    def prices(self, n_nodes: int, correlation: Floats, n_samples: int) -> Prices:
+        """Return the rows in the form that the search takes.
+
+        The row of the sample correlations over all nodes becomes a share of the likelihood.
+        """
+        whole = 0.0
+        matrices: dict[int, int] = {}
+        kept: list[Floats] = []
+        which, inside, weights, clusters, cluster_weights = [], [], [], [], []
+        tables: list[TableRow] = []
+        for row, weight in zip(self.rows, self.weights, strict=True):
+            origin = row.origin
+            assert origin is not None
+            if origin.table is not None:
+                tables.append(TableRow(np.flatnonzero(origin.inside), origin.table, float(weight)))
+                continue
+            if origin.matrix is None:
+                clusters.append(origin.inside)
+                cluster_weights.append(float(weight))
+                continue
+            share = float(weight) * origin.scale / n_samples
+            if origin.matrix is correlation and origin.inside.all() and whole + share <= 1.0:
+                whole += share
+                continue
+            if id(origin.matrix) not in matrices:
+                matrices[id(origin.matrix)] = len(kept)
+                kept.append(origin.matrix)
+            which.append(matrices[id(origin.matrix)])
+            inside.append(origin.inside)
+            weights.append(float(weight) * origin.scale)
+        return Prices(
+            np.array(kept).reshape(len(kept), n_nodes, n_nodes),
+            np.array(which, dtype=np.int64),
+            np.array(inside, dtype=np.bool_).reshape(-1, n_nodes),
+            np.array(weights),
+            np.array(clusters, dtype=np.bool_).reshape(-1, n_nodes),
+            np.array(cluster_weights),
+            whole,
+            tuple(tables),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class NodePrice:
+    """What pricing found for one node.
+
+    Attributes
+    ----------
+    members : bool array of shape (sets, n_nodes)
+        Sets with the largest remainders.
+    most : float
+        An upper bound on the remainders of all sets, rounding included.
+    n_steps : int
+        The number of steps of the search.
+    """
+
+    members: Bools
+    most: float
+    n_steps: int
+
+
+class Pricing:
+    """Searches for the sets with the largest remainders, over all parent sets.
+
+    Parameters
+    ----------
+    score : GaussianScore
+        The score.
+    knowledge : Knowledge
+        The parents that each node must have and may have.
+    most_steps : int
+        The number of steps after which a search looks for larger remainders only: the bound of its node is then larger
+        by the *slack*.
+    """
+
+    def __init__(self, score: GaussianScore, knowledge: Knowledge, most_steps: int) -> None:
+        self._score = score
+        self._knowledge = knowledge
+        self.most_steps = most_steps
+        self._slack = np.zeros(score.n_nodes)
+        self._n_climbs = 0
+        self.margin = 2 * rounding_margin(score.correlation, score.n_samples)  # rounding of the likelihood, twice
+        nothing = [np.empty(0, dtype=np.int64)] * score.n_nodes
+        empty = np.asarray(score.local_many(np.arange(score.n_nodes), nothing), dtype=np.float64)
+        self.constant = empty + score.costs[0]  # what a search leaves out of the scores
+
+    def prices(self, point: DualPoint) -> Prices:
+        """Return the rows of a point in the form that a search takes."""
+        return point.prices(self._score.n_nodes, self._score.correlation, self._score.n_samples)
+
+    def likelihood(self, row: Row) -> tuple[DualPoint, list[float]]:
+        """Return the multiplier of the entropy of all columns that gives the bound of the likelihood.
+
+        Each remainder is then a constant minus the penalty, so the largest one of each node, which is returned too,
+        needs no search.
+        """
+        assert row.origin is not None
+        costs = np.array([self._score.costs[size:].min() for size in self._knowledge.must.sum(axis=0)])
+        most = self.constant - costs + self.margin
+        return DualPoint((row,), np.array([self._score.n_samples / row.origin.scale])), most.tolist()
+
+    def search(self, i: int, prices: Prices, limit: float) -> NodeSearch:
+        """Return a search for all parent sets of a node with a remainder of at least ``limit``."""
+        must = np.flatnonzero(self._knowledge.must[:, i])
+        free = np.flatnonzero(self._knowledge.may[:, i] & ~self._knowledge.must[:, i])
+        most = int(min(self._knowledge.at_most[i], len(must) + len(free)))
+        facts = (self._score.correlation, self._score.n_samples, self._score.costs, i, must, free, most, self.margin)
+        return NodeSearch(*facts, prices, limit - float(self.constant[i]))
+
+    def all_nodes(
+        self, point: DualPoint, least: Sequence[float] | Floats, count: int, workers: Workers
+    ) -> tuple[float, list[NodePrice]]:
+        """Return a bound on all DAGs, and for each node the ``count`` best sets and a bound on all of them.
+
+        ``least`` has the remainder of a known set for each node. All searches go on side by side. Those that take too
+        many steps, or most of the time that was left, look for larger and larger remainders only. At the deadline the
+        bound is what is proven by then.
+        """
+        n = self._score.n_nodes
+        prices = self.prices(point)
+        slack = np.where(self._slack > LEAST_SLACK, self._slack / LESS_SLACK, 0.0)
+        searches = [self.search(i, prices, float(least[i]) + slack[i]) for i in range(n)]
+        begin, steps = workers.deadline.remaining(), FIRST_STEPS
+        left = list(range(n))
+        try:
+            while left:
+                before = workers.deadline.remaining()
+                pieces = [partial(_run, searches[i], steps, count, workers.deadline) for i in left]
+                workers.each("pricing", pieces, n)
+                left = [i for i in left if not searches[i].over]
+                now = workers.deadline.remaining()
+                late = now < HASTE * begin
+                steps = max(steps // 2, STEPS_A_PIECE) if before - now > SHARE_A_SWEEP * begin else 2 * steps
+                for i in left:
+                    if late or searches[i].n_steps >= self.most_steps:
+                        slack[i] = max(GROWTH * slack[i], LEAST_SLACK)
+                        searches[i].raise_limit(float(least[i]) + slack[i] - float(self.constant[i]))
+        except Stopped:
+            pass
+        self._slack = slack
+        done = [self._priced(i, search, float(least[i])) for i, search in enumerate(searches)]
+        return self.bound(point, [one.most for one in done]), done
+
+    def _priced(self, i: int, search: NodeSearch, least: float) -> NodePrice:
+        """Return what a search has found and proven so far."""
+        found = float(search.values.max(initial=-np.inf)) + self.margin
+        most = max(search.limit, search.ceiling, found) + float(self.constant[i])
+        return NodePrice(search.members(self._score.n_nodes), max(most, least), search.n_steps)
+
+    def climb(self, point: DualPoint, least: Floats, count: int, n_climbs: int, workers: Workers) -> list[NodePrice]:
+        """Return sets with large remainders that climbs from random sets find; nothing is proven about others.
+
+        ``n_climbs`` is their number for each node. They start from sets of all sizes: from small ones they seldom
+        reach the large sets with the largest remainders.
+        """
+        n = self._score.n_nodes
+        prices = self.prices(point)
+        found: list[NodePrice | None] = [None] * n
+        self._n_climbs += 1
+
+        def work(i: int) -> None:
+            rng = np.random.default_rng([self._n_climbs, i])
+            found[i] = self._climbed(i, prices, float(least[i]) + LEAST_GAIN, count, n_climbs, rng)
+
+        workers.each("pricing", [partial(work, i) for i in range(n)], n)
+        return [one for one in found if one is not None]
+
+    def _climbed(
+        self, i: int, prices: Prices, least: float, count: int, n_climbs: int, rng: np.random.Generator
+    ) -> NodePrice:
+        """Return the best sets of a node with remainders above ``least`` that climbs find."""
+        score, n = self._score, self._score.n_nodes
+        ids = np.append(np.delete(np.arange(n), i), i)
+        must, may = self._knowledge.must[ids, i], self._knowledge.may[ids, i]
+        free = may & ~must
+        candidates = np.flatnonzero(free)
+        most = int(self._knowledge.at_most[i]) - int(must.sum())
+        largest = min(most, len(candidates))
+        climb = Box(prices.climb(score.correlation, score.n_samples, score.costs, i))
+        members, values, n_found = np.zeros((MOST_CLIMBED, n), dtype=np.bool_), np.empty(MOST_CLIMBED), 0
+        for _ in range(n_climbs if largest > 0 else 0):
+            start = must.copy()
+            start[rng.choice(candidates, int(rng.integers(0, largest + 1)), replace=False)] = True
+            facts = (start, free, int(self._knowledge.at_most[i]), least - float(self.constant[i]))
+            n_found = kernels.climb_from(climb, *facts, members, values, n_found)
+        own = np.unique(members[:n_found], axis=0, return_index=True)[1]
+        best = own[np.argsort(-values[own], kind="stable")][:count]
+        rows = np.zeros((len(best), n), dtype=np.bool_)
+        rows[:, ids] = members[best]
+        return NodePrice(rows, float(values[best].max(initial=-np.inf)) + float(self.constant[i]), 0)
+
+    def bound(self, point: DualPoint, most: Sequence[float]) -> float:
+        """Return the bound on all DAGs, given an upper bound on the remainders of each node."""
+        return float(sum(most) + point.constant + SLACK * sum(abs(one) for one in most))
+
+    def listed(self, point: DualPoint, limits: Sequence[float], most_sets: int, workers: Workers) -> Pool | None:
+        """Return all undominated sets with remainders of at least ``limits``.
+
+        Returns None if there are too many of them or the searches take too long. Raises ``Stopped`` at the deadline.
+        """
+        n = self._score.n_nodes
+        prices = self.prices(point)
+        found: list[Bools] = [np.zeros((0, n), dtype=np.bool_)] * n
+        counts = np.zeros(n, dtype=np.int64)
+        given_up = threading.Event()
+
+        def work(i: int) -> None:
+            search = self.search(i, prices, float(limits[i]))
+            while not search.over and not given_up.is_set() and workers.deadline.reason is None:
+                search.run(STEPS_A_PIECE)
+                counts[i] = search.n_sets
+                if search.n_steps > LISTING_EFFORT * self.most_steps or counts.sum() > most_sets:
+                    given_up.set()
+            found[i] = search.members(n)
+
+        workers.each("listing", [partial(work, i) for i in range(n)], n)
+        return None if given_up.is_set() else Pool.of_words(self._score.names, *sets_of(self._score, found))
+
+
+def _run(search: NodeSearch, steps: int, count: int, deadline: Deadline) -> None:
+    """Search for this many more steps, until it is over or the time is up, keeping the ``count`` best sets."""
+    last = search.n_steps + steps
+    while not search.over and search.n_steps < last and deadline.reason is None:
+        search.run(STEPS_A_PIECE)
+        search.keep_best(count)

@@ -1,0 +1,361 @@
+"""``method="branch-and-cut"``: the proven best DAG over all parent sets that matter, by submodular rows and branching.
+
+1. Every parent set that no subset beats is listed (``families/undominated.py`` for Gaussian likelihoods,
+   ``families/listing.py`` for other scores). If there are too many, or listing them takes too long, a dense table of
+   up to 40 columns is searched from the end of its order (``suffixes.py``), which proves the best DAG or gives a bound.
+   If that is given up, weights of pairs of columns give a bound on all DAGs (``pair_bound.py``), and column
+   generation prices all sets (``priced_root.py``), which gives another bound and leaves fewer sets to list.
+2. Order search finds a DAG to start from.
+3. The LP over the listed families is cut by clusters, entropies, matrices, last-node and symmetry rows
+   and local cuts (``lp/rows``); where that stalls, by branching on which of two nodes comes first.
+
+Last-node rows, symmetry rows and the removal of dominated sets keep some best DAG: one with the fewest edges among
+the best DAGs, and in its class the one with the smallest topological order. The comparisons behind them have a
+margin for rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dagopt.deadline import Deadline
+from dagopt.errors import InputError
+from dagopt.families.family_arrays import FamilyArrays
+from dagopt.families.listing import candidate_pool, count_sets
+from dagopt.families.pool import Pool
+from dagopt.families.undominated import Listing, TooMany, rounding_margin
+from dagopt.kernels.cuts import tree as kernels
+from dagopt.lp.priced_root import MANY, PricedRoot
+from dagopt.lp.rows.clusters import ClusterRows, LastNodeRows
+from dagopt.lp.rows.local import LocalRows
+from dagopt.lp.rows.matrices import logdet_finders
+from dagopt.lp.rows.row import Row, RowFinder
+from dagopt.lp.rows.symmetry import SymmetryRows, priorities, turns_are_free
+from dagopt.memory import available_bytes
+from dagopt.methods.answer import scope_of, worth
+from dagopt.methods.branch_and_cut.pair_bound import PairBound
+from dagopt.methods.branch_and_cut.suffix_search import SuffixSearch, is_suited
+from dagopt.methods.branch_and_cut.tree import BranchAndCut, Outcome, Rules
+from dagopt.methods.method_options import n_jobs, random_state, row_kinds, solver, start
+from dagopt.methods.orders.order import order_incumbent
+from dagopt.options import Check, Options, anything, option, whole
+from dagopt.problem import Problem
+from dagopt.progress import Progress
+from dagopt.results.result import Result, Status
+from dagopt.workers import Stopped, Workers, thread_count
+
+__all__ = ["ROW_KINDS", "BranchAndCutOptions", "solve_branch_and_cut"]
+
+Dag = NDArray[np.int8]
+Words = NDArray[np.uint64]
+
+ROW_KINDS = ("entropies", "matrices", "last-node", "symmetry", "local")
+ROWS_A_ROUND = 20
+LOCAL_SIZE, GAUSSIAN_LOCAL_SIZE = 8, 6  # the largest sets of nodes with local cuts
+MOST_SETS = 600_000  # that are listed,
+BYTES_PER_SET = 6_000  # each in a few hundred rows
+MOST_SCORED = 20_000_000  # the most sets scored, for scores other than Gaussian likelihoods
+LISTING_SHARE = 0.2  # the share of the time for listing, after which sets are priced instead,
+LISTING_TIME = 600.0  # counting at most this many seconds of the time limit,
+LEAST_LISTING = 5.0  # but not before this many seconds
+PAIR_SHARE, MOST_PAIR_SHARE = (
+    0.1,
+    0.75,
+)  # of the time left, at most, for the bound by pairs: if nodes have ``MANY`` candidates,
+# pricing all sets takes too long, so that the larger one is worth it
+RULES = Rules(
+    tolerance=1e-8, rounds_back=(12, 3), share=(0.05, 0.1), most_rounds=6, idle_rounds=5, pairs=6
+)  # fmt: skip
+LEAST_IMPROVEMENT = 1e-5  # besides rounding, what an added parent must gain to count as an improvement
+TRACE_EVERY = 0.2  # seconds between rows of the trace
+
+
+@dataclass(frozen=True)
+class BranchAndCutOptions(Options):
+    """Options of branch and cut with submodular rows.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=8, n_samples=500, random_state=1)
+    >>> learner = dagopt.BranchAndCut().fit(data)
+    >>> learner.result_.status, learner.result_.scope
+    ('optimal', 'all DAGs')
+    """
+
+    max_sets: int | None = option(
+        None,
+        "If more undominated parent sets are found, they are priced instead of listed. By default 600,000, or as many "
+        "as fit in half of the free memory.",
+        Check("int", lambda name, value: None if value is None else whole(1).run(name, value)),
+        unset="what fits",
+    )
+    rows: Any = row_kinds(ROW_KINDS)
+    restarts: int | None = option(
+        None,
+        "Restarts of the order search that finds the first DAG; by default, they depend on the size.",
+        anything("int"),
+    )
+    random_state: int = random_state()
+    n_jobs: int | None = n_jobs()
+    start: Any = start()
+
+
+@solver(BranchAndCutOptions)
+def solve_branch_and_cut(
+    problem: Problem, options: BranchAndCutOptions, deadline: Deadline, progress: Progress
+) -> Result:
+    """Return the proven best DAG, or at the deadline the best so far with a proven bound.
+
+    With no limit on the number of parents the proof covers all DAGs.
+
+    Returns
+    -------
+    Result
+        With ``status="optimal"`` if no DAG is better by more than 1e-8 times the score.
+    """
+    run = _Run(problem, deadline, progress, options)
+    dag, met = order_incumbent(
+        problem, deadline, progress, restarts=options.restarts, random_state=options.random_state,
+        n_jobs=options.n_jobs, start=options.start,
+    )  # fmt: skip
+    run.tell_start(dag)
+    rows: list[Row] = []
+    with Workers(deadline, progress, options.n_jobs) as workers:
+        try:
+            families = FamilyArrays.of_sets(run.list_sets(workers))
+            note = f"{len(families.node):,} parent sets can be part of a best DAG"
+        except Stopped:
+            return run.result(dag, None, ("stopped before all parent sets were listed",))
+        except TooMany as found:
+            note = _too_many(found, run.max_sets)
+            progress.note(note)
+            search = run.search_from_end(dag, workers)
+            if search is not None:
+                dag = search.dag
+                if search.finished:
+                    note = f"the best order was found from its end, over {search.n_states:,} sets of nodes"
+                    return run.result(dag, None, (note,))
+            root = run.price(dag, met, workers)
+            if root is None:
+                return run.result(dag, None, (note,))
+            dag, rows = root.dag, root.rows
+            if root.families is None:
+                return run.result(dag, None, (note,))
+            families = root.families
+            note += f"; {len(families.node):,} of them can be part of a better DAG"
+        progress.note(note)
+        try:
+            after = run.find_after(families, workers)
+        except Stopped:
+            return run.result(dag, None, (note,))
+    outcome = run.cut(families, after, dag, rows)
+    assert outcome.chosen is not None
+    return run.result(families.adjacency(outcome.chosen), outcome, (note,))
+
+
+def _too_many(found: TooMany, max_sets: int) -> str:
+    """Return the note on a listing that was given up: how many sets were found, and what is done instead."""
+    likely = f", out of about {found.n_likely:,.0f}" if found.n_likely > found.n_found else ""
+    reason = f"more than max_sets={max_sets:,}" if found.n_found > max_sets else "which takes too long"
+    return f"{found.n_found:,} undominated parent sets were found{likely}, {reason}: they are priced instead of listed"
+
+
+class _Run:
+    """One run and its trace."""
+
+    def __init__(self, problem: Problem, deadline: Deadline, progress: Progress, options: BranchAndCutOptions) -> None:
+        self._problem = problem
+        self._deadline = deadline
+        self._progress = progress
+        self._options = options
+        self.max_sets = options.max_sets or min(MOST_SETS, available_bytes() // (2 * BYTES_PER_SET))
+        self._trace: list[tuple[float, str, float, float | None]] = []
+        self._n_sets = 0
+        self._gaussian = problem.score.gaussian
+        self._narrowed = problem.knowledge  # without parents that are in no undominated set
+        self._used: list[RowFinder] = []
+        self._root: PricedRoot | None = None
+        self._bound = np.inf  # of pairs
+        self._suffixes: SuffixSearch | None = None
+
+    def tell_start(self, dag: Dag) -> None:
+        """Start the trace with the DAG of the order search."""
+        self._trace.append((self._deadline.elapsed(), "orders", self._problem.score.total(dag), None))
+
+    def list_sets(self, workers: Workers) -> Pool:
+        """Return all sets that could be part of a best DAG; raise ``TooMany`` or ``Stopped``."""
+        score, knowledge = self._problem.score, self._problem.knowledge
+        if self._gaussian is not None:
+            listing = Listing(self._gaussian, knowledge, self.max_sets)
+            try:
+                pool = Pool.of_words(score.names, *self._list(listing, workers))
+            finally:
+                self._narrowed = listing.knowledge
+        else:
+            if count_sets(knowledge) > MOST_SCORED:
+                raise InputError(
+                    f"expected at most {MOST_SCORED:,} parent sets to score but the limits on the parents allow "
+                    f"{count_sets(knowledge):,}; set max_parents= (3 or 4)"
+                )
+            pool = candidate_pool(score, knowledge, workers)
+        if pool.n_sets > self.max_sets:
+            raise TooMany(pool.n_sets, pool.n_sets)
+        self._n_sets = pool.n_sets
+        return pool
+
+    def _list(self, listing: Listing, workers: Workers) -> tuple[list[Words], list[NDArray[np.float64]]]:
+        """Return the undominated sets; raise ``TooMany`` if that takes longer than its share of the time."""
+        seconds = max(LISTING_SHARE * min(self._deadline.remaining(), LISTING_TIME), LEAST_LISTING)
+        with Workers(self._deadline.within(seconds), self._progress, workers.count) as some:
+            try:
+                return listing.run(some)
+            except Stopped:
+                if self._deadline.reason is not None:
+                    raise
+                raise TooMany(listing.n_found, listing.n_likely) from None
+
+    def search_from_end(self, dag: Dag, workers: Workers) -> SuffixSearch | None:
+        """Return what the search from the end of the order finds; None where it does not apply."""
+        value = self._problem.score.total(dag)
+        tolerance = RULES.tolerance * max(abs(value), 1.0)
+        if self._gaussian is None or not is_suited(self._gaussian, self._problem.knowledge, tolerance):
+            return None
+        self._suffixes = SuffixSearch(
+            self._gaussian, dag, tolerance, workers, tell=lambda bound: self._tell(value, bound, 0, 0, 0)
+        )
+        self._suffixes.run()
+        return self._suffixes
+
+    def price(self, dag: Dag, met: Iterable[tuple[int, tuple[int, ...]]], workers: Workers) -> PricedRoot | None:
+        """Return what pricing finds, starting from a DAG; None for scores that cannot be priced."""
+        if self._gaussian is None:
+            return None
+        value = self._problem.score.total(dag)
+        share = PAIR_SHARE if self._narrowed.may.sum(axis=0).mean() <= MANY else MOST_PAIR_SHARE
+        within = self._deadline.within(share * min(self._deadline.remaining(), LISTING_TIME))
+        with Workers(within, self._progress, workers.count) as some:
+            pairs = PairBound(self._gaussian, dag, some, lambda bound: self._tell(value, bound, 0, pairs.n_rows, 0))
+            pairs.run()
+        self._bound = pairs.bound
+        with ThreadPoolExecutor(workers.count) as threads:
+            self._root = PricedRoot(
+                self._gaussian, self._narrowed, dag, met, self._finders(dag, None, threads), workers,
+                lambda score, bound, cuts, left: self._tell(score, bound, 0, cuts, left), self._improved,
+            )  # fmt: skip
+            self._root.run(self.max_sets, RULES.tolerance * max(abs(self._problem.score.total(dag)), 1.0))
+        return self._root
+
+    def find_after(self, families: FamilyArrays, workers: Workers) -> Words:
+        """Return for every family the nodes that come after its node in a best DAG: those that would improve it."""
+        after = np.zeros_like(families.words)
+        least = LEAST_IMPROVEMENT + 1e-11 * float(np.abs(families.score).max())
+        if self._gaussian is not None:
+            least += rounding_margin(self._gaussian.correlation, self._gaussian.n_samples)
+        n = families.n_nodes
+        facts = (families.words, families.score, families.offsets, least)
+        pieces = [partial(kernels.improvable, *facts, i, i + 1, after) for i in range(n)]
+        workers.each("additions that improve", pieces, n)
+        return after
+
+    def cut(self, families: FamilyArrays, after: Words, dag: Dag, rows: list[Row]) -> Outcome:
+        """Run branch and cut from a DAG, with rows to begin with."""
+        begin = families.start(dag)
+        assert begin is not None
+        self._n_sets = len(families.node)
+        n_jobs = thread_count(self._options.n_jobs)
+        with ThreadPoolExecutor(n_jobs) as threads:
+            finders = partial(self._finders, families.adjacency(begin), after, threads)
+            return BranchAndCut(
+                families, begin, self._deadline, finders, RULES, n_jobs=n_jobs, after=after, first_rows=rows,
+                tell=self._tell,
+            ).run()  # fmt: skip
+
+    def _finders(self, dag: Dag, after: Words | None, threads: ThreadPoolExecutor) -> list[RowFinder]:
+        """Return what finds rows of the kinds that are wanted and hold here; without ``after``, those of all DAGs."""
+        kinds, seed = self._options.rows, self._options.random_state
+        finders: list[RowFinder] = [ClusterRows(ROWS_A_ROUND)]
+        if "last-node" in kinds and after is not None:
+            finders.append(LastNodeRows(after, ROWS_A_ROUND))
+        free = self._problem.score.is_score_equivalent and turns_are_free(self._problem.knowledge)
+        if "symmetry" in kinds and after is not None and free:
+            finders.append(SymmetryRows(priorities(dag), ROWS_A_ROUND))
+        if self._gaussian is not None:
+            finders += logdet_finders(self._gaussian, kinds, dag, seed, threads)
+        if "local" in kinds:
+            size = LOCAL_SIZE if self._gaussian is None else GAUSSIAN_LOCAL_SIZE
+            finders.append(LocalRows(threads, size, seed, lambda: self._deadline.reason is not None))
+        self._used = finders
+        return finders
+
+    def _improved(self, dag: Dag) -> None:
+        """Tell what finds rows about a better DAG."""
+        for finder in self._used:
+            finder.improved(dag)
+
+    def _tell(self, score: float, bound: float, n_nodes: int, n_cuts: int, n_left: int) -> None:
+        outer = [self._bound, *(part.bound for part in (self._root, self._suffixes) if part is not None)]
+        bound = max(min(bound, *outer), score)
+        now = self._deadline.elapsed()
+        if len(self._trace) < 2 or now - self._trace[-1][0] > TRACE_EVERY:
+            self._trace.append((now, "branch and cut", score, bound))
+        facts = {"score": score, "bound": bound, "gap": f"{(bound - score) / max(abs(score), 1e-12):.4%}"}
+        self._progress.update("branch and cut", None, **facts, nodes=n_nodes, cuts=n_cuts, families=n_left)
+
+    def result(self, dag: Dag, outcome: Outcome | None, notes: tuple[str, ...]) -> Result:
+        """Return the result; without an outcome nothing is proven."""
+        score = self._problem.score.total(dag)
+        details: dict[str, Any] = worth(self._problem, dag)
+        bound = scope = None
+        status: Status = self._deadline.reason or "converged"
+        if self._root is not None and np.isfinite(self._root.bound):
+            outer = min(self._root.bound, self._bound)
+            bound, scope = max(outer, score), scope_of(self._problem.knowledge)
+            details |= {"n_pricing_rounds": self._root.n_rounds, "pair_bound": self._bound, "root_bound": outer}
+            if bound <= score + RULES.tolerance * max(abs(score), 1.0):
+                status = "optimal"
+        if self._suffixes is not None and np.isfinite(self._suffixes.bound):
+            bound = max(min(self._suffixes.bound, np.inf if bound is None else bound), score)
+            scope = scope_of(self._problem.knowledge)
+            details |= {"n_states": self._suffixes.n_states}
+            details["root_bound"] = min(self._suffixes.root_bound, details.get("root_bound", np.inf))
+            if self._suffixes.finished:
+                status = "optimal"
+                self._trace.append((self._deadline.elapsed(), "branch and cut", score, bound))
+        if outcome is not None:
+            status = outcome.status
+            bound = max(outcome.bound if bound is None else min(outcome.bound, bound), score)
+            scope = scope_of(self._problem.knowledge)
+            self._trace.append((self._deadline.elapsed(), "branch and cut", score, bound))
+            if status == "optimal":  # DAGs better by less were not searched for
+                bound += RULES.tolerance * max(abs(score), 1.0)
+            details |= {
+                "n_sets": self._n_sets,
+                "n_tree_nodes": outcome.n_nodes,
+                "n_open_nodes": outcome.n_open,
+                "n_cuts": outcome.n_cuts,
+                "n_families_left": outcome.n_left,
+                "n_lps": outcome.n_lps,
+                "root_bound": min(outcome.root_bound, details.get("root_bound", np.inf)),
+            }
+        return Result(
+            names=self._problem.names,
+            adjacency=dag,
+            score=score,
+            status=status,
+            method="branch-and-cut",
+            score_label=self._problem.score.label,
+            bound=bound,
+            scope=scope,
+            trace=pd.DataFrame(self._trace, columns=["seconds", "phase", "score", "bound"]),
+            notes=notes,
+            details=details,
+        )

@@ -1,0 +1,145 @@
+"""Branching on which of two nodes comes first in the order of the DAG.
+
+In one child i comes before j: j is not a parent of i, and families of j that i would improve are excluded (a best DAG
+has i after them). Both facts, transitivity, and what all remaining families of a node imply are propagated until
+nothing more follows. The pair is chosen by strong branching: the LPs of both children are solved for the pairs that the
+LP point decides least. What both orders of a pair exclude is excluded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.families.family_arrays import FamilyArrays
+from dagopt.kernels.cuts import tree as kernels
+from dagopt.lp.relaxation import Start
+from dagopt.lp.rows.row import Point
+
+__all__ = ["Part", "Probe", "probe_pairs", "propagate", "undecided_pairs"]
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Words = NDArray[np.uint64]
+
+
+@dataclass(eq=False)
+class Part:
+    """A part of the problem: the families that may be used, and which nodes come after which.
+
+    Attributes
+    ----------
+    alive : bool array
+        One per family.
+    later : uint64 array of shape (n_nodes, n_words)
+        For each node the set of nodes that come after it.
+    """
+
+    alive: Bools
+    later: Words
+
+    @classmethod
+    def whole(cls, families: FamilyArrays) -> Part:
+        """Return the whole problem."""
+        later = np.zeros((families.n_nodes, families.words.shape[1]), dtype=np.uint64)
+        return cls(np.ones(len(families.node), dtype=np.bool_), later)
+
+    def with_order(self, first: int, second: int) -> Part:
+        """Return the part of this one in which one node comes before another."""
+        later = self.later.copy()
+        later[first, second >> 6] |= np.uint64(1) << np.uint64(second & 63)
+        return Part(self.alive.copy(), later)
+
+    def restrict_to(self, *parts: Part) -> None:
+        """Keep what at least one of these parts allows: the families of any of them, the orders of all of them."""
+        self.alive &= np.logical_or.reduce([one.alive for one in parts])
+        self.later |= np.bitwise_and.reduce([one.later for one in parts])
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """A part that was tried.
+
+    Attributes
+    ----------
+    part : Part
+        The part, restricted by what the trial excluded.
+    bound : float
+        A bound on the scores of its DAGs, minus infinity if it has none.
+    start : Start or None
+        Where its LP stands, None if it was not solved to the end.
+    """
+
+    part: Part
+    bound: float
+    start: Start | None
+
+
+def propagate(families: FamilyArrays, after: Words, part: Part) -> bool:
+    """Draw all conclusions, in place; False if no DAG is left."""
+    return bool(kernels.propagate(families.words, after, families.offsets, part.later, part.alive))
+
+
+def undecided_pairs(point: Point, after: Words, part: Part, most: int) -> list[tuple[int, int]]:
+    """Return the pairs of nodes whose order the LP point decides least, the least decided first."""
+    n = point.families.n_nodes
+    support = point.support
+    before = np.zeros((n, n))  # how much of the point has the first node before the second
+    sizes = np.diff(support.starts)
+    np.add.at(before, (support.flat, np.repeat(support.node, sizes)), np.repeat(support.mass, sizes))
+    claims = _bits(after[support.places], n)
+    for i, mass, own in zip(support.node, support.mass, claims, strict=True):
+        before[i] += mass * own
+    decided = _bits(part.later, n)
+    decided |= decided.T
+    np.fill_diagonal(decided, val=True)
+    doubt = np.where(decided, -1.0, np.minimum(before, before.T))
+    weight = np.where(decided, -1.0, np.maximum(before, before.T))
+    chosen: dict[tuple[int, int], None] = {}
+    for matrix, count in ((doubt, most), (weight, 2)):
+        upper = np.triu(matrix, k=1)
+        for place in np.argsort(-upper, axis=None, kind="stable")[:count]:
+            i, j = divmod(int(place), n)
+            if upper[i, j] > 1e-9 and len(chosen) <= most:
+                chosen[i, j] = None
+    return list(chosen)
+
+
+def probe_pairs(
+    pairs: list[tuple[int, int]], part: Part, bound: float, enough: float, attempt: Callable[[Part], Probe]
+) -> list[Probe]:
+    """Try both orders of every pair, and return the children of the pair that lowers the bound most.
+
+    Every DAG has one of the two orders. So what neither order of a pair allows is excluded from the children, and if
+    the bound of one order is not above ``enough``, the other order holds in them. If that decides all pairs, there is
+    one child, and none if both orders of a pair are closed.
+    """
+    best, chosen = -1.0, list[Probe]()
+    implied = Part(part.alive.copy(), part.later.copy())
+    for first, second in pairs:
+        found = [attempt(part.with_order(*order)) for order in ((first, second), (second, first))]
+        left = [one for one in found if one.bound > enough]
+        if not left:
+            return []
+        if len(left) == 1:
+            implied.restrict_to(left[0].part)
+            bound = min(bound, left[0].bound)
+            continue
+        implied.restrict_to(*(one.part for one in found))
+        drops = [min(max(bound - one.bound, 1e-6), bound - enough) for one in found]
+        if drops[0] * drops[1] > best:
+            best, chosen = drops[0] * drops[1], found
+    if not chosen:
+        return [Probe(implied, bound, None)]
+    for one in chosen:
+        one.part.restrict_to(implied)
+    return [replace(one, bound=min(one.bound, bound)) for one in chosen]
+
+
+def _bits(words: Words, n: int) -> Bools:
+    """Return sets given as words as rows of booleans."""
+    raw = np.unpackbits(words.astype("<u8").view(np.uint8), axis=1, bitorder="little")
+    return raw[:, :n].astype(np.bool_)

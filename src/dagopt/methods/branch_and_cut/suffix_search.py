@@ -1,0 +1,356 @@
+"""The best DAG of a dense continuous table, by a search over what comes last in its order.
+
+With L(S) the log-likelihood of the saturated model of S and l_i(P) = L(P + i) - L(P), a DAG with parents J_i inside the
+predecessors P_i of an order scores Σ s_i(J_i) = L(V) - Σ [l_i(P_i) - s_i(J_i)]. So the best DAG is a cheapest order, in
+which node i after the nodes P costs
+
+    c_i(P) = l_i(P) - best_i(P) ≥ 0,     best_i(P) = max over J ⊆ P of s_i(J).
+
+The search goes from the last node of the order to the first. A state is the set S of the nodes that are left, with the
+least cost of the others after them, and a lower bound on the cost of the nodes of S (``suffix_bound.py``). A state is
+dropped if the sum is not below the cost of the best DAG known. All states of k - 1 nodes are found from those of k. Two
+states with the same S are one: the cheaper one. If no state is left, the best DAG known is the best of all.
+
+Only c_i(S - i) for large S is needed at first, where the best parents are found by elimination; each best set is
+computed once and shared by all states (``kernels/gaussian/best_subsets.py``), and only if the bound with the best set
+of a larger S does not drop the state. The weights of the bound are tuned anew
+for every size. The lattice has 2^n sets; the number of states is what must fit in memory.
+
+References
+----------
+Yuan, Malone (2013). Learning optimal Bayesian networks: a shortest path perspective. JAIR 48.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from math import comb, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.bits import members
+from dagopt.families.undominated import rounding_margin
+from dagopt.graph.knowledge import Knowledge
+from dagopt.kernels.cuts.prefixes import FULL
+from dagopt.kernels.gaussian import best_subsets as subsets
+from dagopt.kernels.gaussian import suffixes as kernels
+from dagopt.memory import available_bytes
+from dagopt.methods.branch_and_cut.suffix_bound import SuffixBound
+from dagopt.scores.gaussian import GaussianScore
+from dagopt.workers import Stopped, Workers, spans
+
+__all__ = ["SuffixSearch", "is_suited"]
+
+Dag = NDArray[np.int8]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+PHASE = "search from the end"
+FEWEST_NODES = 20  # with fewer, the recursion over subsets takes a moment
+MOST_NODES = 40  # with more, the states would not fit in memory
+MOST_ROUNDING = 10.0  # in units of the tolerance
+PATTERN_BITS = 12  # the number of nodes in each Q_i
+BUDGET = 1200  # sets enumerated for the table of one node
+CHUNK = 4_000  # states between two looks at the clock
+FIRST_ROOM = 1 << 10  # vertices of each tree at first
+SAMPLE = 400  # states whose successors are used to tune the weights
+STEPS = 20  # of tuning for each size
+SHARE_OF_MEMORY = 0.6  # of what is free
+FORESEEN_FROM = 100_000  # from this many states of one size on, the number of later ones is predicted
+PATIENCE = 3.0  # the search is given up if it would take this many times the time that is left
+
+
+def is_suited(score: GaussianScore, knowledge: Knowledge, tolerance: float) -> bool:
+    """Say whether the search applies: all sets allowed, the same cost for every parent, and little rounding."""
+    if not FEWEST_NODES <= score.n_nodes <= MOST_NODES or not knowledge.is_free:
+        return False
+    costs = score.costs
+    linear = bool(np.isfinite(costs).all()) and np.ptp(np.diff(costs)) <= 1e-12 * costs[-1]
+    return linear and score.logdets_suffice and rounding(score) < MOST_ROUNDING * tolerance
+
+
+def rounding(score: GaussianScore) -> float:
+    """Return a bound on the rounding of the cost of an order and of its bound."""
+    return 4 * score.n_nodes * rounding_margin(score.correlation, score.n_samples)
+
+
+@dataclass
+class SuffixSearch:
+    """One search.
+
+    Parameters
+    ----------
+    score : GaussianScore
+        The score.
+    dag : int8 array
+        The best DAG known; the search is for a better one.
+    tolerance : float
+        DAGs that are better by less than this, and what covers rounding, are not searched for.
+    workers : Workers
+        The threads and the clock.
+    pattern_bits : int
+        The number of nodes in each Q_i of the bound.
+    tell : callable
+        Called with the bound after every size of states.
+
+    Attributes
+    ----------
+    dag : int8 array
+        The best DAG found.
+    bound : float
+        No DAG scores more than this.
+    finished : bool
+        Whether the search was completed: then the bound is the score of ``dag`` plus the tolerance.
+    n_states : int
+        The number of states kept.
+    root_bound : float
+        The bound before the first step.
+    """
+
+    score: GaussianScore
+    dag: Dag
+    tolerance: float
+    workers: Workers
+    pattern_bits: int = PATTERN_BITS
+    tell: Callable[[float], None] = lambda bound: None
+    bound: float = np.inf
+    finished: bool = False
+    n_states: int = 0
+    root_bound: float = np.inf
+    _layers: list[tuple[Words, NDArray[np.uint8]]] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Search until no state is left, the time is up, or the states no longer fit in memory."""
+        n = self.score.n_nodes
+        self._half = 0.5 * self.score.n_samples
+        self._cost = float(self.score.costs[1] - self.score.costs[0])
+        self._matrix = np.ascontiguousarray(self.score.correlation)
+        self._whole = np.linalg.inv(self._matrix)
+        self._rounding = rounding(self.score)
+        self._target = self._cost_of(self.dag)
+        self._value = float(self.score.total(self.dag))
+        self.tolerance += 2 * self._rounding
+        self._limit = self._target - self.tolerance + self._rounding
+        self._most = int(SHARE_OF_MEMORY * available_bytes()) // (12 * n + 200)
+        self._share = 0.0
+        self.bound = self._value + self._target + self._rounding
+        try:
+            self._search(n)
+        except Stopped:
+            return
+
+    def _cost_of(self, dag: Dag) -> float:
+        """Return L(V) minus the score of a DAG."""
+        total = -self._half * float(np.linalg.slogdet(self._matrix)[1])
+        for i in range(len(dag)):
+            parents = np.flatnonzero(dag[:, i])
+            both = [float(np.linalg.slogdet(self._matrix[np.ix_(k, k)])[1]) for k in (parents, np.append(parents, i))]
+            total += self._half * (both[1] - both[0]) + self._cost * len(parents)
+        return total
+
+    def _search(self, n: int) -> None:
+        weights = SuffixBound(self.score, self.dag, self.pattern_bits)
+        weights.tabulate(self.workers, BUDGET)
+        full = np.array([(1 << n) - 1], dtype=np.uint64)
+        states = kernels.States(full, np.zeros(1), np.zeros((1, n), dtype=np.int32))
+        self._plant(n)
+        self._note_bound(states, weights)
+        self.root_bound = self.bound
+        self._begin = self.workers.deadline.elapsed()
+        for size in range(n, 1, -1):
+            self._tune(states, weights)
+            self._walk(states, weights)
+            found = self._expand(states, weights, size, n)
+            if found is None:
+                return
+            keys = found.keys
+            self._layers.append((keys, found.last))
+            self.n_states += len(keys)
+            if not len(keys):
+                break
+            states = kernels.States(keys, found.cost, states.places[found.origin])
+            self._note_bound(states, weights)
+            if len(keys) > FORESEEN_FROM and self._too_many(size - 1, n):
+                return
+        self.finished = True
+        if len(states.keys) and n - len(self._layers) == 1 and len(self._layers[-1][0]):
+            self._take(int(np.argmin(states.cost)))
+        self.bound = float(self.score.total(self.dag)) + self.tolerance
+
+    def _note_bound(self, states: kernels.States, weights: SuffixBound) -> None:
+        """Lower the bound: a better DAG passes through one of the states."""
+        least = float((states.cost + weights.bound(states.keys)).min())
+        gap = max(self._target - least + self._rounding, self.tolerance)
+        self.bound = min(self.bound, self._value + gap)
+        self.tell(self.bound)
+
+    def _too_many(self, size: int, n: int) -> bool:
+        """Predict whether later states will be too many for the memory or the time that is left.
+
+        The share of all sets falls faster from size to size. It is assumed to go on falling as fast as it does now, and
+        faster by half of what it got faster with the last step.
+        """
+        shares = [len(keys) / comb(n, n - 1 - k) for k, (keys, _) in enumerate(self._layers)]
+        falls = np.minimum(np.diff(np.log([1.0, 1.0, *shares])), 0.0)
+        faster = 0.5 * min(falls[-1] - falls[-2], 0.0)
+        steps = np.arange(1, size)
+        later = np.exp(np.log(shares[-1]) + steps * falls[-1] + steps * (steps + 1) / 2 * faster)
+        later *= [comb(n, size - int(k)) for k in steps]
+        deadline = self.workers.deadline
+        seconds = (deadline.elapsed() - self._begin) / self.n_states * later.sum()
+        return bool(later.max(initial=0.0) > 2 * self._most or seconds > PATIENCE * deadline.remaining())
+
+    def _plant(self, n: int) -> None:
+        self._trees = _room(n, FIRST_ROOM)
+        for i in range(n):
+            subsets.plant(self._trees, i, self._whole, self._half, self._cost)
+
+    def _tune(self, states: kernels.States, weights: SuffixBound) -> None:
+        """Tune the weights on what comes after some of the states."""
+        n_all = len(states.keys)
+        chosen = np.unique(np.linspace(0, n_all - 1, min(n_all, SAMPLE)).astype(np.int64))
+        some = kernels.States(*(np.ascontiguousarray(part[chosen]) for part in states))
+        out = _lists(len(chosen) * len(self._matrix))
+        count = self._remove(some, weights, 0, out)
+        if count:
+            weights.tune(out.keys[:count], out.cost[:count], self._limit, STEPS)
+
+    def _remove(self, states: kernels.States, weights: SuffixBound, first: int, out: kernels.Found) -> int:
+        """Fill ``out`` with what the removal of a node makes of each state; return the number of new states."""
+        return int(
+            kernels.expand(
+                states, self._trees, self._matrix, self._half, weights.weights, weights.patterns, self._limit, first,
+                out,
+            )
+        )  # fmt: skip
+
+    def _walk(self, states: kernels.States, weights: SuffixBound) -> None:
+        """Find the best parents of the nodes that may be removed; until then their costs are lower bounds."""
+        wanted = np.zeros(states.places.shape, dtype=np.bool_)
+
+        def note(first: int, last: int) -> None:
+            out = _lists((last - first) * len(self._matrix))
+            count = self._remove(kernels.States(*(part[first:last] for part in states)), weights, first, out)
+            kernels.note_wanted(out, count, wanted)
+
+        parts = spans(len(states.keys), CHUNK)
+        self._each([partial(note, *part) for part in parts])
+        done = np.zeros(len(self._matrix), dtype=np.int64)
+        while (done < len(states.keys)).any():
+            nodes = [int(i) for i in np.flatnonzero(done < len(states.keys))]
+            if (self._trees.used[nodes] == self._trees.sets.shape[1]).any():
+                self._trees = _with_more_room(self._trees)
+            pieces = [partial(self._walk_node, states, wanted, i, done) for i in nodes]
+            self._each(pieces)
+
+    def _walk_node(self, states: kernels.States, wanted: NDArray[np.bool_], i: int, done: Ints) -> None:
+        """Go on with the states of one node until its tree is full or the time is up."""
+        for first, last in spans(len(states.keys), 16 * CHUNK):
+            begin = max(first, int(done[i]))
+            if begin >= last or self.workers.deadline.reason is not None:
+                continue
+            places = np.ascontiguousarray(states.places[begin:last, i])
+            own = np.ascontiguousarray(wanted[begin:last, i])
+            done[i] = begin + subsets.walk_down(
+                self._trees, i, states.keys[begin:last], own, places, self._whole, self._half, self._cost
+            )
+            states.places[begin:last, i] = places
+            if done[i] < last:
+                return
+
+    def _expand(self, states: kernels.States, weights: SuffixBound, size: int, n: int) -> kernels.Found | None:
+        """Return the states with one node less; None if there are too many."""
+        parts = spans(len(states.keys), CHUNK)
+        found, used = _table(2 * len(states.keys)), 0
+        for batch in spans(len(parts), 4 * self.workers.count):
+            own = parts[batch[0] : batch[1]]
+            outs = [_lists((last - first) * size) for first, last in own]
+            counts = [0] * len(own)
+
+            def remove(k: int, own: list[tuple[int, int]], outs: list[kernels.Found], counts: list[int]) -> None:
+                some = kernels.States(*(part[own[k][0] : own[k][1]] for part in states))
+                counts[k] = self._remove(some, weights, own[k][0], outs[k])
+
+            pieces = [partial(remove, k, own, outs, counts) for k in range(len(own))]
+            self._each(pieces)
+            for out, count in zip(outs, counts, strict=True):
+                done = 0
+                while done < count:
+                    used, more = kernels.gather(found, used, *(part[done:count] for part in out))
+                    done += more
+                    if done < count:
+                        found = _larger(found, used)
+            if used > self._most:
+                return None
+            self._tell(size - 1, batch[1] / len(parts), used)
+        filled = np.flatnonzero(found.keys)
+        return kernels.Found(*(part[filled] for part in found))
+
+    def _each(self, pieces: Sequence[Callable[[], object]]) -> None:
+        """Run pieces of work; raise ``Stopped`` at the deadline."""
+        self.workers.each(PHASE, pieces, len(pieces), (self._share, self._share))
+
+    def _tell(self, size: int, fraction: float, used: int) -> None:
+        n = len(self._matrix)
+        self._share = (n - size - 1 + fraction) / max(n - 1, 1)
+        facts = {"score": self._value, "bound": self.bound, "states": used}
+        self.workers.progress.update(PHASE, self._share, **facts, nodes_left=size)
+
+    def _take(self, at: int) -> None:
+        """Read the DAG of a last state back to the full set and keep it if it is better."""
+        n = len(self._matrix)
+        key = self._layers[-1][0][at]
+        dag = np.zeros((n, n), dtype=np.int8)
+        for keys, last in reversed(self._layers):
+            i = int(last[np.flatnonzero(keys == key)[0]])
+            key |= np.uint64(1 << i)
+            place = np.zeros(1, dtype=np.int32)
+            key_of = np.array([key], dtype=np.uint64)
+            wanted = np.ones(1, dtype=np.bool_)
+            while not subsets.walk_down(self._trees, i, key_of, wanted, place, self._whole, self._half, self._cost):
+                self._trees = _with_more_room(self._trees)
+            dag[members(int(self._trees.sets[i, place[0]])), i] = 1
+        if self.score.total(dag) > self.score.total(self.dag):
+            self.dag = dag
+
+
+def _room(n: int, size: int) -> subsets.Trees:
+    """Return empty trees with room for this many vertices each."""
+    shape = (n, size)
+    words = [np.zeros(shape, dtype=np.uint64) for _ in range(2)]
+    links = [np.zeros(shape, dtype=np.int32) for _ in range(2)]
+    by, used = np.zeros(shape, dtype=np.uint8), np.zeros(n, dtype=np.int64)
+    return subsets.Trees(words[0], np.zeros(shape), words[1], links[0], links[1], by, used)
+
+
+def _with_more_room(trees: subsets.Trees) -> subsets.Trees:
+    """Return the same trees with twice the room."""
+    n, size = trees.sets.shape
+    larger = _room(n, 2 * size)
+    for new, old in zip(larger, trees, strict=True):
+        new[..., : old.shape[-1]] = old
+    return larger
+
+
+def _lists(size: int) -> kernels.Found:
+    """Return lists with room for this many states."""
+    return kernels.Found(
+        np.zeros(size, dtype=np.uint64), np.empty(size), np.empty(size, dtype=np.int32), np.empty(size, dtype=np.uint8)
+    )
+
+
+def _table(wanted: int) -> kernels.Found:
+    """Return an empty table with room for this many states."""
+    return _lists(1 << max(12, int(np.ceil(log(max(wanted, 1) / FULL, 2)))))
+
+
+def _larger(found: kernels.Found, used: int) -> kernels.Found:
+    """Return a table with the same states and more room."""
+    larger = _table(4 * used)
+    filled = np.flatnonzero(found.keys)
+    kernels.gather(larger, 0, *(part[filled] for part in found))
+    return larger

@@ -1,0 +1,276 @@
+"""Branch and cut for the best DAG over families, with rows of any kind.
+
+At every node of the tree the LP is solved, cut and solved again while that helps (``lane.py``):
+
+* rows that the point violates are found by the row finders (``lp/rows``, local cuts);
+* families whose reduced cost shows that no better DAG uses them are excluded, at the root permanently;
+* every LP point is rounded to a DAG, by an order of the nodes near it;
+* where the root stalls, a search over prefixes may end it (``prefixes.py``).
+
+When cutting no longer helps, the node is split: an arc is in the graph or not, or one of two nodes comes first. The
+nodes with the largest bounds come next, a fixed number of them at the same time, each in a lane of its own. Their
+children and the better DAGs that they found are merged in the order of the nodes, so the tree does not depend on the
+number of threads. Every bound is computed from the multipliers of the LP, so that it holds whatever the LP's
+tolerances.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.deadline import Deadline
+from dagopt.errors import InputError
+from dagopt.families.family_arrays import NO_DAG, FamilyArrays
+from dagopt.lp.highs import SolverError
+from dagopt.lp.relaxation import Relaxation
+from dagopt.lp.rows.row import Row, RowFinder
+from dagopt.methods.branch_and_cut.lane import Best, Finish, Lane, Node, Rules
+from dagopt.methods.branch_and_cut.precedence import Part
+
+__all__ = ["BranchAndCut", "Outcome", "Rules"]
+
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+LANES = 4  # nodes that are worked on at the same time, whatever the number of threads
+MOST_ROW_BYTES = 1 << 30  # of the rows of all open nodes together
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What branch and cut found.
+
+    Attributes
+    ----------
+    chosen : int array or None
+        The families of the best DAG, one index per node; None if there is none.
+    score : float
+        Its score, minus infinity for None.
+    bound : float
+        No DAG over the families that satisfies the given rows scores higher, except by the relative tolerance.
+    status : {"optimal", "time_limit", "interrupted", "converged"}
+        Whether the search finished, or why it stopped.
+    n_nodes, n_cuts, n_left, n_lps, n_open : int
+        Nodes of the tree, cuts added, families that the root could not exclude, LPs, nodes left open.
+    root_bound : float
+        The bound before any branching.
+    """
+
+    chosen: Ints | None
+    score: float
+    bound: float
+    status: Literal["optimal", "time_limit", "interrupted", "converged"]
+    n_nodes: int
+    n_cuts: int
+    n_left: int
+    root_bound: float
+    n_lps: int = 0
+    n_open: int = 0
+
+
+class BranchAndCut:
+    """One run.
+
+    Parameters
+    ----------
+    families : FamilyArrays
+        The families, usually without dominated ones.
+    start : int array or None
+        The families of a DAG to start from.
+    deadline : Deadline
+        When to stop.
+    finders : callable
+        Returns new objects that find rows.
+    rules : Rules
+        When to stop cutting and how to split.
+    n_jobs : int
+        The number of threads. The answer does not depend on it.
+    after : uint64 array, optional
+        For every family the nodes that come after its node in a best DAG, as words; none unless given.
+    rows : sequence of Row
+        Further inequalities that the answer must satisfy.
+    first_rows : sequence of Row
+        Rows to start with, which may be dropped like others.
+    allowed : callable, optional
+        Whether the families of a DAG satisfy them; all do if not given.
+    tell : callable, optional
+        Called with score, bound, nodes of the tree, cuts and families left, after every LP.
+    finish : callable, optional
+        Called with the point of the root, the families left and the best score where the root stalls. Returns the
+        families of a better DAG or None, and whether no DAG is better than that.
+    """
+
+    def __init__(
+        self,
+        families: FamilyArrays,
+        start: Ints | None,
+        deadline: Deadline,
+        finders: Callable[[], Sequence[RowFinder]],
+        rules: Rules,
+        *,
+        n_jobs: int = 1,
+        after: Words | None = None,
+        rows: tuple[Row, ...] = (),
+        first_rows: Sequence[Row] = (),
+        allowed: Callable[[Ints], bool] = lambda chosen: True,
+        tell: Callable[[float, float, int, int, int], None] = lambda *facts: None,
+        finish: Finish = lambda *facts: (None, False),
+    ) -> None:
+        if (np.diff(families.offsets) == 0).any():
+            raise InputError(NO_DAG)
+        self._families = replace(families, place=np.arange(len(families.node)))  # from here on in the order given
+        self._after = np.zeros_like(families.words) if after is None else after
+        self._deadline = deadline
+        self._finders = finders
+        self._rules = rules
+        self._n_jobs = n_jobs
+        self._allowed = allowed
+        self._tell = tell
+        self._finish = finish
+        self._best = Best(start, families.total(start), None if start is None else families.adjacency(start))
+        self._given = rows
+        self._first_rows = first_rows
+        self._n_nodes = self._n_made = 0
+        self._open: list[Node] = []
+        self._busy: list[Node] = []
+        self._lock = Lock()
+
+    def run(self) -> Outcome:
+        """Search until the best DAG is proven, the deadline comes, or an LP cannot be solved."""
+        families, rules = self._families, self._rules
+        worst = families.offsets[1:] - 1  # each node's worst family, usually the smallest one
+        infeasible = self._best.chosen is None or self._given  # the problem may be infeasible
+        begin = None if infeasible else np.concatenate([self._best.chosen, families.offsets[:-1], worst])
+        relaxation = Relaxation(families, self._given, begin, rules.idle_rounds)
+        relaxation.add(self._first_rows)
+        lane = Lane(
+            families, self._after, relaxation, self._finders(), rules, self._deadline, self._allowed, self._tell_node
+        )
+        lane.best = self._best
+        self._lanes = [lane]
+        root = Node(-families.ceiling(), 0, Part.whole(families))
+        self._open = [root]
+        self._root_bound, self._n_left = families.ceiling(), len(families.node)
+        with ThreadPoolExecutor(self._n_jobs) as threads:
+            try:
+                if not self._work_on_root(root):
+                    return self._outcome()
+                while self._open and not self._stopped():
+                    if not self._work_on_best(threads):
+                        break
+            except SolverError:
+                pass
+        return self._outcome()
+
+    def _work_on_root(self, root: Node) -> bool:
+        """Cut at the root, and make the lanes; False when stopped."""
+        lane = self._lanes[0]
+        children = lane.work_on(root, self._finish)
+        self._merge()
+        self._root_bound, self._n_left = -root.minus_bound, int(root.part.alive.sum())
+        if children is None:
+            return False
+        self._n_nodes = 1
+        self._open = []
+        self._push(children, 0)
+        return True
+
+    def _work_on_best(self, threads: ThreadPoolExecutor) -> bool:
+        """Work on the open nodes with the largest bounds, each in a lane; False when stopped.
+
+        A node goes to the lane that made it, whose LP is near, if no better node does.
+        """
+        self._busy = [heapq.heappop(self._open) for _ in range(min(LANES, len(self._open)))]
+        while len(self._lanes) < len(self._busy):
+            self._lanes.append(self._lanes[0].twin(self._finders()))
+            self._lanes[-1].improve(self._best)
+        self._forget()
+        free = list(range(len(self._lanes)))
+        for node in self._busy:
+            node.lane = node.lane if node.lane in free else free[0]
+            free.remove(node.lane)
+        work = [threads.submit(self._lanes[node.lane].work_on, node) for node in self._busy]
+        ends = [one.exception() for one in work]
+        self._merge()
+        for error in ends:
+            if error is not None:
+                raise error
+        busy, self._busy = self._busy, []
+        finished = True
+        for node, one in zip(busy, work, strict=True):
+            children = one.result()
+            if children is None:
+                finished = False
+                heapq.heappush(self._open, node)
+            else:
+                self._n_nodes += 1
+                self._push(children, node.lane)
+        return finished
+
+    def _push(self, children: list[Node], lane: int) -> None:
+        """Add nodes to those that are open, except closed ones."""
+        for child in children:
+            self._n_made += 1
+            child.number, child.lane = self._n_made, lane
+            if not self._closed(-child.minus_bound):
+                heapq.heappush(self._open, child)
+
+    def _forget(self) -> None:
+        """Forget the rows of the nodes with the smallest bounds, if all rows together take too much memory."""
+        known: set[int] = set()
+        size = 0
+        for node in (*self._busy, *sorted(self._open)):
+            rows = () if node.start is None else node.start.rows
+            size += sum(row.families.nbytes + row.values.nbytes for row in rows if id(row) not in known)
+            known.update(id(row) for row in rows)
+            if size > MOST_ROW_BYTES:
+                node.start = None
+
+    def _merge(self) -> None:
+        """Tell all lanes of the best DAG that any of them has found."""
+        best = max((lane.best for lane in self._lanes), key=lambda one: one.score)  # the first of ties
+        if best is not self._best:
+            self._best = best
+            for lane in self._lanes:
+                if lane.best is not best:
+                    lane.improve(best)
+            self._open = [node for node in self._open if not self._closed(-node.minus_bound)]
+            heapq.heapify(self._open)
+
+    def _tell_node(self, node: Node) -> None:
+        """Report progress after an LP."""
+        with self._lock:
+            cuts = sum(lane.n_cuts for lane in self._lanes)
+            self._tell(self._best.score, self._bound(), self._n_nodes, cuts, int(node.part.alive.sum()))
+
+    def _outcome(self) -> Outcome:
+        nodes = [*self._open, *self._busy]
+        proven = all(self._closed(-node.minus_bound) for node in nodes)
+        n_lps = sum(lane.relaxation.n_solved for lane in self._lanes)
+        n_cuts = sum(lane.n_cuts for lane in self._lanes)
+        facts = (self._n_nodes, n_cuts, self._n_left, self._root_bound, n_lps, len(nodes))
+        best = self._best
+        if proven and best.chosen is None:
+            return Outcome(None, -np.inf, -np.inf, "optimal", *facts)
+        reason = None if proven else self._deadline.reason
+        bound = best.score if proven else self._bound()
+        return Outcome(best.chosen, best.score, bound, reason or ("optimal" if proven else "converged"), *facts)
+
+    def _bound(self) -> float:
+        """Return a score that no DAG exceeds."""
+        return max([self._best.score, *(-node.minus_bound for node in (*self._open, *self._busy))])
+
+    def _closed(self, bound: float) -> bool:
+        """Say whether a bound leaves nothing to search for."""
+        return self._lanes[0].closed(bound)
+
+    def _stopped(self) -> bool:
+        return self._deadline.reason is not None

@@ -1,0 +1,333 @@
+"""CG-DCA: column generation with DCA pricing, wired together (section 4 of the paper).
+
+``cg-dca-paper`` is the paper's method; every setting names its section. ``cg-dca`` combines it with order search:
+measurements show that the LP's duals lead the families away from the best DAG, and an order search finds what they
+miss. Each addition can be switched off separately.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dagopt.bits import mask_of
+from dagopt.deadline import Deadline
+from dagopt.errors import InputError
+from dagopt.families.family_pool import Family
+from dagopt.families.greedy_dag import greedy_dag
+from dagopt.families.listing import candidate_pool, listable
+from dagopt.families.pool import Pool
+from dagopt.families.undominated import is_searchable, rounding_margin
+from dagopt.integer.restricted_ip import IntegerSolution
+from dagopt.lp.restricted_master import MasterSolution
+from dagopt.methods.answer import scope_of
+from dagopt.methods.cg_dca.cg_dca_options import CgDcaOptions, PaperOptions
+from dagopt.methods.cg_dca.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from dagopt.methods.cg_dca.dca_pricing import DcaPricer
+from dagopt.methods.cg_dca.exhaustive_pricing import ExhaustivePricer
+from dagopt.methods.cg_dca.listed_pricing import ListedPricer
+from dagopt.methods.cg_dca.pool_bound import priced_bound
+from dagopt.methods.cg_dca.pricer import Priced
+from dagopt.methods.cg_dca.row_phase import RowPhase
+from dagopt.methods.cg_dca.run import Dag, Run
+from dagopt.methods.cg_dca.start_points import make_start_point
+from dagopt.methods.climbing.hill_climbing import start_dag
+from dagopt.methods.method_options import solver
+from dagopt.methods.orders.order import order_incumbent
+from dagopt.methods.orders.search import BareFamily, families
+from dagopt.problem import Problem
+from dagopt.progress import NoProgress, Progress
+from dagopt.results.result import Result
+from dagopt.workers import Stopped, Workers
+
+__all__ = ["solve_cg_dca", "solve_cg_dca_paper"]
+
+MOST_BOUND_CANDIDATES = 15  # free candidates per node up to which all parent sets are priced at the end
+MOST_LISTED_COLUMNS = 200  # of discrete data: beyond this, even the pairs of parents are too many to list by default
+MOST_LISTED, LEAST_LISTED_SIZE = 300_000, 2  # the most parent sets listed by default, and the size always listed
+MOST_PRICED_NODES = 100  # beyond this, one round of pricing takes longer than the order search that it should help
+LOOP_SHARE = 0.8  # the share of the time for the loop, if a bound by rows is to follow
+ROW_TOLERANCE = 1e-8  # relative to the score: a bound by rows that is larger by less proves it, as in branch and cut
+LISTING_SHARE = 0.5  # the share of the time for scoring all parent sets; the rest is for the search
+BEFORE = {"restarts": 10, "kicks": 10}  # effort of the order search that comes first
+AGAIN = {"restarts": 1, "kicks": 3}  # effort of the order searches after an integer phase
+
+
+@solver(CgDcaOptions)
+def solve_cg_dca(problem: Problem, options: CgDcaOptions, deadline: Deadline, progress: Progress) -> Result:
+    """Run CG-DCA joined with order search.
+
+    Returns
+    -------
+    Result
+        With a bound only if all parent sets, or all up to a size, were priced at the end. ``rows=`` makes it better.
+    """
+    return _Run(problem, options, deadline, progress).result("cg-dca")
+
+
+@solver(PaperOptions)
+def solve_cg_dca_paper(problem: Problem, options: CgDcaOptions, deadline: Deadline, progress: Progress) -> Result:
+    """Run the paper's method with its settings: hybrid start, switch at 50, Kelley.
+
+    ``docs/algorithms.md`` lists where the paper gives no details and where this differs: several clusters are sought
+    before the exact separation, and tied start points are tried in several orders.
+
+    Every integer solver proves that its DAG is the best over the families. The final results may still differ: branch
+    and cut also finds cluster rows, which are then added to the LP.
+    """
+    return _Run(problem, options, deadline, progress).result("cg-dca-paper")
+
+
+class _Run(Run):
+    """A run with DCA or listed pricing, an order search before and between, checkpoints, and a proof at the end."""
+
+    limits = "a limit on passes or families"
+
+    def __init__(self, problem: Problem, options: CgDcaOptions, deadline: Deadline, progress: Progress) -> None:
+        super().__init__(problem, options, deadline, progress)
+        self.options = options
+        self.checkpoint = options.checkpoint
+        self.rng = np.random.default_rng(options.random_state)
+        self.start_point = make_start_point(options.init, options.switch_at)
+        self.is_listed = True  # what is to be listed
+        self.pricer = self.make_pricer()
+        gaussian = problem.score.gaussian
+        self.with_rows = (
+            bool(options.rows)
+            and isinstance(self.pricer, DcaPricer)
+            and not self.searched_alone
+            and gaussian is not None
+            and is_searchable(gaussian)
+        )
+        self.n_row_rounds = 0
+
+    def make_pricer(self) -> DcaPricer | ListedPricer | ExhaustivePricer:
+        """Return the pricer that the options name."""
+        options, problem = self.options, self.problem
+        kind = options.pricing
+        if kind == "auto":
+            of_matrix = problem.score.likelihood is not None and problem.score.bulk_joints is None
+            kind = "dca" if of_matrix or problem.n_nodes > MOST_LISTED_COLUMNS else "listed"
+        if kind == "dca":
+            return DcaPricer(problem, options.convex_step, options.epsilon, options.tolerance, self.rng)
+        if kind == "exhaustive":
+            return ExhaustivePricer(problem, options.tolerance)
+        knowledge = listable(problem.knowledge, LEAST_LISTED_SIZE, MOST_LISTED)
+        if knowledge is not problem.knowledge:
+            self.notes.append(f"{scope_of(knowledge)} listed and priced; max_parents= sets the size")
+        clock = self.deadline.within(LISTING_SHARE * self.deadline.remaining())
+        try:
+            with Workers(clock, self.progress, options.n_jobs) as workers:
+                return ListedPricer(candidate_pool(problem.score, knowledge, workers), knowledge, options.tolerance)
+        except Stopped:
+            return self._without_listing()
+
+    def _without_listing(self) -> DcaPricer | ListedPricer:
+        """Return a pricer for a run in which scoring all parent sets took too much of the time."""
+        options, problem = self.options, self.problem
+        self.is_listed = False
+        self.notes = [*self.notes[:1], f"scoring all parent sets took more than {LISTING_SHARE:.0%} of the time"]
+        if problem.score.likelihood is not None:
+            return DcaPricer(problem, options.convex_step, options.epsilon, options.tolerance, self.rng)
+        masks = [[family.mask] for family in self.first]
+        pool = Pool.of(problem.names, masks, [[family.score] for family in self.first])
+        return ListedPricer(pool, problem.knowledge, options.tolerance)
+
+    def identity(self) -> dict[str, Any]:
+        """Return what must be the same as in a checkpoint: data, score, knowledge and options."""
+        digest = hashlib.sha256()
+        knowledge = self.problem.knowledge
+        for array in (*self.problem.table.arrays, knowledge.must, knowledge.may, knowledge.at_most):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return {
+            "columns": list(self.problem.names),
+            "score": self.problem.score.label,
+            "data": digest.hexdigest(),
+            **self.options.identity(),
+        }
+
+    def restore(self, saved: Checkpoint) -> None:
+        """Continue where a checkpoint was taken."""
+        self.master.add_families(saved.families)
+        self.master.add_clusters(saved.clusters)
+        self.master.rebuild()
+        self.incumbent = saved.incumbent
+        self.trace.resume(saved.trace, saved.passes)
+        self.rng.bit_generator.state = saved.random_state
+        if self.incumbent is not None:
+            self.trace.best = self.problem.score.total(self.incumbent)
+
+    # --- the parts of the loop ---
+
+    def price(self, node: int, lp: MasterSolution) -> Priced:
+        with self.trace.timed("pricing"):
+            candidates = self.pricer.candidates(node)
+            start = self.start_point(node, candidates, self.master.pool, lp, self.rng)
+            priced = self.pricer.price(node, self.master, lp, start, self.deadline)
+            if self.options.price_incumbent and self.incumbent is not None and not (priced.families or priced.exact):
+                parents = self.incumbent[candidates, node].astype(np.float64)
+                priced = self.pricer.price(node, self.master, lp, parents, self.deadline)
+            return priced
+
+    def solve_ip(self, last: Dag | None) -> IntegerSolution:
+        best = self.incumbent if self.options.start_integer else last
+        with self.trace.timed("integer"):
+            seconds = self.options.integer_seconds
+            clock = self.loop_clock if seconds is None else self.loop_clock.within(seconds)
+            found = self.integer_solver.solve(self.master.pool, self.master.clusters, best, clock)
+        if found.status == "time_limit" and self.loop_clock.reason is None:
+            found = replace(found, status="limit")
+        if self.options.start_integer and best is not None and not self._is_better(found.adjacency):
+            found = replace(found, adjacency=best)
+        elif self.options.order_again and found.adjacency is not None and self.deadline.reason is None:
+            with self.trace.timed("order"):
+                found = replace(found, adjacency=self.search_orders(found.adjacency, **AGAIN))
+        return found
+
+    def _is_better(self, dag: Dag | None) -> bool:
+        """Say whether a DAG scores higher than the incumbent, so equivalent DAGs do not count."""
+        return dag is not None and self.problem.score.total(dag) > self.trace.best + self.options.tolerance
+
+    def search_orders(self, start: object, **effort: int) -> Dag:
+        """Return the best DAG of an order search; the parent sets that it visited become families."""
+        dag, met = order_incumbent(
+            self.problem,
+            self.deadline,
+            NoProgress(),
+            random_state=self.options.random_state,
+            n_jobs=self.options.n_jobs,
+            start=start,
+            pool=self.pricer.pool if isinstance(self.pricer, ListedPricer) and self.is_listed else None,
+            **effort,
+        )
+        self.add_sets(met)
+        return dag
+
+    def add_sets(self, sets: Iterable[BareFamily]) -> None:
+        """Add as families parent sets that did not come from pricing."""
+        score = self.problem.score
+        self.master.add_families([Family(node, mask_of(own), score.local(node, list(own))) for node, own in sets])
+
+    def begin(self) -> None:
+        """Take the given DAG, or that of an order search, as the first incumbent."""
+        if self.options.order_start:
+            self.progress.update("order search", None)
+            with self.trace.timed("order"):
+                effort = BEFORE if self.problem.n_nodes <= MOST_PRICED_NODES else {}
+                self.incumbent = self.search_orders(self.options.start, **effort)
+        elif self.options.start is not None:
+            self.incumbent = start_dag(self.problem, self.options.start)
+            self.add_sets(families(self.incumbent))
+        if self.incumbent is not None:
+            self.trace.best = self.problem.score.total(self.incumbent)
+            self.trace.add("order" if self.options.order_start else "start", np.nan, len(self.master.pool), 0)
+
+    def stop(self) -> bool:
+        most = self.options.max_families
+        return super().stop() or (most is not None and len(self.master.pool) >= most)
+
+    def after_pass(self, dag: Dag | None) -> None:
+        if self.checkpoint is not None and self.deadline.reason is None:
+            passes = self.trace.passes - 1
+            state = Checkpoint.of(self.identity(), self.master, dag, passes, self.rng, self.trace.rows)
+            save_checkpoint(state, self.checkpoint)
+            self.master.rebuild()  # as a resumed run does, so that both continue in the same way
+            self.pricer.forget()
+
+    # --- the outcome ---
+
+    def result(self, method: str) -> Result:
+        """Run, from a checkpoint if there is one to resume."""
+        resume = self.options.resume
+        if resume and self.checkpoint is None:
+            raise InputError("resume=True needs checkpoint= but got none; name the file of the run to continue")
+        if resume and self.checkpoint is not None and Path(self.checkpoint).exists():
+            self.restore(load_checkpoint(self.checkpoint, self.identity(), self.problem.n_nodes))
+        else:
+            self.begin()
+        if not self.searched_alone:
+            if self.with_rows:
+                self.loop_clock = self.deadline.within(LOOP_SHARE * self.deadline.remaining())
+            return self.outcome(method, self.loop())
+        self.notes = [f"more than {MOST_PRICED_NODES} columns: order search alone, without column generation"]
+        return self.outcome(method, self.deadline.reason is None)
+
+    @property
+    def searched_alone(self) -> bool:
+        """Whether there are too many columns for pricing."""
+        return self.options.order_start and self.problem.n_nodes > MOST_PRICED_NODES
+
+    def proof(self, converged: bool) -> tuple[float, str | None]:
+        if self.with_rows and self.deadline.reason is None:
+            return self.proof_by_rows()
+        pricer = self.exact_pricer() if converged and not self.searched_alone else None
+        return (np.inf, None) if pricer is None else (self.bound(pricer), scope_of(pricer.knowledge))
+
+    def proof_by_rows(self) -> tuple[float, str | None]:
+        """Return a bound on all allowed DAGs: rows of log-determinants, and pricing over all parent sets."""
+        dag = greedy_dag(self.master.pool) if self.incumbent is None else self.incumbent
+        seed, price = self.options.random_state, self.families_by_dca(self.options.random_state)
+        with self.trace.timed("bound"), Workers(self.deadline, NoProgress(), self.options.n_jobs) as workers:
+            phase = RowPhase(
+                self.problem, self.master, dag, self.options.rows, price, workers, seed,
+                lambda score, bound: self.progress.update("bound", None, score=score, bound=bound),
+            )  # fmt: skip
+            phase.run(self.slack())
+        self.incumbent, self.n_row_rounds = phase.dag, phase.n_rounds
+        self.trace.best = self.problem.score.total(phase.dag)
+        self.trace.add("bound", phase.bound, len(self.master.pool), self.master.n_rows)
+        return phase.bound, scope_of(self.problem.knowledge) if np.isfinite(phase.bound) else None
+
+    def families_by_dca(self, random_state: int) -> Callable[[int, MasterSolution], list[Family]]:
+        """Return a function that finds families with negative reduced cost by one run of DCA from the LP's point."""
+        options, rng = self.options, np.random.default_rng(random_state)
+        pricer = DcaPricer(self.problem, options.convex_step, options.epsilon, options.tolerance, rng, tie_orders=1)
+        start = make_start_point("warm")
+
+        def price(node: int, lp: MasterSolution) -> list[Family]:
+            with self.trace.timed("pricing"):
+                point = start(node, pricer.candidates(node), self.master.pool, lp, rng)
+                return pricer.price(node, self.master, lp, point, self.deadline).families
+
+        return price
+
+    def slack(self) -> float:
+        if not self.with_rows:
+            return super().slack()
+        gaussian = self.problem.score.gaussian
+        assert gaussian is not None
+        margin = 2 * rounding_margin(gaussian.correlation, gaussian.n_samples)  # of each node's largest remainder
+        return super().slack() + self.problem.n_nodes * margin + ROW_TOLERANCE * abs(self.trace.best)
+
+    def details(self) -> dict[str, object]:
+        return {"row_rounds": self.n_row_rounds} if self.with_rows else {}
+
+    def exact_pricer(self) -> ExhaustivePricer | ListedPricer | None:
+        """Return a pricer over all parent sets, or over all up to a size; None if there are too many."""
+        if not self.is_listed:
+            return None
+        if not isinstance(self.pricer, DcaPricer):
+            return self.pricer
+        most = self.problem.knowledge.may.sum(axis=0).max()  # required parents included
+        return None if most > MOST_BOUND_CANDIDATES else ExhaustivePricer(self.problem, self.options.tolerance)
+
+    def bound(self, pricer: ExhaustivePricer | ListedPricer) -> float:
+        """Return a bound on the scores of the DAGs whose parent sets the pricer covers.
+
+        With listed parent sets, pricing and separation alternate until neither finds anything: the bound is then
+        that of the full LP.
+        """
+        best = np.inf
+        while True:
+            lp = self.master.solve()
+            value, found = priced_bound(pricer, self.master, lp, self.deadline)
+            best = min(best, value)
+            if self.deadline.reason is not None or not isinstance(pricer, ListedPricer):
+                return best
+            if not self.master.add_families(found) and not self.master.add_clusters(self.separate(lp)):
+                return best

@@ -1,0 +1,138 @@
+"""DCA pricing: local minimisation of the reduced cost, inexact but fast (section 3 of the paper)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagopt.bits import mask_of
+from dagopt.deadline import Deadline
+from dagopt.errors import unknown_name
+from dagopt.families.family_pool import Family
+from dagopt.families.node_search import Prices
+from dagopt.kernels.gaussian.row_chains import RowTerms, no_terms
+from dagopt.lp.pricing import DualPoint
+from dagopt.lp.restricted_master import MasterSolution, RestrictedMaster
+from dagopt.methods.cg_dca.algorithm1 import CONVEX_STEPS, Visited, dca
+from dagopt.methods.cg_dca.decomposition import decomposed
+from dagopt.methods.cg_dca.pricer import Priced, Pricer
+from dagopt.methods.cg_dca.reduced_cost import ChainMemory, ReducedCost
+from dagopt.problem import Problem
+
+__all__ = ["DcaPricer"]
+
+TIE_ORDERS = 5
+
+
+class DcaPricer(Pricer):
+    """Prices a node by Algorithm 1; all visited sets with negative reduced cost become families.
+
+    Parameters
+    ----------
+    problem : Problem
+        Score and knowledge.
+    convex_step : {"kelley", "min-norm"}
+        How the convex programs are solved.
+    epsilon : float
+        DCA's threshold ε.
+    tolerance : float
+        A reduced cost below minus this counts as negative.
+    rng : Generator, optional
+        Draws the order of equal coordinates of DCA's points; without it, they are ordered by position.
+    tie_orders : int
+        The orders of tied coordinates of a start point that are tried before a node counts as priced out.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        convex_step: str = "kelley",
+        epsilon: float = 1e-6,
+        tolerance: float = 1e-6,
+        rng: np.random.Generator | None = None,
+        tie_orders: int = TIE_ORDERS,
+    ) -> None:
+        if convex_step not in CONVEX_STEPS:
+            raise unknown_name("convex step", convex_step, list(CONVEX_STEPS))
+        self._step = CONVEX_STEPS[convex_step]
+        self._epsilon = epsilon
+        self._rng = rng
+        self._tie_orders = tie_orders
+        self._tolerance = tolerance
+        self._score = problem.score
+        self.knowledge = problem.knowledge
+        decomposed(problem.score)  # or it raises
+        self._memories: dict[int, ChainMemory] = {}
+        self._priced: tuple[MasterSolution, Prices] | None = None
+
+    def forget(self) -> None:
+        """Clear the cached values, whose last digits depend on the chains that computed them."""
+        self._memories = {}
+
+    def reduced_cost(self, node: int, master: RestrictedMaster, lp: MasterSolution) -> ReducedCost:
+        """Return z_i under the duals of an LP solution."""
+        with_node = [
+            k for k, cluster in enumerate(master.clusters) if node in cluster and lp.cluster_duals[k] > self._tolerance
+        ]
+        clusters = np.zeros((len(with_node), master.n_nodes), dtype=bool)
+        for row, k in enumerate(with_node):
+            clusters[row, list(master.clusters[k] - {node})] = True
+        part, cost = decomposed(self._score.part(node))
+        return cost(
+            self._memories.setdefault(id(part), ChainMemory(part)),
+            node,
+            self.candidates(node),
+            np.flatnonzero(self.knowledge.must[:, node]),
+            float(lp.node_duals[node]),
+            clusters,
+            lp.cluster_duals[with_node],
+            *self._row_terms(node, lp),
+        )
+
+    def _row_terms(self, node: int, lp: MasterSolution) -> tuple[RowTerms, float]:
+        """Return the rows of log-determinants that contain a node, and the share of the likelihood they cancel."""
+        score = self._score.gaussian
+        if score is None or not lp.rows:
+            return no_terms(self._score.n_nodes), 0.0
+        if self._priced is None or self._priced[0] is not lp:
+            used = [k for k, dual in enumerate(lp.row_duals) if dual > self._tolerance]
+            point = DualPoint(tuple(lp.rows[k] for k in used), lp.row_duals[used])
+            self._priced = (lp, point.prices(score.n_nodes, score.correlation, score.n_samples))
+        return self._priced[1].terms(node), self._priced[1].whole
+
+    def price(
+        self, node: int, master: RestrictedMaster, lp: MasterSolution, start: NDArray[np.float64], deadline: Deadline
+    ) -> Priced:
+        """Return the sets of negative reduced cost that DCA visits from a start point."""
+        cost = self.reduced_cost(node, master, lp)
+        if not cost.size:
+            return Priced([], 0.0, True)
+        ties = self._rng is not None and len(np.unique(start)) < len(start)
+        priced = Priced([], 0.0, False)
+        for _ in range(self._tie_orders if ties else 1):
+            visited, _ = dca(cost, start, self._step, self._epsilon, self._rng, lambda: deadline.reason is not None)
+            priced = self._families(node, cost, visited)
+            if priced.families or deadline.reason is not None:
+                break
+        return priced
+
+    def _families(self, node: int, cost: ReducedCost, visited: list[Visited]) -> Priced:
+        """Return the visited sets that have a negative reduced cost and are allowed."""
+        most = int(self.knowledge.at_most[node]) - len(cost.base)
+        families, least = [], 0.0
+        for positions, value in visited:
+            if len(positions) > most:
+                positions, value = _shortened(cost, positions, most)
+            if value < -self._tolerance:
+                parents = np.sort(np.concatenate([cost.base, cost.candidates[positions]]))
+                families.append(Family(node, mask_of(parents), self._score.local(node, parents)))
+                least = min(least, value)
+        return Priced(families, least, False)
+
+
+def _shortened(cost: ReducedCost, positions: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], float]:
+    """Return a subset with at most this many members, removing the member that costs least, one at a time."""
+    while len(positions) > most:
+        values = [cost.value(np.delete(positions, k)) for k in range(len(positions))]
+        positions = np.delete(positions, int(np.argmin(values)))
+    return positions, cost.value(positions)

@@ -1,0 +1,203 @@
+"""``method="order"``: order search for any kind of data, alternating with hill climbing from its best DAG."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dagopt.deadline import Deadline
+from dagopt.families.pool import Pool
+from dagopt.methods.answer import worth
+from dagopt.methods.climbing.hill_climbing import solve_hc
+from dagopt.methods.method_options import n_jobs, random_state, solver, start
+from dagopt.methods.orders.search import (
+    EQUAL,
+    BareFamily,
+    ListedOrders,
+    Orders,
+    families,
+    orders_of,
+    search_orders,
+)
+from dagopt.methods.start import start_dag
+from dagopt.options import Options, option, whole
+from dagopt.problem import Problem
+from dagopt.progress import NoProgress, Progress
+from dagopt.results.result import Result
+
+__all__ = ["OrderOptions", "order_incumbent", "solve_order"]
+
+Dag = NDArray[np.int8]
+
+EFFORTS = ((150, 2, 4), (40, 2, 8), (0, 10, 10))  # least number of columns, restarts, rounds of kicks
+MANY_COLUMNS = 150  # from here on hill climbing takes longer than the order search that would start from it
+MOST_ROUNDS = 20
+
+
+@dataclass(frozen=True)
+class OrderOptions(Options):
+    """Options of order search."""
+
+    restarts: int | None = option(
+        None,
+        "Independent searches: 10, or 2 for 40 columns or more. The first starts from start or, with fewer than 150 "
+        "columns, from the DAG of hill climbing; the others from random orders, or from start if there are 150 or "
+        "more.",
+        whole(1),
+    )
+    kicks: int | None = option(
+        None,
+        "Rounds of disturbances, one disturbance per column in each: 10, 8 for 40 columns or more, 4 for 150 or "
+        "more, where every round begins at what all searches found together.",
+        whole(0),
+    )
+    candidates: int | None = option(
+        None,
+        "Keep only about this many candidate parents per column, those most associated with it, which is faster for "
+        "many columns and may lower the score; all unless given.",
+        whole(1),
+    )
+    random_state: int = random_state()
+    n_jobs: int | None = n_jobs()
+    start: Any = start()
+
+
+@solver(OrderOptions)
+def solve_order(problem: Problem, options: OrderOptions, deadline: Deadline, progress: Progress) -> Result:
+    """Return the best DAG that order search finds; nothing is proven about it."""
+    found = _search(problem, options, deadline, progress)
+    return Result(
+        names=problem.names,
+        adjacency=found.dag,
+        score=problem.score.total(found.dag),
+        status=deadline.reason or "converged",
+        method="order",
+        score_label=problem.score.label,
+        trace=pd.DataFrame(found.rows, columns=["seconds", "phase", "score"]),
+        notes=tuple(found.notes),
+        details=worth(problem, found.dag),
+    )
+
+
+def order_incumbent(
+    problem: Problem, deadline: Deadline, progress: Progress, *, pool: Pool | None = None, **options: Any
+) -> tuple[Dag, list[BareFamily]]:
+    """Return the DAG that ``solve_order`` finds, and (node, parents) of all locally optimal DAGs found.
+
+    The options are those of ``solve_order``. Parents are in increasing order, and no set is listed twice; those of
+    the DAG itself are in the list. ``pool``, if given, has the parent sets to search over.
+    """
+    found = _search(problem, OrderOptions(**options), deadline, progress, keep_met=True, pool=pool)
+    return found.dag, list(found.met)
+
+
+@dataclass
+class _Search:
+    """A search in progress: the best DAG, the rows of the trace, notes, and the parent sets of local optima."""
+
+    problem: Problem
+    deadline: Deadline
+    dag: Dag
+    rows: list[tuple[float, str, float]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    met: dict[BareFamily, None] = field(default_factory=dict)
+
+    def row(self, phase: str, dag: Dag) -> float:
+        """Add what a phase found to the trace, and return its score."""
+        score = self.problem.score.total(dag)
+        self.rows.append((self.deadline.elapsed(), phase, score))
+        return score
+
+
+def _search(
+    problem: Problem,
+    options: OrderOptions,
+    deadline: Deadline,
+    progress: Progress,
+    keep_met: bool = False,
+    pool: Pool | None = None,
+) -> _Search:
+    """Climb, search over orders from there, and alternate."""
+    start = options.start
+    many = start is None and pool is None and problem.n_nodes >= MANY_COLUMNS
+    if start is None and not many:
+        run = _Search(problem, deadline, solve_hc(problem, deadline=deadline, progress=progress).adjacency)
+    else:
+        run = _Search(problem, deadline, start_dag(problem, start))
+    run.row("hill climbing" if start is None and not many else "start", run.dag)
+    if deadline.reason is None:
+        progress.update("order search", None)
+        orders = _orders(problem, options.candidates, run.notes) if pool is None else ListedOrders(pool)
+        states = _stages(run, orders, options, None if many else run.dag, keep_met)
+        _alternate(run, orders, progress, states)
+    if keep_met:
+        run.met.update(dict.fromkeys(families(run.dag)))
+    return run
+
+
+def _stages(run: _Search, orders: Orders, options: OrderOptions, start: Dag | None, keep_met: bool) -> tuple[Any, ...]:
+    """Search in stages, each from what the earlier ones found together; return the states of the searches."""
+    problem = run.problem
+    n = problem.n_nodes
+    restarts, kicks = next(effort for least, *effort in EFFORTS if n >= least)
+    restarts = restarts if options.restarts is None else options.restarts
+    kicks = kicks if options.kicks is None else options.kicks
+    count = max(kicks, 1) if n >= MANY_COLUMNS and restarts > 1 else 1
+    states: tuple[Any, ...] = ()
+    best = run.rows[-1][2]
+    for stage in range(count):
+        found = search_orders(
+            orders,
+            problem,
+            run.deadline,
+            restarts=restarts,
+            kicks=kicks // count,
+            random_state=options.random_state,
+            n_jobs=options.n_jobs,
+            start=start,
+            all_from_start=stage > 0 or n >= MANY_COLUMNS,
+            keep_met=keep_met,
+            stage=stage,
+            all_places=count == 1,
+            after=states,
+        )
+        states = found.states
+        run.met.update(dict.fromkeys((node, parents) for node, parents, _ in found.met))
+        score = run.row("orders", found.dag)
+        if score > best + EQUAL:
+            run.dag, best = found.dag, score
+        start = run.dag
+        if run.deadline.reason is not None:
+            break
+    return states
+
+
+def _orders(problem: Problem, candidates: int | None, notes: list[str]) -> Orders:
+    """Return how orders are scored, by the kind of the score."""
+    if candidates is not None and candidates < problem.n_nodes - 1:
+        notes.append(f"candidate parents screened: about {candidates} per column (candidates=)")
+    return orders_of(problem, candidates)
+
+
+def _alternate(run: _Search, orders: Orders, progress: Progress, states: tuple[Any, ...]) -> None:
+    """Climb from the DAG by single edges and search from its order in turn, until neither helps."""
+    problem, deadline = run.problem, run.deadline
+    best = problem.score.total(run.dag)
+    for _ in range(MOST_ROUNDS):
+        if deadline.reason is not None:
+            break
+        run.dag = solve_hc(problem, deadline=deadline, progress=NoProgress(), start=run.dag).adjacency
+        score = run.row("hill climbing", run.dag)
+        again = search_orders(orders, problem, deadline, restarts=1, kicks=0, n_jobs=1, start=run.dag, after=states)
+        found, states = again.dag, again.states
+        other = run.row("orders", found)
+        progress.update("order search", None, score=max(score, other))
+        if other > score + EQUAL:
+            run.dag, score = found, other
+        if score <= best + 1e-7:
+            break
+        best = score

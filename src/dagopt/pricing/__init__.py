@@ -1,1 +1,0 @@
-"""Pricing: parent sets with negative reduced cost."""

@@ -1,0 +1,390 @@
+"""The result of a run: the graph, its score, what is proven about it, and why the run ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dagopt.data.findings import Finding
+from dagopt.errors import InputError
+from dagopt.graph.cpdag import cpdag, extend_pdag
+from dagopt.graph.dag import Graph
+from dagopt.graph.known_directions import essential_given
+from dagopt.graph.order import is_acyclic
+from dagopt.results.provenance import Provenance
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dagopt.networks.effects.effect import Effect
+    from dagopt.networks.fitted.fitted_network import FittedNetwork
+    from dagopt.problem import Problem
+    from dagopt.progress import Progress
+    from dagopt.results.explanation import Explanation
+
+__all__ = ["Result", "Status"]
+
+Status = Literal["optimal", "converged", "time_limit", "interrupted"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """A learned graph.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The columns, in order.
+    adjacency : int8 array of shape (n, n)
+        The graph: ``[i, j] = 1`` means i → j. A DAG, except for methods that learn a class (stable PC), where
+        both ``[i, j]`` and ``[j, i]`` mean an undirected edge.
+    score : float or None
+        The score of the DAG, higher is better; None if the graph has no DAG.
+    bound : float or None
+        No DAG within ``scope`` scores higher. None unless that is proven.
+    scope : str or None
+        The DAGs that the bound and the word "optimal" refer to: ``"all DAGs"``, ``"parent sets of size <= k"``,
+        ``"the given pool"``.
+    status : {"optimal", "converged", "time_limit", "interrupted"}
+        Why the run ended.
+    method : str
+        The name of the method, as in ``learn``.
+    score_label : str
+        What the score is, with its convention.
+    seconds : float
+        Wall-clock time of the run.
+    n_samples : int
+        Rows of data.
+    trace : DataFrame
+        What happened, one row per event.
+    findings : tuple of Finding
+        The doctor's warnings.
+    notes : tuple of str
+        What the method says about its choices.
+    details : dict
+        Further values of this method.
+    problem : Problem or None
+        What was solved: the table, the score and the knowledge. None if there was no table (``.jkl`` files).
+    provenance : Provenance or None
+        The data with their hash, the question, the version, the date, and the command that repeats the run; None if
+        the result was not made by ``learn``.
+    """
+
+    names: tuple[str, ...]
+    adjacency: NDArray[np.int8]
+    score: float | None
+    status: Status
+    method: str
+    score_label: str = ""
+    bound: float | None = None
+    scope: str | None = None
+    seconds: float = 0.0
+    n_samples: int = 0
+    trace: pd.DataFrame = field(default_factory=pd.DataFrame)
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    details: dict[str, Any] = field(default_factory=dict)
+    problem: Problem | None = None
+    provenance: Provenance | None = None
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The learned graph with the column names."""
+        return Graph(self.adjacency, self.names)
+
+    @cached_property
+    def dag(self) -> nx.DiGraph | None:
+        """The DAG as a networkx graph; for a learned class one of its members, None if it has none."""
+        if is_acyclic(self.adjacency):
+            return self.graph.to_networkx()
+        member = extend_pdag(self.adjacency)
+        return None if member is None else Graph(member, self.names).to_networkx()
+
+    @cached_property
+    def cpdag_adjacency(self) -> NDArray[np.int8]:
+        """The essential graph: what the data and the knowledge can determine. Undirected edges are in both directions.
+
+        An edge is undirected only if it has both directions among the equivalent DAGs that obey the required and
+        forbidden edges and the tiers (Meek's rules with background knowledge).
+        """
+        if not is_acyclic(self.adjacency):
+            return self.adjacency
+        if self.problem is None:
+            return cpdag(self.adjacency)
+        known, told = self.problem.knowledge, self.problem.score.told_pairs
+        must = known.must if told is None else known.must | ((self.adjacency != 0) & told)
+        return essential_given(self.adjacency, must, known.may)
+
+    @cached_property
+    def cpdag(self) -> nx.DiGraph:
+        """The essential graph as a networkx graph, undirected edges in both directions."""
+        return Graph(self.cpdag_adjacency, self.names).to_networkx()
+
+    @property
+    def gap(self) -> float | None:
+        """How much better than this DAG any other could be, relative to its score; None without a bound."""
+        if self.bound is None or self.score is None:
+            return None
+        return (self.bound - self.score) / max(abs(self.score), 1e-12)
+
+    @property
+    def proof(self) -> str:
+        """How good the answer is proven to be, in words; percentages are rounded up."""
+        from dagopt.results.summary import proof_of
+
+        return proof_of(self)
+
+    def fit(self, data: object = None, *, equivalent_sample_size: float = 0.0, **options: Any) -> FittedNetwork:
+        """Fit the parameters of the DAG; for a learned class, those of one of its members.
+
+        Parameters
+        ----------
+        data : path, frame, array or Table, optional
+            Other data with these columns and, if discrete, no other levels; by default the data learned from.
+        equivalent_sample_size : float
+            Weight, in rows, of a uniform Dirichlet prior on each table of discrete data; 0, the default, is maximum
+            likelihood.
+        **options
+            Options for other data, passed to ``as_table``.
+
+        Returns
+        -------
+        FittedGaussian or FittedDiscrete
+            Parameters with standard errors, and methods such as ``sample``, ``log_likelihood`` and ``predict``.
+        """
+        from dagopt.networks.fitted.fitting import fit_table, table_like
+
+        if self.dag is None:
+            raise InputError(
+                f"no DAG extends the graph that {self.method!r} learned; choose a direction for each undirected edge"
+                " and use dagopt.fit(data, dag)"
+            )
+        if data is None:
+            self._refuse_set_rows("result.fit(data)")
+        own = None if self.problem is None else self.problem.table
+        table = table_like(data, self.names, own, options)
+        fitted = fit_table(table, nx.to_numpy_array(self.dag, dtype=np.int8), equivalent_sample_size)
+        if not self.graph.is_dag:
+            fitted.notes = ("a class of DAGs was learned; the parameters are those of one member", *fitted.notes)
+        return fitted
+
+    def effect(self, cause: str, outcome: str, *, level: float = 0.95, over: str = "class") -> Effect:
+        """Return the total effect of one column on another: how the outcome changes if the cause is set from outside.
+
+        Parameters
+        ----------
+        cause, outcome : str
+            The columns.
+        level : float
+            The level of the intervals.
+        over : {"class", "dag"}
+            Whether to use all DAGs that the data and the knowledge cannot tell apart, or only the learned one.
+
+        Returns
+        -------
+        Effect
+            Every effect that the class can have, each with its adjustment set, standard error and interval; whether it
+            is the same in all of them; and what is assumed.
+        """
+        from dagopt.networks.effects.effect import effect_in
+
+        if self.problem is None:
+            raise InputError("the graph was learned without data; use dagopt.effect(data, graph, cause, outcome)")
+        self._refuse_set_rows("dagopt.effect(data, result.cpdag, cause, outcome)")
+        if over not in ("class", "dag"):
+            raise InputError(f"expected over= to be 'class' or 'dag' but got {over!r}; change the option")
+        if self.dag is None:
+            raise InputError(
+                f"no DAG extends the graph that {self.method!r} learned, so it has no effects; choose a direction for"
+                " each undirected edge and use dagopt.effect"
+            )
+        graph = self.cpdag_adjacency if over == "class" else nx.to_numpy_array(self.dag, dtype=np.int8)
+        return effect_in(self.problem.table, graph, cause, outcome, level)
+
+    def log_likelihood(self, data: object) -> float:
+        """Return the log-likelihood of other rows, with parameters from the rows learned from.
+
+        Tables of discrete columns are smoothed by a prior with the weight of one row, so that unseen configurations are
+        not impossible.
+
+        Parameters
+        ----------
+        data : path, frame, array or Table
+            Rows with the same columns.
+        """
+        own = None if self.problem is None else self.problem.table
+        fitted = self.fit(equivalent_sample_size=1.0 if own is not None and own.kind == "discrete" else 0.0)
+        return fitted.log_likelihood(data)
+
+    def explain(
+        self,
+        a: str,
+        b: str,
+        *,
+        method: str = "auto",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        memory_limit: int | float | str | None = None,
+        random_state: int = 0,
+        progress: bool | Progress | None = None,
+    ) -> Explanation:
+        """Say why two columns are joined or not, and what the score would lose otherwise.
+
+        Parameters
+        ----------
+        a, b : str
+            The columns.
+        method : {"auto", "exact", "order", "branch-and-cut"}
+            How the best other DAGs are found: exactly, by search, whose losses are upper bounds, or one by one by
+            branch and cut, which proves the losses or bounds them on both sides. ``auto`` is exact if that fits in
+            memory and takes at most about a minute, else search.
+        time_limit : float, optional
+            Seconds; what is not found by then is left out, with a note.
+        n_jobs : int, optional
+            The number of threads; all cores for None and -1.
+        memory_limit : int or str, optional
+            Memory limit of the exact method, in bytes or as text such as ``"8GB"``.
+        random_state : int
+            Seed of the searches.
+        progress : bool, Progress or None
+            Whether to show the run; on a terminal by default.
+
+        Returns
+        -------
+        Explanation
+        """
+        from dagopt.confidence.alternatives import Effort
+        from dagopt.confidence.explain import explain
+
+        effort = Effort(method, n_jobs, memory_limit, random_state)
+        return explain(self, a, b, effort, time_limit=time_limit, progress=progress)
+
+    def regrets(
+        self,
+        *,
+        method: str = "auto",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        memory_limit: int | float | str | None = None,
+        random_state: int = 0,
+        progress: bool | Progress | None = None,
+    ) -> pd.DataFrame:
+        """Return what the score loses without each edge, the edges that matter most first.
+
+        The parameters are those of ``explain``.
+
+        Returns
+        -------
+        DataFrame
+            ``from``, ``to``; ``fixed``, whether all equivalent DAGs that the constraints allow have this direction;
+            ``local_loss`` when only this edge is dropped; the learned score minus that of the best DAG ``without`` the
+            edge, with it ``reversed``, and with ``neither`` direction; ``at_least``, a proven lower bound on what is
+            lost without the edge; ``proven``, whether these are exact rather than upper bounds; a ``note`` if the
+            constraints allow no such DAG.
+        """
+        from dagopt.confidence.alternatives import Effort
+        from dagopt.confidence.explain import regrets
+
+        effort = Effort(method, n_jobs, memory_limit, random_state)
+        return regrets(self, effort, time_limit=time_limit, progress=progress)
+
+    def summary(self) -> str:
+        """Return a short summary: what was found, what is proven, why it ended."""
+        from dagopt.results.summary import summary_of
+
+        return summary_of(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        from dagopt.results.saving import plain_of
+
+        return plain_of(self)
+
+    def plot(self, ax: Axes | None = None, *, essential: bool = False) -> Axes:
+        """Draw the graph in layers; ``essential`` draws the essential graph instead."""
+        from dagopt.report.plots import plot_graph
+
+        return plot_graph(Graph(self.cpdag_adjacency, self.names) if essential else self.graph, ax)
+
+    def plot_convergence(self, ax: Axes | None = None) -> Axes:
+        """Draw the score, and the bound if there is one, against time, from the trace."""
+        from dagopt.report.plots import plot_convergence
+
+        return plot_convergence(self.trace, ax)
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        regrets: pd.DataFrame | None = None,
+        bootstrap: Any = None,
+        posterior: Any = None,
+    ) -> Path:
+        """Write one self-contained HTML page about the result and return its path.
+
+        Parameters
+        ----------
+        path : path
+            The file, usually ``.html``; written completely or not at all.
+        regrets : DataFrame, optional
+            What ``regrets()`` returned.
+        bootstrap : Bootstrap, optional
+            What ``dagopt.bootstrap`` returned for the same columns.
+        posterior : EdgePosterior, optional
+            What ``dagopt.edge_posterior`` returned for the same columns. Like the two above, it adds numbers to the
+            table of edges and to the panel of an edge.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        from dagopt.report.edge_confidence import with_evidence
+        from dagopt.report.html import write_report
+
+        return write_report(with_evidence(self, regrets=regrets, bootstrap=bootstrap, posterior=posterior), path)
+
+    def _refuse_set_rows(self, instead: str) -> None:
+        """Raise an error if some rows behind the result were set from outside."""
+        if self.problem is not None and self.problem.score.told_pairs is not None:
+            raise InputError(
+                f"some rows set columns from outside and say nothing about the causes of these columns; use {instead}"
+                " with the rows that were only observed"
+            )
+
+    def save(self, path: str | Path) -> None:
+        """Write the result as JSON, completely or not at all; ``Result.load`` reads it, without data and trace."""
+        from dagopt.results.saving import save_result
+
+        save_result(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Result:
+        """Read a result that ``save`` wrote, or ``dagopt learn --out`` as ``result.json``.
+
+        The data and the trace are not in the file: ``fit`` needs ``data=``, and effects need ``dagopt.effect``.
+        """
+        from dagopt.results.saving import load_result
+
+        return load_result(path)
+
+    def _repr_html_(self) -> str:
+        from dagopt.report.notebook import result_html
+
+        return result_html(self)
+
+    def __repr__(self) -> str:
+        score = "no score" if self.score is None else f"score {self.score:.4f}"
+        proof = "nothing proven" if self.gap is None else f"gap {self.gap:.4%} over {self.scope}"
+        size = f"{len(self.names)} columns, {self.graph.n_edges} edges"
+        return f"<dagopt.Result: {size}, {score}, {proof}, {self.status}, {self.method}>"
+
+    def __str__(self) -> str:
+        return self.summary()

@@ -1,0 +1,91 @@
+"""Tests of the listing of undominated parent sets against all subsets."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from dagopt.bits import from_words, members
+from dagopt.data.table import ContinuousTable
+from dagopt.deadline import Deadline
+from dagopt.errors import InputError
+from dagopt.families.undominated import Listing, TooMany, is_searchable
+from dagopt.graph.knowledge import Constraints
+from dagopt.progress import NoProgress
+from dagopt.scores.build import make_score
+from dagopt.workers import Workers
+from made_problems import gaussian_table
+
+
+def listed(table, constraints=None, most=10**6, **options):
+    """Return the sets of each node with their scores, and the score."""
+    score = make_score(table, **options)
+    knowledge = (constraints or Constraints()).resolve(table.names)
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        words, scores = Listing(score, knowledge, most).run(workers)
+    sets = [{tuple(members(from_words(row))) for row in own} for own in words]
+    return sets, scores, score, knowledge
+
+
+def undominated(score, knowledge, node):
+    """Return all allowed sets that no allowed subset equals or beats, by going through them."""
+    others = [j for j in range(score.n_nodes) if j != node]
+    allowed = [
+        own
+        for size in range(len(others) + 1)
+        for own in combinations(others, size)
+        if knowledge.allows(node, np.array(own, dtype=int))
+    ]
+    value = {own: score.local(node, own) for own in allowed}
+    return {own for own in allowed if not any(value[other] >= value[own] for other in allowed if set(other) < set(own))}
+
+
+KNOWN = Constraints(required=[("V0", "V1")], forbidden=[("V2", "V1"), ("V3", "V0")], max_parents=3)
+
+
+@pytest.mark.parametrize("constraints", [None, Constraints(max_parents=2), KNOWN])
+@pytest.mark.parametrize("options", [{"score": "bic"}, {"score": "aic"}, {"score": "bic", "convention": "bnlearn"}])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_sets_are_those_that_no_subset_beats(seed, options, constraints):
+    """For every penalty and all kinds of knowledge, with their scores from the best down."""
+    table = gaussian_table(seed, 7, rows=[30, 80, 400, 3000][seed])
+    sets, scores, score, knowledge = listed(table, constraints, **options)
+    for node in range(7):
+        assert sets[node] == undominated(score, knowledge, node)
+        assert (np.diff(scores[node]) <= 0).all()
+        assert scores[node].max() == pytest.approx(max(score.local(node, own) for own in sets[node]))
+
+
+def test_too_many_sets_are_refused():
+    """The listing ends as soon as there are more than asked for."""
+    with pytest.raises(TooMany):
+        listed(gaussian_table(0, 8, rows=2000), most=10)
+
+
+def test_the_estimate_is_exact_where_the_first_steps_are_enough():
+    """On a small problem nothing is left to estimate."""
+    table = gaussian_table(3, 6, rows=500)
+    score = make_score(table)
+    listing = Listing(score, Constraints().resolve(table.names), 10**6)
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        estimate = listing.estimate(workers)
+        words, _ = listing.run(workers)
+    assert sum(map(len, words)) <= estimate.n_sets <= 1.05 * sum(map(len, words)) + 1
+
+
+def test_nearly_dependent_columns_are_refused():
+    """Where rounding could decide what is dominated, nothing is listed."""
+    values = gaussian_table(2, 4).values
+    copy = values[:, 0] + 1e-7 * np.random.default_rng(0).normal(size=len(values))
+    with pytest.raises(InputError, match="nearly linearly dependent"):
+        listed(ContinuousTable(tuple("abcde"), np.column_stack([values, copy])))
+
+
+@pytest.mark.filterwarnings("error")
+def test_infinite_penalties_are_no_reason_to_warn():
+    """With fewer rows than columns, the penalty of bnlearn's convention is infinite for large sets."""
+    score = make_score(gaussian_table(0, 6, rows=4), "bic", convention="bnlearn")
+    assert np.isinf(score.costs).any()
+    assert not is_searchable(score)

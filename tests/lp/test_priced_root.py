@@ -1,0 +1,83 @@
+"""Tests of the bound by pricing against the subset recursion."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from dagopt.deadline import Deadline
+from dagopt.families.undominated import Listing, TooMany
+from dagopt.graph.knowledge import Constraints
+from dagopt.lp.priced_root import PricedRoot
+from dagopt.lp.rows.clusters import ClusterRows
+from dagopt.lp.rows.local import LocalRows
+from dagopt.lp.rows.matrices import EntropyRows, LogDets, MatrixRows, implied_matrix
+from dagopt.methods.branch_and_cut.branch_and_cut import solve_branch_and_cut
+from dagopt.methods.exact.exact import solve_exact
+from dagopt.methods.likelihood_bound import likelihood_bound
+from dagopt.progress import NoProgress
+from dagopt.workers import Workers
+from made_problems import gaussian_table, problem_of, quiet
+
+KNOWN = Constraints(required=[("V0", "V1")], forbidden=[("V2", "V3"), ("V4", "V0")], max_parents=2)
+
+
+def priced(problem, dag, max_sets):
+    """Run the pricing of a problem from a DAG."""
+    score = problem.score
+    logdets = LogDets(score.n_samples)
+    matrices = MatrixRows(logdets, [score.correlation, implied_matrix(score.correlation, dag)])
+    with Workers(Deadline(), NoProgress(), 1) as workers, ThreadPoolExecutor(1) as threads:
+        local = LocalRows(threads, 5, 0, lambda: False)
+        finders = [ClusterRows(20), EntropyRows(logdets, score.correlation), matrices, local]
+        root = PricedRoot(score, problem.knowledge, dag, [], finders, workers)
+        first = root.bound
+        root.run(max_sets, 1e-6)
+    return root, first
+
+
+@pytest.mark.parametrize("constraints", [None, Constraints(max_parents=2), KNOWN])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_falls_from_the_likelihood_towards_the_optimum(seed, constraints):
+    """Never below the optimum, far better than the likelihood, whatever is known."""
+    problem = problem_of(gaussian_table(seed, 8, rows=[300, 1000, 3000][seed], density=0.3), constraints)
+    best = solve_exact(problem, **quiet())
+    root, first = priced(problem, best.adjacency, 1)
+    assert first >= best.score
+    assert root.bound >= best.score - 1e-6
+    assert root.bound - best.score < 0.7 * (first - best.score) + 1e-3
+    assert first == pytest.approx(max(likelihood_bound(problem), first), abs=1e-2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_families_left_have_every_better_dag(seed):
+    """From a DAG far below the optimum, the families of the optimum, or of one as good, are listed."""
+    problem = problem_of(gaussian_table(10 + seed, 7, rows=500, density=0.3))
+    best = solve_exact(problem, **quiet())
+    root, _ = priced(problem, np.zeros((7, 7), dtype=np.int8), 10**6)
+    assert root.families is not None
+    chosen = root.families.inside(best.adjacency)
+    assert root.families.total(chosen) == pytest.approx(best.score, abs=1e-6)
+    for row in root.rows:
+        taken = np.zeros(len(root.families.node))
+        taken[chosen] = 1.0
+        assert taken[row.families] @ row.values <= row.upper + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_branch_and_cut_over_the_families_left_proves_the_optimum(seed, monkeypatch):
+    """Where all sets are too many but those left are not, the proof is one over all DAGs."""
+
+    def fail(self, workers):
+        raise TooMany(11, 25.0)
+
+    monkeypatch.setattr(Listing, "run", fail)
+    problem = problem_of(gaussian_table(20 + seed, 9, rows=2000, density=0.3))
+    best = solve_exact(problem, **quiet())
+    result = solve_branch_and_cut(problem, **quiet())
+    assert "priced instead of listed" in result.notes[0]
+    assert (result.status, result.scope) == ("optimal", best.scope)
+    assert result.score == pytest.approx(best.score, rel=1e-9)
+    assert result.bound >= best.score

@@ -1,0 +1,100 @@
+"""Tests of the LP of branch and cut: what it does with other families is what a new LP would do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dagopt.deadline import Deadline
+from dagopt.families.family_arrays import FamilyArrays
+from dagopt.lp import relaxation
+from dagopt.lp.relaxation import Relaxation
+from dagopt.lp.rows.clusters import pair_rows
+from dagopt.lp.rows.row import Row
+from made_pools import random_pool
+
+
+def solved(lp):
+    """Return the bound of all families."""
+    return lp.solve(np.ones(len(lp.families.node), dtype=np.bool_), Deadline()).bound
+
+
+def cut(families, places, rows):
+    """Return rows over some of the families."""
+    found = []
+    for row in rows:
+        inside = np.isin(row.families, places)
+        found.append(Row(np.searchsorted(places, row.families[inside]), row.values[inside], row.upper))
+    return found
+
+
+def made(seed):
+    """Return random numbers, families, their rows of pairs, and which families have no parents."""
+    rng = np.random.default_rng(seed)
+    families = FamilyArrays.of(random_pool(rng, 7, 30)).without_dominated()
+    return rng, families, pair_rows(families), ~families.words.any(axis=1)
+
+
+@pytest.mark.parametrize("at_once", [1, 10_000])
+@pytest.mark.parametrize("seed", range(6))
+def test_fewer_families_are_those_of_a_new_lp(seed, at_once, monkeypatch):
+    """After families are forgotten, all in the LP or only some, the bound is that of an LP over the others."""
+    monkeypatch.setattr(relaxation, "ALL_AT_ONCE", at_once)
+    rng, families, rows, empty = made(seed)
+    lp = Relaxation(families, (), families.offsets[:-1], 1000)
+    lp.add(rows)
+    solved(lp)
+    kept = np.flatnonzero((rng.random(len(empty)) < 0.6) | empty)
+    fewer = families.only(kept)
+    lp.change(fewer, families.places_in(fewer))
+    anew = Relaxation(fewer, (), fewer.offsets[:-1], 1000)
+    anew.add(cut(families, kept, rows))
+    assert solved(lp) == pytest.approx(solved(anew), rel=1e-9)
+
+
+@pytest.mark.parametrize("at_once", [1, 10_000])
+@pytest.mark.parametrize("seed", range(6))
+def test_more_families_are_those_of_a_new_lp(seed, at_once, monkeypatch):
+    """After families are added and others lost, some of them better than all before, the bound is that of a new LP."""
+    monkeypatch.setattr(relaxation, "ALL_AT_ONCE", at_once)
+    rng, families, rows, empty = made(seed)
+    before, after = (np.flatnonzero((rng.random(len(empty)) < share) | empty) for share in (0.3, 0.8))
+    few, many = families.only(before), families.only(after)
+    lp = Relaxation(few, (), few.offsets[:-1], 1000)
+    lp.add(cut(families, before, rows))
+    solved(lp)
+    place = few.places_in(many)
+    assert (place < 0).any()
+    lp.change(many, place, cut(families, after, rows))
+    anew = Relaxation(many, (), many.offsets[:-1], 1000)
+    anew.add(cut(families, after, rows))
+    assert solved(lp) == pytest.approx(solved(anew), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_lp_continues_where_another_stood(seed, monkeypatch):
+    """With the rows and the basis of another LP, the bound is the same, after no more than one LP."""
+    monkeypatch.setattr(relaxation, "ALL_AT_ONCE", 1)
+    families = FamilyArrays.of(random_pool(np.random.default_rng(seed), 7, 30)).without_dominated()
+    rows = pair_rows(families)
+    lp = Relaxation(families, (), families.offsets[:-1], 1000)
+    other = lp.twin()
+    lp.add(rows)
+    expected = solved(lp)
+    other.add(rows[1:3])
+    solved(other)
+    before = other.n_solved
+    other.load(lp.start())
+    assert sorted(map(id, other.rows)) == sorted(map(id, lp.rows))
+    assert solved(other) == pytest.approx(expected, rel=1e-9)
+    assert other.n_solved == before + 1
+
+
+def test_pair_rows_end_when_it_gets_late():
+    """Those made before are returned: each is valid on its own."""
+    families = FamilyArrays.of(random_pool(np.random.default_rng(3), 7, 30)).without_dominated()
+    rows = pair_rows(families)
+    answers = iter([False, False])
+    some = pair_rows(families, lambda: next(answers, True))
+    assert [row.families.tolist() for row in some] == [row.families.tolist() for row in rows[:2]]
+    assert len(rows) > 2

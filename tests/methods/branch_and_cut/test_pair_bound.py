@@ -1,0 +1,90 @@
+"""Tests of the bound by pair weights against the subset recursion."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from dagopt.deadline import Deadline
+from dagopt.lp.priced_root import PricedRoot
+from dagopt.methods.branch_and_cut import pair_bound
+from dagopt.methods.branch_and_cut.branch_and_cut import solve_branch_and_cut
+from dagopt.methods.branch_and_cut.pair_bound import PairBound
+from dagopt.methods.exact.exact import solve_exact
+from dagopt.methods.likelihood_bound import likelihood_bound
+from dagopt.progress import NoProgress
+from dagopt.scores.gaussian import GaussianScore
+from dagopt.workers import Workers
+from made_problems import gaussian_table, problem_of, quiet
+
+
+def bounded(problem, dag, deadline=None, tell=lambda bound: None):
+    """Run the bound of a problem."""
+    with Workers(deadline or Deadline(), NoProgress(), 1) as workers:
+        found = PairBound(problem.score, dag, workers, tell)
+        found.run()
+    return found
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_no_bound_is_below_the_optimum(seed):
+    """Few and many rows, sparse and dense, both conventions, all pairs or few, all sizes of J or few; every bound."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 9))
+    table = gaussian_table(seed, n, rows=int(rng.choice([12, 60, 500, 5000])), density=float(rng.choice([0.2, 0.8])))
+    score = GaussianScore(table, 0.5 * np.log(table.n_samples), "bnlearn" if seed % 4 == 3 else "paper")
+    problem = replace(problem_of(table), score=score)
+    best = solve_exact(problem, **quiet()).score
+    dag = np.triu(rng.random((n, n)) < 0.3, k=1).astype(np.int8)
+    told: list[float] = []
+    width, size = int(rng.integers(1, 9)), int(rng.integers(0, 9))
+    with patch.object(pair_bound, "WIDTH", width), patch.object(pair_bound, "MOST_SIZE", size):
+        found = bounded(problem, dag, tell=told.append)
+    assert min([found.bound, *told]) >= best - 1e-9 * abs(best)
+    assert found.bound <= likelihood_bound(problem) + 1e-2
+    assert told == sorted(told, reverse=True)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_most_of_the_gap_of_the_likelihood_is_closed(seed):
+    """On dense data with many rows; the same bound on one thread and on two."""
+    problem = problem_of(gaussian_table(seed, 10, rows=3000, density=0.5))
+    best = solve_exact(problem, **quiet())
+    found = bounded(problem, best.adjacency)
+    gap = likelihood_bound(problem) - best.score
+    assert found.bound - best.score < 0.4 * gap
+    with Workers(Deadline(), NoProgress(), 2) as workers:
+        twice = PairBound(problem.score, best.adjacency, workers)
+        twice.run()
+    assert twice.bound == found.bound
+
+
+@pytest.mark.parametrize("looks", [0, 1, 3, 10, 30])
+def test_a_bound_that_is_stopped_holds(looks):
+    """The clock runs out after some looks at it."""
+    problem = problem_of(gaussian_table(5, 8, rows=1000, density=0.6))
+    best = solve_exact(problem, **quiet())
+
+    class Clock(Deadline):
+        count = 0
+
+        @property
+        def reason(self):
+            Clock.count += 1
+            return "time limit" if Clock.count > looks else None
+
+    found = bounded(problem, best.adjacency, Clock())
+    assert found.bound >= best.score
+    assert found.bound <= likelihood_bound(problem) + 1e-2
+
+
+def test_branch_and_cut_has_the_bound_if_sets_cannot_be_listed():
+    """Also if pricing finds nothing."""
+    problem = problem_of(gaussian_table(4, 9, rows=1000, density=0.5))
+    best = solve_exact(problem, **quiet())
+    with patch.object(PricedRoot, "run"):
+        result = solve_branch_and_cut(problem, max_sets=1, **quiet())
+    assert best.score <= result.bound == result.details["pair_bound"] < likelihood_bound(problem)

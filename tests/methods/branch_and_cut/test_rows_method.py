@@ -1,0 +1,170 @@
+"""Tests of ``method="branch-and-cut"`` against the subset recursion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dagopt
+from benchmarks.bounds_check import check
+from dagopt.deadline import Deadline
+from dagopt.errors import InputError
+from dagopt.families.undominated import TooMany
+from dagopt.graph.knowledge import Constraints
+from dagopt.lp.highs import LinearProgram, SolverError
+from dagopt.methods.branch_and_cut import branch_and_cut as solve
+from dagopt.methods.branch_and_cut.branch_and_cut import ROW_KINDS, _too_many, solve_branch_and_cut
+from dagopt.methods.exact.exact import solve_exact
+from dagopt.methods.likelihood_bound import likelihood_bound
+from made_problems import gaussian_table, problem_of, quiet
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_no_bound_below_the_optimum_and_no_optimum_cut_off(seed):
+    """Random problems of either kind, with knowledge, near ties, few and many rows, blind and stopped somewhere."""
+    assert check(seed) == []
+
+
+@pytest.mark.parametrize("without", [*ROW_KINDS, None])
+def test_every_choice_of_rows_gives_the_optimum(without):
+    """Each kind of row can be left out, and all of them."""
+    problem = problem_of(gaussian_table(4, 8, rows=300, density=0.3))
+    kinds = () if without is None else tuple(kind for kind in ROW_KINDS if kind != without)
+    result = solve_branch_and_cut(problem, rows=kinds, **quiet())
+    best = solve_exact(problem, **quiet())
+    assert result.status == "optimal"
+    assert result.score == pytest.approx(best.score, rel=1e-9)
+
+
+def test_fourteen_columns_are_proven_over_all_dags():
+    """The optimum is that of the recursion, the trace has bounds that never rise, and the details have the figures."""
+    data, _ = dagopt.simulate(14, 2000, 0.5, 3)
+    result = dagopt.learn(data, "branch-and-cut")
+    best = dagopt.learn(data, "exact")
+    assert (result.status, result.scope) == ("optimal", "all DAGs")
+    assert result.score == pytest.approx(best.score, rel=1e-9)
+    bounds = result.trace["bound"].dropna().to_numpy()
+    assert (np.diff(bounds) <= 1e-6).all()
+    assert bounds.min() >= best.score - 1e-3
+    assert result.details["n_sets"] > 0
+
+
+@pytest.mark.parametrize("kinds", [ROW_KINDS, ("entropies",)])
+def test_the_answer_does_not_depend_on_threads(kinds):
+    """One, two and three threads give the same DAG and the same bound by the same nodes, LPs and cuts."""
+    problem = problem_of(gaussian_table(7, 10, rows=1000, density=0.3))
+    runs = [solve_branch_and_cut(problem, rows=kinds, n_jobs=n_jobs, **quiet()) for n_jobs in (1, 2, 3)]
+    for one in runs:
+        assert one.status == "optimal"
+        assert (one.adjacency == runs[0].adjacency).all()
+        assert one.bound == runs[0].bound
+        for figure in ("n_tree_nodes", "n_lps", "n_cuts"):
+            assert one.details[figure] == runs[0].details[figure]
+    assert kinds == ROW_KINDS or runs[0].details["n_tree_nodes"] > 10  # so that several lanes were at work
+
+
+def test_a_time_limit_gives_a_dag_and_a_bound():
+    """Stopped before anything is listed, ``learn`` still has the bound of the likelihood."""
+    data, _ = dagopt.simulate(12, 500, 1.0, 0)
+    result = dagopt.learn(data, "branch-and-cut", time_limit=1e-6)
+    assert result.status == "time_limit"
+    assert result.bound >= dagopt.learn(data, "exact").score
+
+
+def test_too_many_sets_are_priced():
+    """With a small limit the answer has a bound that is better than that of the likelihood; the note says so."""
+    problem = problem_of(gaussian_table(1, 8))
+    result = solve_branch_and_cut(problem, max_sets=3, **quiet())
+    assert "more than max_sets=3: they are priced instead of listed" in result.notes[0]
+    assert result.score == problem.score.total(result.adjacency)
+    best = solve_exact(problem, **quiet()).score
+    assert best - 1e-6 <= result.bound < likelihood_bound(problem)
+
+
+def test_few_sets_are_listed_where_memory_is_short(monkeypatch):
+    """By default half of the free memory limits the listing."""
+    monkeypatch.setattr(solve, "available_bytes", lambda: 6 * solve.BYTES_PER_SET)
+    result = solve_branch_and_cut(problem_of(gaussian_table(1, 8)), **quiet())
+    assert "more than max_sets=3: they are priced instead of listed" in result.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (TooMany(5, 7.0), "5 undominated parent sets were found, out of about 7, more than max_sets=4"),
+        (TooMany(3, 3.0), "3 undominated parent sets were found, which takes too long"),
+    ],
+)
+def test_the_note_on_too_many_sets(found, said):
+    """How many there are likely to be, and why they are not listed."""
+    assert said in _too_many(found, 4)
+
+
+def test_the_tolerance_of_the_proof_is_in_the_bound():
+    """What is better by a share of less than 1e-8 was not looked for."""
+    result = solve_branch_and_cut(problem_of(gaussian_table(1, 6)), **quiet())
+    assert result.status == "optimal"
+    assert result.bound - result.score == pytest.approx(1e-8 * abs(result.score), rel=1e-3)
+
+
+def test_a_start_is_never_lost():
+    """The answer is at least as good as the start, also without time."""
+    problem = problem_of(gaussian_table(2, 6))
+    best = solve_exact(problem, **quiet())
+    result = solve_branch_and_cut(problem, start=best.adjacency, **quiet(Deadline(1e-9)))
+    assert result.score == pytest.approx(best.score)
+
+
+def test_an_unknown_kind_of_rows_is_refused():
+    """The error names the kinds."""
+    with pytest.raises(InputError, match="entropies"):
+        solve_branch_and_cut(problem_of(gaussian_table(0, 4)), rows=["entropy"], **quiet())
+
+
+def test_knowledge_is_kept():
+    """Required and forbidden edges and a limit for each column are in the answer, and in the words of the proof."""
+    known = Constraints(required=[("V0", "V1")], forbidden=[("V2", "V3")], max_parents=2)
+    problem = problem_of(gaussian_table(5, 8, rows=500), known)
+    result = solve_branch_and_cut(problem, **quiet())
+    best = solve_exact(problem, **quiet())
+    assert result.score == pytest.approx(best.score, rel=1e-9)
+    assert result.scope == best.scope
+    assert problem.knowledge.allows_dag(result.adjacency)
+
+
+@pytest.mark.parametrize("max_sets", [400_000, 1], ids=["listed", "priced"])
+@pytest.mark.parametrize("last", [1, 2, 4, 8, 16])
+def test_an_lp_that_cannot_be_solved_ends_the_run_without_a_false_proof(last, max_sets, monkeypatch):
+    """The best DAG so far comes back with a bound that holds, and is called optimal only if that was proven before."""
+    problem = problem_of(gaussian_table(11, 8, rows=300, density=0.5))
+    best = solve_exact(problem, **quiet())
+    solve, solved = LinearProgram.solve_within, []
+
+    def fails_after_some(self, seconds):
+        solved.append(self)
+        if len(solved) > last:
+            raise SolverError("expected an optimal LP but HiGHS says Solve error")
+        return solve(self, seconds)
+
+    monkeypatch.setattr(LinearProgram, "solve_within", fails_after_some)
+    result = solve_branch_and_cut(problem, max_sets=max_sets, rows=(), **quiet())
+    assert result.score <= best.score + 1e-6
+    assert result.bound is None or result.bound >= best.score - 1e-6
+    if len(solved) > last:
+        assert result.status == "converged" or result.bound - result.score < 1e-4
+    assert result.status != "optimal" or result.score == pytest.approx(best.score, rel=1e-9)
+
+
+def test_a_clock_that_stopped_the_lp_too_early_cuts_nothing_off(monkeypatch):
+    """The LP's time runs on while kernels are compiled, the run's does not: the LP is then continued."""
+    problem = problem_of(gaussian_table(4, 7, rows=300, density=0.5))
+    solve, calls = LinearProgram.solve_within, []
+
+    def too_early(self, seconds):
+        calls.append(seconds)
+        return solve(self, 0.0 if len(calls) % 2 else seconds)
+
+    monkeypatch.setattr(LinearProgram, "solve_within", too_early)
+    result = solve_branch_and_cut(problem, **quiet())
+    assert result.status == "optimal"
+    assert result.score == pytest.approx(solve_exact(problem, **quiet()).score, rel=1e-9)

@@ -1,0 +1,194 @@
+"""Tests of the search from the end of the order against the subset recursion."""
+
+from __future__ import annotations
+
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+
+import dagopt
+from dagopt.bits import mask_of
+from dagopt.deadline import Deadline
+from dagopt.graph.knowledge import Constraints
+from dagopt.methods.branch_and_cut import suffix_search as suffixes
+from dagopt.methods.branch_and_cut.branch_and_cut import solve_branch_and_cut
+from dagopt.methods.branch_and_cut.suffix_bound import SuffixBound
+from dagopt.methods.branch_and_cut.suffix_search import SuffixSearch, is_suited
+from dagopt.methods.exact.exact import solve_exact
+from dagopt.progress import NoProgress
+from dagopt.scores.gaussian import GaussianScore
+from dagopt.workers import Workers
+from made_problems import gaussian_table, problem_of, quiet
+
+TOLERANCE = 1e-6
+
+
+def search(problem, dag, bits=suffixes.PATTERN_BITS, deadline=None, n_jobs=1):
+    """Run the search of a problem from a DAG."""
+    with Workers(deadline or Deadline(), NoProgress(), n_jobs) as workers:
+        found = SuffixSearch(problem.score, dag, TOLERANCE, workers, bits)
+        found.run()
+    return found
+
+
+def empty(problem):
+    """Return the DAG without edges."""
+    return np.zeros((problem.n_nodes, problem.n_nodes), dtype=np.int8)
+
+
+@pytest.mark.parametrize("bits", [1, 3, 12])
+@pytest.mark.parametrize("seed", range(10))
+def test_the_best_dag_is_found_from_any_start(seed, bits):
+    """From the empty DAG, with little data and much, with tables of a part of the nodes and of all."""
+    n, rows = 4 + seed % 6, [30, 300, 3000][seed % 3]
+    problem = problem_of(gaussian_table(seed, n, rows=rows, density=0.2 + 0.15 * (seed % 4)))
+    best = solve_exact(problem, **quiet()).score
+    found = search(problem, empty(problem), bits)
+    assert found.finished
+    assert problem.score.total(found.dag) == pytest.approx(best, abs=1e-5)
+    assert best - 1e-9 <= found.bound <= best + 1e-3
+    assert found.root_bound >= best
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_best_dag_is_confirmed(seed):
+    """Started from the optimum nothing better is found, and few states are kept."""
+    problem = problem_of(gaussian_table(seed, 9, rows=1000, density=0.4))
+    best = solve_exact(problem, **quiet())
+    found = search(problem, best.adjacency)
+    assert found.finished
+    assert np.array_equal(found.dag, best.adjacency)
+    assert best.score <= found.bound <= best.score + 1e-3
+    assert found.n_states < search(problem, empty(problem)).n_states
+
+
+def test_the_bound_is_told_as_it_falls():
+    """Once for every size of states, never below the optimum."""
+    problem = problem_of(gaussian_table(3, 8, rows=300, density=0.4))
+    best = solve_exact(problem, **quiet()).score
+    told = []
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        SuffixSearch(problem.score, empty(problem), TOLERANCE, workers, tell=told.append).run()
+    assert len(told) > 2
+    assert told == sorted(told, reverse=True)
+    assert told[-1] >= best - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_near_ties_are_not_lost(seed):
+    """Columns that are nearly copies of each other have nearly equal scores; the best is still found."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(200, 7))
+    values[:, 3:] = values[:, :4] + 0.05 * rng.normal(size=(200, 4))
+    problem = problem_of(dagopt.as_table(values))
+    best = solve_exact(problem, **quiet()).score
+    found = search(problem, empty(problem), 4)
+    assert found.finished
+    assert problem.score.total(found.dag) == pytest.approx(best, abs=1e-5)
+
+
+def test_the_answer_does_not_depend_on_the_threads():
+    """One thread and two, the same DAG, bound and number of states."""
+    problem = problem_of(gaussian_table(3, 10, rows=500, density=0.4))
+    one, two = (search(problem, empty(problem), 4, n_jobs=jobs) for jobs in (1, 2))
+    assert np.array_equal(one.dag, two.dag)
+    assert (one.bound, one.n_states) == (two.bound, two.n_states)
+
+
+class Ticks:
+    """A clock that advances by one each time it is read."""
+
+    now = 0
+
+    def __call__(self):
+        self.now += 1
+        return float(self.now)
+
+
+@pytest.mark.parametrize("seconds", [2, 20, 60, 150])
+def test_a_search_that_is_stopped_has_a_bound(seconds):
+    """Wherever it is stopped, no bound is below the optimum."""
+    problem = problem_of(gaussian_table(5, 10, rows=500, density=0.4))
+    best = solve_exact(problem, **quiet()).score
+    found = search(problem, empty(problem), 4, Deadline(float(seconds), clock=Ticks()))
+    assert not found.finished
+    assert found.bound >= best - 1e-9
+    assert found.bound < np.inf
+
+
+def test_a_search_that_does_not_fit_is_given_up(monkeypatch):
+    """With room for few states the bound holds and nothing is claimed."""
+    problem = problem_of(gaussian_table(5, 10, rows=500, density=0.4))
+    best = solve_exact(problem, **quiet()).score
+    monkeypatch.setattr(suffixes, "available_bytes", lambda: 20_000)
+    found = search(problem, empty(problem), 4)
+    assert not found.finished
+    assert found.bound >= best - 1e-9
+
+
+def cost_of_set(problem, nodes):
+    """Return the least cost of an order of some nodes, by trying all orders and all parent sets."""
+    score, matrix = problem.score, problem.score.correlation
+
+    def fit(i, others):
+        both = [np.linalg.slogdet(matrix[np.ix_(k, k)])[1] for k in (list(others), [*others, i])]
+        return -0.5 * score.n_samples * (both[1] - both[0])
+
+    def cost(i, before):
+        sets = (one for k in range(len(before) + 1) for one in combinations(before, k))
+        return fit(i, before) - max(fit(i, one) - score.costs[len(one)] for one in sets)
+
+    return min(sum(cost(i, order[:k]) for k, i in enumerate(order)) for order in permutations(nodes))
+
+
+@pytest.mark.parametrize("bits", [2, 4])
+def test_the_bound_of_a_set_holds_for_any_weights(bits):
+    """For weights of any sign the bound of a set is not above its least cost; tuned, it is not below zero."""
+    problem = problem_of(gaussian_table(2, 5, rows=400, density=0.6))
+    best = solve_exact(problem, **quiet()).adjacency
+    sets = [one for k in (2, 3, 4, 5) for one in combinations(range(5), k)]
+    keys = np.array([mask_of(one) for one in sets], dtype=np.uint64)
+    costs = np.array([cost_of_set(problem, one) for one in sets])
+    rng = np.random.default_rng(0)
+    for budget in (0, 2, 1000):
+        weights = SuffixBound(problem.score, best, bits)
+        with Workers(Deadline(), NoProgress(), 1) as workers:
+            weights.tabulate(workers, budget)
+        assert (weights.bound(keys) <= costs + 1e-6).all()
+        assert weights.bound(keys[-1:]) >= 0.0
+        for _ in range(5):
+            change = rng.normal(size=(5, 5)) * 3 * weights._paired
+            kappa = rng.normal(size=weights.weights.kappa.shape) * 3
+            kappa[:, 0] = 0.0
+            weights.weights = weights.weights._replace(pairs=change + change.T, kappa=kappa)
+            weights._update()
+            assert (weights.bound(keys) <= costs + 1e-6).all()
+
+
+def test_branch_and_cut_takes_it_for_dense_tables(monkeypatch):
+    """If there are too many sets to list, the search proves the best DAG, and the note says how."""
+    monkeypatch.setattr(suffixes, "FEWEST_NODES", 5)
+    problem = problem_of(gaussian_table(1, 9, density=0.5))
+    result = solve_branch_and_cut(problem, max_sets=3, **quiet())
+    best = solve_exact(problem, **quiet()).score
+    assert result.status == "optimal"
+    assert result.score == pytest.approx(best, abs=1e-6)
+    assert best <= result.bound <= best + 1e-3
+    assert result.details["n_states"] > 0
+    assert "from its end" in result.notes[0]
+
+
+@pytest.mark.parametrize("constraints", [Constraints(max_parents=2), Constraints(forbidden=[("V0", "V1")])])
+def test_it_applies_only_without_knowledge(constraints):
+    """Parent limits and forbidden edges are left to pricing."""
+    problem = problem_of(gaussian_table(0, 20, rows=100))
+    assert is_suited(problem.score, problem.knowledge, 1.0)
+    assert not is_suited(problem.score, constraints.resolve(problem.names), 1.0)
+
+
+def test_it_applies_only_if_every_parent_costs_the_same():
+    """The penalty of bnlearn's convention is not linear."""
+    problem = problem_of(gaussian_table(0, 20, rows=100))
+    other = GaussianScore(problem.table, 1.0, "bnlearn")
+    assert not is_suited(other, problem.knowledge, 1.0)

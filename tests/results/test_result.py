@@ -1,0 +1,188 @@
+"""Tests of what a result says."""
+
+from __future__ import annotations
+
+import json
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+import dagopt
+from dagopt.data.findings import Finding
+from dagopt.graph.cpdag import cpdag
+from dagopt.results.result import Result
+
+CHAIN = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], dtype=np.int8)  # a -> b -> c
+COLLIDER = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], dtype=np.int8)  # a -> c <- b
+UNDIRECTED = CHAIN | CHAIN.T
+SQUARE = np.array([[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]], dtype=np.int8)  # no DAG extends it
+
+
+def result(adjacency, **more):
+    """Return a result over the first letters."""
+    fields = {"score": -100.0, "status": "optimal", "method": "exact", "n_samples": 50, "seconds": 1.5, **more}
+    return Result(tuple("abcdef"[: len(adjacency)]), adjacency, **fields)
+
+
+# --- graphs ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("adjacency", [CHAIN, COLLIDER])
+def test_dag_and_its_essential_graph(adjacency):
+    """A learned DAG is given as it is, with its essential graph beside it, by name."""
+    one = result(adjacency)
+    assert set(one.dag.edges) == {("abc"[i], "abc"[j]) for i, j in np.argwhere(adjacency)}
+    np.testing.assert_array_equal(one.cpdag_adjacency, cpdag(adjacency))
+    assert set(one.cpdag.edges) == {("abc"[i], "abc"[j]) for i, j in np.argwhere(cpdag(adjacency))}
+    assert list(one.dag) == ["a", "b", "c"]
+
+
+def test_learned_class_has_a_member():
+    """Of a learned class the graph is itself, and ``dag`` one of its members."""
+    one = result(UNDIRECTED, status="converged", method="pc")
+    np.testing.assert_array_equal(one.cpdag_adjacency, UNDIRECTED)
+    assert nx.is_directed_acyclic_graph(one.dag)
+    member = nx.to_numpy_array(one.dag, dtype=np.int8)
+    np.testing.assert_array_equal(cpdag(member), UNDIRECTED)
+
+
+def test_pdag_without_members_has_no_dag():
+    """A PDAG that no DAG extends has no ``dag``, and can still be summarised and written."""
+    one = result(SQUARE, score=None, status="converged", method="pc")
+    assert one.dag is None
+    assert "score" not in one.summary().split("bound")[0]
+    assert len(one.to_dict()["undirected_edges"]) == 4
+
+
+# --- bounds ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "score, bound, gap",
+    [(-100.0, -100.0, 0.0), (-100.0, -90.0, 0.1), (200.0, 210.0, 0.05), (-100.0, None, None), (None, -9.0, None)],
+)
+def test_gap_is_relative_to_the_score(score, bound, gap):
+    """The gap is how much better another DAG could be, relative to the score; None where not known."""
+    assert result(CHAIN, score=score, bound=bound).gap == (None if gap is None else pytest.approx(gap))
+
+
+def test_gap_of_a_zero_score_is_finite():
+    """A score of zero does not divide by zero."""
+    assert result(CHAIN, score=0.0, bound=0.0).gap == 0.0
+
+
+# --- words ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "status, bound, said",
+    [
+        ("optimal", -100.0, "proven optimal over all DAGs"),
+        ("time_limit", -90.0, "proven within 10 % of the best (over all DAGs)"),
+        ("time_limit", None, "nothing is proven about better DAGs"),
+        ("interrupted", None, "stopped by the user"),
+        ("converged", None, "the method finished"),
+    ],
+)
+def test_summary_says_what_is_proven_and_why_it_ended(status, bound, said):
+    """The summary has the score, the proof or that there is none, and the reason of the end."""
+    one = result(CHAIN, status=status, bound=bound, scope="all DAGs", score_label="BIC")
+    assert said in one.summary()
+    assert "-100.0000  (BIC)" in str(one)
+    assert one.summary().count(f"status  {status}") == one.summary().count("status  ") == 1
+
+
+@pytest.mark.parametrize("adjacency, directed", [(CHAIN, 0), (COLLIDER, 2), (UNDIRECTED, 0)])
+def test_summary_counts_the_edges_that_are_sure(adjacency, directed):
+    """Edges directed in every equivalent DAG are those directed in the essential graph."""
+    assert f"2 edges, {directed} of them directed" in result(adjacency).summary()
+
+
+def test_summary_has_notes_and_warnings():
+    """What the method and the doctor say is at the end."""
+    finding = Finding("warning", "rare", ("a",), "column 'a' is rare", "it is poorly known", "merge levels")
+    one = result(CHAIN, notes=("a choice was made",), findings=(finding,))
+    assert one.summary().splitlines()[-2:] == ["note    a choice was made", "warning column 'a' is rare"]
+
+
+# --- plain values ---------------------------------------------------------------------------------------------
+
+
+def test_dictionary_is_plain():
+    """The dictionary survives JSON; details that are arrays or tables stay out of it."""
+    details = {"sets": 12, "share": 0.5, "device": "cpu", "table": np.zeros(3), "classes": [{"cpdag": CHAIN}]}
+    one = result(COLLIDER, bound=-90.0, scope="all DAGs", details=details, notes=("note",))
+    plain = json.loads(json.dumps(one.to_dict()))
+    assert plain["edges"] == [["a", "c"], ["b", "c"]]
+    assert plain["undirected_edges"] == []
+    assert plain["details"] == {"sets": 12, "share": 0.5, "device": "cpu"}
+    assert (plain["score"], plain["bound"], plain["gap"]) == (-100.0, -90.0, 0.1)
+    assert (plain["names"], plain["notes"], plain["n_samples"]) == (["a", "b", "c"], ["note"], 50)
+
+
+def test_result_cannot_be_changed():
+    """A result is frozen."""
+    with pytest.raises(AttributeError):
+        result(CHAIN).score = 0.0
+
+
+def test_a_result_is_named_in_a_line():
+    """What an interactive session shows is one line, however large the graph."""
+    assert repr(result(CHAIN, bound=-100.0, scope="all DAGs")) == (
+        "<dagopt.Result: 3 columns, 2 edges, score -100.0000, gap 0.0000% over all DAGs, optimal, exact>"
+    )
+    open_class = result(SQUARE, score=None, status="converged", method="pc")
+    assert repr(open_class) == "<dagopt.Result: 4 columns, 4 edges, no score, nothing proven, converged, pc>"
+
+
+def test_knowledge_fixes_directions_in_the_essential_graph():
+    """Tiers direct the edges between them, and Meek's rules what follows; the data alone leave a chain open."""
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=500)
+    b = a + rng.normal(size=500)
+    data = pd.DataFrame({"a": a, "b": b, "c": b + rng.normal(size=500)})
+    free = dagopt.learn(data, "exact")
+    assert len(free.cpdag.edges) == 4
+    known = dagopt.learn(data, "exact", constraints=dagopt.Constraints(tiers=[["a"], ["b", "c"]]))
+    assert sorted(known.cpdag.edges) == [("a", "b"), ("b", "c")]
+    assert "2 of them directed in every equivalent DAG that the knowledge allows" in known.summary()
+    assert known.score == pytest.approx(free.score)
+
+
+def test_a_result_is_saved_and_loaded(tmp_path):
+    """The graph, its class with knowledge, figures, notes and findings come back; other files are refused."""
+    data = dagopt.datasets.load("asia", n_samples=500, random_state=0).data
+    learned = dagopt.learn(data, "exact", constraints=dagopt.Constraints(tiers=[["smoke"], ["lung", "bronc"]]))
+    learned.save(tmp_path / "result.json")
+    back = Result.load(tmp_path / "result.json")
+    np.testing.assert_array_equal(back.adjacency, learned.adjacency)
+    np.testing.assert_array_equal(back.cpdag_adjacency, learned.cpdag_adjacency)
+    assert back.to_dict() == learned.to_dict()
+    assert back.summary().splitlines()[1:] == learned.summary().splitlines()[1:]
+    assert back.details["edge_gain"] == learned.details["edge_gain"]
+    assert back.findings == learned.findings
+    fitted = back.fit(data)
+    assert fitted.dag.edges == learned.fit().dag.edges
+    (tmp_path / "other.json").write_text('{"a": 1}')
+    with pytest.raises(dagopt.InputError, match="expected a result saved by dagopt"):
+        Result.load(tmp_path / "other.json")
+
+
+def test_what_a_notebook_shows():
+    """Results, fitted networks, diagnoses and evidence show a table; a small graph is drawn; names are escaped."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=100)
+    data = pd.DataFrame({"<b>x": x, "y": x + rng.normal(size=100), "z": rng.normal(size=100)})
+    learned = dagopt.learn(data, "exact")
+    shown = learned._repr_html_()
+    assert "<svg" in shown
+    assert "<table" in shown
+    assert "<b>x" not in shown
+    assert "<table" in learned.fit()._repr_html_()
+    assert "<table" in dagopt.bootstrap(data, 5, progress=False)._repr_html_()
+    assert "<table" in dagopt.edge_posterior(data, score="bge", progress=False)._repr_html_()
+    assert "<table" in dagopt.path(data, progress=False)._repr_html_()
+    assert dagopt.examine(data)._repr_html_().startswith("<div>")
+    assert "<svg" not in result(UNDIRECTED * 0)._repr_html_()
