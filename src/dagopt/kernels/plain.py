@@ -25,7 +25,7 @@ _times = [1]
 
 
 def handy(
-    kernel: Any, steps: int, *, lgamma: bool = False, arrays: Callable[..., Any] | None = None
+    kernel: Any, steps: int, *, log1p: bool = False, arrays: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:
     """Return what to call for this many elementary steps: the kernel, or plain Python if that finishes sooner.
 
@@ -39,14 +39,14 @@ def handy(
         The kernel; a plain function if compilation is switched off.
     steps : int
         The number of steps, each of about 0.3 microseconds in plain Python.
-    lgamma : bool
-        Whether the kernel calls lgamma. Its last digits differ in plain Python, so such a kernel is always compiled: an
-        answer must not depend on what is stored on the disk.
+    log1p : bool
+        Whether the kernel calls log1p. Its last digits may differ in plain Python, so such a kernel is always compiled:
+        an answer must not depend on what is stored on the disk.
     arrays : callable, optional
         A function that does the same with whole arrays, to the last digit. It is called instead of plain Python.
     """
     compiled: Callable[..., Any] = kernel
-    if not isinstance(kernel, Dispatcher) or kernel.signatures or lgamma:
+    if not isinstance(kernel, Dispatcher) or kernel.signatures or log1p:
         return compiled
     if _steps.get(kernel, 0) + steps * _times[0] > MOST_PLAIN_STEPS:
         return compiled

@@ -22,6 +22,7 @@ from dagopt.kernels.counts import few_cells, joint_sets, slices
 from dagopt.kernels.counts.counting import CountForm, Counts
 from dagopt.kernels.plain import handy
 from dagopt.scores.base import Floats, Ints, as_set
+from dagopt.scores.digits import UNIT
 from dagopt.scores.joint import JointScore
 
 __all__ = ["CountingScore", "MultinomialScore"]
@@ -81,16 +82,11 @@ class CountingScore(JointScore):
         that occurs more than once, so that m is at most N / 2 and the number of distinct rows. Summed in any order,
         and each term off by two roundings u of itself, it is off by at most (m + 2) u S. A local score is a difference
         of two joints less a penalty, which in such a DAG is at most the gain in likelihood, and n of them are added: in
-        all n u (2 m + n + 16) S at most. BDeu has terms of either sign, and its factor is chosen, not derived: at least
-        64, with the logarithms of the smallest prior counts in S.
+        all n u (2 m + n + 16) S at most. docs/reliability.md has the proof.
         """
-        rows = self.n_samples
-        size = rows * (math.log(rows + 1) + float(np.log(self.arity).max(initial=0.0)) + 1)
-        if self._data.ess:
-            size += rows * (float(np.log(self.arity).sum()) + abs(math.log(self._data.ess)))
+        size = self.n_samples * (math.log(self.n_samples + 1) + float(np.log(self.arity).max(initial=0.0)) + 1)
         terms = min(int(self._data.weights.sum()) // 2, self._data.codes.shape[1])
-        factor = max(64.0, terms + 0.5 * self.n_nodes + 8)
-        return float(factor * np.finfo(np.float64).eps * self.n_nodes * size)
+        return float(max(64.0, terms + 0.5 * self.n_nodes + 8) * UNIT * self.n_nodes * size)
 
     @property
     def bulk_joints(self) -> CountingScore:
@@ -221,7 +217,7 @@ class CountingScore(JointScore):
         room = np.empty(self._data.codes.shape[1], dtype=np.int64)
         chosen = as_set(parents)
         steps = kernels.STEPS_PER_SET + len(room) * (len(chosen) + 4) // 100
-        count = handy(kernels.joints, steps, lgamma=self._data.ess > 0, arrays=kernels.joints_arrays)
+        count = handy(kernels.joints, steps, log1p=self._data.ess > 0, arrays=kernels.joints_arrays)
         without, together, product = count(self._data, node, chosen, room)
         return float(together - without - self._cost(node, product, len(chosen)))
 
@@ -229,7 +225,7 @@ class CountingScore(JointScore):
         """Return the local scores of many nodes with packed parent sets."""
         without, together, product = np.empty((3, len(nodes)))
         steps = kernels.STEPS_PER_SET * len(nodes) + self._data.codes.shape[1] * (len(flat) + 4 * len(nodes)) // 100
-        count = handy(kernels.joints_many, steps, lgamma=self._data.ess > 0, arrays=kernels.joints_many_arrays)
+        count = handy(kernels.joints_many, steps, log1p=self._data.ess > 0, arrays=kernels.joints_many_arrays)
         count(self._data, nodes, flat, offsets, without, together, product)
         return together - without - self._cost(nodes, product, np.diff(offsets))
 

@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dagopt.kernels.counts.counting import LARGEST_PRODUCT, Counts
+from dagopt.kernels.counts.counting import LARGEST_PRODUCT, Counts, log_rising
 from dagopt.kernels.plain import handy
 
 __all__ = ["fits_numbers", "joint_slice"]
@@ -111,7 +111,7 @@ def joint_slice(
     levels.groups[-1] = len(starts) - 1
     levels.products[-1] = product
     heads = np.empty((2, int(arity[:low_bits].max(initial=1))), dtype=np.int64)
-    run = handy(walk, len(out) * len(keys), lgamma=counts.ess > 0)
+    run = handy(walk, len(out) * len(keys), log1p=counts.ess > 0)
     run(levels, widths, arity, heads, _terms(counts, product, low_bits), largest, out)
 
 
@@ -146,10 +146,9 @@ def _room(m: int, rows: int) -> Levels:
 def tabulate(priors, values):  # type: ignore[no-untyped-def]
     """Fill ``values[k, count]`` with lgamma(count + prior) - lgamma(prior) for each prior."""
     for k in range(priors.shape[0]):
-        least = math.lgamma(priors[k])
         values[k, 0] = 0.0
         for count in range(1, values.shape[1]):
-            values[k, count] = math.lgamma(count + priors[k]) - least
+            values[k, count] = log_rising(count, priors[k])
 
 
 @njit(cache=True, nogil=True)
@@ -191,7 +190,7 @@ def _term(count, values, prior):  # type: ignore[no-untyped-def]
     """Return what one cell adds to the joint."""
     if count < values.shape[0]:
         return values[count]
-    return math.lgamma(count + prior) - math.lgamma(prior)
+    return log_rising(count, prior)
 
 
 @njit(cache=True, nogil=True)
