@@ -20,7 +20,7 @@ from dagopt.networks.discrete_network import DiscreteNetwork
 from dagopt.networks.gaussian_json import write_gaussian_json
 from dagopt.networks.gaussian_network import GaussianNetwork
 
-BUNDLED = Path(__file__).parents[1] / "src" / "dagopt" / "networks" / "files"
+BUNDLED = Path(__file__).parents[1] / "src" / "dagopt" / "networks" / "datasets" / "files"
 FITTED = (
     "Tables fitted by maximum likelihood to {rows} rows along the true structure; "
     "parent configurations that never occur are uniform."

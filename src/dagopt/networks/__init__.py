@@ -1,4 +1,4 @@
-"""Networks with parameters: discrete, Gaussian and mixed ones; files, simulation and bundled data."""
+"""Networks with parameters: discrete, Gaussian and mixed; fitted ones, questions, effects, bundled data and simulation."""
 
 import lazy_loader
 

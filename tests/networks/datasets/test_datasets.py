@@ -12,7 +12,7 @@ from dagopt.errors import InputError
 from dagopt.networks.discrete_network import DiscreteNetwork
 from dagopt.networks.gaussian_network import GaussianNetwork
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+SHARED = Path(__file__).resolve().parents[4] / "shared" / "data"
 FITTED = ["alarm", "insurance", "lucas"]
 
 needs_data = pytest.mark.skipif(not SHARED.exists(), reason="the data sets are not beside the repository")

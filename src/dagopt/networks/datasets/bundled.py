@@ -97,7 +97,7 @@ def _known(name: str) -> str:
 
 
 def _text(name: str) -> str:
-    return (files("dagopt.networks.datasets") / "files" / _FILES[name]).read_text(encoding="utf-8")
+    return (files("dagopt") / "networks" / "datasets" / "files" / _FILES[name]).read_text(encoding="utf-8")
 
 
 @cache
