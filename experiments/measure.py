@@ -17,7 +17,7 @@ from dagopt.graph.metrics import compare
 from dagopt.graph.order import is_acyclic
 from dagopt.kernels.plain import repeated
 from dagopt.learning import learn
-from dagopt.methods.registry import METHODS
+from dagopt.methods.registry import METHODS, method_name
 from dagopt.results.result import Result
 from dagopt.scores.base import Score
 from dagopt.scores.build import make_score
@@ -111,7 +111,7 @@ def _answer(run: Run, table: Table) -> Answer:
     options: dict[str, Any] = dict(run.options)
     if "n_jobs" in METHODS[run.method].options():
         options["n_jobs"] = 1  # one thread, as in the paper
-    result = learn(table, run.method, time_limit=run.limit, progress=False, **options)
+    result = learn(table, method_name(run.method), time_limit=run.limit, progress=False, **options)
     return Answer(result.adjacency, result.status, result.bound, _first_pricing(result))
 
 

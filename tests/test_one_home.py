@@ -13,7 +13,6 @@ import typer
 
 import dagopt
 from dagopt import cli
-from dagopt import sklearn as estimators
 from dagopt.data.data_options import DataOptions
 from dagopt.errors import InputError
 from dagopt.graph.dag import Graph
@@ -26,6 +25,7 @@ from dagopt.scores.bdeu import BDeuScore
 from dagopt.scores.build import SCORES, NamedScore
 from dagopt.scores.score_options import ScoreOptions
 from dagopt.sklearn import StructureLearner
+from dagopt.sklearn.structure_learner import estimator
 
 TAKE_DATA = ("learn", "as_table", "examine", "fit", "score", "score_table", "bootstrap", "path", "edge_posterior")
 COMMANDS = ("learn", "doctor", "score", "fit", "explain", "bootstrap", "posterior", "path")
@@ -51,9 +51,7 @@ def toy(monkeypatch):
     module = ModuleType("dagopt.methods.toy")
     module.solve_toy = solve_toy
     monkeypatch.setitem(sys.modules, "dagopt.methods.toy", module)
-    monkeypatch.setitem(METHODS, "toy", Method("toy", "solve_toy", "a toy that joins nothing", "Toy"))
-    yield
-    estimators.estimator_of.cache_clear()
+    monkeypatch.setitem(METHODS, "toy", Method("toy", "solve_toy", "a toy that joins nothing"))
 
 
 @pytest.fixture(scope="module")
@@ -63,13 +61,10 @@ def data():
 
 
 def test_a_method_is_a_module_and_an_entry(toy, data, tmp_path, capsys):
-    """``learn``, the command, its help and the estimator have it, with its options."""
+    """``learn``, the command and its help have it, with its options."""
     assert dagopt.learn(data, "toy", depth=3).notes[0] == "depth 3"
     with pytest.raises(InputError, match="depth= to be a whole number >= 1"):
         dagopt.learn(data, "toy", depth=0)
-    learner = estimators.Toy(depth=4).fit(data)
-    assert learner.result_.notes[0] == "depth 4"
-    assert "How deep the toy looks." in estimators.Toy.__doc__
     data.to_csv(tmp_path / "data.csv", index=False)
     assert cli.run(["learn", str(tmp_path / "data.csv"), "-q", "--method", "toy", "--depth", "5"]) == 0
     assert "depth 5" in capsys.readouterr().out
@@ -77,6 +72,25 @@ def test_a_method_is_a_module_and_an_entry(toy, data, tmp_path, capsys):
     assert "a toy that joins nothing" in " ".join(capsys.readouterr().out.split())
     assert cli.run(["learn", "--method", "toy", "--help"]) == 0
     assert "How deep the toy looks." in capsys.readouterr().out
+
+
+def test_an_estimator_is_a_class_with_fields(toy, data):
+    """Its fields are the parameters, and the options of its method complete its docstring."""
+
+    @estimator
+    class Toy(StructureLearner):
+        """A toy.
+
+        {options}
+        """
+
+        method = "toy"
+        depth: int = 2
+
+    learner = Toy(depth=4).fit(data)
+    assert learner.result_.notes[0] == "depth 4"
+    assert learner.get_params() == StructureLearner().get_params() | {"depth": 4}
+    assert "How deep the toy looks." in Toy.__doc__
 
 
 def test_a_score_is_an_entry(data, monkeypatch):

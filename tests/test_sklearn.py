@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import warnings
+from dataclasses import fields
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -31,9 +34,12 @@ from dagopt import (
     StablePC,
     Tabu,
 )
+from dagopt.data.data_options import DataOptions
 from dagopt.data.table import as_table
-from dagopt.methods.registry import METHODS
+from dagopt.methods.registry import METHODS, MethodName
 from dagopt.results.result import Result
+from dagopt.scores.build import SCORES
+from dagopt.scores.score_options import ScoreName, ScoreOptions
 from dagopt.sklearn import StructureLearner
 
 CHECKED_ALWAYS = [ExactDP, HillClimbing, StablePC]  # light ones; all share the base class that the checks are about
@@ -77,14 +83,56 @@ def test_scikit_learn_takes_the_others(estimator, check):
     check(estimator)
 
 
+def written(kind):
+    """Return the parameters of a class with their types and defaults."""
+    return {one.name: (one.type, one.default) for one in fields(kind)}
+
+
 @pytest.mark.parametrize("kind", ESTIMATORS)
-def test_parameters_are_those_of_learn_and_of_the_method(kind):
-    """Every option of the method is a parameter with the same default, and there are no others."""
-    shared = StructureLearner._get_param_names()
-    parameters = kind().get_params()
-    own = {name: value for name, value in parameters.items() if name not in shared}
-    assert own == METHODS[kind.method].options()
-    assert set(shared) <= set(parameters)
+def test_parameters_are_the_options_of_the_method(kind):
+    """Every option of the method is a parameter of the same type and default, and there are no others."""
+    own = {name: about for name, about in written(kind).items() if name not in written(StructureLearner)}
+    assert own == written(METHODS[kind.method].options_type())
+
+
+def test_shared_parameters_are_the_options_of_score_run_and_data():
+    """The parameters that all estimators have are those of ``learn`` that do not say where data come from."""
+    of_data = {one.name for one in fields(DataOptions) if not DataOptions.about(one).of_source}
+    options = {name: about for name, about in written(DataOptions).items() if name in of_data} | written(ScoreOptions)
+    options["penalty"] = options.pop("score")
+    shared = written(StructureLearner)
+    assert {name: shared.pop(name) for name in options} == options
+    taken = inspect.signature(dagopt.learn).parameters
+    assert {name: about[0] for name, about in shared.items()} == {name: taken[name].annotation for name in shared}
+    assert {name: about[1] for name, about in shared.items() if name != "progress"} == dict.fromkeys(
+        ["constraints", "max_parents", "time_limit"]
+    )
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_signatures_are_written(kind):
+    """Editors and ``help`` see each class, its file and its parameters, all by keyword; its docstring has them all."""
+    assert inspect.getsource(kind).startswith("@estimator")
+    parameters = inspect.signature(kind).parameters
+    assert {one.kind for one in parameters.values()} == {inspect.Parameter.KEYWORD_ONLY}
+    assert [name for name in parameters if f"\n{name} : " not in inspect.getdoc(kind)] == []
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+        kind(nonsense=1)
+
+
+def test_every_method_but_two_has_an_estimator():
+    """``auto`` chooses a method, and the paper's settings are a constructor of ``CGDCA``."""
+    assert sorted(kind.method for kind in ESTIMATORS) == sorted(METHODS.keys() - {"auto", "cg-dca-paper"})
+    paper = CGDCA.paper(n_jobs=1).get_params()
+    assert {name: paper[name] for name in METHODS["cg-dca"].options()} == METHODS["cg-dca-paper"].options() | {
+        "n_jobs": 1
+    }
+
+
+def test_names_are_literal_types():
+    """The types that editors complete list the methods and scores that there are."""
+    assert get_args(MethodName) == tuple(METHODS)
+    assert get_args(ScoreName) == tuple(SCORES)
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)

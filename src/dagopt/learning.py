@@ -26,7 +26,7 @@ from dagopt.families.pool import Pool
 from dagopt.graph.knowledge import Constraints
 from dagopt.methods.claims import refuse_unbounded, with_rounding, without_idle_edges, without_losses
 from dagopt.methods.likelihood_bound import with_likelihood_bound
-from dagopt.methods.registry import FROM_SCORES, METHODS, method_name
+from dagopt.methods.registry import FROM_SCORES, METHODS, MethodName, method_name
 from dagopt.methods.start import start_dag, with_start
 from dagopt.methods.structural_em import structural_em
 from dagopt.networks.checks import checked_names
@@ -37,17 +37,18 @@ from dagopt.results.recording import recorded
 from dagopt.results.result import Result
 from dagopt.scores.build import make_score
 from dagopt.scores.interventions import interventional_score
-from dagopt.scores.score_options import ScoreOptions
+from dagopt.scores.score_options import ScoreLike, ScoreOptions
 
 __all__ = ["check_options", "is_score_file", "learn", "pose", "pose_table", "solve", "solve_scores", "with_limit"]
 
 
 @recorded
-@with_options(ScoreOptions, DataOptions, also=True)
+@with_options(ScoreOptions, DataOptions, leave_out=["score"], also=True)
 def learn(
     data: object = None,
-    method: str = "auto",
+    method: MethodName = "auto",
     *,
+    score: ScoreLike = "bic",
     covariance: object = None,
     names: Sequence[str] | None = None,
     constraints: Constraints | Mapping[str, Any] | None = None,
@@ -68,6 +69,9 @@ def learn(
         answer is the best DAG over its parent sets.
     method : str
         One of ``METHODS``, or ``"auto"``.
+    score : str, float, Score or callable
+        The name of a score, one of ``SCORES``; a number, the penalty of one parameter; or your own score: a sub-class
+        of Score, or a function of a column's name and its parents' names.
     covariance : array or DataFrame, optional
         A covariance (or correlation) matrix instead of data, with ``n_samples`` the number of rows behind it.
     names : sequence of str, optional
@@ -107,6 +111,7 @@ def learn(
     """
     deadline = Deadline(time_limit)
     method = method_name(method)
+    options = {"score": score, **options}
     check_options(method, options)
     if format not in (None, "jkl"):
         raise InputError(

@@ -58,6 +58,7 @@ def bootstrap(
     from dagopt.confidence.bootstrap import bootstrap as resampled
     from dagopt.errors import checked_number
     from dagopt.graph.formats import write_graph
+    from dagopt.methods.registry import method_name
 
     require_file(out, "--out", TABLE_FILES)
     require_file(graph, "--graph", graph_suffixes())
@@ -67,7 +68,7 @@ def bootstrap(
     found = resampled(
         data,
         resamples,
-        method=method,
+        method=method_name(method),
         fraction=fraction,
         replace=replace,
         random_state=seed,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dagopt.data.findings import Diagnosis
+    from dagopt.methods.registry import MethodName
     from dagopt.problem import Problem
     from dagopt.results.result import Result
 
@@ -241,7 +242,7 @@ def _with_regrets(result: Result, options: dict[str, Any]) -> Result:
     return with_evidence(result, regrets=lost)
 
 
-def _with_resamples(result: Result, n: int, method: str, own: dict[str, Any], asked: dict[str, Any]) -> Result:
+def _with_resamples(result: Result, n: int, method: MethodName, own: dict[str, Any], asked: dict[str, Any]) -> Result:
     """Return the result with how often each edge is learned from resampled rows by the same method."""
     from dagopt.confidence.bootstrap import bootstrap
     from dagopt.report.edge_confidence import with_evidence
@@ -255,7 +256,7 @@ def _with_resamples(result: Result, n: int, method: str, own: dict[str, Any], as
     )
 
 
-def _method_options(method: str, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def _method_options(method: str, given: dict[str, Any]) -> tuple[MethodName, dict[str, Any]]:
     """Return the name of the method and its options, or say which of them it does not take, or which value."""
     from dagopt.cli.method_flags import all_flags, value_of
     from dagopt.methods.registry import METHODS, method_name

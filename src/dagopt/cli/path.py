@@ -71,6 +71,7 @@ def path(
     """
     from dagopt.confidence.penalty_path import path as learned
     from dagopt.data.writing import write_frame
+    from dagopt.methods.registry import method_name
 
     require_file(out, "--out", TABLE_FILES)
     require_file(entries, "--entries", TABLE_FILES)
@@ -79,7 +80,7 @@ def path(
         data,
         None if penalties is None else _numbers(penalties),
         n=points,
-        method=method,
+        method=method_name(method),
         random_state=seed,
         n_jobs=jobs,
         time_limit=time_limit,

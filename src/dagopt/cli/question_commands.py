@@ -111,13 +111,14 @@ def effect(
     `dagopt effect data.csv dose response --tiers 'dose;response'`
     """
     from dagopt.learning import learn
+    from dagopt.methods.registry import method_name
     from dagopt.networks.effects.effect import effect as effect_given
 
     if graph is not None:
         found: Effect = effect_given(data, graph, cause, outcome, level=level, **reading.to_dict())
     else:
         asked: dict[str, Any] = {**knowledge.known(), **scoring.to_dict(), **reading.to_dict()}
-        result = learn(data, method, time_limit=time_limit, progress=not quiet, **asked)
+        result = learn(data, method_name(method), time_limit=time_limit, progress=not quiet, **asked)
         found = result.effect(cause, outcome, level=level)
     if as_json:
         print_json(found.to_dict())

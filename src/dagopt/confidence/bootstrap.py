@@ -23,7 +23,7 @@ from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic
 from dagopt.kernels.plain import new_pass, repeated
 from dagopt.learning import check_options, pose
-from dagopt.methods.registry import METHODS, method_name
+from dagopt.methods.registry import METHODS, MethodName, method_name
 from dagopt.options import with_options
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, make_progress
@@ -44,7 +44,7 @@ def bootstrap(
     data: object,
     n: int = 100,
     *,
-    method: str = "auto",
+    method: MethodName = "auto",
     constraints: Constraints | None = None,
     max_parents: int | None = None,
     fraction: float = 1.0,

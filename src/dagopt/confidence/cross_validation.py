@@ -16,6 +16,7 @@ from dagopt.data.table import Table, as_table
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, checked_whole
 from dagopt.learning import learn
+from dagopt.methods.registry import MethodName
 
 __all__ = ["CrossValidation", "cross_validate"]
 
@@ -55,7 +56,7 @@ class CrossValidation:
 
 def cross_validate(
     data: object,
-    method: str = "auto",
+    method: MethodName = "auto",
     *,
     folds: int = 10,
     random_state: int = 0,

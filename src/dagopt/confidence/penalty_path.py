@@ -20,7 +20,7 @@ from dagopt.errors import InputError, checked_whole
 from dagopt.graph.knowledge import Constraints
 from dagopt.learning import check_options, pose
 from dagopt.methods.climbing.hill_climbing import solve_hc, start_dag
-from dagopt.methods.registry import METHODS, method_name
+from dagopt.methods.registry import METHODS, MethodName, method_name
 from dagopt.options import with_options
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, make_progress
@@ -44,7 +44,7 @@ def path(
     penalties: Iterable[float] | None = None,
     *,
     n: int = 30,
-    method: str = "auto",
+    method: MethodName = "auto",
     constraints: Constraints | None = None,
     max_parents: int | None = None,
     random_state: int = 0,
@@ -104,7 +104,8 @@ def path(
     random_state = checked_whole("random_state", random_state, 0)
     method = method_name(method)
     scoring = ScoreOptions.taken_from(options)
-    score, convention = scoring.score, scoring.convention
+    score: Any = scoring.score
+    convention = scoring.convention
     if score in ("bdeu", "bge"):
         raise InputError(f"score {score!r} has no penalty to vary; use 'bic', 'aic' or a penalty")
     reading = DataOptions.taken_from(options).to_dict()

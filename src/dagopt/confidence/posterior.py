@@ -27,13 +27,13 @@ from dagopt.methods.exact.plan import memory_in_bytes
 from dagopt.options import with_options
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, make_progress
-from dagopt.scores.build import ScoreLike
-from dagopt.scores.score_options import ScoreOptions
+from dagopt.scores.score_options import ScoreLike, ScoreName, ScoreOptions
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["EdgePosterior", "edge_posterior"]
 
-MARGINAL_LIKELIHOODS = {"continuous": "bge", "discrete": "bdeu"}  # the score of each kind of table unless one is given
+# The score of each kind of table unless one is given.
+MARGINAL_LIKELIHOODS: dict[str, ScoreName] = {"continuous": "bge", "discrete": "bdeu"}
 LIKELY = 0.5
 
 
@@ -227,8 +227,9 @@ def edge_posterior(
         raise InputError(f"expected data for edge probabilities but {data} holds local scores; give a table")
     check_prior(prior)
     table, findings = read_table(data, DataOptions.taken_from(options))
-    name = MARGINAL_LIKELIHOODS.get(table.kind, "bic") if score is None else score
-    scoring = ScoreOptions(score=name, **options)
+    if score is None:
+        score = MARGINAL_LIKELIHOODS.get(table.kind, "bic")
+    scoring = ScoreOptions(score=score, **options)
     problem, diagnosis = pose_table(table, scoring, constraints, max_parents, findings=findings)
     workers = Workers(deadline, make_progress(progress), n_jobs)
     _refuse_too_large(problem, memory_in_bytes(memory_limit), workers)

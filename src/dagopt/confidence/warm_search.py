@@ -15,6 +15,7 @@ from dagopt.methods.climbing.hill_climbing import solve_hc, start_dag
 from dagopt.methods.climbing.tabu import solve_tabu
 from dagopt.methods.exact.plan import estimate_exact
 from dagopt.methods.orders.order import solve_order
+from dagopt.methods.registry import MethodName
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.results.result import Result
@@ -27,7 +28,7 @@ Mask = NDArray[np.bool_]
 SMALL_SETS = 2  # likely parents are in some good parent set of at most this size
 
 
-def quick_method(problem: Problem, n_bytes: int, seconds: float) -> str:
+def quick_method(problem: Problem, n_bytes: int, seconds: float) -> MethodName:
     """Return the method for problems of this size that are solved many times: exact within these limits.
 
     The choice does not depend on the machine, so neither do the answers.

@@ -1,19 +1,35 @@
 """The methods by name: where each one is, and one line on what it does.
 
-A method is imported when it is called. To add one, write its module and give it an entry in ``METHODS``.
+A method is imported when it is called. To add one, write its module and give it an entry in ``METHODS`` and its name in
+``MethodName``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal, cast
 
 from dagopt.errors import unknown_name
 from dagopt.methods.method_options import Solver
 from dagopt.options import Options
 
-__all__ = ["FROM_SCORES", "METHODS", "Method", "method_name"]
+__all__ = ["FROM_SCORES", "METHODS", "Method", "MethodName", "method_name"]
+
+MethodName = Literal[
+    "auto",
+    "exact",
+    "order",
+    "cg-dca",
+    "cg-dca-paper",
+    "cg-minlp",
+    "gobnilp",
+    "branch-and-cut",
+    "hc",
+    "tabu",
+    "pc",
+    "mmhc",
+]
 
 
 @dataclass(frozen=True)
@@ -27,12 +43,8 @@ class Method:
     module: str
     function: str
     about: str
-    estimator: str | None = None
-    """The name of the method's estimator class, if there is one."""
     max_parents: int | None = None
     """The limit on the number of parents if none is given."""
-    kind: str = "auto"
-    """How an estimator reads columns by default."""
 
     def load(self) -> Solver[Any]:
         """Import the function."""
@@ -48,61 +60,48 @@ class Method:
         return self.options_type().defaults()
 
 
-METHODS = {
+METHODS: dict[str, Method] = {
     "auto": Method(
         "auto",
         "solve_auto",
         "exact if it fits, else gobnilp or branch-and-cut if parent sets can be listed, else cg-dca",
     ),
-    "exact": Method(
-        "exact.exact", "solve_exact", "the proven best DAG, by dynamic programming over subsets", "ExactDP"
-    ),
-    "order": Method(
-        "orders.order", "solve_order", "local search over orders of the columns, from many starts", "OrderSearch"
-    ),
+    "exact": Method("exact.exact", "solve_exact", "the proven best DAG, by dynamic programming over subsets"),
+    "order": Method("orders.order", "solve_order", "local search over orders of the columns, from many starts"),
     "cg-dca": Method(
         "cg_dca.cg_dca",
         "solve_cg_dca",
         "row and column generation with DCA pricing, combined with order search",
-        "CGDCA",
     ),
     "cg-dca-paper": Method("cg_dca.cg_dca", "solve_cg_dca_paper", "CG-DCA with the paper's settings throughout"),
     "cg-minlp": Method(
         "cg_dca.cg_minlp",
         "solve_cg_minlp",
         "column generation with exact pricing, for few columns",
-        "CGMINLP",
-        kind="continuous",
     ),
     "gobnilp": Method(
         "branch_and_cut.gobnilp",
         "solve_gobnilp",
         "the integer program of GOBNILP, proven by cutting planes",
-        "CuttingPlanes",
         max_parents=3,
     ),
     "branch-and-cut": Method(
         "branch_and_cut.branch_and_cut",
         "solve_branch_and_cut",
         "the proven best DAG of 25 to 60 continuous columns, by submodular rows and branching",
-        "BranchAndCut",
     ),
     "hc": Method(
         "climbing.hill_climbing",
         "solve_hc",
         "hill climbing over additions, deletions and reversals",
-        "HillClimbing",
     ),
     "tabu": Method(
         "climbing.tabu",
         "solve_tabu",
         "hill climbing that continues past local optima",
-        "Tabu",
     ),
-    "pc": Method("independence.stable_pc", "solve_pc", "stable PC: a PDAG from tests of independence", "StablePC"),
-    "mmhc": Method(
-        "independence.mmhc", "solve_mmhc", "hill climbing over the neighbours that MMPC's tests keep", "MMHC"
-    ),
+    "pc": Method("independence.stable_pc", "solve_pc", "stable PC: a PDAG from tests of independence"),
+    "mmhc": Method("independence.mmhc", "solve_mmhc", "hill climbing over the neighbours that MMPC's tests keep"),
 }
 
 FROM_SCORES = {  # the methods for files of local scores
@@ -112,8 +111,8 @@ FROM_SCORES = {  # the methods for files of local scores
 }
 
 
-def method_name(name: str) -> str:
+def method_name(name: str) -> MethodName:
     """Return the method that a name stands for, or raise an error that lists the methods."""
     if name not in METHODS:
         raise unknown_name("method", name, list(METHODS))
-    return name
+    return cast(MethodName, name)

@@ -25,21 +25,17 @@ from dagopt.scores.custom import custom_score, is_custom
 from dagopt.scores.degenerate_gaussian import DegenerateGaussianScore
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.scores.multinomial import MultinomialScore
-from dagopt.scores.score_options import ScoreOptions
+from dagopt.scores.score_options import ScoreLike, ScoreOptions
 
 __all__ = [
     "PENALTIES",
     "SCORES",
     "NamedScore",
-    "ScoreLike",
-    "ScoreOptions",
     "make_score",
     "penalty_value",
     "score",
     "score_table",
 ]
-
-ScoreLike = str | float | Score | Callable[..., Any]
 
 LARGEST_PENALTY = 1e9  # per parameter: far above what any edge gains; sums of larger ones would lose the fit's digits
 
@@ -131,19 +127,19 @@ def make_score(table: Table, score: ScoreLike = "bic", **options: Any) -> Score:
     scoring = ScoreOptions(score=score, **options)
     if is_custom(score):
         return custom_score(table, score)
-    score = score.lower() if isinstance(score, str) else score
-    if isinstance(score, str) and score in SCORES:
-        makers = SCORES[score].makers
+    name = score.lower() if isinstance(score, str) else ""
+    if name in SCORES:
+        makers = SCORES[name].makers
     else:
         penalty = penalty_value(score, table.n_samples)  # type: ignore[arg-type]  # or it raises
         makers = _likelihood(lambda n_samples: penalty)
     if table.kind not in makers:
-        others = [name for name, one in SCORES.items() if table.kind in one.makers and name not in PENALTIES]
+        others = [other for other, one in SCORES.items() if table.kind in one.makers and other not in PENALTIES]
         remedy = f"use {quoted(others)}" + (" or discretize=" if "discrete" in makers else "")
         raise InputError(f"score {score!r} needs {' or '.join(makers)} data but the table is {table.kind}; {remedy}")
     made = makers[table.kind](table, scoring)
-    if isinstance(score, str) and score in ("bic", "aic", "ebic"):
-        made.label = f"{score.upper()}: {made.label}"
+    if name in ("bic", "aic", "ebic"):
+        made.label = f"{name.upper()}: {made.label}"
     return made
 
 

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from dagopt.options import Options, anything, number, one_of, option
 
-__all__ = ["ScoreOptions"]
+if TYPE_CHECKING:
+    from dagopt.scores.base import Score
+
+__all__ = ["ScoreLike", "ScoreName", "ScoreOptions"]
+
+ScoreName = Literal["bic", "aic", "loglik", "ebic", "cg", "bdeu", "bge", "bge-raw"]
+ScoreLike: TypeAlias = "ScoreName | float | Score | Callable[..., Any]"  # what ``score=`` may be
 
 
 @dataclass(frozen=True)
 class ScoreOptions(Options):
     """What is maximised."""
 
-    score: Any = option(
+    score: ScoreLike = option(
         "bic",
         "The name of a score (bic, aic, loglik, bdeu, bge); a number, the penalty of one parameter; or your own "
         "score: a sub-class of Score, or a function of a column's name and its parents' names.",

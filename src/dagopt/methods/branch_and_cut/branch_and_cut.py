@@ -80,16 +80,7 @@ TRACE_EVERY = 0.2  # seconds between rows of the trace
 
 @dataclass(frozen=True)
 class BranchAndCutOptions(Options):
-    """Options of branch and cut with submodular rows.
-
-    Examples
-    --------
-    >>> import dagopt
-    >>> data, _ = dagopt.simulate(n_nodes=8, n_samples=500, random_state=1)
-    >>> learner = dagopt.BranchAndCut().fit(data)
-    >>> learner.result_.status, learner.result_.scope
-    ('optimal', 'all DAGs')
-    """
+    """Options of branch and cut with submodular rows."""
 
     max_sets: int | None = option(
         None,

@@ -77,20 +77,7 @@ class CutOptions(Options):
 
 @dataclass(frozen=True)
 class GobnilpOptions(CutOptions):
-    """Options of the integer program of GOBNILP.
-
-    Notes
-    -----
-    ``max_parents`` is 3 unless given.
-
-    Examples
-    --------
-    >>> import dagopt
-    >>> data, _ = dagopt.datasets.load("asia", n_samples=1000, random_state=1)
-    >>> learner = dagopt.CuttingPlanes().fit(data)
-    >>> learner.result_.status, learner.result_.scope
-    ('optimal', 'parent sets of size <= 3')
-    """
+    """Options of the integer program of GOBNILP."""
 
     n_best: int = n_best()
     start: Any = start()

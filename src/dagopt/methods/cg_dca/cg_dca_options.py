@@ -19,15 +19,7 @@ PRICING = ("auto", "dca", "listed", "exhaustive")
 
 @dataclass(frozen=True)
 class CgDcaOptions(Options):
-    """Options of CG-DCA; sections are those of the paper.
-
-    Examples
-    --------
-    >>> import dagopt
-    >>> data, _ = dagopt.simulate(n_nodes=6, n_samples=500, random_state=1)
-    >>> dagopt.CGDCA().fit(data).result_.method
-    'cg-dca'
-    """
+    """Options of CG-DCA; sections are those of the paper."""
 
     init: str = option("hybrid", "Start points of pricing (section 4.1).", one_of(*START_POINTS))
     switch_at: int = option(SWITCH_AT, "Families per node after which hybrid starts warm (section 4.1: 50).", whole(0))

@@ -30,19 +30,7 @@ __all__ = ["CgMinlpOptions", "solve_cg_minlp"]
 
 @dataclass(frozen=True)
 class CgMinlpOptions(Options):
-    """Options of CG-MINLP.
-
-    Notes
-    -----
-    The score must be a penalised Gaussian likelihood.
-
-    Examples
-    --------
-    >>> import dagopt
-    >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, degree=0.5, random_state=3)
-    >>> dagopt.CGMINLP().fit(data).result_.status
-    'optimal'
-    """
+    """Options of CG-MINLP."""
 
     integer_solver: str = option("auto", "How the restricted master IP is solved.", one_of(*INTEGER_SOLVERS))
     tolerance: float = option(1e-6, "A reduced cost below minus this counts as negative.", number())

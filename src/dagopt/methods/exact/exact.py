@@ -35,16 +35,7 @@ Answer = tuple[NDArray[np.int8], float]  # a DAG, and the largest error of the s
 
 @dataclass(frozen=True)
 class ExactOptions(Options):
-    """Options of the exact method.
-
-    Examples
-    --------
-    >>> import dagopt
-    >>> data, _ = dagopt.simulate(n_nodes=6, n_samples=500, random_state=1)
-    >>> learner = dagopt.ExactDP(max_parents=2).fit(data)
-    >>> learner.result_.status, learner.adjacency_.shape
-    ('optimal', (6, 6))
-    """
+    """Options of the exact method."""
 
     device: Device = device()
     memory_limit: int | float | str | None = memory_limit()

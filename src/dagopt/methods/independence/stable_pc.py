@@ -32,13 +32,7 @@ MOST_SCORE_WORK = 10**8  # sum of cubes of the numbers of parents; a stopped run
 
 @dataclass(frozen=True)
 class StablePcOptions(TestOptions):
-    """Options of stable PC.
-
-    Notes
-    -----
-    The score does not guide the search. It scores the answer, and it chooses the edges to drop if a node has more
-    parents than allowed. A learned class whose directions contradict each other has no DAG and no score.
-    """
+    """Options of stable PC."""
 
     max_given: int | None = option(
         None, "The largest size of a separating set; no limit unless given.", whole(0, remedy="3 is a usual limit")

@@ -1,18 +1,12 @@
-"""The methods as scikit-learn estimators: parameters in the constructor, ``fit``, learned attributes with ``_``.
-
-Each class is made from the entry of its method in ``methods.registry`` when it is first used: the options of method,
-score and data become the parameters of its constructor and its docstring.
-"""
+"""What all estimators share: the parameters of score, run and data, ``fit``, ``score``, and docstrings."""
 
 from __future__ import annotations
 
-import inspect
 import os
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cache
-from inspect import Parameter, Signature
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 import pandas as pd
@@ -26,30 +20,29 @@ from dagopt.data.table import TABLES, Table, as_table
 from dagopt.errors import InputError
 from dagopt.graph.knowledge import Constraints
 from dagopt.learning import learn
-from dagopt.methods.registry import METHODS, Method
-from dagopt.options import Options, anything, described, option
+from dagopt.methods.registry import METHODS, MethodName
+from dagopt.options import MARK, described, with_marked
+from dagopt.progress import Progress
 from dagopt.results.result import Result
-from dagopt.scores.score_options import ScoreOptions
+from dagopt.scores.score_options import ScoreLike, ScoreOptions
 
-__all__ = ["StructureLearner", *sorted(method.estimator for method in METHODS.values() if method.estimator)]
+__all__ = ["StructureLearner", "estimator"]
 
 LARGEST_SEED = 2**31 - 1
 
 SCORED_AS = {"score": "penalty"}  # ``score`` is a method of every estimator
 NOT_HERE = tuple(one.name for one in fields(DataOptions) if DataOptions.about(one).of_source)
 
-
-@dataclass(frozen=True)
-class RunOptions(Options):
-    """Background knowledge and the options of the run."""
-
-    constraints: Constraints | None = option(None, "What is known about the graph.", anything("Constraints"))
-    max_parents: int | None = option(None, "The largest number of parents of a node.", anything("int"))
-    time_limit: float | None = option(None, "Seconds for fit; a run that reaches the limit warns.", anything("float"))
-    progress: Any = option(False, "Whether to show the run.", anything("bool or Progress"))
-
-
-SHARED: tuple[type[Options], ...] = (ScoreOptions, RunOptions, DataOptions)
+OF_THE_RUN = """
+constraints : Constraints or mapping, optional
+    What is known about the graph.
+max_parents : int, optional
+    The largest number of parents of a node.
+time_limit : float, optional
+    Seconds for fit; a run that reaches the limit warns.
+progress : bool or Progress, default False
+    Whether to show the run.
+"""
 ATTRIBUTES = """
 Attributes
 ----------
@@ -67,17 +60,49 @@ feature_names_in_ : array of str
     The columns, if all names are text.
 """
 
+Estimator = TypeVar("Estimator", bound="type[StructureLearner]")
 
+
+class _Docstring:
+    """A docstring whose ``{options}`` are filled in when it is read: only then is the method imported."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __get__(self, instance: object, owner: type[StructureLearner]) -> str:
+        own = described([METHODS[owner.method].options_type()])
+        shared = described([ScoreOptions, DataOptions], SCORED_AS, NOT_HERE)
+        parameters = ["Parameters", "----------", own, shared, OF_THE_RUN.strip(), ATTRIBUTES.rstrip()]
+        return with_marked(self.text, "\n".join(parameters))
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False)
+def estimator(cls: Estimator) -> Estimator:
+    """Make the constructor of an estimator from its fields, and complete its docstring."""
+    dataclass(kw_only=True, eq=False, repr=False)(cls)
+    text = cls.__doc__ or ""
+    if MARK in text:
+        cls.__doc__ = _Docstring(text)  # type: ignore[assignment]  # Python reads it by __get__
+    return cls
+
+
+@estimator
 class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """What all estimators share; use one of its subclasses, which ``estimator_of`` makes from the methods."""
+    """What all estimators share; use one of its subclasses."""
 
-    method: ClassVar[str]
+    method: ClassVar[MethodName]
 
-    def __init_subclass__(cls, **more: Any) -> None:
-        super().__init_subclass__(**more)
-        method = METHODS[cls.method]
-        _give_parameters(cls, (method.options_type(), *SHARED), method.kind)
-        cls.__doc__ = _docstring(method)
+    penalty: ScoreLike = "bic"
+    convention: str = "paper"
+    equivalent_sample_size: float = 1.0
+    constraints: Constraints | Mapping[str, Any] | None = None
+    max_parents: int | None = None
+    time_limit: float | None = None
+    progress: bool | Progress | None = False
+    kind: str | Mapping[str, str] = "auto"
+    discretize: str | Mapping[str, str] | None = None
+    bins: int = 3
+    missing: str = "error"
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn the graph of the columns of X.
@@ -137,10 +162,6 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             )
         return self.result_.log_likelihood(table) / table.n_samples
 
-    def _score_options(self) -> dict[str, Any]:
-        """Return the parameters that are options of the score, by the names of these options."""
-        return {name: getattr(self, SCORED_AS.get(name, name)) for name in ScoreOptions.defaults()}
-
     def _data_options(self) -> dict[str, Any]:
         """Return the parameters that are options of data."""
         return {name: getattr(self, name) for name in DataOptions.defaults() if name not in NOT_HERE}
@@ -174,38 +195,6 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return tags
 
 
-def _give_parameters(cls: type[StructureLearner], kinds: tuple[type[Options], ...], kind: str = "auto") -> None:
-    """Give a class a constructor made from options, which only assigns, as scikit-learn requires."""
-    made = [
-        Parameter(SCORED_AS.get(one.name, one.name), Parameter.KEYWORD_ONLY, default=one.default, annotation=one.type)
-        for options in kinds
-        for one in fields(options)
-        if one.name not in NOT_HERE
-    ]
-    made = [one.replace(default=kind) if one.name == "kind" else one for one in made]
-    known = Signature([Parameter("self", Parameter.POSITIONAL_OR_KEYWORD), *made])
-
-    def __init__(self: Any, **parameters: Any) -> None:
-        bound = known.bind(self, **parameters)
-        bound.apply_defaults()
-        for name, value in list(bound.arguments.items())[1:]:
-            setattr(self, name, value)
-
-    __init__.__signature__ = known  # type: ignore[attr-defined]
-    cls.__init__ = __init__  # type: ignore[method-assign]
-
-
-def _docstring(method: Method) -> str:
-    """Return the docstring of the estimator of a method."""
-    own = method.options_type()
-    _, _, more = inspect.cleandoc(own.__doc__ or "").partition("\n")
-    parts = [f"{method.about[0].upper()}{method.about[1:]}.", "", "Parameters", "----------"]
-    return "\n".join([*parts, described((own, *SHARED), SCORED_AS, NOT_HERE), ATTRIBUTES, more.strip()])
-
-
-_give_parameters(StructureLearner, SHARED)
-
-
 def _seed(random_state: Any) -> Any:
     """Return a seed drawn from a random state of scikit-learn; a number is returned as it is."""
     if random_state is None:
@@ -215,30 +204,3 @@ def _seed(random_state: Any) -> Any:
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(LARGEST_SEED))
     return random_state
-
-
-@cache
-def estimator_of(method: str) -> type[StructureLearner]:
-    """Return the estimator class of a method."""
-    name = METHODS[method].estimator
-    assert name is not None
-    members: dict[str, Any] = {"method": method, "__module__": __name__}
-    if method == "cg-dca":
-        members["paper"] = classmethod(_paper)
-    return type(name, (StructureLearner,), members)
-
-
-def _paper(cls: type[Any], /, **parameters: Any) -> Any:
-    """Return the paper's settings: hybrid start, switch at 50, Kelley (differences are in ``docs/algorithms.md``)."""
-    return cls(**METHODS["cg-dca-paper"].options() | parameters)
-
-
-def __getattr__(name: str) -> Any:
-    for method, entry in METHODS.items():
-        if entry.estimator == name:
-            return estimator_of(method)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return __all__
