@@ -25,12 +25,6 @@ CORE = (
     "tests/graph/test_knowledge.py",
     "tests/results/test_result.py",
 )
-    "tests/scores",
-    "tests/kernels",
-    "tests/methods/exact",
-    "tests/graph/test_knowledge.py",
-    "tests/results/test_result.py",
-)
 PIP = ("-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary=numpy,scipy")
 RELATIVE = 1e-9
 

@@ -1,4 +1,4 @@
-"""Networks with parameters: discrete, Gaussian and mixed; fitted ones, questions, effects, bundled data and simulation."""
+"""Networks with parameters: discrete, Gaussian and mixed; fitted ones, questions, effects, files and simulation."""
 
 import lazy_loader
 
