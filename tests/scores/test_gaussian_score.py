@@ -132,7 +132,7 @@ def test_collinear_parents_stay_finite():
 def test_many_columns_use_correlations_of_unknown_error():
     """With thousands of columns nothing is inverted or factorised, even with fewer rows than columns."""
     n = MOST_INVERTED + 1
-    digits = Digits.of(np.eye(n), 10, 10.0, lambda: pytest.fail("coordinates of thousands of columns"))
+    digits = Digits.of(np.eye(n), 10, 10.0, lambda: pytest.fail("coordinates of thousands of columns"), 4.0)
     assert digits.vectors is None
     assert digits.rounding == np.inf
 
@@ -144,5 +144,5 @@ def test_coordinates_are_used_where_the_error_is_not_negligible(n, share, vector
     """Up to 64 columns the error of a score may be 1e-4, beyond that as much per column."""
     rounding = UNIT * (16 + math.sqrt(100) / 4) * n  # of the identity
     power = share * 1e-4 / (n * rounding)
-    digits = Digits.of(np.eye(n), 100, power, lambda: np.eye(n))
+    digits = Digits.of(np.eye(n), 100, power, lambda: np.eye(n), 4.0)
     assert (digits.vectors is not None) == vectors

@@ -74,3 +74,87 @@ def test_a_sample_size_too_small_for_float64_is_refused():
     """Prior counts below the smallest normal number would lose digits."""
     with pytest.raises(dagopt.InputError, match="1e-15"):
         dagopt.learn(levels(np.eye(3, dtype=int)), "exact", score="bdeu", equivalent_sample_size=1e-300, **QUIET)
+
+
+# --- mixed tables -----------------------------------------------------------------------------------------------
+
+
+def far_from_zero(seed, rows, offset, spread=2.0):
+    """Return two columns of levels and three of numbers, two of them far from zero."""
+    rng = np.random.default_rng(seed)
+    g, h = rng.integers(0, 3, rows), rng.integers(0, 4, rows)
+    u = rng.normal(size=(3, rows))
+    x = offset + spread * (u[0] + 0.15 * g)
+    y = offset / 3 + spread * (u[1] + 0.2 * u[0])
+    return [g, h, x, y, u[2] + 0.2 * h]
+
+
+def mixed_data(columns):
+    """Return the columns as a table, whole numbers as levels."""
+    return {
+        f"c{j}": [f"L{v}" for v in column] if column.dtype.kind == "i" else column for j, column in enumerate(columns)
+    }
+
+
+@pytest.mark.parametrize(
+    ("rows", "offset", "spread"), [(3000, 3.4e14, 2.0), (1000, 1.7e12, 1.0), (50_000, 1.7e9, 1.0), (300, -9e15, 4.0)]
+)
+def test_mixed_columns_far_from_zero(rows, offset, spread):
+    """Dates and ids: score and bound are those of exact arithmetic with the numbers as they are stored."""
+    columns = far_from_zero(770750, rows, offset, spread)
+    result = dagopt.learn(mixed_data(columns), "exact", score=3.0, **QUIET)
+    assert result.status == "optimal"
+    assert result.details["rounding"] < 1e-5
+    check(exact_scores.mixed(columns, 3.0), result)
+
+
+@pytest.mark.parametrize("case", ["copied levels", "nearly equal numbers", "rare levels", "many levels"])
+def test_mixed_columns_near_the_edge(case):
+    """Copies of levels have residual variances of 1e-8 by definition; numbers that nearly agree have smaller ones."""
+    seen = []
+    for seed in range(4):
+        columns = far_from_zero(seed, 400, 1e6 * seed)
+        if case == "copied levels":
+            columns[1] = columns[0].copy()
+        elif case == "nearly equal numbers":
+            columns[3] = columns[2] + 10.0 ** -(1 + seed) * columns[3]
+        elif case == "rare levels":
+            columns[0][:] = 0
+            columns[0][:2], columns[0][2:4] = 1, 2
+        else:
+            columns[1] = np.random.default_rng(seed).integers(0, 25, 400)
+        result = dagopt.learn(mixed_data(columns), "exact", score=3.0, **QUIET)
+        check(exact_scores.mixed(columns, 3.0), result)
+        seen.append(result.details["rounding"])
+    assert max(seen) < 0.5
+
+
+# --- continuous tables ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("convention", ["paper", "bnlearn"])
+@pytest.mark.parametrize("penalty", [0.5, 1e5, 1e9])
+def test_gaussian_with_any_penalty(convention, penalty):
+    """The penalties of bnlearn's convention count two parameters without parents, which round like the rest."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        values = rng.normal(size=(40, 4))
+        values[:, 2] += values[:, 0]
+        result = dagopt.learn(values, "exact", score=penalty, convention=convention, **QUIET)
+        assert result.status == "optimal"
+        check(exact_scores.gaussian(values, penalty, convention), result)
+
+
+@pytest.mark.parametrize("distance", [1e-1, 1e-3, 1e-5])
+def test_gaussian_columns_near_the_edge(distance):
+    """Numbers that nearly agree, far from zero: the smaller the distance, the larger the allowance."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        values = rng.normal(size=(300, 4))
+        values[:, 1] = values[:, 0] + distance * values[:, 1]
+        values[:, 3] = values[:, 2] - distance * values[:, 3]
+        values += rng.normal(size=4) * 1e4
+        result = dagopt.learn(values, "exact", score=2.0, **QUIET)
+        assert result.status == "optimal"
+        assert result.details["rounding"] < 1e-3
+        check(exact_scores.gaussian(values, 2.0), result)

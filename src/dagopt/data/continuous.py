@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dagopt.data.em import Moments, WithMissing, em_moments
+from dagopt.data.gram import centred, column_sums, product_roundings, products
 from dagopt.errors import InputError, quoted
 
 __all__ = ["ContinuousTable", "CovarianceTable"]
@@ -69,16 +70,20 @@ class ContinuousTable(WithMissing):
         return np.asarray(self.values.mean(axis=0) if self.is_complete else self.moments.mean, dtype=np.float64)
 
     def _centred(self) -> Floats:
-        """Return the centred values; centred twice, because far from zero the first mean has a rounding error."""
-        centred = self.values - self.mean
-        return np.asarray(centred - centred.mean(axis=0), dtype=np.float64)
+        """Return the centred values."""
+        return centred(self.values)
 
     @cached_property
     def scale(self) -> Floats:
         """The standard deviations of the columns (dividing by N)."""
         if self.is_complete:
-            return np.asarray(np.sqrt(np.mean(self._centred() ** 2, axis=0)), dtype=np.float64)
+            return np.sqrt(column_sums(self._centred() ** 2) / self.n_samples)
         return np.sqrt(np.diag(self.moments.covariance))
+
+    @property
+    def roundings(self) -> float:
+        """The largest error of a correlation, in roundings of 1; moments by EM are taken as they are."""
+        return product_roundings(*self.values.shape) if self.is_complete else 4.0
 
     def scaled(self, scale: NDArray[np.floating[Any]]) -> Floats:
         """Return the centred columns divided by sqrt(N) times the scale; with standard deviations they have length 1.
@@ -106,7 +111,7 @@ class ContinuousTable(WithMissing):
             )
         if self.is_complete:
             standard = self._centred() / self.scale
-            matrix = np.asarray(standard.T @ standard, dtype=np.float64)  # symmetric, and large: divided in its place
+            matrix = products(standard)  # symmetric, and large: divided in its place
             matrix /= self.n_samples
         else:
             matrix = self.moments.covariance / np.outer(self.scale, self.scale)
@@ -176,6 +181,11 @@ class CovarianceTable(ContinuousTable):
     @property
     def _has_rows(self) -> bool:
         return False
+
+    @property
+    def roundings(self) -> float:
+        """The largest error of a correlation, in roundings of 1."""
+        return 4.0
 
     @property
     def n_rows(self) -> int:

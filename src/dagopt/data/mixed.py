@@ -3,7 +3,7 @@ r"""`MixedTable`: continuous and discrete columns together, and their embedding 
 A discrete column of k levels is embedded as the k - 1 indicators of all levels except one, a continuous column as
 itself: the *degenerate Gaussian* of Andrews, Ramsey and Cooper (2019). A column is then a group of embedded columns,
 and a set of columns is the union of their groups. Which level is left out does not matter, since the others determine
-it.
+it; it is the most frequent one, so that the correlations within a group have no eigenvalue below 1 / k.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dagopt.data.columns import Column
 from dagopt.data.continuous import Floats
 from dagopt.data.em import WithMissing, em_moments
+from dagopt.data.gram import Correlations, correlations
 from dagopt.errors import InputError, quoted
 
 __all__ = ["INDICATOR_NOISE", "Embedding", "MixedTable"]
@@ -41,11 +42,14 @@ class Embedding(NamedTuple):
         The log-determinant of each group's covariance, which whitening divided out.
     starts : int array of shape (n + 1,)
         Column j has the embedded columns ``starts[j]`` to ``starts[j + 1]``, exclusive.
+    roundings : float
+        A bound on the error of ``matrix``, group by group, in roundings of 1 (see ``_whitened``).
     """
 
     matrix: Floats
     log_scale: Floats
     starts: NDArray[np.int64]
+    roundings: float
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -110,15 +114,13 @@ class MixedTable(WithMissing):
         values = np.concatenate(parts, axis=1)
         self._check_constants(values, starts)
         if self.is_complete:
-            centred = values - values.mean(axis=0)
-            centred /= np.where((scale := centred.std(axis=0)) > 0, scale, 1.0)
-            covariance, own = centred.T @ centred / self.n_rows, scale
+            found = correlations(values)
         else:
             spelled = [self.names[j] for j in np.repeat(np.arange(len(parts)), np.diff(starts))]
-            covariance = em_moments(values, spelled).covariance
+            covariance = em_moments(values - np.nanmean(values, axis=0), spelled).covariance
             own = np.sqrt(np.diag(covariance))
-            covariance = covariance / np.outer(own, own)
-        return _whitened(covariance, own, starts, self.discrete)
+            found = Correlations(covariance / np.outer(own, own), own, 4.0)
+        return _whitened(found, starts, self.discrete)
 
     def _check_constants(self, values: Floats, starts: NDArray[np.int64]) -> None:
         spread = np.nanmax(values, axis=0) - np.nanmin(values, axis=0)
@@ -136,27 +138,37 @@ class MixedTable(WithMissing):
 
 
 def embedded(column: Column) -> Floats:
-    """Return a column as numbers: itself, or the indicators of all levels but the first; NaN where missing."""
+    """Return a column as numbers: itself, or the indicators of all levels but the most frequent; NaN where missing."""
     if column.kind == "continuous":
         return np.asarray(column.values, dtype=np.float64)[:, None]
-    occurring = np.unique(column.values[column.values >= 0])
-    indicators = (column.values[:, None] == occurring[None, 1:]).astype(np.float64)
+    occurring, counts = np.unique(column.values[column.values >= 0], return_counts=True)
+    kept = np.delete(occurring, np.argmax(counts))
+    indicators = (column.values[:, None] == kept[None, :]).astype(np.float64)
     indicators[column.missing] = np.nan
     return np.asarray(indicators)
 
 
-def _whitened(covariance: Floats, own: Floats, starts: NDArray[np.int64], discrete: NDArray[np.bool_]) -> Embedding:
-    """Return the embedding with the identity within each group; ``own`` are the scales divided out before."""
-    matrix = np.array(covariance)
-    log_scale = np.zeros(len(starts) - 1)
+def _whitened(found: Correlations, starts: NDArray[np.int64], discrete: NDArray[np.bool_]) -> Embedding:
+    """Return the embedding with the identity within each group.
+
+    With the factor L of the correlations of a group of k columns, a block of the matrix is multiplied by the inverse,
+    W, from one side. If entries have an error e, a block has at most e k w² by its own and the other W, w the norm of
+    the larger one, and e k w² more from each W, which belongs to correlations with an error e: 4 e k w² in all, the
+    roundings of the products included as k more of e.
+    """
+    matrix = np.array(found.matrix)
+    log_scale, largest = np.zeros(len(starts) - 1), 1.0
     for j, (first, last) in enumerate(pairwise(starts)):
         if first == last:
             continue
-        group = slice(first, last)
-        factor = np.linalg.cholesky(covariance[group, group])
+        group, size = slice(first, last), int(last - first)
+        factor = np.linalg.cholesky(found.matrix[group, group])
         inverse = np.linalg.inv(factor)
         matrix[group, :] = inverse @ matrix[group, :]
         matrix[:, group] = matrix[:, group] @ inverse.T
-        log_scale[j] = 2 * (np.log(np.diag(factor)).sum() + np.log(own[group]).sum())
-        matrix[group, group] = np.eye(last - first) * (1 + (INDICATOR_NOISE if discrete[j] else 0.0))
-    return Embedding(np.ascontiguousarray((matrix + matrix.T) / 2), log_scale, starts)
+        log_scale[j] = 2 * (np.log(np.diag(factor)).sum() + np.log(found.scale[group]).sum())
+        matrix[group, group] = np.eye(size) * (1 + (INDICATOR_NOISE if discrete[j] else 0.0))
+        if size > 1:
+            largest = max(largest, (1 + size / found.roundings) * size * float(np.linalg.norm(inverse, 2)) ** 2)
+    error = 4 * found.roundings * largest
+    return Embedding(np.ascontiguousarray((matrix + matrix.T) / 2), log_scale, starts, error)

@@ -18,6 +18,11 @@ from dagopt.results.result import Result
 
 __all__ = ["refuse_unbounded", "with_rounding", "without_idle_edges", "without_losses"]
 
+UNPROVEN = (
+    "nothing is proven: columns are so nearly determined by others, or so many, that the rounding error of a score is "
+    "not known; leave such columns out with exclude="
+)
+
 
 def with_rounding(result: Result, problem: Problem) -> Result:
     """Return the result with a bound that holds in exact arithmetic.
@@ -32,7 +37,7 @@ def with_rounding(result: Result, problem: Problem) -> Result:
         return replace(result, details=details)
     if not np.isfinite(rounding):
         status = "converged" if result.status == "optimal" else result.status
-        return replace(result, details=details, bound=None, scope=None, status=status)
+        return replace(result, details=details, bound=None, scope=None, status=status, notes=(*result.notes, UNPROVEN))
     return replace(result, details=details, bound=result.bound + 2 * rounding)
 
 

@@ -13,9 +13,8 @@ from dagopt.bits import bit_counts
 from dagopt.data.mixed import MixedTable
 from dagopt.kernels.gaussian import blocks as kernels
 from dagopt.kernels.gaussian.blocks import BlockForm
-from dagopt.kernels.gaussian.logdet import PIVOT_FLOOR
 from dagopt.scores.base import Floats, Ints, as_set
-from dagopt.scores.digits import UNIT
+from dagopt.scores.digits import UNIT, change_of_logs, inverse_diagonal
 from dagopt.scores.joint import JointScore
 
 __all__ = ["DegenerateGaussianScore"]
@@ -65,7 +64,7 @@ class DegenerateGaussianScore(JointScore):
             f" - {edge_penalty:.6g} x edges" if edge_penalty else ""
         )
         self.sizes = table.embedding.sizes
-        matrix, log_scale, starts = table.embedding
+        matrix, log_scale, starts, self._roundings = table.embedding
         half = 0.5 * self.n_samples
         rates = np.array([half, half * (1 + math.log(2 * math.pi)), penalty, edge_penalty])
         self._form = BlockForm(matrix, log_scale, starts, rates)
@@ -77,11 +76,20 @@ class DegenerateGaussianScore(JointScore):
 
     @cached_property
     def rounding(self) -> float:
-        """How far the score of any DAG can be from its value in exact arithmetic."""
-        matrix = self._form.matrix
-        spread = max(float(np.linalg.eigvalsh(matrix)[0]), PIVOT_FLOOR) if len(matrix) else 1.0
-        terms = self.n_samples * (1 + np.abs(self._form.log_scale).max(initial=0.0))
-        return float(self.n_nodes * (UNIT * len(matrix) ** 2 / spread * self.n_samples + 16 * UNIT * terms))
+        """How far a DAG's score can be from its value in exact arithmetic, for DAGs no worse than the empty one.
+
+        Infinite if the columns are so nearly dependent that float64 does not suffice.
+        """
+        half, width = 0.5 * self.n_samples, len(self._form.matrix)
+        diagonal = inverse_diagonal(self._form.matrix)
+        if diagonal is None:
+            return math.inf
+        logs = change_of_logs(diagonal, self._roundings + 3 * width + 6)
+        own = UNIT * self._roundings * float(self.sizes.max(initial=1))  # of ``log_scale``
+        size = half * (
+            width * (1 + math.log(2 * math.pi)) + np.abs(self._form.log_scale).sum() + np.log(diagonal).sum()
+        )
+        return float(self.n_nodes * (2 * half * (logs + own) + 2 * (self.n_nodes + 8) * UNIT * size))
 
     @property
     def seconds_per_potential(self) -> float:

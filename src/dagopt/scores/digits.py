@@ -1,14 +1,15 @@
 """How precise the log-determinants of a table are, and how rounding can change a score.
 
-A log-determinant of correlations is computed from their matrix M, whose entries have rounding errors of size u. To
-first order log det M_SS then has the error tr(M_SS^-1 E), E the matrix of the errors, about u tr(M^-1) or less. Where
-that matters, the coordinates of the columns in an orthonormal basis (a QR factorisation of the centred, scaled data)
-replace their correlations. The residual of column i given others is then a vector. Its length has an error of a few
-roundings of 1, and the logarithm has that error divided by ρ_i, the length of the residual given all others; 1 / ρ_i²
-is on the diagonal of M^-1.
+With d_j the diagonal of the inverse of a matrix M and D the sum of their roots, a change of M by at most e in every
+entry changes the logarithm of a residual variance, and log det M_SS of any set S, by at most e D² / (1 - e D²)
+(``change_of_logs``; docs/reliability.md has the proof). The entries of M have a rounding error, and a Cholesky factor
+is the exact factor of a matrix that differs in every entry by as many roundings as it has columns.
 
-The units below were chosen, not derived: in random tables the largest error found was 0.58 of a quarter of these
-allowances.
+Where that matters, the coordinates of the columns in an orthonormal basis (a QR factorisation of the centred, scaled
+data) replace their correlations. The residual of column i given others is then a vector. Its length has an error of a
+few roundings of 1, and the logarithm has that error divided by ρ_i, the length of the residual given all others;
+1 / ρ_i² is d_i. Its units were chosen, not derived: in random tables the largest error found was 0.58 of a quarter of
+the allowance.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from dagopt.kernels.gaussian.vectors import DEPENDENT
 
-__all__ = ["LOG_OF_DEPENDENT", "NEGLIGIBLE", "UNIT", "Digits", "coordinates"]
+__all__ = ["LOG_OF_DEPENDENT", "NEGLIGIBLE", "UNIT", "Digits", "change_of_logs", "coordinates", "inverse_diagonal"]
 
 Floats = NDArray[np.floating[Any]]
 
@@ -30,6 +31,7 @@ UNIT = float(np.finfo(np.float64).eps)
 LOG_OF_DEPENDENT = math.log(DEPENDENT)
 NEGLIGIBLE = 1e-4  # error of a score up to which correlations suffice
 MANY_COLUMNS, NEGLIGIBLE_PER_COLUMN = 64, 1e-4  # beyond these columns, where coordinates slow the search
+MOST_CHANGE = 0.1  # of a logarithm by rounding; beyond it nothing is claimed
 ROWS_A_BLOCK = 512
 MOST_INVERTED = 2000  # beyond this many columns M is not inverted, and its correlations are used with unknown error
 
@@ -49,7 +51,9 @@ class Digits(NamedTuple):
     rounding: float
 
     @classmethod
-    def of(cls, matrix: Floats, n_samples: int, power: float, columns: Callable[[], Floats]) -> Digits:
+    def of(
+        cls, matrix: Floats, n_samples: int, power: float, columns: Callable[[], Floats], roundings: float
+    ) -> Digits:
         """Return the representation for a matrix with unit diagonal.
 
         Parameters
@@ -62,17 +66,28 @@ class Digits(NamedTuple):
             The factor of the logarithms in a score.
         columns : callable
             Returns the columns of length 1 whose products are the entries.
+        roundings : float
+            The error of an entry, in roundings of 1.
         """
         n = len(matrix)
         if n > MOST_INVERTED:
             return cls(None, math.inf)
-        diagonal = _inverse_diagonal(matrix)
+        diagonal = inverse_diagonal(matrix)
         if diagonal is not None:
-            rounding = UNIT * (16 + math.sqrt(n_samples) / 4) * float(diagonal.sum())
-            if n * power * rounding <= (NEGLIGIBLE if n <= MANY_COLUMNS else n * NEGLIGIBLE_PER_COLUMN):
-                return cls(None, rounding)
+            usual = UNIT * (16 + math.sqrt(n_samples) / 4) * float(diagonal.sum())  # chosen: far below the worst case
+            if n * power * usual <= (NEGLIGIBLE if n <= MANY_COLUMNS else n * NEGLIGIBLE_PER_COLUMN):
+                return cls(None, change_of_logs(diagonal, roundings + 3 * n + 6))
         largest = 1 / DEPENDENT if diagonal is None else min(float(diagonal.max()), 1 / DEPENDENT)
         return cls(coordinates(columns()), 16 * UNIT * math.sqrt(n * largest))
+
+
+def change_of_logs(diagonal: Floats, roundings: float) -> float:
+    """Return how much log-determinants can change if every entry of a matrix changes by this many roundings of 1.
+
+    ``diagonal`` is that of the inverse. The result is infinite if the change is not small.
+    """
+    change = 0.5 * UNIT * roundings * float(np.sqrt(diagonal).sum()) ** 2
+    return change / (1 - change) if change <= MOST_CHANGE else math.inf
 
 
 def coordinates(columns: Floats) -> NDArray[np.float64]:
@@ -96,8 +111,10 @@ def _triangles(blocks: Floats) -> Floats:
     return np.asarray(factors)
 
 
-def _inverse_diagonal(matrix: Floats) -> NDArray[np.float64] | None:
+def inverse_diagonal(matrix: Floats) -> NDArray[np.float64] | None:
     """Return the diagonal of the inverse, 1 / ρ_i²; None if it is not reliable."""
+    if len(matrix) > MOST_INVERTED:
+        return None
     try:
         factor = np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:

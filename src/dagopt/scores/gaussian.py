@@ -49,8 +49,12 @@ class LogDetScore(JointScore):
         matrix: Floats,
         scale: Floats,
         columns: Callable[[], Floats],
+        roundings: float,
     ) -> None:
-        """Take M as a matrix with unit diagonal and a scale per column; ``columns`` returns X with X'X the matrix."""
+        """Take M as a matrix with unit diagonal and a scale per column; ``columns`` returns X with X'X the matrix.
+
+        ``roundings`` is the error of an entry, in roundings of 1.
+        """
         self.names = names
         self.n_samples = n_samples
         self._matrix = np.ascontiguousarray(matrix)
@@ -59,7 +63,7 @@ class LogDetScore(JointScore):
         self._power = self._powers(sizes)
         self._constant = self._constants(sizes)
         self._cost = self._costs(sizes[:-1])
-        self._digits = Digits.of(self._matrix, n_samples, float(self._power.max()), columns)
+        self._digits = Digits.of(self._matrix, n_samples, float(self._power.max()), columns, roundings)
         self._source = self._matrix if self._digits.vectors is None else self._digits.vectors
 
     @property
@@ -77,9 +81,16 @@ class LogDetScore(JointScore):
 
     @cached_property
     def rounding(self) -> float:
-        """How far the score of any DAG can be from its value in exact arithmetic."""
-        terms = float(self._power.max()) * (1 + np.abs(self._log_scale).max(initial=0.0)) + np.abs(self._constant).max()
-        return self.n_nodes * (self._digits.rounding * float(self._power.max()) + 16 * UNIT * float(terms))
+        """How far a DAG's score can be from its value in exact arithmetic, for DAGs no worse than the empty one.
+
+        Each of its n local scores is a difference of two log-determinants times half the power, and of numbers that
+        add up to ``size``: the constants, the logarithms, the penalty of no parents, and those of its parents, which
+        are at most what the likelihood gains. A table of potentials has sums of up to n of these.
+        """
+        n, power = self.n_nodes, float(self._power.max())
+        gained = n * -LOG_OF_DEPENDENT
+        size = 0.5 * power * (np.abs(self._log_scale).sum() + gained) + np.abs(self._constant).max() + n * self._cost[0]
+        return float(n * (power * self._digits.rounding + 2 * (n + 8) * UNIT * size))
 
     def unbounded(self, node: int, parents: Ints) -> bool:
         """Say whether the parents determine a column, so that in exact arithmetic the score has no upper limit."""
@@ -233,7 +244,7 @@ class GaussianScore(LogDetScore):
         counted = "edges" if convention == "paper" else f"parameters (as in {convention})"
         self.label = f"Gaussian log-likelihood - {penalty:.6g} x {counted}"
         names, scale = table.names, table.scale
-        super().__init__(names, table.n_samples, table.correlation, scale, lambda: table.scaled(scale))
+        super().__init__(names, table.n_samples, table.correlation, scale, lambda: table.scaled(scale), table.roundings)
 
     def local_and_bounds(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
         """Return local scores, and bounds: the likelihood with all parents minus the penalty of the set."""

@@ -75,7 +75,7 @@ class MovingDag:
         self.order = working_order(problem.names, ties)
         self._score = problem.score
         rounding = problem.score.rounding
-        self._rounding = 4 * rounding / n if np.isfinite(rounding) else 0.0  # twice that of the two nodes of a move
+        self._rounding = 4 * rounding / n**2 if np.isfinite(rounding) else 0.0  # of two nodes, as it usually is
         self._must = moved(knowledge.must, self.order)
         self._may = moved(knowledge.may if may is None else may, self.order)
         self._at_most = knowledge.at_most[self.order]
