@@ -163,6 +163,18 @@ def test_a_mixture_of_dags_violates_nothing():
     assert separator.separate(pool, values, Deadline()) == []
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_one_cluster_at_a_time_is_the_most_violated_one(seed):
+    """With ``most=1`` the violation is the largest over all clusters, by trying them all."""
+    rng, pool = seeded(seed, 7, 8)
+    values = random_point(rng, pool, 3)
+    expected = most_violated(pool, values)
+    clusters = FractionalSeparator(1).separate(pool, values, Deadline())
+    assert len(clusters) == (1 if expected > PROOF_TOLERANCE else 0)
+    for cluster in clusters:
+        assert violation(pool, values, cluster) == pytest.approx(expected, abs=1e-8)
+
+
 def test_separate_finds_what_only_the_search_finds(monkeypatch):
     """Where the heuristics find nothing the exact search is asked."""
     pool = FamilyPool(3)

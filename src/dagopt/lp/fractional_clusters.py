@@ -22,13 +22,21 @@ from dagopt.families.family_pool import FamilyPool
 from dagopt.kernels.cuts import growing
 from dagopt.kernels.cuts import separation as kernels
 
-__all__ = ["CUT_TOLERANCE", "PROOF_TOLERANCE", "FractionalSeparator", "Separated", "integer_clusters"]
+__all__ = [
+    "CLUSTERS_PER_ROUND",
+    "CUT_TOLERANCE",
+    "PROOF_TOLERANCE",
+    "FractionalSeparator",
+    "Separated",
+    "integer_clusters",
+]
 
 Cluster = frozenset[int]
 Floats = NDArray[np.float64]
 
 CUT_TOLERANCE = 1e-4  # a cluster violated by less is not worth a row
 PROOF_TOLERANCE = 1e-6  # an LP point that violates no cluster by more counts as satisfying them all
+CLUSTERS_PER_ROUND = 50  # rows added between two LPs
 STEPS_A_NODE = 100_000  # steps of the exact search for one smallest node; then the separation IP takes over
 
 
@@ -77,7 +85,7 @@ class FractionalSeparator:
         The steps for one node after which the separation IP takes over from the exact search.
     """
 
-    def __init__(self, most: int = 50, most_steps: int = STEPS_A_NODE) -> None:
+    def __init__(self, most: int = CLUSTERS_PER_ROUND, most_steps: int = STEPS_A_NODE) -> None:
         self.most = most
         self.most_steps = most_steps
         self._known: tuple[FamilyPool, int, FamilyArrays] | None = None
@@ -89,12 +97,15 @@ class FractionalSeparator:
         return self._known[2]
 
     def separate(self, pool: FamilyPool, values: Floats, deadline: Deadline) -> list[Cluster]:
-        """Return violated clusters, most violated first, by heuristics; by the exact search if they find none."""
-        families = self._arrays(pool)
-        own = np.asarray(values, dtype=np.float64)[families.place]
-        found = self.heuristic(families, own)
-        if found or deadline.reason is not None:
-            return found
+        """Return violated clusters, most violated first, by heuristics; by the exact search if they find none.
+
+        With ``most=1`` there is only the exact search: the cluster is the most violated one of all, as in the paper.
+        """
+        if self.most > 1:
+            families = self._arrays(pool)
+            found = self.heuristic(families, np.asarray(values, dtype=np.float64)[families.place])
+            if found or deadline.reason is not None:
+                return found
         cluster = self.most_violated(pool, values, deadline).cluster
         return [] if cluster is None else [cluster]
 

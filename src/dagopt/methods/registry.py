@@ -73,7 +73,7 @@ METHODS: dict[str, Method] = {
         "solve_cg_dca",
         "row and column generation with DCA pricing, combined with order search",
     ),
-    "cg-dca-paper": Method("cg_dca.cg_dca", "solve_cg_dca_paper", "CG-DCA with the paper's settings throughout"),
+    "cg-dca-paper": Method("cg_dca.cg_dca", "solve_cg_dca_paper", "CG-DCA as in the paper, without order search"),
     "cg-minlp": Method(
         "cg_dca.cg_minlp",
         "solve_cg_minlp",

@@ -144,6 +144,9 @@ class CGDCA(StructureLearner):
     init: str = "hybrid"
     switch_at: int = 50
     convex_step: str = "min-norm"
+    kelley_cuts: int = 3
+    tie_orders: int = 5
+    clusters_per_round: int = 50
     pricing: str = "auto"
     rows: Any = ("entropies", "matrices")
     integer_solver: str = "auto"
@@ -164,7 +167,7 @@ class CGDCA(StructureLearner):
 
     @classmethod
     def paper(cls, **parameters: Any) -> Self:
-        """Return the paper's settings: hybrid start, switch at 50, Kelley; ``docs/algorithms.md`` has differences."""
+        """Return an estimator of ``cg-dca-paper``; ``docs/algorithms.md`` says where it differs from the paper."""
         return cls(**METHODS["cg-dca-paper"].options() | parameters)
 
 

@@ -87,7 +87,7 @@ def test_the_paper_method_on_gaussian_test(shared_set):
 
 
 def test_the_paper_method_is_column_generation_alone(simulated):
-    """The preset has the paper's settings, and with them both names take the same way."""
+    """The preset has the paper's choices of section 4, and with them both names take the same way."""
     assert (PaperOptions().init, PaperOptions().switch_at, PaperOptions().convex_step, PaperOptions().pricing) == (
         "hybrid",
         50,
@@ -99,6 +99,33 @@ def test_the_paper_method_is_column_generation_alone(simulated):
     own = dagopt.learn(data, "cg-dca", **{**FAST, "convex_step": "kelley", "integer_seconds": None})
     np.testing.assert_array_equal(paper.adjacency, own.adjacency)
     assert paper.details["families"] == own.details["families"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_literal_settings_of_the_paper(simulated, seed, monkeypatch):
+    """One cut per round, one order of ties, one cluster per LP reach the parts, and the answer is never too good."""
+    made = {}
+
+    class Noted(cg_dca.DcaPricer):
+        def __init__(self, *facts, **named):
+            super().__init__(*facts, **named)
+            made.update(tie_orders=self._tie_orders, cuts=self._step.keywords["cuts_per_round"])
+
+    monkeypatch.setattr(cg_dca, "DcaPricer", Noted)
+    data, optimum = simulated(seed)
+    result = dagopt.learn(data, "cg-dca-paper", kelley_cuts=1, tie_orders=1, clusters_per_round=1)
+    assert made == {"tie_orders": 1, "cuts": 1}
+    assert result.score <= optimum + 1e-6
+    assert result.bound >= optimum - 1e-6
+    rounds = result.trace[result.trace["phase"] == "rows"]["rows"].to_numpy()
+    assert (np.diff(rounds) <= 1).all()  # the subset recursion adds none between
+
+
+@pytest.mark.parametrize("name", ["kelley_cuts", "tie_orders", "clusters_per_round"])
+def test_settings_of_zero_are_refused(simulated, name):
+    """The error names the option."""
+    with pytest.raises(InputError, match=name):
+        dagopt.learn(simulated(0)[0], "cg-dca-paper", **{name: 0})
 
 
 @pytest.mark.parametrize("seed", range(4))

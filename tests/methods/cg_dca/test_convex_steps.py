@@ -28,7 +28,17 @@ def kelley(g, linear, start, tolerance):
     return CuttingPlanes(g, len(linear))(linear, start, tolerance)
 
 
-METHODS = {"kelley": kelley, "min-norm of chains": min_norm_of_chains, "min-norm": min_norm}
+def plain_kelley(g, linear, start, tolerance):
+    """Minimise with one cut per round, as in the paper."""
+    return CuttingPlanes(g, len(linear), cuts_per_round=1)(linear, start, tolerance)
+
+
+METHODS = {
+    "kelley": kelley,
+    "plain kelley": plain_kelley,
+    "min-norm of chains": min_norm_of_chains,
+    "min-norm": min_norm,
+}
 
 
 def linear_of(kind, chain, size, rng):
@@ -110,6 +120,29 @@ def test_kept_cuts_serve_other_linear_terms(kind, seed):
         chosen = minimise(linear, rng.random(cost.size), TOLERANCE)
         value = at(cost.g, chosen, cost.size) - linear[chosen].sum()
         assert value == pytest.approx(minimum(cost.g, linear), abs=1e-6)
+
+
+@pytest.mark.parametrize("cuts", [1, 2, 3])
+def test_a_round_adds_as_many_cuts_as_asked_for(cuts, monkeypatch):
+    """The LP has one row for the start and so many for each later round."""
+    rows, seen = [0], []
+    add, solve = LinearProgram.add_row, LinearProgram.solve
+
+    def add_and_count(program, *facts):
+        rows[0] += 1
+        return add(program, *facts)
+
+    def solve_and_note(program):
+        seen.append(rows[0])
+        return solve(program)
+
+    monkeypatch.setattr(LinearProgram, "add_row", add_and_count)
+    monkeypatch.setattr(LinearProgram, "solve", solve_and_note)
+    cost = made_cost("gaussian", 5, 9).cost
+    linear = linear_of("random", cost.g, cost.size, np.random.default_rng(5))
+    CuttingPlanes(cost.g, cost.size, cuts)(linear, np.full(cost.size, 0.5), TOLERANCE)
+    assert len(seen) > 2
+    np.testing.assert_array_equal(seen, 1 + cuts * np.arange(len(seen)))
 
 
 @pytest.mark.parametrize("method", [kelley, min_norm_of_chains])

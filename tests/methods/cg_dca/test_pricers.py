@@ -11,6 +11,7 @@ from dagopt.errors import InputError
 from dagopt.families.family_pool import Family
 from dagopt.graph.knowledge import Constraints
 from dagopt.lp.restricted_master import RestrictedMaster
+from dagopt.methods.cg_dca import dca_pricing
 from dagopt.methods.cg_dca.algorithm2 import first_families
 from dagopt.methods.cg_dca.dca_pricing import DcaPricer
 from dagopt.methods.cg_dca.exhaustive_pricing import FAMILIES_PER_CALL, ExhaustivePricer
@@ -110,6 +111,25 @@ def test_all_sets_on_the_way_are_columns():
             families = pricer.price(node, master, lp, rng.random(6), Deadline()).families
             most = max(most, len({family.mask for family in families}))
     assert most >= 2
+
+
+@pytest.mark.parametrize("orders", [1, 3])
+def test_a_start_with_ties_is_tried_in_so_many_orders(orders, monkeypatch):
+    """Where DCA finds nothing, as many runs are made as asked for; without ties there is one."""
+    problem = made_problem("gaussian", 3, 6, False)
+    master, lp = made_master(problem, 3)
+    runs = []
+
+    def in_vain(cost, start, *facts):
+        runs.append(start)
+        return [], []
+
+    monkeypatch.setattr(dca_pricing, "dca", in_vain)
+    pricer = DcaPricer(problem, rng=np.random.default_rng(0), tie_orders=orders)
+    pricer.price(0, master, lp, np.zeros(5), Deadline())
+    assert len(runs) == orders
+    pricer.price(0, master, lp, np.linspace(0.0, 1.0, 5), Deadline())
+    assert len(runs) == orders + 1
 
 
 def test_what_is_forgotten_is_computed_again():

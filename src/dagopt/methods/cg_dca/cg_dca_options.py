@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from dagopt.integer.restricted_ip import INTEGER_SOLVERS
+from dagopt.lp.fractional_clusters import CLUSTERS_PER_ROUND
 from dagopt.methods.cg_dca.algorithm1 import CONVEX_STEPS
+from dagopt.methods.cg_dca.dca_pricing import TIE_ORDERS
+from dagopt.methods.cg_dca.kelley import CUTS_PER_ROUND
 from dagopt.methods.cg_dca.start_points import START_POINTS, SWITCH_AT
 from dagopt.methods.method_options import n_jobs, random_state, row_kinds, start
 from dagopt.options import Options, anything, number, one_of, option, preset, truth, whole
@@ -27,6 +30,17 @@ class CgDcaOptions(Options):
         "min-norm",
         "How DCA's convex programs are solved (section 2.3: Kelley); both ways are exact.",
         one_of(*CONVEX_STEPS),
+    )
+    kelley_cuts: int = option(CUTS_PER_ROUND, "Cuts per round of Kelley's method (section 2.3: 1).", whole(1, 3))
+    tie_orders: int = option(
+        TIE_ORDERS,
+        "Orders of equal coordinates of a start point that DCA tries before a node is priced out (the paper: 1 run).",
+        whole(1),
+    )
+    clusters_per_round: int = option(
+        CLUSTERS_PER_ROUND,
+        "Most cluster rows added per LP. 1 is the paper's (appendix B): the most violated one, by an exact search.",
+        whole(1),
     )
     pricing: str = option(
         "auto",
@@ -83,7 +97,8 @@ class CgDcaOptions(Options):
 PaperOptions = preset(
     CgDcaOptions,
     "PaperOptions",
-    "Options of the paper's method: hybrid start, switch at 50, Kelley, DCA pricing, clusters only, no order search.",
+    "Options of the paper's method: hybrid start, switch at 50, Kelley, DCA pricing, clusters only, no order search. "
+    "Three options keep faster values; kelley_cuts=1, tie_orders=1 and clusters_per_round=1 are those of the paper.",
     convex_step="kelley",
     pricing="dca",
     rows=(),

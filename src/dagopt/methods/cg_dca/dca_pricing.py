@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,13 +17,14 @@ from dagopt.lp.pricing import DualPoint
 from dagopt.lp.restricted_master import MasterSolution, RestrictedMaster
 from dagopt.methods.cg_dca.algorithm1 import CONVEX_STEPS, Visited, dca
 from dagopt.methods.cg_dca.decomposition import decomposed
+from dagopt.methods.cg_dca.kelley import CUTS_PER_ROUND, CuttingPlanes
 from dagopt.methods.cg_dca.pricer import Priced, Pricer
 from dagopt.methods.cg_dca.reduced_cost import ChainMemory, ReducedCost
 from dagopt.problem import Problem
 
-__all__ = ["DcaPricer"]
+__all__ = ["TIE_ORDERS", "DcaPricer"]
 
-TIE_ORDERS = 5
+TIE_ORDERS = 5  # at a 0/1 point almost all coordinates tie, and one order reaches few sets
 
 
 class DcaPricer(Pricer):
@@ -41,6 +44,8 @@ class DcaPricer(Pricer):
         Draws the order of equal coordinates of DCA's points; without it, they are ordered by position.
     tie_orders : int
         The orders of tied coordinates of a start point that are tried before a node counts as priced out.
+    kelley_cuts : int
+        Cuts per round of Kelley's method, one to three.
     """
 
     def __init__(
@@ -51,10 +56,13 @@ class DcaPricer(Pricer):
         tolerance: float = 1e-6,
         rng: np.random.Generator | None = None,
         tie_orders: int = TIE_ORDERS,
+        kelley_cuts: int = CUTS_PER_ROUND,
     ) -> None:
         if convex_step not in CONVEX_STEPS:
             raise unknown_name("convex step", convex_step, list(CONVEX_STEPS))
         self._step = CONVEX_STEPS[convex_step]
+        if convex_step == "kelley":
+            self._step = partial(CuttingPlanes, cuts_per_round=kelley_cuts)
         self._epsilon = epsilon
         self._rng = rng
         self._tie_orders = tie_orders
