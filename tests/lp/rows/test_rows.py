@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -169,6 +170,42 @@ def test_the_implied_matrix_has_the_regressions_of_the_dag():
     complete = np.triu(np.ones((5, 5), dtype=np.int8), k=1)
     assert implied_matrix(matrix, complete) == pytest.approx(matrix)
     assert implied_matrix(matrix, np.zeros((5, 5), dtype=np.int8)) == pytest.approx(np.eye(5))
+
+
+def decimal_variances(matrix, order):
+    """Return the variance of each node given those before it, to 50 digits."""
+    left = [[Decimal(float(value)) for value in row] for row in matrix[np.ix_(order, order)]]
+    for k, own in enumerate(left):
+        for row in left[k + 1 :]:
+            ratio = row[k] / own[k]
+            row[k + 1 :] = [a - ratio * b for a, b in zip(row[k + 1 :], own[k + 1 :], strict=True)]
+    return [left[k][k] for k in range(len(left))]
+
+
+@pytest.mark.parametrize("smallest", [1e-1, 1e-4, 1e-6])
+@pytest.mark.parametrize("size", [5, 30, 60])
+def test_the_right_hand_side_covers_all_rounding(size, smallest):
+    """For complete DAGs, whose rows are tight: the computed coefficients, and the exact ones in 50 digits."""
+    rng = np.random.default_rng(size)
+    vectors = np.linalg.qr(rng.normal(size=(size, size)))[0]
+    matrix = vectors @ np.diag(np.geomspace(smallest, 1.0, size)) @ vectors.T
+    scale = np.sqrt(np.diag(matrix))
+    matrix = matrix / np.outer(scale, scale)
+    matrix = (matrix + matrix.T) / 2
+    np.fill_diagonal(matrix, 1.0)
+    pool = FamilyPool(size)
+    order = rng.permutation(size)
+    for k, node in enumerate(order):
+        pool.add(Family(int(node), sum(1 << int(j) for j in order[:k]), 0.0))
+    row = LogDets(100.0).row(FamilyArrays.of(pool), matrix, np.ones(size, dtype=bool), "matrix")
+    with localcontext() as context:
+        context.prec = 50
+        variances = decimal_variances(matrix, order)
+        exact = float(-sum(value.ln() for value in variances) / 2)
+    assert row.values.sum() <= row.upper
+    margin = np.finfo(float).eps * size * (size + 1) * (8 + size / 8) / np.linalg.eigvalsh(matrix)[0]
+    assert abs(row.values.sum() - exact) <= margin
+    assert exact <= row.upper <= exact + 3 * margin  # the eigenvalue is known up to a factor of two
 
 
 @pytest.mark.parametrize("seed", range(6))

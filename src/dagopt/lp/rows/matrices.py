@@ -86,7 +86,7 @@ class LogDets:
         values = np.empty(len(families.node))
         kernels.coefficients(matrix, families.node, *families.listed, *families.walk, inside, values)
         size = int(inside.sum())
-        rounding = 8 * EPS * size * (size + 1) / smallest
+        rounding = EPS * size * (size + 1) * (8 + size / 8) / smallest  # Proposition 22 of docs/proofs.md
         upper = -0.5 * float(kernels.logdet(matrix, inside)) + rounding
         places = np.flatnonzero(values > EPS)
         origin = Origin(inside.copy(), matrix, scale=self._scale)
