@@ -24,8 +24,10 @@ def described(name: str) -> str:
 
 
 def _found(name: str) -> Any:
-    module, _, last = f"dagopt.{name}".rpartition(".")
-    return getattr(import_module(module), last)
+    found: Any = import_module("dagopt")
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
 
 
 def _members(cls: type) -> list[tuple[str, Any]]:
