@@ -158,3 +158,22 @@ def test_gaussian_columns_near_the_edge(distance):
         assert result.status == "optimal"
         assert result.details["rounding"] < 1e-3
         check(exact_scores.gaussian(values, 2.0), result)
+
+
+# --- the conditional Gaussian score -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("distance", [1.0, 1e-3, 1e-5])
+@pytest.mark.parametrize("offset", [0.0, 1.7e9])
+def test_conditional_gaussian_near_the_edge(distance, offset):
+    """Numbers that nearly agree within every cell, near zero and far from it."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        rows = 120
+        g, h = rng.integers(0, 2, rows), rng.integers(0, 2, rows)
+        x = rng.normal(size=rows) + g + offset
+        columns = [g, h, x, x + distance * rng.normal(size=rows), rng.normal(size=rows)]
+        result = dagopt.learn(mixed_data(columns), "exact", score="cg", **QUIET)
+        assert result.status == "optimal"
+        assert 0 < result.details["rounding"] < 1e-6
+        check(exact_scores.conditional_gaussian(columns, 0.5 * math.log(rows)), result)

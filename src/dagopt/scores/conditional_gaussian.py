@@ -10,13 +10,16 @@ import numpy as np
 from dagopt.data.mixed import MixedTable
 from dagopt.errors import InputError
 from dagopt.kernels.counts import counting
-from dagopt.kernels.gaussian.cells import cell_sum
+from dagopt.kernels.gaussian.cells import cell_sum, precise_cell_sum
 from dagopt.scores.base import Score
+from dagopt.scores.digits import UNIT
 
 __all__ = ["ConditionalGaussianScore"]
 
 ROWS_TO_SPARE = 5  # rows that a configuration needs beyond the number of continuous columns
 MOST_REMEMBERED = 1_000_000
+NEGLIGIBLE = 1e-10  # error of a likelihood per row; if it can be larger, pairs of floats are used
+LARGE_PENALTY = 1e9  # sets with a larger one count for the rounding error only if they are better than no parents
 
 
 class ConditionalGaussianScore(Score):
@@ -31,8 +34,9 @@ class ConditionalGaussianScore(Score):
        - \Lambda (q (1 + s (s + 3) / 2) - 1)
 
     and the local score is :math:`F(J \cup i) - F(J)`. Effects of continuous columns may differ between
-    configurations, which the degenerate Gaussian does not allow, at the price of many more parameters. A set is ruled
-    out if one of its configurations has fewer than s + 5 rows or a singular covariance.
+    configurations, which the degenerate Gaussian does not allow, at the price of many more parameters. A set with
+    continuous columns is ruled out if one of its configurations has fewer than s + 5 rows, or a column with less than
+    1e-12 of its variance left given the others.
 
     Parameters
     ----------
@@ -58,19 +62,42 @@ class ConditionalGaussianScore(Score):
         self._discrete = table.discrete
         self._arity = np.array([len(levels) for levels in table.levels], dtype=np.int64)
         self._codes = [column.values.astype(np.uint16) for column in table.columns]
-        self._values = np.array([_standard(c.values, c.kind == "continuous") for c in table.columns], dtype=np.float64)
-        scale = [float(np.std(c.values)) if c.kind == "continuous" else 1.0 for c in table.columns]
-        self._log_scale = np.log(scale)
-        self._known: dict[frozenset[int], float] = {}
+        scaled = [
+            _in_units(c.values) if c.kind == "continuous" else (np.zeros(len(c.values)), 0) for c in table.columns
+        ]
+        self._values = np.array([values for values, _ in scaled], dtype=np.float64)
+        self._log_scale = math.log(2) * np.array([power for _, power in scaled], dtype=np.float64)
+        self._known: dict[frozenset[int], tuple[float, float]] = {}
+        self._errors = np.zeros(len(self.names))
+
+    @property
+    def rounding(self) -> float:
+        """How far the score of a DAG can be from its value in exact arithmetic, if its sets have been scored.
+
+        The sum over the nodes of the largest error of a local score so far: a method that proves something has scored
+        every set that its claim is about.
+        """
+        return float(self._errors.sum() * (1 + self.n_nodes * UNIT))
 
     def local(self, node: int, parents: Iterable[int] = ()) -> float:
         """Return the local score; minus infinity if the counts do not allow the set."""
         own = frozenset(int(j) for j in parents)
-        together, without = self.potential(own | {node}), self.potential(own)
-        return together - without if math.isfinite(together) else -math.inf
+        (together, error), (without, other) = self._both(own | {node}), self._both(own)
+        if not math.isfinite(together):
+            return -math.inf
+        value = together - without
+        # The sum over the nodes adds n roundings of the local scores.
+        error += other + self.n_nodes * UNIT * abs(value)
+        if error > self._errors[node] and (not own or -together < LARGE_PENALTY or value >= self.local(node)):
+            self._errors[node] = error
+        return value
 
     def potential(self, columns: frozenset[int]) -> float:
         """Return F of a set of columns; minus infinity if the counts do not allow it."""
+        return self._both(columns)[0]
+
+    def _both(self, columns: frozenset[int]) -> tuple[float, float]:
+        """Return F of a set of columns and a bound on its error."""
         known = self._known.get(columns)
         if known is None:
             if len(self._known) >= MOST_REMEMBERED:
@@ -78,7 +105,7 @@ class ConditionalGaussianScore(Score):
             known = self._known[columns] = self._computed(sorted(columns))
         return known
 
-    def _computed(self, columns: list[int]) -> float:
+    def _computed(self, columns: list[int]) -> tuple[float, float]:
         continuous = np.array([j for j in columns if not self._discrete[j]], dtype=np.int64)
         cells, span, configurations = np.zeros(self.n_samples, dtype=np.int64), 1, 1.0
         for j in columns:
@@ -87,13 +114,18 @@ class ConditionalGaussianScore(Score):
                 configurations *= float(self._arity[j])
         span = counting.renumber(cells, span)
         size = len(continuous)
-        likelihood, _ = cell_sum(self._values, continuous, cells, span, size + ROWS_TO_SPARE)
-        if math.isnan(likelihood):
-            return -math.inf
-        parameters = configurations * (1 + size * (size + 3) / 2) - 1
-        return float(likelihood - self.n_samples * self._log_scale[columns].sum() - self.parameter_cost * parameters)
+        likelihood, error = cell_sum(self._values, continuous, cells, span, size + ROWS_TO_SPARE)
+        if error > NEGLIGIBLE * self.n_samples:
+            likelihood, error = precise_cell_sum(self._values, continuous, cells, span, size + ROWS_TO_SPARE)
+        if not math.isfinite(likelihood):
+            return -math.inf, 0.0
+        units = self.n_samples * self._log_scale[columns]
+        penalty = self.parameter_cost * (configurations * (1 + size * (size + 3) / 2) - 1)
+        error += (len(columns) + 4) * UNIT * float(np.abs(units).sum() + abs(likelihood) + penalty)
+        return float(likelihood - units.sum() - penalty), float(error)
 
 
-def _standard(values: np.ndarray, continuous: bool) -> np.ndarray:
-    """Return a continuous column in standard units, zeros for a discrete one."""
-    return (values - values.mean()) / values.std() if continuous else np.zeros(len(values))
+def _in_units(values: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return a column divided by a power of two near its spread, which is exact, and that power."""
+    power = int(np.frexp(np.ptp(values))[1])
+    return np.ldexp(values.astype(np.float64), -power), power

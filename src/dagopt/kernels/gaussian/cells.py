@@ -1,4 +1,7 @@
-"""Gaussian log-likelihoods within the cells of a contingency table, for the conditional Gaussian score."""
+"""Gaussian log-likelihoods within the cells of a contingency table, for the conditional Gaussian score.
+
+``cell_sum`` uses floats and says how far off it can be; ``precise_cell_sum`` uses pairs of floats.
+"""
 
 from __future__ import annotations
 
@@ -7,74 +10,174 @@ import math
 import numpy as np
 from numba import njit
 
+from dagopt.kernels.double_double import add, divide, multiply, two_sum
 from dagopt.kernels.gaussian.logdet import PIVOT_FLOOR
+
+UNIT = 2.0**-53  # one rounding
+PRECISE_UNIT = 2.0**-98  # the same of pairs, with a margin
+CLOSE = 100.0  # times the floor: a residual variance up to this is decided by pairs
+
+
+@njit(cache=True, nogil=True)
+def _counts_and_means(values, chosen, cells, n_cells):  # type: ignore[no-untyped-def]
+    """Return the rows of each cell, and its means: those of the numbers, and those of what is left of them."""
+    rows = cells.shape[0]
+    count = np.zeros(n_cells)
+    for r in range(rows):
+        count[cells[r]] += 1.0
+    mean = np.zeros((2, n_cells, chosen.shape[0]))
+    for a in range(chosen.shape[0]):
+        column = values[chosen[a]]
+        for r in range(rows):
+            mean[0, cells[r], a] += column[r]
+        for c in range(n_cells):
+            mean[0, c, a] /= max(count[c], 1.0)
+        for r in range(rows):
+            mean[1, cells[r], a] += column[r] - mean[0, cells[r], a]
+        for c in range(n_cells):
+            mean[1, c, a] /= max(count[c], 1.0)
+    return count, mean
+
+
+@njit(cache=True, nogil=True)
+def _too_few(count, size, fewest):  # type: ignore[no-untyped-def]
+    """Say whether a cell that occurs has too few rows for a covariance."""
+    found = False
+    for rows in count:
+        found |= 0.0 < rows < fewest
+    return found and size > 0
 
 
 @njit(cache=True, nogil=True)
 def cell_sum(values, chosen, cells, n_cells, fewest):  # type: ignore[no-untyped-def]
-    """Return the log-likelihood of the cells and of a Gaussian over the chosen columns in each; and how many occur.
+    """Return the log-likelihood of the cells and of a Gaussian over the chosen columns in each, and its error.
 
-    ``values`` has one row per column, ``cells`` the cell of each row of data. The result is NaN if a cell that occurs
-    has fewer than ``fewest`` rows, or columns that determine each other.
+    ``values`` has one row per column, ``cells`` the cell of each row of data. The result is minus infinity if a cell
+    that occurs has fewer than ``fewest`` rows, or columns that determine each other. The error is infinite if pairs of
+    floats must decide.
     """
     rows = cells.shape[0]
     size = chosen.shape[0]
-    count = np.zeros(n_cells)
-    mean = np.zeros((n_cells, size))
-    for r in range(rows):
-        count[cells[r]] += 1.0
-    for a in range(size):
-        column = values[chosen[a]]
-        for r in range(rows):
-            mean[cells[r], a] += column[r]
+    count, mean = _counts_and_means(values, chosen, cells, n_cells)
+    if _too_few(count, size, fewest):
+        return -np.inf, 0.0
     scatter = np.zeros((n_cells, size, size))
-    for c in range(n_cells):
-        if count[c] > 0.0:
-            if size and count[c] < fewest:
-                return np.nan, 0
-            for a in range(size):
-                mean[c, a] /= count[c]
     for a in range(size):
         first = values[chosen[a]]
         for b in range(a + 1):
             second = values[chosen[b]]
             for r in range(rows):
                 c = cells[r]
-                scatter[c, a, b] += (first[r] - mean[c, a]) * (second[r] - mean[c, b])
+                one = first[r] - mean[0, c, a] - mean[1, c, a]
+                scatter[c, a, b] += one * (second[r] - mean[0, c, b] - mean[1, c, b])
     total = 0.0
-    occurring = 0
+    error = 0.0
+    largest = 0.0  # the sum of the sizes of all terms
     for c in range(n_cells):
         if count[c] == 0.0:
             continue
-        occurring += 1
-        total += count[c] * math.log(count[c] / rows)
-        if size:
-            logdet = _logdet(scatter[c], count[c])
-            if math.isnan(logdet):
-                return np.nan, 0
-            total -= 0.5 * count[c] * (size * (1.0 + math.log(2.0 * math.pi)) + logdet)
-    return total, occurring
+        logdet, share, least = _log_det(scatter[c], count[c])
+        if size and least < CLOSE * PIVOT_FLOOR:
+            return 0.0, np.inf
+        own, more = count[c] * math.log(count[c] / rows), count[c] * (size * (1.0 + math.log(2.0 * math.pi)) + logdet)
+        total += own - 0.5 * more
+        largest += abs(own) + count[c] * (3.0 * size + abs(logdet))
+        # Each entry is off by these roundings of the two lengths; no d_j exceeds 1 / share.
+        change = UNIT * (2.0 * count[c] + 3.0 * size + 20.0) * size * size / share
+        error += 0.5 * count[c] * change / (1.0 - change) if change < 0.1 else np.inf
+    return total, error + UNIT * (n_cells + 16.0) * largest
 
 
 @njit(cache=True, nogil=True)
-def _logdet(scatter, count):  # type: ignore[no-untyped-def]
-    """Return the log-determinant of a covariance; NaN where a column is constant or determined."""
+def _log_det(scatter, count):  # type: ignore[no-untyped-def]
+    """Return the log-determinant of a covariance, the determinant of its correlations, and their least pivot."""
     size = scatter.shape[0]
     factor = np.zeros((size, size))
     total = 0.0
+    share = 1.0
+    least = 1.0
     for a in range(size):
         own = scatter[a, a] / count
         if own <= 0.0:
-            return np.nan
+            return 0.0, 1.0, 0.0
         for b in range(a + 1):
             value = scatter[a, b] / count
             for c in range(b):
                 value -= factor[a, c] * factor[b, c]
             if a == b:
-                if value < PIVOT_FLOOR * own:
-                    return np.nan
+                least = min(least, value / own)
+                if value <= 0.0:
+                    return 0.0, 1.0, 0.0
+                share *= value / own
                 factor[a, a] = math.sqrt(value)
                 total += math.log(value)
             else:
                 factor[a, b] = value / factor[b, b]
-    return total
+    return total, share, least
+
+
+@njit(cache=True, nogil=True)
+def precise_cell_sum(values, chosen, cells, n_cells, fewest):  # type: ignore[no-untyped-def]
+    """Do what ``cell_sum`` does with pairs of floats: differences from the means are exact."""
+    rows = cells.shape[0]
+    size = chosen.shape[0]
+    count, mean = _counts_and_means(values, chosen, cells, n_cells)
+    if _too_few(count, size, fewest):
+        return -np.inf, 0.0
+    sums = np.zeros((n_cells, size, 2))
+    scatter = np.zeros((n_cells, size, size, 2))
+    own = np.empty((size, 2))
+    for r in range(rows):
+        c = cells[r]
+        for a in range(size):
+            own[a, 0], own[a, 1] = two_sum(values[chosen[a], r], -mean[0, c, a])
+            sums[c, a, 0], sums[c, a, 1] = add(sums[c, a, 0], sums[c, a, 1], own[a, 0], own[a, 1])
+            for b in range(a + 1):
+                high, low = multiply(own[a, 0], own[a, 1], own[b, 0], own[b, 1])
+                scatter[c, a, b, 0], scatter[c, a, b, 1] = add(scatter[c, a, b, 0], scatter[c, a, b, 1], high, low)
+    total = 0.0
+    error = 0.0
+    largest = 0.0
+    for c in range(n_cells):
+        if count[c] == 0.0:
+            continue
+        for a in range(size):
+            high, low = divide(-sums[c, a, 0], -sums[c, a, 1], count[c], 0.0)
+            for b in range(a + 1):
+                more, rest = multiply(high, low, sums[c, b, 0], sums[c, b, 1])
+                scatter[c, a, b, 0], scatter[c, a, b, 1] = add(scatter[c, a, b, 0], scatter[c, a, b, 1], more, rest)
+        logdet, share = _precise_log_det(scatter[c], count[c])
+        if share == 0.0:
+            return -np.inf, 0.0
+        first, second = count[c] * math.log(count[c] / rows), size * (1.0 + math.log(2.0 * math.pi)) + logdet
+        total += first - 0.5 * count[c] * second
+        largest += abs(first) + count[c] * (3.0 * size + abs(logdet))
+        change = PRECISE_UNIT * (2.0 * count[c] + 3.0 * size + 20.0) * size * size / share
+        error += 0.5 * count[c] * change / (1.0 - change) if change < 0.1 else np.inf
+    return total, error + UNIT * (n_cells + 16.0) * largest
+
+
+@njit(cache=True, nogil=True)
+def _precise_log_det(work, count):  # type: ignore[no-untyped-def]
+    """Return the log-determinant of a covariance and the determinant of its correlations, 0 if columns are dependent.
+
+    The scatter matrix is replaced by its Schur complements.
+    """
+    size = work.shape[0]
+    total = 0.0
+    share = 1.0
+    variances = np.empty(size)
+    for a in range(size):
+        variances[a] = work[a, a, 0]
+    for k in range(size):
+        pivot, rest = work[k, k, 0], work[k, k, 1]
+        if not pivot > PIVOT_FLOOR * variances[k]:
+            return 0.0, 0.0
+        share *= pivot / variances[k]
+        total += math.log(pivot / count)
+        for r in range(k + 1, size):
+            high, low = divide(-work[r, k, 0], -work[r, k, 1], pivot, rest)
+            for c in range(k + 1, r + 1):
+                more, less = multiply(high, low, work[c, k, 0], work[c, k, 1])
+                work[r, c, 0], work[r, c, 1] = add(work[r, c, 0], work[r, c, 1], more, less)
+    return total, share
