@@ -14,8 +14,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dagopt.kernels.store import njit
 
 ADD, DELETE, REVERSE = 0, 1, 2
 

@@ -18,9 +18,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from dagopt.kernels.counts.counting import refine, renumber
+from dagopt.kernels.store import njit
 
 DETERMINED = 1e-12  # a variable with this residual variance (of 1) or less is a function of those before it
 

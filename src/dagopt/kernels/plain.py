@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
+
+from dagopt.kernels.store import is_stored
 
 __all__ = ["handy", "new_pass", "plain", "repeated"]
 
@@ -50,7 +51,7 @@ def handy(
         return compiled
     if _steps.get(kernel, 0) + steps * _times[0] > MOST_PLAIN_STEPS:
         return compiled
-    if kernel not in _steps and _is_stored(kernel):
+    if kernel not in _steps and is_stored(kernel):
         _steps[kernel] = MOST_PLAIN_STEPS
         return compiled
     _steps[kernel] = _steps.get(kernel, 0) + steps * _times[0]
@@ -89,9 +90,3 @@ def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function without warnings about what compiled code does silently, such as hashes that wrap around."""
     with np.errstate(all="ignore"):
         return function(*arguments)
-
-
-def _is_stored(kernel: Any) -> bool:
-    """Say whether the compiled kernel is stored on the disk."""
-    stored = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
-    return stored is not None and Path(stored._index_path).exists()

@@ -18,10 +18,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dagopt.kernels.plain import plain
+from dagopt.kernels.store import njit
 
 DENSE_CELLS = 1 << 14  # labels are renumbered only beyond this range or twice the rows
 FEW_CELLS = 1 << 10  # so few that neighbouring rows often fall in one cell

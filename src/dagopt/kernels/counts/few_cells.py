@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dagopt.kernels.counts.counting import Counts
 from dagopt.kernels.plain import handy
+from dagopt.kernels.store import njit
 
 __all__ = ["MOST_CELLS", "few_cells_slice"]
 

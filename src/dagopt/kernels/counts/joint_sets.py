@@ -9,9 +9,9 @@ take one pass over the few rows in which one variable is not at its most frequen
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from dagopt.kernels.counts.counting import DENSE_CELLS, LARGEST_PRODUCT, renumber, term
+from dagopt.kernels.store import njit
 
 
 @njit(cache=True, nogil=True)

@@ -19,11 +19,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dagopt.kernels.counts.counting import LARGEST_PRODUCT, Counts, log_rising
 from dagopt.kernels.plain import handy
+from dagopt.kernels.store import njit
 
 __all__ = ["fits_numbers", "joint_slice"]
 

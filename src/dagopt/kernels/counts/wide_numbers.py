@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from dagopt.kernels.store import njit
 
 LOW_BITS = 11  # 2^11 numbers are 32 KB: summed while they are in the first-level cache
 ROW = 128  # numbers of one row that are summed over high bits at a time

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from dagopt.kernels.cuts.logdet_rows import dot, last_pivot
+from dagopt.kernels.store import njit
 
 
 @njit(cache=True, nogil=True)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from dagopt.kernels.cuts.separation import EQUAL_MASS
+from dagopt.kernels.store import njit
 
 
 @njit(cache=True, nogil=True)

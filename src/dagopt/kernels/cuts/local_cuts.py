@@ -15,9 +15,9 @@ gives every other item the largest coefficient that it can have.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from dagopt.kernels.cuts.separation import _has
+from dagopt.kernels.store import njit
 
 PRICE_TOLERANCE = 1e-9  # a price above minus this is not negative
 DAG_TOLERANCE = 1e-7  # a DAG worth at most 1 + this does not enter; coefficients are then scaled to 1

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from dagopt.kernels.store import njit
 
 FLOOR = 1e-12
 

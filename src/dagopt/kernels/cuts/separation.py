@@ -12,7 +12,8 @@ so the kernels look for nonempty sets with little escape.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from dagopt.kernels.store import njit
 
 ONE = np.uint64(1)
 EQUAL_MASS = 1e-12  # sums of the same masses in another order differ by less

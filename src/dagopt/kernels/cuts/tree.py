@@ -7,7 +7,8 @@ addition to J would improve family k, a best DAG that uses the family has these 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from dagopt.kernels.store import njit
 
 ONE = np.uint64(1)
 

@@ -18,7 +18,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from dagopt.kernels.store import njit
 
 ONE = np.uint64(1)
 

@@ -15,10 +15,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dagopt.kernels.gaussian.logdet import PIVOT_FLOOR, _append_row
+from dagopt.kernels.store import njit
 
 
 class BlockForm(NamedTuple):

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from dagopt.kernels.double_double import add, divide, multiply, two_sum
 from dagopt.kernels.gaussian.logdet import PIVOT_FLOOR
+from dagopt.kernels.store import njit
 
 UNIT = 2.0**-53  # one rounding
 PRECISE_UNIT = 2.0**-98  # the same of pairs, with a margin

@@ -18,8 +18,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dagopt.kernels.store import njit
 
 PIVOT_FLOOR = 1e-12
 _ROOT_OF_FLOOR = 1.0000001e-6  # a factor's diagonal at or below this was raised to the floor

@@ -9,11 +9,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dagopt.kernels.gaussian.logdet import _append_row
 from dagopt.kernels.gaussian.row_chains import RowTerms, append_to_rows
+from dagopt.kernels.store import njit
 
 TINY_WEIGHT = 1e-12
 MOST_VERTICES = 2000

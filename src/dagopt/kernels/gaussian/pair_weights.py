@@ -16,9 +16,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from dagopt.kernels.boxes import Box
+from dagopt.kernels.store import njit
 
 TINY = 1e-14  # a squared covariance up to this counts as zero
 CHUNK = 8  # columns between two looks at the weight that is lost

@@ -30,9 +30,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from dagopt.kernels.cuts.logdet_rows import dot
+from dagopt.kernels.store import njit
 
 LEAST_PIVOT = 1e-5  # of H, relative to the diagonal of D S
 ROUNDING = 1e-6  # of the bound: far more than such pivots and variances can cause

@@ -14,7 +14,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from dagopt.kernels.store import njit
 
 FLOOR = 1e-12
 LEAST_STEP = 1e-6  # an improvement by less ends the climb

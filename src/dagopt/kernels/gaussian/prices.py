@@ -24,9 +24,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from dagopt.kernels.gaussian.useful import largest_ratio
+from dagopt.kernels.store import njit
 
 FLOOR = 1e-12
 

@@ -11,8 +11,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dagopt.kernels.store import njit
 
 FLOOR = 1e-12
 

@@ -11,9 +11,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from dagopt.kernels.cuts.prefixes import FULL, slot
+from dagopt.kernels.store import njit
 
 ONE = np.uint64(1)
 

@@ -21,12 +21,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dagopt.kernels.gaussian.price_ceiling import most_above
 from dagopt.kernels.gaussian.prices import extend_all, most_gain, most_with, require, take, weigh_all
 from dagopt.kernels.gaussian.useful import inverse_of, largest_ratio, leave_out, sweep
+from dagopt.kernels.store import njit
 
 # Places of the numbers in ``counters``: depth, sets found, steps done, and whether the search is over.
 DEPTH, FOUND, STEPS, OVER = 0, 1, 2, 3

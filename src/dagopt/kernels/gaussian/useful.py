@@ -23,7 +23,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from dagopt.kernels.store import njit
 
 MOST_FAILURES = 25
 

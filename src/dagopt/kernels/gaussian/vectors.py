@@ -20,7 +20,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from dagopt.kernels.store import njit
 
 DEPENDENT = 1e-11
 LOG_OF_NOTHING = -1e7

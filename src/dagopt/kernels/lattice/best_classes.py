@@ -15,10 +15,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dagopt.kernels.lattice.subsets import _ones, _with_gap, _without
+from dagopt.kernels.store import njit
 
 
 class Classes(NamedTuple):

@@ -15,10 +15,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dagopt.kernels.lattice.subsets import _close_bits, _copy, _larger, _raise_by_sums, _without
+from dagopt.kernels.store import njit
 
 RUN_BITS = 6  # sets that are finished at a time by sinks above their lowest bits
 

@@ -23,9 +23,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from dagopt.kernels.lattice.subsets import _close_from, _copy, _larger, _ones, _with_gap
+from dagopt.kernels.store import njit
 
 LOWER_BITS = 6
 

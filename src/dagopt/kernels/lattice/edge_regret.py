@@ -16,11 +16,11 @@ without x of ``local(i, J)`` plus the same maximum over the S ⊇ J + x; the oth
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from dagopt.kernels.lattice.best_orders import close_places
 from dagopt.kernels.lattice.pools import _table
 from dagopt.kernels.lattice.subsets import _close_bits, _larger, _raise_by_sums, _with_gap, _without, is_allowed
+from dagopt.kernels.store import njit
 
 
 @njit(cache=True, nogil=True)

@@ -17,11 +17,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dagopt.kernels.counts.wide_numbers import _log, _split, sum_low
 from dagopt.kernels.lattice.subsets import Allowed, _ones, _with_gap, _without, is_allowed
+from dagopt.kernels.store import njit
 
 FAR = -745.0  # the exponential of anything less is zero
 

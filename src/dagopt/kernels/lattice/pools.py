@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dagopt.kernels.lattice.best_orders import sinks
 from dagopt.kernels.lattice.subsets import _close_bits, _raise_by_sums, _without
+from dagopt.kernels.store import njit
 
 
 class PoolForm(NamedTuple):

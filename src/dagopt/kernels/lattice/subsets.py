@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from dagopt.kernels.store import njit
 
 LOW_BITS = 12  # 2^12 numbers are 32 KB: closed while they are in the first-level cache
 ROW = 64  # numbers of one row that are closed over high bits at a time

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from dagopt.kernels.gaussian import blocks as gaussian
+from dagopt.kernels.store import njit
 
 
 @njit(cache=True, nogil=True)

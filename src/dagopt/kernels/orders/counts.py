@@ -12,11 +12,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from dagopt.kernels.counts import counting
+from dagopt.kernels.store import njit
 
 FEW_CELLS = 1 << 10  # a contingency table of this size is stored whole even if there are fewer rows
 WORDS_PER_ROW = 3  # words of bits counted in the time that one row takes

@@ -22,11 +22,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dagopt.kernels.orders.scores import local_score
 from dagopt.kernels.orders.trees import BUDGET, ENOUGH, call_walk, members, required_parents
+from dagopt.kernels.store import njit
 
 __all__ = ["Place", "Room", "State", "best_place", "give_required", "has", "insert_best", "make_room", "make_state",
            "mark_parents", "put", "queue", "score_order", "use_parents"]  # fmt: skip

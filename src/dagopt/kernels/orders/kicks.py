@@ -11,7 +11,6 @@ independent improvements of a large graph add up. A search over all places (``in
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from dagopt.kernels.orders.insertion import (
     HEAD,
@@ -28,6 +27,7 @@ from dagopt.kernels.orders.insertion import (
     queue,
 )
 from dagopt.kernels.orders.trees import BUDGET, call_walk
+from dagopt.kernels.store import njit
 
 __all__ = ["DRAWS", "end", "kick", "queue_all", "settle"]
 

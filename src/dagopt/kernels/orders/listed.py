@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from dagopt.kernels.store import njit
 
 ENOUGH = 1e-7  # a smaller gain does not count
 

@@ -10,11 +10,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dagopt.kernels.gaussian import logdet as gaussian
 from dagopt.kernels.gaussian.logdet import PIVOT_FLOOR
+from dagopt.kernels.store import njit
 
 NODE, SIZE = 0, 1  # positions in ``head``
 

@@ -31,12 +31,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from dagopt.kernels.boxes import Box, address_of, call_by_address
 from dagopt.kernels.orders import scores
+from dagopt.kernels.store import njit
 
 ENOUGH = 1e-7  # a smaller gain does not count
 MOST_SHRINKINGS = 16  # the most shrinkings on the path to a set
