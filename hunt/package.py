@@ -1,8 +1,8 @@
 """``make package``: build what is published, check it, and learn a first graph with it in empty environments.
 
 The wheel and the source archive are built into ``dist/`` and checked by twine. For every Python from 3.11 on that is at
-hand, the wheel is installed into a new environment, and a graph is learned there twice: kernels are compiled only
-the first time. Needs a package index for the dependencies.
+hand, the kernels are compiled and a wheel that ships them is built too. Each wheel is installed into a new environment
+without any compiled kernels, and graphs are learned there twice. Needs a package index for the dependencies.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ STEPS = {
     "table": ("simulate", "--network", "lucas", "--samples", "2000", "--out", "data.csv"),
     "first graph": ("learn", "data.csv", "--out", "first"),
     "again": ("learn", "data.csv", "--out", "again"),
+    "30 columns": ("simulate", "--nodes", "30", "--samples", "2000", "--degree", "2", "--seed", "0", "--out", "30.csv"),
+    "their first graph": ("learn", "30.csv", "--time-limit", "10", "--out", "first30"),
+    "again, 30 columns": ("learn", "30.csv", "--time-limit", "10", "--out", "again30"),
 }
 
 
@@ -42,10 +45,11 @@ class Spent(NamedTuple):
         return f"{self.wall:.1f} s ({self.cpu:.1f})"
 
 
-def called(command: list[str], folder: Path) -> Spent:
+def called(command: list[str], folder: Path, **variables: str) -> Spent:
     """Run a command and return its seconds; stop with what it printed if it fails."""
     begin, before = time.perf_counter(), os.times()
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    given = {**os.environ, **variables}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=given)
     if done.returncode:
         sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
     after = os.times()
@@ -73,15 +77,36 @@ def built() -> Path:
     return wheel
 
 
+def environment(python: Path, folder: Path, *packages: str) -> tuple[Path, Spent]:
+    """Return the folder of programs of a new environment with these packages, and what installing them took."""
+    called([str(python), "-m", "venv", "environment"], folder)
+    own = folder / "environment" / ("Scripts" if sys.platform == "win32" else "bin")
+    install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
+    return own, called([str(own / "python"), *install], folder)
+
+
+def with_kernels(python: Path, wheel: Path) -> tuple[Path, Spent]:
+    """Build a wheel that ships the kernels, compiled with this Python; return it and what compiling took."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        own, _ = environment(python, folder, str(wheel), "build")
+        spent = called([str(own / "python"), "-m", "dagopt.kernels.warming", str(folder / "kernels")], folder)
+        build = ["-m", "build", "--wheel", "--outdir", str(folder / "out"), str(ROOT)]
+        called([str(own / "python"), *build], folder, DAGOPT_KERNELS=str(folder / "kernels"))
+        (found,) = (folder / "out").glob("*.whl")
+        shutil.move(found, DIST / found.name)
+        return DIST / found.name, spent
+
+
 def tried(python: Path, wheel: Path) -> list[Spent]:
     """Return the seconds of the installation into an empty environment and of every step."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        called([str(python), "-m", "venv", "environment"], folder)
-        own = folder / "environment" / ("Scripts" if sys.platform == "win32" else "bin")
-        install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel)]
-        spent = [called([str(own / "python"), *install], folder)]
-        return spent + [called([str(own / "dagopt"), *step], folder) for step in STEPS.values()]
+        own, install = environment(python, folder, str(wheel))
+        store = str(folder / "kernels")
+        return [install] + [
+            called([str(own / "dagopt"), *step], folder, NUMBA_CACHE_DIR=store) for step in STEPS.values()
+        ]
 
 
 def main() -> None:
@@ -91,10 +116,13 @@ def main() -> None:
     asked = parser.parse_args()
     wheel = built()
     print("seconds by the clock, and of the processors in brackets")
-    print(f"| Python | install | {' | '.join(STEPS)} |\n|---|{'---:|' * (len(STEPS) + 1)}", flush=True)
+    print(f"| Python | wheel | install | {' | '.join(STEPS)} |\n|---|---|{'---:|' * (len(STEPS) + 1)}", flush=True)
     for version, python in sorted(pythons().items()):
         if not asked.python or version in asked.python:
-            print(f"| {version} | {' | '.join(map(str, tried(python, wheel)))} |", flush=True)
+            print(f"| {version} | pure | {' | '.join(map(str, tried(python, wheel)))} |", flush=True)
+            full, compiling = with_kernels(python, wheel)
+            size = f"{full.stat().st_size / 1e6:.2f} MB, kernels compiled in {compiling}"
+            print(f"| {version} | {size} | {' | '.join(map(str, tried(python, full)))} |", flush=True)
 
 
 if __name__ == "__main__":

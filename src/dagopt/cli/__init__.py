@@ -25,6 +25,7 @@ from dagopt.cli.learn_command import LearnCommand, learn
 from dagopt.cli.question_commands import effect, query
 from dagopt.cli.show import complain
 from dagopt.cli.tables import doctor, score, simulate
+from dagopt.cli.warm_command import warm
 from dagopt.errors import DagoptError
 
 __all__ = ["app", "main", "run"]
@@ -42,7 +43,7 @@ for panel, commands in {
     "How sure?": (explain.explain, bootstrap.bootstrap, posterior.posterior, path.path),
     "Ask it": (query, effect),
     "Graphs and data": (compare, convert, simulate, networks),
-    "This installation": (info,),
+    "This installation": (info, warm),
 }.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)

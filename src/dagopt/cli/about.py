@@ -40,6 +40,7 @@ def info(as_json: shared.Json = False) -> None:
 
 def about_machine() -> dict[str, Any]:
     """Return what is known about this installation and machine, as plain values."""
+    from dagopt.kernels.store import SHIPPED, folder
     from dagopt.memory import available_bytes, readable
 
     return {
@@ -51,7 +52,7 @@ def about_machine() -> dict[str, Any]:
         "memory": f"{readable(available_bytes())} available",
         "gpu": _gpu(),
         "threads": {name: os.environ[name] for name in THREADS if name in os.environ},
-        "kernel cache": os.environ.get("NUMBA_CACHE_DIR", "beside the source"),
+        "compiled kernels": f"{folder()}{'; also shipped' if SHIPPED.is_dir() else ''}",
         "packages": {name: _version(name) for name in _dependencies()},
         "optional packages": {name: found for name in OPTIONAL if (found := _version(name)) is not None},
     }

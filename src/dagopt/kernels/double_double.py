@@ -9,7 +9,7 @@ Hida, Li, Bailey (2001). Algorithms for quad-double precision floating point ari
 
 from __future__ import annotations
 
-from numba import njit
+from dagopt.kernels.store import njit
 
 SPLITTER = 134217729.0  # 2^27 + 1
 

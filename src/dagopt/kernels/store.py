@@ -156,6 +156,10 @@ class Store(_Cache):
             paths.insert(0, SHIPPED / self._file(types, (processor[0], GENERIC, "")))
         return paths
 
+    def generic_file(self, types: tuple[Any, ...], codegen: Any) -> str:
+        """Return the name of the file that a wheel ships."""
+        return self._file(types, (codegen.magic_tuple()[0], GENERIC, ""))
+
     def _file(self, types: tuple[Any, ...], processor: tuple[str, ...]) -> str:
         """Return the name of the file: the kernel, digests of its sources, and of types, versions and processor."""
         made_by = (FORMAT, numba.__version__, sys.implementation.cache_tag, getattr(sys, "abiflags", ""))
