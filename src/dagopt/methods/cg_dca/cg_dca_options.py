@@ -98,7 +98,7 @@ PaperOptions = preset(
     CgDcaOptions,
     "PaperOptions",
     "Options of the paper's method: hybrid start, switch at 50, Kelley, DCA pricing, clusters only, no order search. "
-    "Three options keep faster values; kelley_cuts=1, tie_orders=1 and clusters_per_round=1 are those of the paper.",
+    "Three options have other values; kelley_cuts=1, tie_orders=1 and clusters_per_round=1 are those of the paper.",
     convex_step="kelley",
     pricing="dca",
     rows=(),
