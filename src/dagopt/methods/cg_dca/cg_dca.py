@@ -1,7 +1,7 @@
 """CG-DCA: column generation with DCA pricing, wired together (section 4 of the paper).
 
 ``cg-dca-paper`` is the paper's method; every setting names its section. Three settings have other defaults, which
-together are faster: ``kelley_cuts=1, tie_orders=1, clusters_per_round=1`` are the paper's. ``cg-dca`` combines the method
+together are faster: ``kelley_cuts=1, tie_orders=1, clusters_per_round=1`` are the paper's. ``cg-dca`` combines it
 with order search: measurements show that the LP's duals lead the families away from the best DAG, and an order search
 finds what they miss. Each addition can be switched off separately.
 """
