@@ -14,8 +14,8 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "dagopt"
 # Lowest first. A room is a folder or a module at the top of the package; a module imports from its own room and from
 # rows above its own. The rooms of a row do not know each other. "dagopt" is the front, dagopt/__init__.py.
 LAYERS = [
-    ["errors", "bits"],
-    ["memory", "deadline"],
+    ["errors", "arrays"],
+    ["bits", "memory", "deadline"],
     ["files", "options"],
     ["kernels"],
     ["data"],

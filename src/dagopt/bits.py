@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Ints, Words
+
 __all__ = [
     "Marks",
     "bit_counts",
@@ -22,9 +24,6 @@ __all__ = [
     "to_words",
     "words_of_rows",
 ]
-
-Words = NDArray[np.uint64]
-Ints = NDArray[np.int64]
 
 
 def to_bitsets(matrix: NDArray[np.generic]) -> list[int]:
@@ -70,7 +69,7 @@ def mask_of(nodes: Iterable[int]) -> int:
     return mask
 
 
-def bit_counts(size: int) -> NDArray[np.int64]:
+def bit_counts(size: int) -> Ints:
     """Return the number of ones of 0, 1, ..., 2^size - 1."""
     return np.bitwise_count(np.arange(1 << size)).astype(np.int64)
 

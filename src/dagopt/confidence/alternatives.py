@@ -15,6 +15,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Dag
 from dagopt.confidence.warm_search import likely_parents, solve_warm
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, quoted
@@ -33,7 +34,6 @@ from dagopt.workers import Workers
 
 __all__ = ["RELATIONS", "Best", "Effort", "best_by_relation", "relation_of", "restricted"]
 
-Dag = NDArray[np.int8]
 Pair = tuple[int, int]
 Relation = Literal["forward", "backward", "neither"]
 
@@ -250,7 +250,7 @@ def _searched(
     dag: Dag,
     pair: Pair,
     relation: Relation,
-    likely: NDArray[np.bool_] | None,
+    likely: Bools | None,
     deadline: Deadline,
     random_state: int,
 ) -> Dag | None:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Floats
 from dagopt.data.html_table import html_of
 from dagopt.data.writing import write_frame
 from dagopt.graph.dag import Graph
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PenaltyPath"]
 
-Floats = NDArray[np.float64]
 
 _ENDED = {
     "converged": "all penalties done",
@@ -153,12 +153,12 @@ class PenaltyPath:
     def __str__(self) -> str:
         return self.summary()
 
-    def joined(self) -> tuple[list[tuple[str, str]], NDArray[np.bool_]]:
+    def joined(self) -> tuple[list[tuple[str, str]], Bools]:
         """Return the pairs of ``entries``, and for each penalty (a row) which of them are joined."""
         tails, heads, joined = self._pairs()
         return [(self.names[i], self.names[j]) for i, j in zip(tails, heads, strict=True)], joined
 
-    def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
+    def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Bools]:
         """Return tails and heads of the pairs in the order of ``entries``, and where they are joined."""
         n = len(self.names)
         dags = np.array([result.adjacency for result in self.results], dtype=np.int8).reshape(-1, n, n)
@@ -172,13 +172,13 @@ class PenaltyPath:
         return np.where(turned, second, first), np.where(turned, first, second), joined
 
 
-def _first(present: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _first(present: Bools) -> NDArray[np.intp]:
     """Return the first row with a one in each column, the number of rows if there is none."""
     places = np.where(present, np.arange(len(present))[:, None], len(present))
     return np.asarray(places.min(axis=0, initial=len(present)), dtype=np.intp)
 
 
-def _last(present: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _last(present: Bools) -> NDArray[np.intp]:
     """Return the last row with a one in each column, -1 if there is none."""
     places = np.where(present, np.arange(len(present))[:, None], -1)
     return np.asarray(places.max(axis=0, initial=-1), dtype=np.intp)

@@ -11,6 +11,7 @@ from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
+from dagopt.arrays import Floats
 from dagopt.confidence.learned_path import PenaltyPath
 from dagopt.confidence.warm_search import likely_parents, quick_method, solve_warm
 from dagopt.data.data_options import DataOptions
@@ -30,7 +31,6 @@ from dagopt.scores.score_options import ScoreOptions
 
 __all__ = ["PenaltyPath", "path"]
 
-Floats = NDArray[np.float64]
 
 LOWEST = 0.25  # times the reference penalty: the last of the usual grid
 EXACT_BYTES = 1 << 28  # if one exact run needs at most this, ``auto`` proves the optimum at every penalty

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Bools
 from dagopt.deadline import Deadline
 from dagopt.families.listing import candidate_pool
 from dagopt.families.pool import MOST_MASK_NODES
@@ -23,7 +23,6 @@ from dagopt.workers import Stopped, Workers
 
 __all__ = ["likely_parents", "quick_method", "solve_warm"]
 
-Mask = NDArray[np.bool_]
 
 SMALL_SETS = 2  # likely parents are in some good parent set of at most this size
 
@@ -42,7 +41,7 @@ def quick_method(problem: Problem, n_bytes: int, seconds: float) -> MethodName:
 def solve_warm(
     problem: Problem,
     start: object,
-    likely: Mask | None,
+    likely: Bools | None,
     *,
     deadline: Deadline,
     random_state: int = 0,
@@ -81,7 +80,7 @@ def solve_warm(
     return found if likely is None else solve_hc(problem, **silent, start=found.adjacency)
 
 
-def likely_parents(problem: Problem, deadline: Deadline, n_jobs: int | None = None) -> Mask | None:
+def likely_parents(problem: Problem, deadline: Deadline, n_jobs: int | None = None) -> Bools | None:
     """Return which columns the data suggest as parents; None if order search needs no suggestion.
 
     On discrete data, column j is a likely parent of i if it is in some parent set of up to two columns (or as many as

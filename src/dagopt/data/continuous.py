@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dagopt.arrays import Bools, Floats, Ints
 from dagopt.data.em import Moments, WithMissing, em_moments
 from dagopt.data.gram import centred, column_sums, product_roundings, products
 from dagopt.errors import InputError, quoted
 
 __all__ = ["ContinuousTable", "CovarianceTable"]
 
-Floats = NDArray[np.float64]
 
 LARGEST_ASYMMETRY = 1e-8  # of a covariance, relative to the two variances
 LEAST_EIGENVALUE = 1e-11  # of a correlation matrix: below this, a column is a combination of others
@@ -50,12 +50,12 @@ class ContinuousTable(WithMissing):
         return [self.values]
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """The numbers that represent each column: one."""
         return np.ones(len(self.names), dtype=np.int64)
 
     @cached_property
-    def missing(self) -> NDArray[np.bool_]:
+    def missing(self) -> Bools:
         """True where a cell is missing."""
         return np.isnan(self.values)
 

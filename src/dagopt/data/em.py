@@ -26,11 +26,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Floats
 from dagopt.errors import InputError, quoted
 
 __all__ = ["Moments", "WithMissing", "em_moments", "rows_that_count"]
 
-Floats = NDArray[np.float64]
 
 MOST_ROUNDS = 3000
 TOLERANCE = 1e-9  # the largest change of standardised means and covariances at convergence
@@ -84,7 +84,7 @@ def em_moments(values: Floats, names: Sequence[str]) -> Moments:
     raise InputError(_not_converged(there, names, change))
 
 
-def _patterns(standard: Floats, there: NDArray[np.bool_]) -> list[_Pattern]:
+def _patterns(standard: Floats, there: Bools) -> list[_Pattern]:
     kinds, member = np.unique(there, axis=0, return_inverse=True)
     found = []
     for k, kind in enumerate(kinds):
@@ -117,7 +117,7 @@ def _round(patterns: list[_Pattern], mean: Floats, covariance: Floats) -> tuple[
     return mean + shift, (covariance + covariance.T) / 2
 
 
-def _not_converged(there: NDArray[np.bool_], names: Sequence[str], change: float) -> str:
+def _not_converged(there: Bools, names: Sequence[str], change: float) -> str:
     together = there.astype(np.int64).T @ there.astype(np.int64)
     a, b = divmod(int(np.argmin(together)), len(together))
     return (
@@ -127,7 +127,7 @@ def _not_converged(there: NDArray[np.bool_], names: Sequence[str], change: float
     )
 
 
-def rows_that_count(there: NDArray[np.bool_]) -> int:
+def rows_that_count(there: Bools) -> int:
     """Return the effective number of rows for a score: the mean, over pairs of columns, of the rows that have both.
 
     The evidence for an edge comes from rows with both ends, so all rows of the table would be too many and the complete
@@ -151,7 +151,7 @@ class WithMissing(ABC):
 
     @property
     @abstractmethod
-    def missing(self) -> NDArray[np.bool_]:
+    def missing(self) -> Bools:
         """True where a cell is missing, of shape (rows, n)."""
 
     @cached_property

@@ -12,11 +12,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from dagopt.arrays import Floats
 
 __all__ = ["Correlations", "centred", "column_sums", "correlations", "product_roundings", "products"]
 
-Floats = NDArray[np.float64]
 
 BLOCK = 64  # rows that are added without a tree
 BITS = 64  # of a column that are kept, below its largest number

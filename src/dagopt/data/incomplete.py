@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Floats, Ints
 from dagopt.data.columns import Column
 from dagopt.data.data_options import DataOptions
 from dagopt.data.reading import read_columns
 from dagopt.data.table import TABLES, DiscreteTable, complete_columns
 
 __all__ = ["IncompleteLevels", "incomplete_levels"]
-
-Codes = NDArray[np.int64]
 
 
 FEWEST_ROWS, FEWEST_ROWS_PER_COLUMN = 50, 5  # complete rows needed to start from the network of these
@@ -42,8 +41,8 @@ class IncompleteLevels:
     """
 
     columns: tuple[Column, ...]
-    weights: NDArray[np.int64]
-    draws: NDArray[np.float64]
+    weights: Ints
+    draws: Floats
 
     @classmethod
     def of(cls, columns: Sequence[Column], random_state: int = 0) -> IncompleteLevels:
@@ -74,7 +73,7 @@ class IncompleteLevels:
         """Number of rows with a missing cell."""
         return int((self.weights == 1).sum()) // COPIES
 
-    def table(self, codes: Codes) -> DiscreteTable:
+    def table(self, codes: Ints) -> DiscreteTable:
         """Return the table of a completion."""
         names = tuple(column.name for column in self.columns)
         levels = tuple(column.levels for column in self.columns)
@@ -89,7 +88,7 @@ class IncompleteLevels:
         names = tuple(column.name for column in self.columns)
         return DiscreteTable.from_codes(names, tuple(column.levels for column in self.columns), codes)
 
-    def first_completion(self) -> Codes:
+    def first_completion(self) -> Ints:
         """Return all cells, with missing ones filled in from the frequencies of their column."""
         codes = np.stack([column.values for column in self.columns]).astype(np.int64)
         for j, column in enumerate(self.columns):
@@ -98,7 +97,7 @@ class IncompleteLevels:
             codes[j, rows] = self.chosen(j, rows, np.tile(share, (len(rows), 1)))
         return codes
 
-    def chosen(self, column: int, rows: NDArray[np.intp], weights: NDArray[np.float64]) -> Codes:
+    def chosen(self, column: int, rows: NDArray[np.intp], weights: Floats) -> Ints:
         """Return the levels of missing cells of a column, given the weights of the levels in each of these rows."""
         shares = np.cumsum(weights, axis=1)
         shares /= shares[:, -1:]

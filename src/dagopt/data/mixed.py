@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Floats, Ints
 from dagopt.data.columns import Column
-from dagopt.data.continuous import Floats
 from dagopt.data.em import WithMissing, em_moments
 from dagopt.data.gram import Correlations, correlations
 from dagopt.errors import InputError, quoted
@@ -48,11 +48,11 @@ class Embedding(NamedTuple):
 
     matrix: Floats
     log_scale: Floats
-    starts: NDArray[np.int64]
+    starts: Ints
     roundings: float
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """The number of embedded columns of each column."""
         return np.diff(self.starts)
 
@@ -92,17 +92,17 @@ class MixedTable(WithMissing):
         return [column.values for column in self.columns]
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """The numbers that represent each column: one, or its levels that occur minus one."""
         return self.embedding.sizes
 
     @cached_property
-    def discrete(self) -> NDArray[np.bool_]:
+    def discrete(self) -> Bools:
         """True for the discrete columns."""
         return np.array([column.kind == "discrete" for column in self.columns])
 
     @cached_property
-    def missing(self) -> NDArray[np.bool_]:
+    def missing(self) -> Bools:
         """True where a cell is missing, of shape (rows, n)."""
         return np.column_stack([column.missing for column in self.columns])
 
@@ -122,13 +122,13 @@ class MixedTable(WithMissing):
             found = Correlations(covariance / np.outer(own, own), own, 4.0)
         return _whitened(found, starts, self.discrete)
 
-    def _check_constants(self, values: Floats, starts: NDArray[np.int64]) -> None:
+    def _check_constants(self, values: Floats, starts: Ints) -> None:
         spread = np.nanmax(values, axis=0) - np.nanmin(values, axis=0)
         constant = [self.names[j] for j in range(len(self.columns)) if (spread[starts[j] : starts[j + 1]] == 0).any()]
         if constant:
             raise InputError(f"column {quoted(constant)} is constant and has no variance; leave it out with exclude=")
 
-    def take(self, rows: NDArray[np.int64]) -> MixedTable:
+    def take(self, rows: Ints) -> MixedTable:
         """Return the table of some rows, by position and perhaps repeated, with all levels."""
         return MixedTable(tuple(Column(c.name, c.kind, c.values[rows], c.levels, c.numbers) for c in self.columns))
 
@@ -148,7 +148,7 @@ def embedded(column: Column) -> Floats:
     return np.asarray(indicators)
 
 
-def _whitened(found: Correlations, starts: NDArray[np.int64], discrete: NDArray[np.bool_]) -> Embedding:
+def _whitened(found: Correlations, starts: Ints, discrete: Bools) -> Embedding:
     """Return the embedding with the identity within each group.
 
     With the factor L of the correlations of a group of k columns, a block of the matrix is multiplied by the inverse,

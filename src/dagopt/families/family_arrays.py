@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Floats, Ints, Words
 from dagopt.bits import listed_members, to_bitsets, to_words
 from dagopt.errors import InputError
 from dagopt.families.family_pool import FamilyPool
@@ -21,8 +22,6 @@ from dagopt.kernels.orders import listed as orders
 __all__ = ["NO_DAG", "SUPPORT_TOLERANCE", "FamilyArrays"]
 
 Cluster = frozenset[int]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SUPPORT_TOLERANCE = 1e-9  # LP values up to this count as zero
 
@@ -52,7 +51,7 @@ class FamilyArrays:
     n_nodes: int
     place: Ints
     node: Ints
-    words: NDArray[np.uint64]
+    words: Words
     score: Floats
     offsets: Ints
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+
+from dagopt.arrays import Ints
 
 __all__ = ["BitKeys", "DigitKeys", "SetKeys", "set_keys"]
 
-Ints = NDArray[np.int64]
 
 MOST_BITS = 62
 

@@ -28,14 +28,14 @@ from functools import partial
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Floats, Ints, Words
 from dagopt.bits import n_words, words_of_rows
 from dagopt.errors import InputError
 from dagopt.families.keys import set_keys
 from dagopt.families.pool import Pool
 from dagopt.graph.knowledge import Knowledge
-from dagopt.scores.base import BulkJoints, Floats, Ints, Score
+from dagopt.scores.base import BulkJoints, Score
 from dagopt.workers import Stopped, Workers, spans
 
 __all__ = ["MOST_SETS", "Candidates", "candidate_pool", "count_sets", "limited", "listable"]
@@ -288,7 +288,7 @@ class _Growth:
         self._ceiling: Floats = np.full(1, np.inf)  # bound on supersets, inherited
         candidates = np.flatnonzero(knowledge.may[:, node]).astype(np.int64)
         self._fall = 0.0 if len(candidates) == score.n_nodes - 1 else score.bounds_fall_by(node, candidates)
-        self._kept: list[tuple[NDArray[np.uint64], Floats]] = []
+        self._kept: list[tuple[Words, Floats]] = []
         self._scores: Floats = np.empty(0)
         self._bounds: Floats = np.empty(0)
 
@@ -367,14 +367,14 @@ class _Growth:
         self.level, self._members = level[alive], members[alive]
         self._inherited, self._ceiling = inherited[alive], lowest[alive]
 
-    def kept_words(self) -> NDArray[np.uint64]:
+    def kept_words(self) -> Words:
         """Return the sets that were kept."""
         none = np.zeros((0, n_words(self._score.n_nodes)), dtype=np.uint64)
         return np.concatenate([none, *(words for words, _ in self._kept)])
 
-    def kept_scores(self) -> NDArray[np.float64]:
+    def kept_scores(self) -> Floats:
         """Return their scores."""
-        scores: NDArray[np.float64] = np.concatenate([np.zeros(0), *(scores for _, scores in self._kept)])
+        scores: Floats = np.concatenate([np.zeros(0), *(scores for _, scores in self._kept)])
         return scores
 
     def ceiling(self) -> float:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Floats, Ints
 from dagopt.kernels.boxes import Box
 from dagopt.kernels.gaussian import price_climbs
 from dagopt.kernels.gaussian import prices as price_kernels
@@ -21,9 +22,6 @@ from dagopt.kernels.gaussian.row_chains import RowTerms
 
 __all__ = ["NodeSearch", "Prices", "TableRow"]
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SETS_A_PIECE = 20_000
 FIRST_MULTIPLIER = 1.2  # in ``kernels/gaussian/price_ceiling.py``, near the best one in most searches

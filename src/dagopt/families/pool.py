@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Floats, Ints, Words
 from dagopt.bits import from_words, mask_of, members, to_words
 from dagopt.errors import InputError
 from dagopt.families.jkl import LocalScores
@@ -18,8 +18,6 @@ from dagopt.kernels.cuts.separation import dominated
 __all__ = ["MOST_MASK_NODES", "Pool"]
 
 MOST_MASK_NODES = 62  # the most nodes whose sets fit in the bits of one signed 64-bit integer
-
-Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +36,7 @@ class Pool:
 
     names: tuple[str, ...]
     words: tuple[Words, ...]
-    scores: tuple[NDArray[np.float64], ...]
+    scores: tuple[Floats, ...]
 
     @property
     def n_nodes(self) -> int:
@@ -51,7 +49,7 @@ class Pool:
         return sum(len(own) for own in self.words)
 
     @cached_property
-    def masks(self) -> tuple[NDArray[np.int64], ...]:
+    def masks(self) -> tuple[Ints, ...]:
         """For each node its candidates as single integers, for at most `MOST_MASK_NODES` nodes."""
         if self.n_nodes > MOST_MASK_NODES:
             raise InputError(
@@ -66,7 +64,7 @@ class Pool:
         return cls.of_words(names, words, [np.array(list(values), dtype=np.float64) for values in scores])
 
     @classmethod
-    def of_words(cls, names: Sequence[str], words: Sequence[Words], scores: Sequence[NDArray[np.float64]]) -> Pool:
+    def of_words(cls, names: Sequence[str], words: Sequence[Words], scores: Sequence[Floats]) -> Pool:
         """Return the pool of the given candidates: each set once, sorted, ties with smaller sets first."""
         kept_words, kept_scores = [], []
         for node, (own, values) in enumerate(zip(words, scores, strict=True)):
@@ -120,7 +118,7 @@ class Pool:
             kept.append(fits)
         return self._of_places(kept)
 
-    def _of_places(self, kept: Sequence[NDArray[np.bool_]]) -> Pool:
+    def _of_places(self, kept: Sequence[Bools]) -> Pool:
         """Return the pool with some of its candidates."""
         return Pool(
             self.names,
@@ -129,7 +127,7 @@ class Pool:
         )
 
 
-def _word_row(inside: NDArray[np.bool_]) -> Words:
+def _word_row(inside: Bools) -> Words:
     """Return a set given as truth values as words."""
     row: Words = to_words([mask_of(np.flatnonzero(inside))], len(inside))[0]
     return row

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Floats, Words
 from dagopt.errors import InputError
 from dagopt.families.node_search import NodeSearch
 from dagopt.graph.knowledge import Knowledge
@@ -24,8 +24,6 @@ from dagopt.workers import Workers
 
 __all__ = ["Estimate", "Listing", "TooMany", "is_searchable", "rounding_margin", "sets_of"]
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 STEPS_A_PAIR = 300
 ENTRIES_A_PIECE = 100_000  # pairs times the size of the matrix, which each step of a pair changes
@@ -158,7 +156,7 @@ class Listing:
         most = int(min(self.knowledge.at_most[node], len(must) + len(free)))
         return NodeSearch(self._matrix, self._score.n_samples, self._cost, node, must, free, most, self._margin)
 
-    def run(self, workers: Workers) -> tuple[list[NDArray[np.uint64]], list[Floats]]:
+    def run(self, workers: Workers) -> tuple[list[Words], list[Floats]]:
         """Return the sets of each node as words, and their scores, from the best down; or raise ``TooMany``.
 
         Raises ``Stopped`` at the deadline.
@@ -177,12 +175,12 @@ class Listing:
             raise TooMany(self.n_found, self.n_likely)
 
 
-def sets_of(score: GaussianScore, members: Sequence[Bools]) -> tuple[list[NDArray[np.uint64]], list[Floats]]:
+def sets_of(score: GaussianScore, members: Sequence[Bools]) -> tuple[list[Words], list[Floats]]:
     """Return sets of each node, given as rows of booleans, as words with scores from the best down.
 
     Sets that a subset equals or beats are left out.
     """
-    words: list[NDArray[np.uint64]] = []
+    words: list[Words] = []
     scores: list[Floats] = []
     for node, rows in enumerate(members):
         own = score.local_many([node] * len(rows), [np.flatnonzero(row) for row in rows])
@@ -195,7 +193,7 @@ def sets_of(score: GaussianScore, members: Sequence[Bools]) -> tuple[list[NDArra
     return words, scores
 
 
-def _words(rows: Bools) -> NDArray[np.uint64]:
+def _words(rows: Bools) -> Words:
     """Return sets given as rows of booleans as rows of 64-bit words."""
     width = (rows.shape[1] + 63) // 64
     padded = np.zeros((len(rows), 64 * width), dtype=np.bool_)

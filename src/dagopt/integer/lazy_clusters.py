@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Ints
 from dagopt.deadline import Deadline
 from dagopt.errors import DagoptError, InputError
 from dagopt.families.family_arrays import NO_DAG, FamilyArrays
@@ -17,7 +18,6 @@ from dagopt.integer.restricted_ip import IntegerSolution
 __all__ = ["CLUSTERS_A_ROUND", "BranchAndCut", "Cluster", "conclude", "refuse"]
 
 Cluster = frozenset[int]
-Chosen = NDArray[np.int64]
 
 CLUSTERS_A_ROUND = 20  # 50 were not faster in tests
 
@@ -43,14 +43,14 @@ class BranchAndCut(ABC):
 
     @abstractmethod
     def run(
-        self, families: FamilyArrays, clusters: list[Cluster], start: Chosen | None, deadline: Deadline
+        self, families: FamilyArrays, clusters: list[Cluster], start: Ints | None, deadline: Deadline
     ) -> IntegerSolution:
         """Solve, starting from the families of a DAG if they are given."""
 
 
 def conclude(
     families: FamilyArrays,
-    best: Chosen | None,
+    best: Ints | None,
     status: Literal["optimal", "time_limit", "interrupted"],
     dual_bound: float,
     clusters: tuple[Cluster, ...],

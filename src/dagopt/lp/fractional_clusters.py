@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Floats, Ints, Words
 from dagopt.bits import from_words, members, to_bitsets, to_words
 from dagopt.deadline import Deadline
 from dagopt.families.family_arrays import SUPPORT_TOLERANCE, FamilyArrays
@@ -32,7 +33,6 @@ __all__ = [
 ]
 
 Cluster = frozenset[int]
-Floats = NDArray[np.float64]
 
 CUT_TOLERANCE = 1e-4  # a cluster violated by less is not worth a row
 PROOF_TOLERANCE = 1e-6  # an LP point that violates no cluster by more counts as satisfying them all
@@ -148,9 +148,7 @@ class FractionalSeparator:
         return Separated(_cluster_of(best), 1.0 - least, finished)
 
 
-def _by_ip(
-    node: NDArray[np.int64], words: NDArray[np.uint64], mass: Floats, n_nodes: int, deadline: Deadline
-) -> Separated:
+def _by_ip(node: Ints, words: Words, mass: Floats, n_nodes: int, deadline: Deadline) -> Separated:
     """Solve the separation problem as an integer program."""
     from dagopt.lp.cluster_ip import separation_ip
 
@@ -164,11 +162,11 @@ def _by_ip(
     return Separated(None, PROOF_TOLERANCE, proven)
 
 
-def _cluster_of(row: NDArray[np.uint64]) -> Cluster:
+def _cluster_of(row: Words) -> Cluster:
     return frozenset(members(from_words(row)))
 
 
-def _seeds(support: growing.Support) -> NDArray[np.int64]:
+def _seeds(support: growing.Support) -> Ints:
     """Return the seeds of clusters: each node, given twice, and the two ends of each arc that some family has."""
     heads = np.repeat(support.node, np.diff(support.starts))
     ends = np.sort(np.column_stack([heads, support.parents]), axis=1)

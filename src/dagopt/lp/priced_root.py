@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Dag, Floats
 from dagopt.families.family_arrays import FamilyArrays
 from dagopt.families.pool import Pool
 from dagopt.families.undominated import sets_of
@@ -36,9 +36,6 @@ from dagopt.workers import Stopped, Workers
 
 __all__ = ["PricedRoot"]
 
-Bools = NDArray[np.bool_]
-Dag = NDArray[np.int8]
-Floats = NDArray[np.float64]
 BareFamily = tuple[int, tuple[int, ...]]
 
 FAMILIES_A_NODE = 60  # families per node that are added to the LP at once

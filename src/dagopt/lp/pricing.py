@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Floats
 from dagopt.deadline import Deadline
 from dagopt.families.node_search import NodeSearch, Prices, TableRow
 from dagopt.families.pool import Pool
@@ -31,8 +31,6 @@ from dagopt.workers import Stopped, Workers
 
 __all__ = ["DualPoint", "NodePrice", "Pricing"]
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 SLACK = 1e-12  # relative rounding error of the sums in a bound
 STEPS_A_PIECE = 5_000

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Floats, Ints
 from dagopt.deadline import Deadline
 from dagopt.families.family_arrays import SUPPORT_TOLERANCE, FamilyArrays
 from dagopt.kernels.cuts import tree as kernels
@@ -26,9 +27,6 @@ from dagopt.lp.rows.row import Point, Row
 
 __all__ = ["Relaxation", "Start"]
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ALL_AT_ONCE = 1_000  # up to this many families, all are in the LP from the start
 JOINING = 4  # families per node that join the LP at once

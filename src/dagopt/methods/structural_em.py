@@ -17,9 +17,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dagopt.data.incomplete import Codes, IncompleteLevels
+from dagopt.arrays import Floats, Ints
+from dagopt.data.incomplete import IncompleteLevels
 from dagopt.data.table import DiscreteTable
 from dagopt.deadline import Deadline
 from dagopt.networks.fitted.fitting import fit_table
@@ -77,7 +77,7 @@ def structural_em(data: IncompleteLevels, solve: Callable[[DiscreteTable], Resul
     return replace(result, notes=(note, *result.notes), details=details)
 
 
-def imputed(data: IncompleteLevels, codes: Codes, result: Result) -> Codes:
+def imputed(data: IncompleteLevels, codes: Ints, result: Result) -> Ints:
     """Return the cells with the missing ones filled in again from the network of a result."""
     table = data.table(codes)
     order = {name: k for k, name in enumerate(result.names)}
@@ -96,9 +96,7 @@ def imputed(data: IncompleteLevels, codes: Codes, result: Result) -> Codes:
     return codes
 
 
-def _posterior(
-    logs: list[NDArray[np.float64]], parents: tuple[tuple[int, ...], ...], codes: Codes, node: int, levels: int
-) -> NDArray[np.float64]:
+def _posterior(logs: list[Floats], parents: tuple[tuple[int, ...], ...], codes: Ints, node: int, levels: int) -> Floats:
     """Return the probabilities, up to a factor, of the levels of a node given all other cells of each row."""
     concerned = [node, *(j for j, own in enumerate(parents) if node in own)]
     total = np.zeros((codes.shape[1], levels))

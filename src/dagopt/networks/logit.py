@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Floats
+
 __all__ = ["Logit", "fit_logit", "log_probabilities"]
 
-Floats = NDArray[np.float64]
 
 PRIOR_PRECISION = 1e-3  # of a coefficient in standard units, except intercepts
 MOST_STEPS = 100

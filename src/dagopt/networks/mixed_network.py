@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dagopt.arrays import Floats
 from dagopt.errors import InputError, checked_whole, quoted
 from dagopt.networks.checks import (
     Parents,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MixedNetwork", "design_matrix", "terms_of"]
 
-Floats = NDArray[np.float64]
 Columns = Mapping[int, NDArray[Any]]
 
 

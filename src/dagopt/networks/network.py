@@ -9,10 +9,10 @@ from typing import Self
 import networkx
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dagopt.arrays import Floats, Ints
 from dagopt.networks.checks import Parents, adjacency_of, graph_of
-from dagopt.networks.inference.engine import Cells, Engine
+from dagopt.networks.inference.engine import Engine
 from dagopt.networks.questions import Questions
 
 __all__ = ["Network"]
@@ -42,7 +42,7 @@ class Network(Questions):
         """Number of free parameters."""
 
     @abstractmethod
-    def log_likelihoods(self, data: pd.DataFrame) -> NDArray[np.float64]:
+    def log_likelihoods(self, data: pd.DataFrame) -> Floats:
         """Return the natural log of the probability, or the density, of each row."""
 
     @abstractmethod
@@ -50,11 +50,11 @@ class Network(Questions):
         """Return the levels of a discrete node; None for a continuous one."""
 
     @abstractmethod
-    def draw_node(self, node: int, cells: Cells, rng: np.random.Generator) -> NDArray[np.float64]:
+    def draw_node(self, node: int, cells: Floats, rng: np.random.Generator) -> Floats:
         """Draw a node in each row, given its parents there."""
 
     @abstractmethod
-    def log_node(self, node: int, cells: Cells) -> NDArray[np.float64]:
+    def log_node(self, node: int, cells: Floats) -> Floats:
         """Return the log of the conditional density, or probability, of a node in each row."""
 
     @abstractmethod
@@ -66,7 +66,7 @@ class Network(Questions):
         """Return the engine that answers questions about the network."""
 
     @property
-    def adjacency(self) -> NDArray[np.int64]:
+    def adjacency(self) -> Ints:
         """Array with ``[i, j] = 1`` where i -> j."""
         return adjacency_of(self.parents)
 

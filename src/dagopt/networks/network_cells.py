@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Floats
 from dagopt.data.cells import unusable_numbers
 from dagopt.data.columns import Column
 from dagopt.errors import InputError, quoted, unknown_name
 from dagopt.networks.rows import read_columns_of
 
 if TYPE_CHECKING:
-    from dagopt.networks.inference.engine import Cells, Event, Model
+    from dagopt.networks.inference.engine import Event, Model
 
 __all__ = ["cell_of", "cells_of", "event_of", "frame_of", "position_of", "row_of", "values_of"]
 
@@ -42,7 +42,7 @@ def cell_of(model: Model, node: int, value: object) -> float:
     return float(value)
 
 
-def row_of(model: Model, evidence: Mapping[str, object] | None, fixed: Mapping[int, float], what: str) -> Cells:
+def row_of(model: Model, evidence: Mapping[str, object] | None, fixed: Mapping[int, float], what: str) -> Floats:
     """Return one row with what is known about each node; ``what`` names the mapping in errors."""
     row = np.full((1, len(model.names)), np.nan)
     for node, cell in fixed.items():
@@ -61,7 +61,7 @@ def event_of(model: Model, event: Mapping[str, object]) -> Event:
     """Return the event by node: one or more levels of a discrete column, an interval of a continuous one."""
     if not isinstance(event, Mapping) or not event:
         raise InputError(f"expected an event as a mapping such as {{'Y': 'yes'}} but got {event!r}")
-    found: dict[int, tuple[float, float] | NDArray[np.bool_]] = {}
+    found: dict[int, tuple[float, float] | Bools] = {}
     for name, value in event.items():
         node = position_of(model, name, "column in the event:")
         levels = model.levels_of(node)
@@ -90,7 +90,7 @@ def _interval(name: str, value: object) -> tuple[float, float]:
     return low, high
 
 
-def cells_of(model: Model, data: object) -> tuple[Cells, pd.Index[Any]]:
+def cells_of(model: Model, data: object) -> tuple[Floats, pd.Index[Any]]:
     """Return the rows of any source of data; missing columns and empty cells count as not known."""
     columns, index = read_columns_of(data, model.names)
     if not columns:
@@ -102,7 +102,7 @@ def cells_of(model: Model, data: object) -> tuple[Cells, pd.Index[Any]]:
     return cells, index
 
 
-def _column_cells(column: Column, levels: Sequence[str] | None) -> NDArray[np.float64]:
+def _column_cells(column: Column, levels: Sequence[str] | None) -> Floats:
     if column.trouble:
         raise InputError(column.trouble)
     if levels is None:
@@ -132,7 +132,7 @@ def _place(value: object, levels: Sequence[str]) -> int | None:
         return None
 
 
-def values_of(model: Model, node: int, cells: NDArray[np.float64], index: pd.Index[Any]) -> pd.Series[Any]:
+def values_of(model: Model, node: int, cells: Floats, index: pd.Index[Any]) -> pd.Series[Any]:
     """Return cells of a node as a column: floats, or categories with the levels as text."""
     levels = model.levels_of(node)
     if levels is None:
@@ -142,6 +142,6 @@ def values_of(model: Model, node: int, cells: NDArray[np.float64], index: pd.Ind
     return pd.Series(chosen, index=index, name=model.names[node])
 
 
-def frame_of(model: Model, cells: Cells, index: pd.Index[Any]) -> pd.DataFrame:
+def frame_of(model: Model, cells: Floats, index: pd.Index[Any]) -> pd.DataFrame:
     """Return rows as a frame with all columns of the network."""
     return pd.DataFrame({name: values_of(model, j, cells[:, j], index) for j, name in enumerate(model.names)})

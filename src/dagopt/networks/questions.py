@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from dagopt.arrays import Floats
 from dagopt.errors import InputError, checked_whole
 from dagopt.networks.checks import RandomState, as_generator, checked_given
 from dagopt.networks.network_cells import cells_of, event_of, frame_of, position_of, row_of, values_of
 
 if TYPE_CHECKING:
-    from dagopt.networks.inference.engine import Cells, Engine, Model
+    from dagopt.networks.inference.engine import Engine, Model
 
 __all__ = ["Expectation", "Questions"]
 
@@ -252,10 +253,10 @@ class Questions(ABC):
 
         return pyagrum_network(self._model)
 
-    def _row(self, evidence: Mapping[str, object] | None) -> Cells:
+    def _row(self, evidence: Mapping[str, object] | None) -> Floats:
         return row_of(self._model, evidence, self._fixed, "evidence")
 
-    def _cells(self, data: object) -> tuple[Cells, pd.Index[Any]]:
+    def _cells(self, data: object) -> tuple[Floats, pd.Index[Any]]:
         """Return the rows of data, with the columns set from outside filled in."""
         cells, index = cells_of(self._model, data)
         for node, cell in self._fixed.items():

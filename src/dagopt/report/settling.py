@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+
+from dagopt.arrays import Floats
 
 __all__ = ["isotonic", "settled"]
 
-Floats = NDArray[np.float64]
 
 SWEEPS = 24
 

@@ -28,12 +28,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Floats, Ints
 from dagopt.bits import members
 from dagopt.errors import InputError
 from dagopt.graph.order import parent_lists
@@ -45,10 +46,8 @@ if TYPE_CHECKING:
     from dagopt.scores.gaussian import GaussianScore
     from dagopt.scores.joint import JointScore
 
-__all__ = ["BulkJoints", "Floats", "Ints", "Score", "as_set", "pack_sets"]
+__all__ = ["BulkJoints", "Score", "as_set", "pack_sets"]
 
-Floats = NDArray[np.floating[Any]]
-Ints = NDArray[np.int64]
 
 MOST_SUBSET_CANDIDATES = 26
 SECONDS_PER_LOCAL = 1e-4  # seconds for a local score in plain Python; only for estimates
@@ -165,7 +164,7 @@ class Score(ABC):
         return self.seconds_per_local
 
     @property
-    def told_pairs(self) -> NDArray[np.bool_] | None:
+    def told_pairs(self) -> Bools | None:
         """Pairs of columns whose edge gets its direction from interventions; None without interventions."""
         return None
 

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from dagopt.arrays import Floats, Ints
 from dagopt.data.table import DiscreteTable
 from dagopt.errors import InputError
-from dagopt.scores.base import Floats, Ints
 from dagopt.scores.digits import UNIT
 from dagopt.scores.multinomial import CountingScore
 

@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Floats
 from dagopt.data.table import ContinuousTable
 from dagopt.errors import InputError
-from dagopt.scores.base import Floats
 from dagopt.scores.gaussian import LogDetScore
 
 __all__ = ["BGeScore"]
@@ -83,8 +83,7 @@ class BGeScore(LogDetScore):
         return np.vstack([np.diag(math.sqrt(self._prior) / scale), data])
 
     def _powers(self, sizes: NDArray[np.int_]) -> Floats:
-        powers: Floats = self.n_samples + self.degrees - self.n_nodes + sizes
-        return powers
+        return np.asarray(self.n_samples + self.degrees - self.n_nodes + sizes, dtype=np.float64)
 
     def _constants(self, sizes: NDArray[np.int_]) -> Floats:
         from scipy.special import gammaln

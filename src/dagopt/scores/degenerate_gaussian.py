@@ -9,11 +9,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Floats, Ints
 from dagopt.bits import bit_counts
 from dagopt.data.mixed import MixedTable
 from dagopt.kernels.gaussian import blocks as kernels
 from dagopt.kernels.gaussian.blocks import BlockForm
-from dagopt.scores.base import Floats, Ints, as_set
+from dagopt.scores.base import as_set
 from dagopt.scores.digits import UNIT, change_of_logs, inverse_diagonal
 from dagopt.scores.joint import JointScore
 

@@ -19,13 +19,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Floats
 from dagopt.kernels.gaussian.vectors import DEPENDENT
 
 __all__ = ["LOG_OF_DEPENDENT", "NEGLIGIBLE", "UNIT", "Digits", "change_of_logs", "coordinates", "inverse_diagonal"]
 
-Floats = NDArray[np.floating[Any]]
 
 UNIT = float(np.finfo(np.float64).eps)
 LOG_OF_DEPENDENT = math.log(DEPENDENT)
@@ -47,7 +46,7 @@ class Digits(NamedTuple):
         The largest error of the logarithm of a residual variance; infinite if it is not known.
     """
 
-    vectors: NDArray[np.float64] | None
+    vectors: Floats | None
     rounding: float
 
     @classmethod
@@ -90,7 +89,7 @@ def change_of_logs(diagonal: Floats, roundings: float) -> float:
     return change / (1 - change) if change <= MOST_CHANGE else math.inf
 
 
-def coordinates(columns: Floats) -> NDArray[np.float64]:
+def coordinates(columns: Floats) -> Floats:
     """Return the columns in an orthonormal basis of their span: row j of the result is column j, of the same length.
 
     Blocks of rows are factorised, then their factors together, so that errors do not grow with the number of rows.
@@ -111,7 +110,7 @@ def _triangles(blocks: Floats) -> Floats:
     return np.asarray(factors)
 
 
-def inverse_diagonal(matrix: Floats) -> NDArray[np.float64] | None:
+def inverse_diagonal(matrix: Floats) -> Floats | None:
     """Return the diagonal of the inverse, 1 / ρ_i²; None if it is not reliable."""
     if len(matrix) > MOST_INVERTED:
         return None

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Floats, Ints
 from dagopt.bits import bit_counts
 from dagopt.data.table import ContinuousTable
 from dagopt.errors import InputError
@@ -23,7 +24,7 @@ from dagopt.kernels.gaussian.logdet import LogDetForm
 from dagopt.kernels.gaussian.vectors import LOG_OF_NOTHING
 from dagopt.kernels.lattice.subsets import scale_by_size
 from dagopt.kernels.plain import handy
-from dagopt.scores.base import Floats, Ints, as_set
+from dagopt.scores.base import as_set
 from dagopt.scores.digits import LOG_OF_DEPENDENT, UNIT, Digits
 from dagopt.scores.joint import JointScore
 
@@ -265,12 +266,12 @@ class GaussianScore(LogDetScore):
         return self
 
     @property
-    def correlation(self) -> NDArray[np.float64]:
+    def correlation(self) -> Floats:
         """The correlations: the likelihood of i given J is a constant - N/2 times the log of i's residual variance."""
         return np.asarray(self._matrix, dtype=np.float64)
 
     @property
-    def costs(self) -> NDArray[np.float64]:
+    def costs(self) -> Floats:
         """The penalty of 0, 1, ..., n - 1 parents."""
         return np.asarray(self._cost, dtype=np.float64)
 
@@ -278,8 +279,7 @@ class GaussianScore(LogDetScore):
         return np.full(len(sizes), float(self.n_samples))
 
     def _constants(self, sizes: NDArray[np.int_]) -> Floats:
-        constants: Floats = -0.5 * self.n_samples * (1 + math.log(2 * math.pi)) * sizes
-        return constants
+        return np.asarray(-0.5 * self.n_samples * (1 + math.log(2 * math.pi)) * sizes, dtype=np.float64)
 
     def _costs(self, sizes: NDArray[np.int_]) -> Floats:
         if self.convention == "paper":

@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Floats, Ints
 from dagopt.errors import InputError, quoted, unknown_name
-from dagopt.scores.base import Floats, Ints, Score
+from dagopt.scores.base import Score
 
 __all__ = ["InterventionalScore", "target_masks"]
 
@@ -37,17 +37,17 @@ class InterventionalScore(Score):
         The different sets of targets that occur.
     """
 
-    def __init__(self, whole: Score, parts: Sequence[Score], targets: NDArray[np.bool_]) -> None:
+    def __init__(self, whole: Score, parts: Sequence[Score], targets: Bools) -> None:
         self.names = whole.names
         self.n_samples = whole.n_samples
         self.label = f"{whole.label}, without the rows that set the column"
         self.seconds_per_local = whole.seconds_per_local
         self.parts = tuple(parts)
         alone = targets[:, :, None] != targets[:, None, :]
-        self._told: NDArray[np.bool_] = np.asarray(alone.any(axis=0), dtype=bool)
+        self._told: Bools = np.asarray(alone.any(axis=0), dtype=bool)
 
     @property
-    def told_pairs(self) -> NDArray[np.bool_]:
+    def told_pairs(self) -> Bools:
         """Pairs of columns of which some rows set one and not the other: this gives their edge a direction."""
         return self._told
 
@@ -90,7 +90,7 @@ class InterventionalScore(Score):
         return scores, bounds
 
 
-def target_masks(interventions: Iterable[object], names: Sequence[str], n_rows: int) -> NDArray[np.bool_]:
+def target_masks(interventions: Iterable[object], names: Sequence[str], n_rows: int) -> Bools:
     """Return which columns each row sets: an array of rows by columns.
 
     Parameters

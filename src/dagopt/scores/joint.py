@@ -20,7 +20,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from dagopt.scores.base import Floats, Ints, Score, as_set, check_subsets
+from dagopt.arrays import Floats, Ints
+from dagopt.scores.base import Score, as_set, check_subsets
 
 __all__ = ["JointScore"]
 

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Floats, Ints
 from dagopt.bits import bit_counts
 from dagopt.data.table import DiscreteTable
 from dagopt.errors import InputError
@@ -21,7 +22,7 @@ from dagopt.kernels.counts import counting as kernels
 from dagopt.kernels.counts import few_cells, joint_sets, slices
 from dagopt.kernels.counts.counting import CountForm, Counts
 from dagopt.kernels.plain import handy
-from dagopt.scores.base import Floats, Ints, as_set
+from dagopt.scores.base import as_set
 from dagopt.scores.digits import UNIT
 from dagopt.scores.joint import JointScore
 
@@ -66,8 +67,8 @@ class CountingScore(JointScore):
 
     def _cost(self, node: int | Ints, product: Floats, counts: Ints | int) -> Floats:
         """Return the penalty of a node with this many parents, whose arities have the given product."""
-        cost: Floats = self._rate * (self.arity[node] - 1) * np.minimum(product, kernels.LARGEST_PRODUCT)
-        return cost + self.edge_cost * np.asarray(counts)
+        cost = self._rate * (self.arity[node] - 1) * np.minimum(product, kernels.LARGEST_PRODUCT)
+        return np.asarray(cost + self.edge_cost * np.asarray(counts), dtype=np.float64)
 
     @property
     def counts(self) -> CountForm:

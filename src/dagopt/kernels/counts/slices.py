@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Floats, Ints
 from dagopt.kernels.counts.counting import LARGEST_PRODUCT, Counts, log_rising
 from dagopt.kernels.plain import handy
 from dagopt.kernels.store import njit
@@ -30,8 +31,6 @@ __all__ = ["fits_numbers", "joint_slice"]
 LARGEST_KEY = 2.0**62
 FEW = 16  # with a prior, rows that are alone are counted by weight if their weight is below this
 TABULATED = 128  # with a prior, what a cell adds is read from a table for counts below this
-
-Ints = NDArray[np.int64]
 
 
 class Levels(NamedTuple):
@@ -58,9 +57,9 @@ class Levels(NamedTuple):
     mass: Ints
     starts: Ints
     groups: Ints
-    alone: NDArray[np.float64]
+    alone: Floats
     few: Ints
-    products: NDArray[np.float64]
+    products: Floats
 
 
 class Terms(NamedTuple):
@@ -70,8 +69,8 @@ class Terms(NamedTuple):
     priors, one per row of the table.
     """
 
-    values: NDArray[np.float64]
-    priors: NDArray[np.float64]
+    values: Floats
+    priors: Floats
     which: Ints
 
 
@@ -126,7 +125,7 @@ def _terms(counts: Counts, product: float, low_bits: int) -> Terms:
     return Terms(values, priors, which.reshape(-1).astype(np.int64))
 
 
-def low_products(arity: Ints, low_bits: int) -> NDArray[np.float64]:
+def low_products(arity: Ints, low_bits: int) -> Floats:
     """Return the product of the arities of every set of the lowest variables."""
     products = np.ones(1 << low_bits)
     for b in range(low_bits):

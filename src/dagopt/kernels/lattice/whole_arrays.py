@@ -9,16 +9,14 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Floats, Ints
 from dagopt.kernels.lattice.best_orders import Tables
 from dagopt.kernels.lattice.best_parents import LOWER_BITS, Block, Shape
 from dagopt.kernels.lattice.subsets import Allowed
 
 __all__ = ["STEPS_PER_OPERATION", "best_set_arrays", "extend_arrays", "fill_arrays"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 STEPS_PER_OPERATION = 30  # one operation on a short array takes about ten microseconds
 

@@ -7,16 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Floats, Ints
 from dagopt.families.family_arrays import SUPPORT_TOLERANCE, FamilyArrays
 from dagopt.kernels.cuts import local_cuts as kernels
 from dagopt.kernels.cuts.growing import Support
 
 __all__ = ["LARGEST_SIZE", "LocalCut", "LocalSeparator"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SMALLEST_SIZE, LARGEST_SIZE = 3, 12  # pairs are clusters, and are in the LP from the start
 LEAST_VIOLATION = 0.01

@@ -19,6 +19,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Floats
 from dagopt.bits import listed_members, to_words
 from dagopt.families.family_arrays import FamilyArrays
 from dagopt.families.family_pool import Family
@@ -38,9 +39,6 @@ __all__ = [
     "logdet_finders",
 ]
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 

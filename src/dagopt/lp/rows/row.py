@@ -23,14 +23,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Floats, Ints
 from dagopt.bits import listed_members
 from dagopt.families.family_arrays import SUPPORT_TOLERANCE, FamilyArrays
 
 __all__ = ["Origin", "Point", "Row", "RowFinder", "Support"]
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dagopt.arrays import Dag, Floats, Words
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.families.family_arrays import FamilyArrays
@@ -54,8 +54,6 @@ from dagopt.workers import Stopped, Workers, thread_count
 
 __all__ = ["ROW_KINDS", "BranchAndCutOptions", "solve_branch_and_cut"]
 
-Dag = NDArray[np.int8]
-Words = NDArray[np.uint64]
 
 ROW_KINDS = ("entropies", "matrices", "last-node", "symmetry", "local")
 ROWS_A_ROUND = 20
@@ -203,7 +201,7 @@ class _Run:
         self._n_sets = pool.n_sets
         return pool
 
-    def _list(self, listing: Listing, workers: Workers) -> tuple[list[Words], list[NDArray[np.float64]]]:
+    def _list(self, listing: Listing, workers: Workers) -> tuple[list[Words], list[Floats]]:
         """Return the undominated sets; raise ``TooMany`` if that takes longer than its share of the time."""
         seconds = max(LISTING_SHARE * min(self._deadline.remaining(), LISTING_TIME), LEAST_LISTING)
         with Workers(self._deadline.within(seconds), self._progress, workers.count) as some:

@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Dag, Ints
 from dagopt.bits import to_bitsets, to_words
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
@@ -52,8 +52,6 @@ from dagopt.workers import Stopped, Workers, thread_count
 
 __all__ = ["CutOptions", "GobnilpOptions", "best_over_families", "solve_gobnilp", "solve_pool_by_cuts"]
 
-Dag = NDArray[np.int8]
-Ints = NDArray[np.int64]
 
 CLUSTERS_A_ROUND = 30
 ROUNDS_BACK = 3  # cutting at a node ends when the last rounds closed less than a share of the gap
@@ -180,7 +178,7 @@ def best_over_families(
         rules = Rules(rounds_back=(back, back))
         first = pair_rows(families, lambda: deadline.reason is not None)
 
-        def finish(point: Point, alive: NDArray[np.bool_], score: float) -> tuple[Ints | None, bool]:
+        def finish(point: Point, alive: Bools, score: float) -> tuple[Ints | None, bool]:
             search = PrefixSearch(point, alive, score, deadline, threads, n_jobs)
             return search.run(), search.finished
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Floats, Ints, Words
 from dagopt.deadline import Deadline
 from dagopt.families.family_arrays import FamilyArrays
 from dagopt.graph.order import is_acyclic
@@ -21,10 +22,6 @@ from dagopt.methods.branch_and_cut.precedence import Part, Probe, probe_pairs, p
 
 __all__ = ["Best", "Lane", "Node", "Rules"]
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
 Finish = Callable[[Point, Bools, float], tuple[Ints | None, bool]]
 
 INTEGER_TOLERANCE = 1e-6

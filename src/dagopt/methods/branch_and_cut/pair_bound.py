@@ -24,8 +24,8 @@ from functools import partial
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Dag, Floats, Ints
 from dagopt.families.undominated import rounding_margin
 from dagopt.kernels.gaussian import pair_weights as kernels
 from dagopt.lp.highs import LinearProgram, LinearSolution, SolverError
@@ -34,10 +34,6 @@ from dagopt.workers import Stopped, Workers
 
 __all__ = ["PairBound"]
 
-Bools = NDArray[np.bool_]
-Dag = NDArray[np.int8]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 WIDTH = 35  # pairs of each node that have a weight
 FIRST_SIZE, MOST_SIZE = 2, 8  # the members of J in the first rounds, and in the last ones at most

@@ -12,18 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Words
 from dagopt.families.family_arrays import FamilyArrays
 from dagopt.kernels.cuts import tree as kernels
 from dagopt.lp.relaxation import Start
 from dagopt.lp.rows.row import Point
 
 __all__ = ["Part", "Probe", "probe_pairs", "propagate", "undecided_pairs"]
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Words = NDArray[np.uint64]
 
 
 @dataclass(eq=False)

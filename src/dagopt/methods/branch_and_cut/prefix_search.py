@@ -30,6 +30,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Floats, Ints, Words
 from dagopt.deadline import Deadline
 from dagopt.families.family_arrays import FamilyArrays
 from dagopt.kernels.cuts import prefixes as kernels
@@ -38,10 +39,6 @@ from dagopt.memory import available_bytes
 
 __all__ = ["PrefixSearch"]
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
 
 MOST_NODES = 62
 MOST_PREFIXES = 16_000_000  # of one size

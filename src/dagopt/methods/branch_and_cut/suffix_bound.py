@@ -32,6 +32,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Dag, Floats, Ints, Words
 from dagopt.bits import bit_counts
 from dagopt.kernels.gaussian import suffixes as kernels
 from dagopt.kernels.gaussian.logdet import all_logdets
@@ -40,11 +41,6 @@ from dagopt.workers import Workers
 
 __all__ = ["SuffixBound"]
 
-Bools = NDArray[np.bool_]
-Dag = NDArray[np.int8]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
 
 STEP, SHRINK = 0.3, 0.3  # the first step, in units of the cost of an edge, and how fast steps get smaller
 TURNS, STEPS_A_TURN = 6, 30  # turns of enumeration and tuning, and the steps of each tuning

@@ -31,6 +31,7 @@ from math import comb, log
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Dag, Ints, Words
 from dagopt.bits import members
 from dagopt.families.undominated import rounding_margin
 from dagopt.graph.knowledge import Knowledge
@@ -44,10 +45,6 @@ from dagopt.workers import Stopped, Workers, spans
 
 __all__ = ["SuffixSearch", "is_suited"]
 
-Dag = NDArray[np.int8]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
 
 PHASE = "search from the end"
 FEWEST_NODES = 20  # with fewer, the recursion over subsets takes a moment
@@ -247,7 +244,7 @@ class SuffixSearch:
             pieces = [partial(self._walk_node, states, wanted, i, done) for i in nodes]
             self._each(pieces)
 
-    def _walk_node(self, states: kernels.States, wanted: NDArray[np.bool_], i: int, done: Ints) -> None:
+    def _walk_node(self, states: kernels.States, wanted: Bools, i: int, done: Ints) -> None:
         """Go on with the states of one node until its tree is full or the time is up."""
         for first, last in spans(len(states.keys), 16 * CHUNK):
             begin = max(first, int(done[i]))

@@ -24,8 +24,8 @@ from threading import Lock
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Ints, Words
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.families.family_arrays import NO_DAG, FamilyArrays
@@ -37,8 +37,6 @@ from dagopt.methods.branch_and_cut.precedence import Part
 
 __all__ = ["BranchAndCut", "Outcome", "Rules"]
 
-Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
 
 LANES = 4  # nodes that are worked on at the same time, whatever the number of threads
 MOST_ROW_BYTES = 1 << 30  # of the rows of all open nodes together

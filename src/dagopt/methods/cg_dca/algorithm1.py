@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Floats, Ints
 from dagopt.methods.cg_dca.bases import SetFunction
 from dagopt.methods.cg_dca.kelley import CuttingPlanes
 from dagopt.methods.cg_dca.lovasz import decreasing_order, extension, subgradient
@@ -16,8 +16,6 @@ from dagopt.methods.cg_dca.reduced_cost import ReducedCost
 
 __all__ = ["CONVEX_STEPS", "ConvexStep", "Visited", "dca"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ConvexStep = Callable[[SetFunction, int], Callable[[Floats, Floats, float, Callable[[], bool]], Ints]]
 """Takes g and its number of elements, and returns a function that minimises g^L(x) - <y, x>.

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Dag, Floats
 from dagopt.bits import mask_of
 from dagopt.families.family_pool import Family
 from dagopt.integer.restricted_ip import IntegerSolution
@@ -23,13 +23,12 @@ from dagopt.methods.cg_dca.pricer import Priced
 __all__ = ["ColumnGeneration", "Observer"]
 
 Cluster = frozenset[int]
-Dag = NDArray[np.int8]
 
 
 class Observer(Protocol):
     """What the loop reports while it runs, in no particular format."""
 
-    def families(self, lp: MasterSolution, reduced_costs: NDArray[np.float64]) -> None:
+    def families(self, lp: MasterSolution, reduced_costs: Floats) -> None:
         """Report the end of a round of pricing."""
 
     def rows(self, lp: MasterSolution) -> None:
@@ -125,7 +124,7 @@ class ColumnGeneration:
         return dag, False
 
 
-def first_families(score_of: Callable[[int, list[int]], float], must: NDArray[np.bool_]) -> list[Family]:
+def first_families(score_of: Callable[[int, list[int]], float], must: Bools) -> list[Family]:
     """Return the families of line 2: the empty set of each node, or its required parents."""
     families = []
     for node in range(len(must)):

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Floats, Ints
 from dagopt.methods.cg_dca.lovasz import subgradient
 
 __all__ = ["SetFunction", "base_of_chain"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class SetFunction:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dagopt.arrays import Dag
 from dagopt.bits import mask_of
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
@@ -36,7 +37,7 @@ from dagopt.methods.cg_dca.listed_pricing import ListedPricer
 from dagopt.methods.cg_dca.pool_bound import priced_bound
 from dagopt.methods.cg_dca.pricer import Priced
 from dagopt.methods.cg_dca.row_phase import RowPhase
-from dagopt.methods.cg_dca.run import Dag, Run
+from dagopt.methods.cg_dca.run import Run
 from dagopt.methods.cg_dca.start_points import make_start_point
 from dagopt.methods.climbing.hill_climbing import start_dag
 from dagopt.methods.method_options import solver

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dagopt.methods.cg_dca.bases import Floats, Ints
+from dagopt.arrays import Floats, Ints
 from dagopt.methods.cg_dca.reduced_cost import ReducedCost
 
 __all__ = ["DegenerateGaussianCost"]

@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from dagopt.arrays import Floats, Ints
 from dagopt.kernels.gaussian import min_norm as kernels
 from dagopt.kernels.gaussian.min_norm import GaussianForm
-from dagopt.methods.cg_dca.bases import Floats, Ints, SetFunction
+from dagopt.methods.cg_dca.bases import SetFunction
 from dagopt.methods.cg_dca.reduced_cost import ReducedCost
 
 __all__ = ["GaussianCost"]

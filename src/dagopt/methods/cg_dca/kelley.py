@@ -14,16 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Floats, Ints
 from dagopt.lp.highs import LinearProgram
 from dagopt.methods.cg_dca.bases import SetFunction
 from dagopt.methods.cg_dca.lovasz import decreasing_order
 
 __all__ = ["CUTS_PER_ROUND", "CuttingPlanes"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 MOST_ROUNDS = 1000
 CUTS_PER_ROUND = 3  # cuts between two LPs; 1 is the method as published, with about five times the rounds
 NEW_SHARE = 0.2  # the weight of the last slope or point in the running means

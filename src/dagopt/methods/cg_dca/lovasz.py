@@ -10,12 +10,10 @@ and the steps h(S_k) - h(S_{k-1}) along σ are a subgradient at x where h is sub
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from dagopt.arrays import Floats, Ints
 
 __all__ = ["decreasing_order", "extension", "subgradient"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def decreasing_order(point: Floats, ties: Ints | None = None) -> Ints:

@@ -15,14 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Floats, Ints
 from dagopt.methods.cg_dca.bases import SetFunction, base_of_chain
 
 __all__ = ["min_norm", "min_norm_of_chains"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST_VERTICES = 2000
 TINY_WEIGHT = 1e-12

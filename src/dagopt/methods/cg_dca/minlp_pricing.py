@@ -11,9 +11,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
+from dagopt.arrays import Floats, Ints
 from dagopt.bits import mask_of
 from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
@@ -27,8 +27,6 @@ from dagopt.scores.joint import JointScore
 
 __all__ = ["GAP", "MinlpPricer", "Proven", "Regression", "check_problem"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 GAP = 1e-4  # SCIP proves a reduced cost up to this gap
 FAMILIES_PER_CALL = 100

@@ -24,19 +24,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pyscipopt import Heur, Model, log, quicksum
 from pyscipopt.scip import PY_SCIP_HEURTIMING as SCIP_HEURTIMING
 from pyscipopt.scip import PY_SCIP_PARAMSETTING as SCIP_PARAMSETTING
 from pyscipopt.scip import PY_SCIP_RESULT as SCIP_RESULT
 
+from dagopt.arrays import Floats
 from dagopt.deadline import Deadline
 from dagopt.lp.cluster_ip import Answer, Poll, free, guarded, set_parameters
 from dagopt.lp.limits import NO_LIMIT
 
 __all__ = ["SAFETY", "PricingOutcome", "PricingProgram", "solve_pricing"]
 
-Floats = NDArray[np.float64]
 Chosen = tuple[int, ...]
 
 FEASIBILITY = 1e-6  # of rows; with the 1e-9 of the restricted master, LPs failed and proofs did not end

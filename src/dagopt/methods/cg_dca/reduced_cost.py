@@ -30,10 +30,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Floats, Ints
 from dagopt.kernels.gaussian.row_chains import RowTerms, no_terms, row_chain
-from dagopt.methods.cg_dca.bases import Floats, Ints, SetFunction
+from dagopt.methods.cg_dca.bases import SetFunction
 from dagopt.scores.joint import JointScore
 
 __all__ = ["ChainMemory", "ReducedCost"]
@@ -111,7 +111,7 @@ class ReducedCost(ABC):
     candidates: Ints
     base: Ints
     node_dual: float
-    clusters: NDArray[np.bool_]
+    clusters: Bools
     cluster_duals: Floats
     terms: RowTerms = field(default_factory=lambda: no_terms(0))
     whole: float = 0.0

@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Dag, Floats
 from dagopt.bits import mask_of
 from dagopt.families.family_arrays import FamilyArrays
 from dagopt.families.family_pool import Family
@@ -31,8 +31,6 @@ from dagopt.workers import Stopped, Workers
 
 __all__ = ["RowPhase", "dual_point"]
 
-Dag = NDArray[np.int8]
-Floats = NDArray[np.float64]
 
 CLUSTERS_A_ROUND = 20
 ROUNDS = 5  # rounds of cutting between two rounds of pricing

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Dag, Floats
 from dagopt.deadline import Deadline
 from dagopt.families.greedy_dag import greedy_dag
 from dagopt.integer.restricted_ip import IntegerSolution, make_integer_solver
@@ -21,9 +21,8 @@ from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.results.result import Result
 
-__all__ = ["Dag", "LoopOptions", "Run"]
+__all__ = ["LoopOptions", "Run"]
 
-Dag = NDArray[np.int8]
 
 ROUNDING = 1e-10  # relative rounding error of a score
 
@@ -103,7 +102,7 @@ class Run(ABC):
 
     # --- reports from the loop ---
 
-    def families(self, lp: MasterSolution, reduced_costs: NDArray[np.float64]) -> None:
+    def families(self, lp: MasterSolution, reduced_costs: Floats) -> None:
         """Trace a round of pricing."""
         self.trace.add("families", lp.value, len(self.master.pool), self.master.n_rows, reduced_costs)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Floats, Ints
 from dagopt.bits import members
 from dagopt.errors import unknown_name
 from dagopt.families.family_pool import FamilyPool
@@ -14,7 +14,6 @@ from dagopt.lp.restricted_master import MasterSolution
 
 __all__ = ["START_POINTS", "Hybrid", "RandomStart", "StartPoint", "WarmStart", "make_start_point"]
 
-Floats = NDArray[np.float64]
 SWITCH_AT = 50  # families per node after which the hybrid strategy starts warm (section 4.1)
 
 
@@ -22,7 +21,7 @@ class StartPoint(Protocol):
     """Chooses where the pricing of a node starts."""
 
     def __call__(
-        self, node: int, candidates: NDArray[np.int64], pool: FamilyPool, lp: MasterSolution, rng: np.random.Generator
+        self, node: int, candidates: Ints, pool: FamilyPool, lp: MasterSolution, rng: np.random.Generator
     ) -> Floats:
         """Return a point of the unit cube over the candidates."""
 
@@ -31,7 +30,7 @@ class RandomStart:
     """A point drawn uniformly from the cube, to explore."""
 
     def __call__(
-        self, node: int, candidates: NDArray[np.int64], pool: FamilyPool, lp: MasterSolution, rng: np.random.Generator
+        self, node: int, candidates: Ints, pool: FamilyPool, lp: MasterSolution, rng: np.random.Generator
     ) -> Floats:
         """Return a random point."""
         return rng.random(len(candidates))
@@ -41,7 +40,7 @@ class WarmStart:
     """The LP's own choice: each candidate's weight in the node's LP parent sets, which have reduced cost zero."""
 
     def __call__(
-        self, node: int, candidates: NDArray[np.int64], pool: FamilyPool, lp: MasterSolution, rng: np.random.Generator
+        self, node: int, candidates: Ints, pool: FamilyPool, lp: MasterSolution, rng: np.random.Generator
     ) -> Floats:
         """Return the weight of each candidate in the LP's parent sets of the node."""
         weight = np.zeros(pool.n_nodes)
@@ -59,7 +58,7 @@ class Hybrid:
         self._random, self._warm = RandomStart(), WarmStart()
 
     def __call__(
-        self, node: int, candidates: NDArray[np.int64], pool: FamilyPool, lp: MasterSolution, rng: np.random.Generator
+        self, node: int, candidates: Ints, pool: FamilyPool, lp: MasterSolution, rng: np.random.Generator
     ) -> Floats:
         """Return a random point at first, a warm one later."""
         chosen = self._random if pool.count(node) < self.switch_at else self._warm

@@ -15,14 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Dag
 from dagopt.deadline import Deadline
 from dagopt.methods.climbing.moves import MovingDag
 
 __all__ = ["other_member", "reinsert"]
 
-Dag = NDArray[np.int8]
 SWEEPS = 2  # over the edges, to get from one DAG of a class to another
 TURNED = 0.7  # share of the edges that a sweep tries to reverse; only covered edges can be
 

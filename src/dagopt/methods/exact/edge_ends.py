@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Floats
 from dagopt.families.pool import Pool
 from dagopt.graph.knowledge import Knowledge
 from dagopt.integer.layers import each_layer
@@ -27,7 +27,6 @@ from dagopt.workers import Workers, spans
 
 __all__ = ["TableEnds", "best_around", "pool_ends"]
 
-Floats = NDArray[np.float64]
 
 CHUNKS_PER_PIECE = 64  # so that a piece of work takes some milliseconds
 STRETCHES_PER_PIECE = 1 << 12

@@ -18,9 +18,9 @@ from functools import partial
 from math import lgamma
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from dagopt.arrays import Floats
 from dagopt.errors import InputError
 from dagopt.graph.knowledge import Knowledge
 from dagopt.integer.layers import each_layer
@@ -34,7 +34,6 @@ from dagopt.workers import Workers, spans
 
 __all__ = ["MOST_NODES", "PRIORS", "OrderSums", "check_prior", "estimate_order_sums", "order_sums_bytes"]
 
-Floats = NDArray[np.float64]
 
 PRIORS = {
     "fair": "every number of parents has the same weight, divided equally among the sets of that size",

@@ -13,8 +13,8 @@ from functools import partial
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Floats, Ints
 from dagopt.bits import mask_of
 from dagopt.deadline import Deadline, StopReason
 from dagopt.errors import InputError
@@ -24,7 +24,7 @@ from dagopt.kernels.lattice import edge_regret as kernels
 from dagopt.kernels.lattice.subsets import LOW_BITS, Allowed
 from dagopt.kernels.plain import handy
 from dagopt.memory import readable
-from dagopt.methods.exact.edge_ends import CHUNKS_PER_PIECE, Floats, TableEnds, best_around, pool_ends
+from dagopt.methods.exact.edge_ends import CHUNKS_PER_PIECE, TableEnds, best_around, pool_ends
 from dagopt.methods.exact.plan import Estimate, estimate_exact, memory_in_bytes
 from dagopt.methods.exact.subset_dp import BYTES, Plan, Potentials
 from dagopt.problem import Problem
@@ -33,7 +33,6 @@ from dagopt.workers import Stopped, Workers, spans
 
 __all__ = ["EdgeRegrets", "edge_regrets", "estimate_edge_regrets"]
 
-Ints = NDArray[np.int64]
 Edges = Sequence[tuple[int, int]]
 Compare = Callable[[int, Floats], Floats]  # (node, best_around) -> best scores with, without and only after each other
 Ends = tuple[Floats, Floats, Compare]

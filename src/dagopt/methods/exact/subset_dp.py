@@ -18,6 +18,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Floats
 from dagopt.graph.knowledge import Knowledge
 from dagopt.integer.layers import each_layer, first_sink, follow_sinks
 from dagopt.kernels.lattice.best_orders import Tables, extend
@@ -39,7 +40,6 @@ __all__ = [
     "potential_tables",
 ]
 
-Floats = NDArray[np.float64]
 
 BYTES = 8
 SLICE_BITS, COUNTED_SLICE_BITS = 14, 12  # potentials filled at once take some hundredths of a second

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
+from dagopt.arrays import Floats, Ints
 from dagopt.data.table import DiscreteTable
 from dagopt.kernels import independence as kernels
-from dagopt.methods.independence.independence_test import Floats, IndependenceTest, Ints
+from dagopt.methods.independence.independence_test import IndependenceTest
 
 __all__ = ["ChiSquareTest", "ContingencyTest", "LikelihoodRatioTest"]
 

@@ -6,11 +6,11 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from dagopt.arrays import Bools, Floats, Ints
 from dagopt.kernels import independence as kernels
-from dagopt.methods.independence.independence_test import Floats, IndependenceTest, Ints, Separation
+from dagopt.methods.independence.independence_test import IndependenceTest, Separation
 
 __all__ = ["CorrelationTest", "FisherZTest", "StudentTest"]
 
@@ -29,7 +29,7 @@ class CorrelationTest(IndependenceTest):
         Number of rows N.
     """
 
-    def __init__(self, correlation: NDArray[np.float64], n_samples: int) -> None:
+    def __init__(self, correlation: Floats, n_samples: int) -> None:
         self.correlation = np.ascontiguousarray(correlation)
         self.n_samples = n_samples
         self.n_nodes = len(correlation)
@@ -65,7 +65,7 @@ class CorrelationTest(IndependenceTest):
     def separate(
         self,
         pairs: Ints,
-        adjacent: NDArray[np.bool_],
+        adjacent: Bools,
         size: int,
         alpha: float,
         stop: Callable[[], object],

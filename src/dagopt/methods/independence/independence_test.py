@@ -7,18 +7,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Floats, Ints
 from dagopt.deadline import Deadline
 from dagopt.progress import Progress
 
-__all__ = ["Floats", "IndependenceTest", "Ints", "Search", "Separation"]
+__all__ = ["IndependenceTest", "Search", "Separation"]
 
-Floats = NDArray[np.floating[Any]]
-Ints = NDArray[np.int64]
 
 MOST_AT_ONCE = 64  # sets in one bulk call of the general search
 
@@ -81,7 +78,7 @@ class IndependenceTest(ABC):
     def separate(
         self,
         pairs: Ints,
-        adjacent: NDArray[np.bool_],
+        adjacent: Bools,
         size: int,
         alpha: float,
         stop: Callable[[], object],
@@ -128,7 +125,7 @@ class IndependenceTest(ABC):
         return Separation(log_p, sets, made, complete=True)
 
 
-def _candidate_sets(x: int, y: int, adjacent: NDArray[np.bool_], size: int) -> Iterator[Sequence[int]]:
+def _candidate_sets(x: int, y: int, adjacent: Bools, size: int) -> Iterator[Sequence[int]]:
     """Yield the sets that may separate x and y: of neighbours of x, then of neighbours of y."""
     for end, other in ((x, y), (y, x)) if size else ((x, y),):
         near = adjacent[end].copy()

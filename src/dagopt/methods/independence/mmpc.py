@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dagopt.methods.independence.independence_test import IndependenceTest, Ints, Search
+from dagopt.arrays import Bools, Ints
+from dagopt.methods.independence.independence_test import IndependenceTest, Search
 from dagopt.workers import ordered_map
 
 __all__ = ["Candidates", "learn_candidates"]
@@ -47,13 +47,13 @@ class Candidates:
         False if the search was stopped before its end.
     """
 
-    joined: NDArray[np.bool_]
+    joined: Bools
     n_tests: int
     n_one_sided: int
     complete: bool
 
 
-def learn_candidates(search: Search, required: NDArray[np.bool_], allowed: NDArray[np.bool_]) -> Candidates:
+def learn_candidates(search: Search, required: Bools, allowed: Bools) -> Candidates:
     """Return the candidates of all variables, with the symmetry correction.
 
     Parameters
@@ -101,7 +101,7 @@ class _Target:
         self._others = np.empty(0, dtype=np.int64)
         self._weakest = np.empty(0)
 
-    def run(self, required: NDArray[np.bool_], allowed: NDArray[np.bool_]) -> None:
+    def run(self, required: Bools, allowed: Bools) -> None:
         """Grow from the required variables, then shrink."""
         outside = allowed & ~required
         outside[self._target] = False
@@ -138,7 +138,7 @@ class _Target:
         stays = self._weakest <= self._limit
         self._others, self._weakest = self._others[stays], self._weakest[stays]
 
-    def _shrink(self, required: NDArray[np.bool_]) -> None:
+    def _shrink(self, required: Bools) -> None:
         """Drop the candidates that a set of the other candidates separates; the last needs no second test."""
         judged = [variable for variable in self.chosen[:-1] if not required[variable]]
         dropped = {variable for variable in judged if not self.stopped and self._is_separated(variable)}

@@ -18,10 +18,10 @@ from math import comb
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Floats, Ints
 from dagopt.deadline import StopReason
-from dagopt.methods.independence.independence_test import Ints, Search, Separation
+from dagopt.methods.independence.independence_test import Search, Separation
 from dagopt.workers import ordered_map
 
 __all__ = ["SeparatingSets", "Skeleton", "learn_skeleton"]
@@ -52,7 +52,7 @@ class Skeleton:
         Why the search was stopped before its end.
     """
 
-    def __init__(self, adjacent: NDArray[np.bool_]) -> None:
+    def __init__(self, adjacent: Bools) -> None:
         self.adjacent = adjacent
         self.separated = np.zeros_like(adjacent)
         self.separators: dict[tuple[int, int], frozenset[int]] = {}
@@ -111,7 +111,7 @@ class SeparatingSets(Mapping[tuple[str, str], tuple[str, ...]]):
         return {name: place for place, name in enumerate(self._names)}
 
 
-def learn_skeleton(search: Search, required: NDArray[np.bool_], allowed: NDArray[np.bool_]) -> Skeleton:
+def learn_skeleton(search: Search, required: Bools, allowed: Bools) -> Skeleton:
     """Separate pairs by sets of 0, 1, 2, ... neighbours.
 
     Parameters
@@ -142,7 +142,7 @@ def learn_skeleton(search: Search, required: NDArray[np.bool_], allowed: NDArray
     return skeleton
 
 
-def _run_level(search: Search, skeleton: Skeleton, pairs: Ints, cost: NDArray[np.float64], size: int) -> None:
+def _run_level(search: Search, skeleton: Skeleton, pairs: Ints, cost: Floats, size: int) -> None:
     """Test all pairs of one level, in parts of about equal work, against the neighbours at its start."""
     begin = time.perf_counter()
     adjacent = skeleton.adjacent.copy()
@@ -166,12 +166,12 @@ def _run_level(search: Search, skeleton: Skeleton, pairs: Ints, cost: NDArray[np
     skeleton.levels.append((size, len(pairs), tests, separated, time.perf_counter() - begin))
 
 
-def _set_counts(pairs: Ints, adjacent: NDArray[np.bool_], size: int) -> NDArray[np.float64]:
+def _set_counts(pairs: Ints, adjacent: Bools, size: int) -> Floats:
     """Return how many sets of neighbours of either end there are for each pair."""
     if size == 0:
         return np.ones(len(pairs))
     counts = np.array([float(comb(k, size)) for k in range(adjacent.shape[0] + 1)])
     degree = adjacent.sum(axis=1)
     joined = adjacent[pairs[:, 0], pairs[:, 1]].astype(np.int64)
-    found: NDArray[np.float64] = counts[degree[pairs] - joined[:, None]].sum(axis=1)
+    found: Floats = counts[degree[pairs] - joined[:, None]].sum(axis=1)
     return found

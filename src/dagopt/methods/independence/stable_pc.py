@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Ints, Pdag
 from dagopt.data.table import DiscreteTable
 from dagopt.deadline import Deadline, StopReason
 from dagopt.graph.cpdag import extend_pdag
@@ -24,7 +24,6 @@ from dagopt.workers import thread_count
 
 __all__ = ["StablePcOptions", "solve_pc"]
 
-Pdag = NDArray[np.int8]
 
 MOST_DIRECTED = 2 * 10**6  # ends of edges; a stopped run does not look for a DAG of a denser graph
 MOST_SCORE_WORK = 10**8  # sum of cubes of the numbers of parents; a stopped run does not score a denser graph
@@ -119,9 +118,7 @@ class _Watch:
         return self.reason is not None
 
 
-def _within_limits(
-    problem: Problem, pdag: Pdag, order: NDArray[np.int64], *, stopped: bool
-) -> tuple[Pdag, Pdag | None, int]:
+def _within_limits(problem: Problem, pdag: Pdag, order: Ints, *, stopped: bool) -> tuple[Pdag, Pdag | None, int]:
     """Drop edges until no node has too many parents; return the PDAG, a DAG that extends it, and the number dropped.
 
     One at a time, the edge into a node whose removal leaves the best score is dropped (in a stopped run, which

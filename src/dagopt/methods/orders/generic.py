@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dagopt.arrays import Dag, Ints
 from dagopt.bits import mask_of, members, to_bitsets
 from dagopt.deadline import Deadline
 from dagopt.kernels.orders.trees import ENOUGH
 from dagopt.methods.names import name_order
-from dagopt.methods.orders.protocol import Dag, Ints
 from dagopt.methods.orders.screening import screened
 from dagopt.problem import Problem
 

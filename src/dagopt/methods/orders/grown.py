@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Dag, Ints, Words
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.graph.order import parent_lists
@@ -25,7 +26,6 @@ from dagopt.kernels.orders.counts import CountScore
 from dagopt.kernels.orders.logdets import LogDets, make_work
 from dagopt.kernels.orders.trees import BUDGET, COLUMNS, Given, Trees, make_growth
 from dagopt.methods.names import name_order
-from dagopt.methods.orders.protocol import Dag, Ints
 from dagopt.methods.orders.screening import screened
 from dagopt.problem import Problem
 
@@ -73,7 +73,7 @@ class GrownOrders(ABC):
 
     _whole_rows = False  # whether the kernels need all columns as candidates, even the node itself, if all are allowed
 
-    def __init__(self, problem: Problem, may: NDArray[np.bool_], seconds: float) -> None:
+    def __init__(self, problem: Problem, may: Bools, seconds: float) -> None:
         n = self.n_nodes = problem.n_nodes
         self._columns = name_order(problem.names)  # the column of each of the kernels' numbers
         self._numbers = np.argsort(self._columns)  # the number of each column
@@ -262,7 +262,7 @@ class BlockOrders(GrownOrders):
         return self._form
 
 
-def _listed(may: NDArray[np.bool_], sizes: Ints, whole_rows: bool) -> tuple[Ints, Ints, Ints]:
+def _listed(may: Bools, sizes: Ints, whole_rows: bool) -> tuple[Ints, Ints, Ints]:
     """Return lists of candidates, and where that of each node begins and ends; one serves all that are free."""
     n = len(may)
     lists, begins, ends = [np.arange(n)], np.zeros(n, dtype=np.int64), np.full(n, n)
@@ -276,7 +276,7 @@ def _listed(may: NDArray[np.bool_], sizes: Ints, whole_rows: bool) -> tuple[Ints
     return np.concatenate(lists).astype(np.int64), begins, ends.astype(np.int64)
 
 
-def _bits(codes: NDArray[np.uint16], arity: Ints, weights: Ints) -> tuple[NDArray[np.uint64], Ints]:
+def _bits(codes: NDArray[np.uint16], arity: Ints, weights: Ints) -> tuple[Words, Ints]:
     """Return a bit for every level and row of the data, and where each column begins; empty if rows repeat often."""
     starts = np.concatenate([[0], np.cumsum(arity)[:-1]]).astype(np.int64)
     if weights.sum() > MOST_REPEATS * len(weights):

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from dagopt.arrays import Dag, Ints
 from dagopt.bits import listed_members
 from dagopt.deadline import Deadline
 from dagopt.families.pool import Pool
 from dagopt.kernels.orders import listed as kernels
-from dagopt.methods.orders.protocol import Dag, Ints
 
 __all__ = ["ListedOrders"]
 

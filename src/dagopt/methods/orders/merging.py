@@ -8,10 +8,9 @@ without creating an edge in both directions. This is done wherever it raises the
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Dag, Ints
 from dagopt.graph.order import edge_ends, parent_lists
-from dagopt.methods.orders.protocol import Dag
 from dagopt.problem import Problem
 
 __all__ = ["merged"]
@@ -43,7 +42,7 @@ def merged(first: Dag, second: Dag, problem: Problem) -> Dag:
     return dag
 
 
-def _exchange(families: list[NDArray[np.int64]], others: list[NDArray[np.int64]], nodes: NDArray[np.int64]) -> bool:
+def _exchange(families: list[Ints], others: list[Ints], nodes: Ints) -> bool:
     """Give these nodes their other families unless that creates a cycle; say whether it was done."""
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components

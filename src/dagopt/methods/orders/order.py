@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dagopt.arrays import Dag
 from dagopt.deadline import Deadline
 from dagopt.families.pool import Pool
 from dagopt.methods.answer import worth
@@ -31,7 +30,6 @@ from dagopt.results.result import Result
 
 __all__ = ["OrderOptions", "order_incumbent", "solve_order"]
 
-Dag = NDArray[np.int8]
 
 EFFORTS = ((150, 2, 4), (40, 2, 8), (0, 10, 10))  # least number of columns, restarts, rounds of kicks
 MANY_COLUMNS = 150  # from here on hill climbing takes longer than the order search that would start from it

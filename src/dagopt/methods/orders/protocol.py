@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dagopt.arrays import Dag, Ints
 from dagopt.deadline import Deadline
 
-__all__ = ["Dag", "Ints", "Orders"]
-
-Ints = NDArray[np.int64]
-Dag = NDArray[np.int8]
+__all__ = ["Orders"]
 
 
 class Orders(Protocol):

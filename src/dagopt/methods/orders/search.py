@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
-from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Dag, Ints
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, checked_jobs
 from dagopt.graph.order import parent_lists, topological_order
@@ -27,7 +27,7 @@ from dagopt.methods.orders.generic import GenericOrders
 from dagopt.methods.orders.grown import BlockOrders, CountOrders, GrownOrders, LogDetOrders
 from dagopt.methods.orders.listed_orders import ListedOrders
 from dagopt.methods.orders.merging import merged
-from dagopt.methods.orders.protocol import Dag, Ints, Orders
+from dagopt.methods.orders.protocol import Orders
 from dagopt.methods.start import start_dag
 from dagopt.problem import Problem
 from dagopt.workers import thread_count
@@ -175,7 +175,7 @@ class _Plan(NamedTuple):
     """What searches share: how orders are scored, required precedence, names, kicks, what to keep and try, begins."""
 
     orders: Orders
-    must: NDArray[np.bool_]
+    must: Bools
     by_name: Ints
     kicks: int
     keep_met: bool
@@ -356,7 +356,7 @@ def _disturbed(order: Ints, rng: np.random.Generator) -> Ints:
     return rest
 
 
-def _feasible(order: Ints, must: NDArray[np.bool_]) -> Ints:
+def _feasible(order: Ints, must: Bools) -> Ints:
     """Return the order with each variable moved behind its required parents; otherwise unchanged."""
     if not must.any():
         return order

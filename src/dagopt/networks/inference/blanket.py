@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Floats
 from dagopt.networks.checks import blanket_of
-from dagopt.networks.inference.engine import Cells, Posterior
+from dagopt.networks.inference.engine import Posterior
 from dagopt.networks.inference.weighting import LikelihoodWeighting
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class BlanketWeighting(LikelihoodWeighting):
 
     network: MixedNetwork
 
-    def posterior(self, node: int, cells: Cells) -> Posterior:
+    def posterior(self, node: int, cells: Floats) -> Posterior:
         """Return the probability of each level, or mean and standard deviation, of a node in each row."""
         known = ~np.isnan(cells)
         parents = list(self.network.parents[node])
@@ -57,7 +57,7 @@ class BlanketWeighting(LikelihoodWeighting):
                 found.add(j)
         return sorted(found)
 
-    def _near(self, node: int, cells: Cells, concerned: Sequence[int]) -> NDArray[np.float64]:
+    def _near(self, node: int, cells: Floats, concerned: Sequence[int]) -> Floats:
         """Return the distribution of a node whose density is the product of those of some nodes, all else known."""
         network = self.network
         levels = network.levels_of(node)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import multivariate_normal, norm
 
+from dagopt.arrays import Bools, Floats, Ints
 from dagopt.networks.gaussian_network import GaussianNetwork
-from dagopt.networks.inference.engine import Cells, Engine, Event, Posterior, patterns
+from dagopt.networks.inference.engine import Engine, Event, Posterior, patterns
 
 __all__ = ["ConditionalNormal"]
 
@@ -19,10 +19,10 @@ NO_VARIANCE = 1e-12  # a smaller share of a variance may be negative by rounding
 class _Conditional(NamedTuple):
     """Unknown nodes given known ones: mean ``shift + slopes (known - their means)``, and covariance."""
 
-    unknown: NDArray[np.int64]
-    known: NDArray[np.int64]
-    slopes: NDArray[np.float64]
-    covariance: NDArray[np.float64]
+    unknown: Ints
+    known: Ints
+    slopes: Floats
+    covariance: Floats
 
 
 class ConditionalNormal(Engine):
@@ -42,7 +42,7 @@ class ConditionalNormal(Engine):
         self.scale = np.sqrt(np.diagonal(covariance))
         self.correlation = covariance / np.outer(self.scale, self.scale)
 
-    def posterior(self, node: int, cells: Cells) -> Posterior:
+    def posterior(self, node: int, cells: Floats) -> Posterior:
         """Return mean and standard deviation of a node in each row."""
         figures = np.empty((len(cells), 2))
         cells = cells.copy()
@@ -53,7 +53,7 @@ class ConditionalNormal(Engine):
             figures[rows, 1] = np.sqrt(given.covariance[0, 0]) * self.scale[node]
         return Posterior(figures)
 
-    def log_evidence(self, cells: Cells) -> NDArray[np.float64]:
+    def log_evidence(self, cells: Floats) -> Floats:
         """Return the log of the density of the known cells of each row; 0 where nothing is known."""
         found = np.zeros(len(cells))
         for mask, rows in patterns(cells):
@@ -67,7 +67,7 @@ class ConditionalNormal(Engine):
             found[rows] = -0.5 * ((whitened**2).sum(axis=0) + constant)
         return found
 
-    def probability(self, event: Event, cells: Cells) -> tuple[float, float]:
+    def probability(self, event: Event, cells: Floats) -> tuple[float, float]:
         """Return the probability that nodes lie in intervals; for three or more nodes by quadrature."""
         nodes = np.array(list(event), dtype=np.int64)
         cells = cells.copy()
@@ -83,7 +83,7 @@ class ConditionalNormal(Engine):
         joint = multivariate_normal(np.zeros(len(nodes)), given.covariance, seed=0)
         return float(np.clip(joint.cdf(centred[:, 1], lower_limit=centred[:, 0]), 0, 1)), 0.0
 
-    def complete(self, cells: Cells, rng: np.random.Generator) -> Cells:
+    def complete(self, cells: Floats, rng: np.random.Generator) -> Floats:
         """Return the rows with unknown cells drawn from the conditional normal distribution."""
         filled = cells.copy()
         for mask, rows in patterns(cells):
@@ -96,7 +96,7 @@ class ConditionalNormal(Engine):
             filled[np.ix_(rows, given.unknown)] = self._means(given, cells[rows]) + noise * self.scale[given.unknown]
         return filled
 
-    def _given(self, mask: NDArray[np.bool_], unknown: NDArray[np.int64]) -> _Conditional:
+    def _given(self, mask: Bools, unknown: Ints) -> _Conditional:
         """Return the distribution of some unknown nodes, in standard units, given all known ones."""
         known = np.flatnonzero(mask)
         across = self.correlation[np.ix_(unknown, known)]
@@ -106,7 +106,7 @@ class ConditionalNormal(Engine):
         np.fill_diagonal(covariance, np.maximum(np.diagonal(covariance), NO_VARIANCE))
         return _Conditional(unknown, known, slopes, covariance)
 
-    def _means(self, given: _Conditional, cells: Cells) -> NDArray[np.float64]:
+    def _means(self, given: _Conditional, cells: Floats) -> Floats:
         known, unknown = given.known, given.unknown
         standard = (cells[:, known] - self.mean[known]) / self.scale[known]
         return np.asarray(self.mean[unknown] + standard @ given.slopes.T * self.scale[unknown])

@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Floats, Ints
 from dagopt.networks.discrete_network import DiscreteNetwork
-from dagopt.networks.inference.engine import Cells, Engine, Event, Posterior, codes, patterns
+from dagopt.networks.inference.engine import Engine, Event, Posterior, codes, patterns
 from dagopt.networks.inference.factors import Factor, product, reduced, summed_out
 from dagopt.networks.inference.weighting import LikelihoodWeighting
 
@@ -48,7 +49,7 @@ class Elimination(Engine):
             for i in own:
                 self.children[i].append(j)
 
-    def posterior(self, node: int, cells: Cells) -> Posterior:
+    def posterior(self, node: int, cells: Floats) -> Posterior:
         """Return the probability of each level of a node in each row."""
         cells = cells.copy()
         cells[:, node] = np.nan
@@ -71,7 +72,7 @@ class Elimination(Engine):
             figures[np.isneginf(self.log_evidence(cells))] = np.nan
         return Posterior(figures, errors)
 
-    def log_evidence(self, cells: Cells) -> NDArray[np.float64]:
+    def log_evidence(self, cells: Floats) -> Floats:
         """Return the log of the probability of the known cells of each row; -inf where they are impossible."""
         found = np.empty(len(cells))
         for known, rows in patterns(cells):
@@ -84,7 +85,7 @@ class Elimination(Engine):
                 found[part] = self._total(self._factors(families, known, cells[part]), order.nodes)
         return found
 
-    def probability(self, event: Event, cells: Cells) -> tuple[float, float]:
+    def probability(self, event: Event, cells: Floats) -> tuple[float, float]:
         """Return the probability that nodes have one of some levels, given the known cells of one row."""
         known = ~np.isnan(cells[0])
         families = self._above([*np.flatnonzero(known).tolist(), *event])
@@ -96,7 +97,7 @@ class Elimination(Engine):
         share = self._total([*factors, *inside], order.nodes) - self._total(factors, order.nodes)
         return float(np.clip(np.exp(share[0]), 0.0, 1.0)), 0.0
 
-    def complete(self, cells: Cells, rng: np.random.Generator) -> Cells:
+    def complete(self, cells: Floats, rng: np.random.Generator) -> Floats:
         """Return the rows with unknown cells drawn from their joint distribution given the known ones."""
         filled = cells.copy()
         for known, rows in patterns(cells):
@@ -114,7 +115,7 @@ class Elimination(Engine):
                     filled[part, node] = _drawn(node, bucket, filled[part], rng)
         return filled
 
-    def _near(self, node: int, known: NDArray[np.bool_]) -> list[int]:
+    def _near(self, node: int, known: Bools) -> list[int]:
         """Return the families that a node's distribution depends on: those it reaches through unknown nodes."""
         relevant = set(self._above([node, *np.flatnonzero(known).tolist()]))
         found: set[int] = set()
@@ -138,11 +139,11 @@ class Elimination(Engine):
             waiting.extend(new)
         return sorted(found)
 
-    def _order(self, families: Sequence[int], known: NDArray[np.bool_], keep: int | None = None) -> _Order:
+    def _order(self, families: Sequence[int], known: Bools, keep: int | None = None) -> _Order:
         scopes = [{i for i in (j, *self.network.parents[j]) if not known[i]} for j in families]
         return elimination_order(scopes, self.arity, keep)
 
-    def _factors(self, families: Sequence[int], known: NDArray[np.bool_], cells: Cells) -> list[Factor]:
+    def _factors(self, families: Sequence[int], known: Bools, cells: Floats) -> list[Factor]:
         levels = codes(np.where(np.isnan(cells), 0, cells))
         return [reduced(self.network, j, known.tolist(), levels) for j in families]
 
@@ -155,7 +156,7 @@ class Elimination(Engine):
             factors = [*(factor for factor in factors if node not in factor.nodes), summed_out(bucket, node)[0]]
         return factors, buckets
 
-    def _total(self, factors: list[Factor], order: Sequence[int]) -> NDArray[np.float64]:
+    def _total(self, factors: list[Factor], order: Sequence[int]) -> Floats:
         """Return the log of the sum of the product of all factors, in each row."""
         total = np.zeros(1)
         for node in order:
@@ -206,13 +207,13 @@ def elimination_order(scopes: Sequence[set[int]], arity: Sequence[int], keep: in
     return _Order(tuple(order), largest)
 
 
-def _parts(rows: NDArray[np.int64], largest: int) -> Iterator[NDArray[np.int64]]:
+def _parts(rows: Ints, largest: int) -> Iterator[Ints]:
     size = max(1, CELLS_AT_ONCE // largest)
     for start in range(0, len(rows), size):
         yield rows[start : start + size]
 
 
-def _drawn(node: int, bucket: Factor, cells: Cells, rng: np.random.Generator) -> NDArray[np.intp]:
+def _drawn(node: int, bucket: Factor, cells: Floats, rng: np.random.Generator) -> NDArray[np.intp]:
     """Draw a node in each row from its bucket, given the nodes drawn before."""
     others = [i for i in bucket.nodes if i != node]
     values = np.moveaxis(bucket.values, 1 + bucket.nodes.index(node), -1)
@@ -221,7 +222,7 @@ def _drawn(node: int, bucket: Factor, cells: Cells, rng: np.random.Generator) ->
     return _levels_at(rng.random(len(cells)), cumulative)
 
 
-def _levels_at(draws: NDArray[np.float64], cumulative: NDArray[np.float64]) -> NDArray[np.intp]:
+def _levels_at(draws: Floats, cumulative: Floats) -> NDArray[np.intp]:
     """Return for each draw in [0, 1) the level whose part of the cumulative weights it falls into."""
     below = draws[:, None] * cumulative[:, -1:] >= cumulative[:, :-1]
     return np.asarray(below.sum(axis=1), dtype=np.intp)

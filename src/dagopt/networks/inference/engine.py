@@ -9,14 +9,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Bools, Floats, Ints
 from dagopt.networks.checks import Parents
 
-__all__ = ["Cells", "Engine", "Event", "Model", "Posterior", "patterns"]
+__all__ = ["Engine", "Event", "Model", "Posterior", "patterns"]
 
-Cells = NDArray[np.float64]
 """Rows by nodes: numbers of continuous nodes, codes of the levels of discrete ones, NaN where not known."""
 
-Event = Mapping[int, tuple[float, float] | NDArray[np.bool_]]
+Event = Mapping[int, tuple[float, float] | Bools]
 """By node: the interval in which a continuous one lies, or which levels a discrete one has."""
 
 
@@ -34,10 +34,10 @@ class Model(Protocol):
     def levels_of(self, node: int) -> tuple[str, ...] | None:
         """Return the levels of a discrete node; None for a continuous one."""
 
-    def draw_node(self, node: int, cells: Cells, rng: np.random.Generator) -> NDArray[np.float64]:
+    def draw_node(self, node: int, cells: Floats, rng: np.random.Generator) -> Floats:
         """Draw a node in each row, given its parents there."""
 
-    def log_node(self, node: int, cells: Cells) -> NDArray[np.float64]:
+    def log_node(self, node: int, cells: Floats) -> Floats:
         """Return the log of the conditional density, or probability, of a node in each row."""
 
     def without_parents(self, node: int) -> Model:
@@ -58,31 +58,31 @@ class Posterior(NamedTuple):
         The standard errors due to the draws; None if the figures are exact.
     """
 
-    figures: NDArray[np.float64]
-    errors: NDArray[np.float64] | None = None
+    figures: Floats
+    errors: Floats | None = None
 
 
 class Engine(ABC):
     """Answers questions about one network."""
 
     @abstractmethod
-    def posterior(self, node: int, cells: Cells) -> Posterior:
+    def posterior(self, node: int, cells: Floats) -> Posterior:
         """Return the distribution of a node in each row, given the other known cells."""
 
     @abstractmethod
-    def log_evidence(self, cells: Cells) -> NDArray[np.float64]:
+    def log_evidence(self, cells: Floats) -> Floats:
         """Return the log of the density, or probability, of the known cells of each row."""
 
     @abstractmethod
-    def probability(self, event: Event, cells: Cells) -> tuple[float, float]:
+    def probability(self, event: Event, cells: Floats) -> tuple[float, float]:
         """Return the probability of an event given the known cells of one row, and its standard error."""
 
     @abstractmethod
-    def complete(self, cells: Cells, rng: np.random.Generator) -> Cells:
+    def complete(self, cells: Floats, rng: np.random.Generator) -> Floats:
         """Return the rows with the unknown cells drawn from their joint distribution given the known ones."""
 
 
-def patterns(cells: Cells) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.int64]]]:
+def patterns(cells: Floats) -> Iterator[tuple[Bools, Ints]]:
     """Yield each set of known nodes that occurs, and the rows that have it."""
     if len(cells) == 0:
         return

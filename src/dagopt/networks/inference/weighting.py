@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Floats
 from dagopt.networks.checks import topological_order
-from dagopt.networks.inference.engine import Cells, Engine, Event, Model, Posterior
+from dagopt.networks.inference.engine import Engine, Event, Model, Posterior
 
 __all__ = ["DRAWS", "LikelihoodWeighting"]
 
@@ -27,8 +27,8 @@ DRAWS = 20_000  # draws per answer
 class _Weighted(NamedTuple):
     """Draws with weights that sum to one; ``log_mean`` is the log of the mean of the weights before that."""
 
-    cells: Cells
-    weights: NDArray[np.float64]
+    cells: Floats
+    weights: Floats
     log_mean: float
 
 
@@ -51,7 +51,7 @@ class LikelihoodWeighting(Engine):
         self.n_draws = n_draws
         self.random_state = random_state
 
-    def posterior(self, node: int, cells: Cells) -> Posterior:
+    def posterior(self, node: int, cells: Floats) -> Posterior:
         """Return the probability of each level, or mean and standard deviation, of a node in each row."""
         levels = self.network.levels_of(node)
         figures = np.full((len(cells), 2 if levels is None else len(levels)), np.nan)
@@ -76,7 +76,7 @@ class LikelihoodWeighting(Engine):
                 errors[row] = np.sqrt(weights**2 @ (hits - figures[row]) ** 2)
         return Posterior(figures, errors)
 
-    def log_evidence(self, cells: Cells) -> NDArray[np.float64]:
+    def log_evidence(self, cells: Floats) -> Floats:
         """Return the log of the mean weight of each row; exact if every cell is known."""
         found = np.empty(len(cells))
         full = ~np.isnan(cells).any(axis=1)
@@ -85,7 +85,7 @@ class LikelihoodWeighting(Engine):
             found[row] = self.draws(cells[row]).log_mean
         return found
 
-    def probability(self, event: Event, cells: Cells) -> tuple[float, float]:
+    def probability(self, event: Event, cells: Floats) -> tuple[float, float]:
         """Return the weighted share of draws in the event, and its standard error."""
         drawn = self.draws(cells[0])
         inside = np.ones(len(drawn.cells), dtype=bool)
@@ -98,7 +98,7 @@ class LikelihoodWeighting(Engine):
         share = float(drawn.weights @ inside)
         return share, float(np.sqrt(drawn.weights**2 @ (inside - share) ** 2))
 
-    def complete(self, cells: Cells, rng: np.random.Generator) -> Cells:
+    def complete(self, cells: Floats, rng: np.random.Generator) -> Floats:
         """Return the rows with unknown cells from draws taken with probability proportional to their weights."""
         filled = cells.copy()
         kinds, which = np.unique(np.nan_to_num(cells, nan=np.inf), axis=0, return_inverse=True)
@@ -109,7 +109,7 @@ class LikelihoodWeighting(Engine):
             filled[rows] = drawn.cells[chosen]
         return filled
 
-    def draws(self, given: NDArray[np.float64], rng: np.random.Generator | None = None) -> _Weighted:
+    def draws(self, given: Floats, rng: np.random.Generator | None = None) -> _Weighted:
         """Return weighted draws given the known cells of one row."""
         rng = np.random.default_rng(self.random_state) if rng is None else rng
         cells = np.tile(given, (self.n_draws, 1))
