@@ -13,7 +13,7 @@ from dagopt.kernels import plain as plain_kernels
 from dagopt.kernels.lattice.best_orders import Tables, extend
 from dagopt.kernels.lattice.best_parents import Block, Shape, fill
 from dagopt.kernels.lattice.subsets import Allowed
-from dagopt.kernels.plain import handy, new_pass, plain, repeated
+from dagopt.kernels.plain import compiled_or_python, new_pass, plain, repeated
 from dagopt.scores import gaussian
 
 
@@ -49,24 +49,24 @@ def test_plain_python_calls_plain_python(fresh):
 
 def test_work_that_adds_up_is_compiled(fresh):
     """A kernel is compiled when its steps reach the limit, or would if what is done is repeated."""
-    assert handy(fresh, plain_kernels.MOST_PLAIN_STEPS + 1) is fresh
-    assert handy(fresh, plain_kernels.MOST_PLAIN_STEPS) is not fresh
-    assert handy(fresh, 1) is fresh
+    assert compiled_or_python(fresh, plain_kernels.MOST_PLAIN_STEPS + 1) is fresh
+    assert compiled_or_python(fresh, plain_kernels.MOST_PLAIN_STEPS) is not fresh
+    assert compiled_or_python(fresh, 1) is fresh
     plain_kernels._steps.clear()
     with repeated(100):
-        assert handy(fresh, plain_kernels.MOST_PLAIN_STEPS // 10) is fresh
+        assert compiled_or_python(fresh, plain_kernels.MOST_PLAIN_STEPS // 10) is fresh
         for _ in range(100):
             new_pass()
-            assert handy(fresh, plain_kernels.MOST_PLAIN_STEPS // 100) is not fresh
-        assert handy(fresh, 1) is fresh
+            assert compiled_or_python(fresh, plain_kernels.MOST_PLAIN_STEPS // 100) is not fresh
+        assert compiled_or_python(fresh, 1) is fresh
     plain_kernels._steps.clear()
-    assert handy(fresh, plain_kernels.MOST_PLAIN_STEPS // 10) is not fresh
+    assert compiled_or_python(fresh, plain_kernels.MOST_PLAIN_STEPS // 10) is not fresh
 
 
 def test_a_compiled_kernel_is_used(fresh):
     """Whatever the work."""
     fresh(np.arange(3.0))
-    assert handy(fresh, 1) is fresh
+    assert compiled_or_python(fresh, 1) is fresh
 
 
 def test_the_recursion_is_the_same_uncompiled():
@@ -119,7 +119,7 @@ def test_long_coordinates_count_as_many_steps(monkeypatch):
     score = dagopt.make_score(dagopt.as_table(near), "bic")
     assert not score.logdets_suffice
     counted = []
-    monkeypatch.setattr(gaussian, "handy", lambda kernel, steps: counted.append(steps) or kernel)
+    monkeypatch.setattr(gaussian, "compiled_or_python", lambda kernel, steps: counted.append(steps) or kernel)
     score.local(0, [1, 2])
     score.removals(0, [1, 2])
     score.local_many([0, 1], [[2], [3, 4]])

@@ -42,8 +42,8 @@ __all__ = ["MOST_SETS", "Candidates", "candidate_pool", "count_sets", "limited",
 
 MOST_SETS = 100_000_000  # the most sets scored; above this the user must lower max_parents
 MOST_UNASKED = 3_000_000  # the most sets inside a superstructure if no limit is given
-SETS_A_PIECE = 2048
-JOINTS_A_PIECE = 512
+SETS_PER_PIECE = 2048
+JOINTS_PER_PIECE = 512
 ORDERED_TOGETHER, MERGED_TOGETHER = 1 << 18, 1 << 20  # sets, between two looks at the clock: tenths of a second
 PHASE = "scores of candidate parents"
 
@@ -258,7 +258,7 @@ class _Joints:
         return [
             partial(self._fill, block.places[a:b], block.rows[a:b])
             for block in self._new
-            for a, b in spans(len(block.places), JOINTS_A_PIECE)
+            for a, b in spans(len(block.places), JOINTS_PER_PIECE)
         ]
 
     def _fill(self, places: Ints, rows: Ints) -> None:
@@ -313,7 +313,7 @@ class _Growth:
         """Return the work of scoring this level."""
         self._scores = np.empty(self.level.size)
         self._bounds = np.empty(self.level.size)
-        return [partial(self._evaluate, *span) for span in spans(self.level.size, SETS_A_PIECE)]
+        return [partial(self._evaluate, *span) for span in spans(self.level.size, SETS_PER_PIECE)]
 
     def _evaluate(self, first: int, last: int) -> None:
         rows = self._full(self._members[first:last])

@@ -23,7 +23,7 @@ from dagopt.kernels.gaussian.row_chains import RowTerms
 __all__ = ["NodeSearch", "Prices", "TableRow"]
 
 
-SETS_A_PIECE = 20_000
+SETS_PER_PIECE = 20_000
 FIRST_MULTIPLIER = 1.2  # in ``kernels/gaussian/price_ceiling.py``, near the best one in most searches
 
 
@@ -237,8 +237,8 @@ class NodeSearch:
         """Do this many more steps, or fewer if many sets are found."""
         if self.over:
             return
-        room = np.zeros((SETS_A_PIECE, len(self._ids)), dtype=np.bool_)
-        values = np.empty(SETS_A_PIECE)
+        room = np.zeros((SETS_PER_PIECE, len(self._ids)), dtype=np.bool_)
+        values = np.empty(SETS_PER_PIECE)
         self._counters[kernels.FOUND] = 0
         kernels.resume(*self._facts, self._rooms, self._prices, steps, room, values)
         count = self._counters[kernels.FOUND]

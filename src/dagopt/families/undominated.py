@@ -25,11 +25,11 @@ from dagopt.workers import Workers
 __all__ = ["Estimate", "Listing", "TooMany", "is_searchable", "rounding_margin", "sets_of"]
 
 
-STEPS_A_PAIR = 300
-ENTRIES_A_PIECE = 100_000  # pairs times the size of the matrix, which each step of a pair changes
-STEPS_A_PIECE = 20_000
+STEPS_PER_PAIR = 300
+ENTRIES_PER_PIECE = 100_000  # pairs times the size of the matrix, which each step of a pair changes
+STEPS_PER_PIECE = 20_000
 FIRST_STEPS = 2_000  # steps per node from which the total work is estimated
-SECONDS_A_STEP = 4e-6  # on one thread
+SECONDS_PER_STEP = 4e-6  # on one thread
 LEAST_MARGIN = 1e-6
 LEAST_SHARE = 1e-12  # the share assumed done when a search has hardly begun
 PHASE = "undominated parent sets"
@@ -122,17 +122,17 @@ class Listing:
         workers.each(PHASE, [partial(search.run, FIRST_STEPS) for search in self._searches], n, (0.1, 0.2))
         self._check()
         steps = sum(search.n_steps / max(search.share, LEAST_SHARE) for search in self._searches)
-        return Estimate(self.n_likely, steps * SECONDS_A_STEP / workers.count)
+        return Estimate(self.n_likely, steps * SECONDS_PER_STEP / workers.count)
 
     def narrow(self, workers: Workers) -> None:
         """Forbid parents that are in no undominated set: first pairs, then candidates of each node among those left."""
         n = self._score.n_nodes
         step = float(np.diff(self._cost).min(initial=np.inf))
         threshold = float(np.exp(2.0 * (step - self._margin) / self._score.n_samples))
-        facts = (self._matrix, threshold, STEPS_A_PAIR, 2.0 * self._margin / self._score.n_samples)
+        facts = (self._matrix, threshold, STEPS_PER_PAIR, 2.0 * self._margin / self._score.n_samples)
         useful = np.ones((n, n), dtype=np.bool_)
         inverse, pairs = kernels.inverse_of(self._matrix), np.column_stack(np.tril_indices(n, -1))
-        parts = np.array_split(pairs, max(min(len(pairs), len(pairs) * n * n // ENTRIES_A_PIECE), 1))
+        parts = np.array_split(pairs, max(min(len(pairs), len(pairs) * n * n // ENTRIES_PER_PIECE), 1))
         pieces = [partial(kernels.useful_pairs, inverse, *facts, part, useful) for part in parts]
         workers.each(PHASE, pieces, len(pieces), (0.0, 0.05))
         must = np.ascontiguousarray(self.knowledge.must.T)
@@ -166,7 +166,7 @@ class Listing:
         while not all(search.over for search in self._searches):
             left = [search for search in self._searches if not search.over]
             share = float(np.mean([search.share for search in self._searches]))
-            workers.each(PHASE, [partial(search.run, STEPS_A_PIECE) for search in left], len(left), (share, share))
+            workers.each(PHASE, [partial(search.run, STEPS_PER_PIECE) for search in left], len(left), (share, share))
             self._check()
         return sets_of(self._score, [search.members(self._score.n_nodes) for search in self._searches])
 

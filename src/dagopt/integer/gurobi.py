@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dagopt.deadline import Deadline
 from dagopt.errors import DagoptError, InputError
 from dagopt.families.family_arrays import FamilyArrays
-from dagopt.integer.lazy_clusters import CLUSTERS_A_ROUND, BranchAndCut, Cluster, conclude, refuse
+from dagopt.integer.lazy_clusters import CLUSTERS_PER_ROUND, BranchAndCut, Cluster, conclude, refuse
 from dagopt.integer.restricted_ip import IntegerSolution
 from dagopt.lp.fractional_clusters import FractionalSeparator, integer_clusters
 from dagopt.lp.limits import NO_LIMIT, TOLERANCE
@@ -75,7 +75,7 @@ class _Master:
         self._model = model
         self._families = families
         self._deadline = deadline
-        self._separator = FractionalSeparator(CLUSTERS_A_ROUND)
+        self._separator = FractionalSeparator(CLUSTERS_PER_ROUND)
         self._found: dict[Cluster, None] = {}
         self._best = start
         self._error: BaseException | None = None

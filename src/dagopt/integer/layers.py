@@ -13,7 +13,7 @@ from dagopt.workers import Workers
 
 __all__ = ["each_layer", "first_sink", "follow_sinks"]
 
-SETS_A_PIECE = 64
+SETS_PER_PIECE = 64
 
 
 def each_layer(
@@ -24,7 +24,7 @@ def each_layer(
     *,
     down: bool = False,
     smallest: int = 0,
-    sets_a_piece: int = SETS_A_PIECE,
+    sets_per_piece: int = SETS_PER_PIECE,
 ) -> None:
     """Call ``work`` with parts of the 2^bits sets: a set after its subsets or, with ``down``, after its supersets.
 
@@ -36,7 +36,7 @@ def each_layer(
     layers = range(smallest, bits + 1)
     for layer in reversed(layers) if down else layers:
         chosen = sets[size == layer]
-        n_parts = max(4 * workers.count, len(chosen) // sets_a_piece)
+        n_parts = max(4 * workers.count, len(chosen) // sets_per_piece)
         pieces = [partial(work, part) for part in np.array_split(chosen, min(len(chosen), n_parts))]
         workers.each(phase, pieces, len(pieces), (done / total, (done + len(chosen)) / total))
         done += len(chosen)

@@ -15,11 +15,11 @@ from dagopt.families.family_arrays import NO_DAG, FamilyArrays
 from dagopt.families.family_pool import FamilyPool
 from dagopt.integer.restricted_ip import IntegerSolution
 
-__all__ = ["CLUSTERS_A_ROUND", "BranchAndCut", "Cluster", "conclude", "refuse"]
+__all__ = ["CLUSTERS_PER_ROUND", "BranchAndCut", "Cluster", "conclude", "refuse"]
 
 Cluster = frozenset[int]
 
-CLUSTERS_A_ROUND = 20  # 50 were not faster in tests
+CLUSTERS_PER_ROUND = 20  # 50 were not faster in tests
 
 
 class BranchAndCut(ABC):

@@ -22,7 +22,7 @@ from pyscipopt.scip import PY_SCIP_RESULT as SCIP_RESULT
 
 from dagopt.deadline import Deadline
 from dagopt.families.family_arrays import FamilyArrays
-from dagopt.integer.lazy_clusters import CLUSTERS_A_ROUND, BranchAndCut, Cluster, conclude, refuse
+from dagopt.integer.lazy_clusters import CLUSTERS_PER_ROUND, BranchAndCut, Cluster, conclude, refuse
 from dagopt.integer.restricted_ip import IntegerSolution
 from dagopt.kernels.cuts import separation as kernels
 from dagopt.lp.cluster_ip import Answer, free, guarded, set_parameters
@@ -129,7 +129,7 @@ class _Acyclic(Conshdlr):
         self.found: dict[Cluster, None] = {}
         self._original = x
         self._transformed: list[Any] = []
-        self._separator = FractionalSeparator(CLUSTERS_A_ROUND)
+        self._separator = FractionalSeparator(CLUSTERS_PER_ROUND)
 
     @property
     def x(self) -> list[Any]:

@@ -17,7 +17,7 @@ from numba.core.dispatcher import Dispatcher
 
 from dagopt.kernels.store import is_stored
 
-__all__ = ["handy", "new_pass", "plain", "repeated"]
+__all__ = ["compiled_or_python", "new_pass", "plain", "repeated"]
 
 MOST_PLAIN_STEPS = 5_000_000  # per kernel in plain Python: one or two seconds, less than most take to compile
 _plain: dict[Any, Callable[..., Any]] = {}
@@ -25,7 +25,7 @@ _steps: dict[Any, int] = {}
 _times = [1]
 
 
-def handy(
+def compiled_or_python(
     kernel: Any, steps: int, *, log1p: bool = False, arrays: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:
     """Return what to call for this many elementary steps: the kernel, or plain Python if that finishes sooner.

@@ -37,7 +37,7 @@ Cluster = frozenset[int]
 CUT_TOLERANCE = 1e-4  # a cluster violated by less is not worth a row
 PROOF_TOLERANCE = 1e-6  # an LP point that violates no cluster by more counts as satisfying them all
 CLUSTERS_PER_ROUND = 50  # rows added between two LPs
-STEPS_A_NODE = 100_000  # steps of the exact search for one smallest node; then the separation IP takes over
+STEPS_PER_NODE = 100_000  # steps of the exact search for one smallest node; then the separation IP takes over
 
 
 class Separated(NamedTuple):
@@ -85,7 +85,7 @@ class FractionalSeparator:
         The steps for one node after which the separation IP takes over from the exact search.
     """
 
-    def __init__(self, most: int = CLUSTERS_PER_ROUND, most_steps: int = STEPS_A_NODE) -> None:
+    def __init__(self, most: int = CLUSTERS_PER_ROUND, most_steps: int = STEPS_PER_NODE) -> None:
         self.most = most
         self.most_steps = most_steps
         self._known: tuple[FamilyPool, int, FamilyArrays] | None = None

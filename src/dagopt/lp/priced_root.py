@@ -38,7 +38,7 @@ __all__ = ["PricedRoot"]
 
 BareFamily = tuple[int, tuple[int, ...]]
 
-FAMILIES_A_NODE = 60  # families per node that are added to the LP at once
+FAMILIES_PER_NODE = 60  # families per node that are added to the LP at once
 FEW_ROUNDS, ROUNDS = 5, 20  # rounds of cutting between two rounds of climbs: while many new sets are found, and after
 ENOUGH_NEW = 100  # new sets are many
 CLIMBS, MANY_CLIMBS = 30, 150  # per node: in every round, and before sets are priced
@@ -49,7 +49,7 @@ TIME_TO_PRICE = 1.3  # is kept after that, as a multiple of what the last pricin
 CENTRE_SHARE = 0.5  # the weight of the best multipliers known in the point where climbs look for sets
 ROUNDS_BACK, SHARE = 12, 0.01  # cutting has stalled when this many rounds close less than this share of the gap
 IDLE_ROUNDS = 5
-STEPS_A_SECOND = 2e7  # steps per node and second of the time limit, to be divided by the square of its candidates
+STEPS_PER_SECOND = 2e7  # steps per node and second of the time limit, to be divided by the square of its candidates
 LEAST_STEPS, MOST_STEPS = 20_000, 20_000_000  # per node
 WITHOUT_LIMIT = 600.0  # the seconds assumed if there is no time limit
 MANY, MANY_SHARE = 60, 0.04  # with more candidates than this, the number of steps is multiplied by this
@@ -121,7 +121,7 @@ class PricedRoot:
         self._improved = improved
         seconds = min(workers.deadline.remaining(), WITHOUT_LIMIT)
         candidates = float(knowledge.may.sum(axis=0).mean()) + 1.0
-        steps = STEPS_A_SECOND * seconds / candidates**2 * (MANY_SHARE if candidates > MANY else 1.0)
+        steps = STEPS_PER_SECOND * seconds / candidates**2 * (MANY_SHARE if candidates > MANY else 1.0)
         steps = int(np.clip(steps, LEAST_STEPS, MOST_STEPS))
         self._pricing = Pricing(score, knowledge, steps)
         self._logdets = LogDets(score.n_samples)
@@ -226,7 +226,7 @@ class PricedRoot:
     def _climb(self, point: DualPoint, n_climbs: int = CLIMBS) -> int:
         """Add sets that climbs find at a point, which becomes the centre if its guess is the best; return how many."""
         known = self._largest_known(point)
-        found = self._pricing.climb(point, known, FAMILIES_A_NODE, n_climbs, self._workers)
+        found = self._pricing.climb(point, known, FAMILIES_PER_NODE, n_climbs, self._workers)
         guess = point.constant + sum(max(float(a), b.most) for a, b in zip(known, found, strict=True))
         if guess < self._guess:
             self._centre, self._guess = point, guess
@@ -283,7 +283,7 @@ class PricedRoot:
     def _price(self, point: DualPoint) -> int:
         """Find the bound that multipliers give, and add sets with large remainders; return how many are new."""
         least, begin = self._largest_known(point), self._workers.deadline.elapsed()
-        bound, found = self._pricing.all_nodes(point, least, FAMILIES_A_NODE, self._workers)
+        bound, found = self._pricing.all_nodes(point, least, FAMILIES_PER_NODE, self._workers)
         self._price_seconds = self._workers.deadline.elapsed() - begin
         if bound < self._best.bound:
             self._best = _Best(point, bound, [one.most for one in found])

@@ -33,13 +33,13 @@ __all__ = ["DualPoint", "NodePrice", "Pricing"]
 
 
 SLACK = 1e-12  # relative rounding error of the sums in a bound
-STEPS_A_PIECE = 5_000
+STEPS_PER_PIECE = 5_000
 MOST_CLIMBED = 4_000  # sets of one node that climbs find
 LEAST_GAIN = 1e-3  # a remainder is of interest only if it exceeds the known ones by this
 FIRST_STEPS = 20_000  # of each search, before the next one goes on
 LEAST_SLACK, GROWTH, LESS_SLACK = 2.0, 2.0, 8.0  # of long searches; it is divided by the last number the next time
 HASTE = 0.3  # slack grows when this share of the time is left
-SHARE_A_SWEEP = 0.05  # searches go on by fewer steps if those of all took a larger share of the time
+SHARE_PER_SWEEP = 0.05  # searches go on by fewer steps if those of all took a larger share of the time
 LISTING_EFFORT = 2  # a listing may take this many times the steps of pricing, per node
 
 
@@ -198,7 +198,7 @@ class Pricing:
                 left = [i for i in left if not searches[i].over]
                 now = workers.deadline.remaining()
                 late = now < HASTE * begin
-                steps = max(steps // 2, STEPS_A_PIECE) if before - now > SHARE_A_SWEEP * begin else 2 * steps
+                steps = max(steps // 2, STEPS_PER_PIECE) if before - now > SHARE_PER_SWEEP * begin else 2 * steps
                 for i in left:
                     if late or searches[i].n_steps >= self.most_steps:
                         slack[i] = max(GROWTH * slack[i], LEAST_SLACK)
@@ -275,7 +275,7 @@ class Pricing:
         def work(i: int) -> None:
             search = self.search(i, prices, float(limits[i]))
             while not search.over and not given_up.is_set() and workers.deadline.reason is None:
-                search.run(STEPS_A_PIECE)
+                search.run(STEPS_PER_PIECE)
                 counts[i] = search.n_sets
                 if search.n_steps > LISTING_EFFORT * self.most_steps or counts.sum() > most_sets:
                     given_up.set()
@@ -289,5 +289,5 @@ def _run(search: NodeSearch, steps: int, count: int, deadline: Deadline) -> None
     """Search for this many more steps, until it is over or the time is up, keeping the ``count`` best sets."""
     last = search.n_steps + steps
     while not search.over and search.n_steps < last and deadline.reason is None:
-        search.run(STEPS_A_PIECE)
+        search.run(STEPS_PER_PIECE)
         search.keep_best(count)

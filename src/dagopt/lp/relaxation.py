@@ -211,14 +211,14 @@ class Relaxation:
             if solution is None and self._may_fail:
                 return None
             if solution is None:
-                solution = self._anew()
+                solution = self._rebuild()
             point, remainder = self._point(solution)
             if point.bound <= enough or not self._price(remainder, solution):
                 if drop:
                     self._age(solution.multipliers[self.families.n_nodes :])
                 return point
 
-    def _anew(self) -> LinearSolution:
+    def _rebuild(self) -> LinearSolution:
         """Solve a new LP, because the solver called the old one infeasible, which it cannot be."""
         alive, inside = self._alive, np.flatnonzero(self._column >= 0)
         self._set_up(self.families, inside)

@@ -118,7 +118,7 @@ class Result:
             return self.adjacency
         if self.problem is None:
             return cpdag(self.adjacency)
-        known, told = self.problem.knowledge, self.problem.score.told_pairs
+        known, told = self.problem.knowledge, self.problem.score.directed_pairs
         must = known.must if told is None else known.must | ((self.adjacency != 0) & told)
         return essential_given(self.adjacency, must, known.may)
 
@@ -353,7 +353,7 @@ class Result:
 
     def _refuse_set_rows(self, instead: str) -> None:
         """Raise an error if some rows behind the result were set from outside."""
-        if self.problem is not None and self.problem.score.told_pairs is not None:
+        if self.problem is not None and self.problem.score.directed_pairs is not None:
             raise InputError(
                 f"some rows set columns from outside and say nothing about the causes of these columns; use {instead}"
                 " with the rows that were only observed"

@@ -164,7 +164,7 @@ class Score(ABC):
         return self.seconds_per_local
 
     @property
-    def told_pairs(self) -> Bools | None:
+    def directed_pairs(self) -> Bools | None:
         """Pairs of columns whose edge gets its direction from interventions; None without interventions."""
         return None
 

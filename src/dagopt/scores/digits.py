@@ -31,7 +31,7 @@ LOG_OF_DEPENDENT = math.log(DEPENDENT)
 NEGLIGIBLE = 1e-4  # error of a score up to which correlations suffice
 MANY_COLUMNS, NEGLIGIBLE_PER_COLUMN = 64, 1e-4  # beyond these columns, where coordinates slow the search
 MOST_CHANGE = 0.1  # of a logarithm by rounding; beyond it nothing is claimed
-ROWS_A_BLOCK = 512
+ROWS_PER_BLOCK = 512
 MOST_INVERTED = 2000  # beyond this many columns M is not inverted, and its correlations are used with unknown error
 
 
@@ -95,7 +95,7 @@ def coordinates(columns: Floats) -> Floats:
     Blocks of rows are factorised, then their factors together, so that errors do not grow with the number of rows.
     """
     n = columns.shape[1]
-    block = max(ROWS_A_BLOCK, 2 * n)
+    block = max(ROWS_PER_BLOCK, 2 * n)
     while len(columns) > block:
         whole = len(columns) // block * block
         columns = np.vstack([_triangles(columns[:whole].reshape(-1, block, n)).reshape(-1, n), columns[whole:]])

@@ -23,7 +23,7 @@ from dagopt.kernels.gaussian import vectors
 from dagopt.kernels.gaussian.logdet import LogDetForm
 from dagopt.kernels.gaussian.vectors import LOG_OF_NOTHING
 from dagopt.kernels.lattice.subsets import scale_by_size
-from dagopt.kernels.plain import handy
+from dagopt.kernels.plain import compiled_or_python
 from dagopt.scores.base import as_set
 from dagopt.scores.digits import LOG_OF_DEPENDENT, UNIT, Digits
 from dagopt.scores.joint import JointScore
@@ -96,7 +96,7 @@ class LogDetScore(JointScore):
     def unbounded(self, node: int, parents: Ints) -> bool:
         """Say whether the parents determine a column, so that in exact arithmetic the score has no upper limit."""
         chosen = as_set(parents)
-        find = handy(self._kernels.logs, self._steps(len(chosen)))
+        find = compiled_or_python(self._kernels.logs, self._steps(len(chosen)))
         logdet, logres = find(self._source, self._log_scale, node, chosen)
         return bool(logres - self._log_scale[node] <= LOG_OF_DEPENDENT or logdet <= LOG_OF_NOTHING / 2)
 
@@ -139,8 +139,10 @@ class LogDetScore(JointScore):
     def fill_potentials(self, high: int, low_bits: int, out: Floats, node: int = 0) -> None:
         """Fill ``out`` with ``potential`` of the sets whose bits above ``low_bits`` are those of ``high``."""
         _, log_scale, constant, power = self.logdets
-        handy(self._kernels.logdet_slice, self._steps(2) // 4 * out.size)(self._source, log_scale, high, low_bits, out)
-        handy(scale_by_size, 8 * out.size)(out, constant, power, high.bit_count())
+        compiled_or_python(self._kernels.logdet_slice, self._steps(2) // 4 * out.size)(
+            self._source, log_scale, high, low_bits, out
+        )
+        compiled_or_python(scale_by_size, 8 * out.size)(out, constant, power, high.bit_count())
 
     def _joint(self, size: NDArray[np.int_], logdet: Floats) -> Floats:
         joint: Floats = self._constant[size] - 0.5 * self._power[size] * logdet
@@ -169,7 +171,7 @@ class LogDetScore(JointScore):
 
     def _fit(self, node: int, parents: Ints) -> float:
         """Return the local score before its penalty, which may be infinite."""
-        find = handy(self._kernels.logs, self._steps(len(parents)))
+        find = compiled_or_python(self._kernels.logs, self._steps(len(parents)))
         logdet, logres = find(self._source, self._log_scale, node, parents)
         size = len(parents)
         return float(
@@ -183,7 +185,9 @@ class LogDetScore(JointScore):
         """Return the local scores of many nodes with packed parent sets."""
         logdet, logres = np.empty(len(nodes)), np.empty(len(nodes))
         steps = int(self._steps(np.diff(offsets)).sum())
-        handy(self._kernels.logs_many, steps)(self._source, self._log_scale, nodes, flat, offsets, logdet, logres)
+        compiled_or_python(self._kernels.logs_many, steps)(
+            self._source, self._log_scale, nodes, flat, offsets, logdet, logres
+        )
         return self._score(np.diff(offsets), logdet, logres)
 
     def chain(self, node: int, order: Sequence[int] | Ints) -> Floats:
@@ -211,7 +215,9 @@ class LogDetScore(JointScore):
         """Return the local score after removing each parent; NaN for all other columns."""
         chosen = as_set(parents)
         logdet, logres = np.empty(len(chosen)), np.empty(len(chosen))
-        find = handy(self._kernels.removals, self._steps(len(chosen)) * (1 if self.logdets_suffice else len(chosen)))
+        find = compiled_or_python(
+            self._kernels.removals, self._steps(len(chosen)) * (1 if self.logdets_suffice else len(chosen))
+        )
         find(self._source, self._log_scale, node, chosen, logdet, logres)
         scores = np.full(self.n_nodes, np.nan)
         scores[chosen] = self._score(len(chosen) - 1, logdet, logres)

@@ -47,7 +47,7 @@ class InterventionalScore(Score):
         self._told: Bools = np.asarray(alone.any(axis=0), dtype=bool)
 
     @property
-    def told_pairs(self) -> Bools:
+    def directed_pairs(self) -> Bools:
         """Pairs of columns of which some rows set one and not the other: this gives their edge a direction."""
         return self._told
 

@@ -21,7 +21,7 @@ from dagopt.errors import InputError
 from dagopt.kernels.counts import counting as kernels
 from dagopt.kernels.counts import few_cells, joint_sets, slices
 from dagopt.kernels.counts.counting import CountForm, Counts
-from dagopt.kernels.plain import handy
+from dagopt.kernels.plain import compiled_or_python
 from dagopt.scores.base import as_set
 from dagopt.scores.digits import UNIT
 from dagopt.scores.joint import JointScore
@@ -218,7 +218,7 @@ class CountingScore(JointScore):
         room = np.empty(self._data.codes.shape[1], dtype=np.int64)
         chosen = as_set(parents)
         steps = kernels.STEPS_PER_SET + len(room) * (len(chosen) + 4) // 100
-        count = handy(kernels.joints, steps, log1p=self._data.ess > 0, arrays=kernels.joints_arrays)
+        count = compiled_or_python(kernels.joints, steps, log1p=self._data.ess > 0, arrays=kernels.joints_arrays)
         without, together, product = count(self._data, node, chosen, room)
         return float(together - without - self._cost(node, product, len(chosen)))
 
@@ -226,7 +226,9 @@ class CountingScore(JointScore):
         """Return the local scores of many nodes with packed parent sets."""
         without, together, product = np.empty((3, len(nodes)))
         steps = kernels.STEPS_PER_SET * len(nodes) + self._data.codes.shape[1] * (len(flat) + 4 * len(nodes)) // 100
-        count = handy(kernels.joints_many, steps, log1p=self._data.ess > 0, arrays=kernels.joints_many_arrays)
+        count = compiled_or_python(
+            kernels.joints_many, steps, log1p=self._data.ess > 0, arrays=kernels.joints_many_arrays
+        )
         count(self._data, nodes, flat, offsets, without, together, product)
         return together - without - self._cost(nodes, product, np.diff(offsets))
 

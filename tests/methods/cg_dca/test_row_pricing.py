@@ -167,7 +167,7 @@ def test_searches_that_are_cut_short_still_give_a_bound(seed, n, known):
         for node in range(n)
     )
     least = np.full(n, -1e9)
-    with patch.multiple(duals, FIRST_STEPS=3, STEPS_A_PIECE=1):
+    with patch.multiple(duals, FIRST_STEPS=3, STEPS_PER_PIECE=1):
         for seconds in (None, 1e-9):
             with Workers(Deadline(seconds), NoProgress(), 1) as workers:
                 bound, _ = Pricing(problem.score, problem.knowledge, 5).all_nodes(point, least, 2, workers)

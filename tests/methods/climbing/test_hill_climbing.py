@@ -158,7 +158,7 @@ def test_a_stopped_run_returns_the_best_so_far(looks):
 
 def test_without_time_for_all_gains_the_start_is_returned(monkeypatch):
     """If memory alone would take longer than there is time, nothing is begun, and the result says why."""
-    monkeypatch.setattr(hill_climbing, "SECONDS_A_PAIR", 1e9)
+    monkeypatch.setattr(hill_climbing, "SECONDS_PER_PAIR", 1e9)
     monkeypatch.setattr(hill_climbing, "MovingDag", None)
     problem = problem_of(gaussian_table(0, 6))
     result = solve_hc(problem, **{**quiet(), "deadline": Deadline(100.0)})

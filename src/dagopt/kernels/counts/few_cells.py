@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.kernels.counts.counting import Counts
-from dagopt.kernels.plain import handy
+from dagopt.kernels.plain import compiled_or_python
 from dagopt.kernels.store import njit
 
 __all__ = ["MOST_CELLS", "few_cells_slice"]
@@ -41,7 +41,7 @@ def few_cells_slice(counts: Counts, high: int, low_bits: int, out: NDArray[np.fl
     for b in kept:
         labels[low_bits] += codes[b] * np.int32(step)
         step *= int(arity[b])
-    run = handy(walk_few_cells, len(out) * (STEPS_PER_SET + codes.shape[1] // 100), arrays=walk_by_arrays)
+    run = compiled_or_python(walk_few_cells, len(out) * (STEPS_PER_SET + codes.shape[1] // 100), arrays=walk_by_arrays)
     run(codes, arity, counts.weights, counts.clogc, labels, step, int(largest), out)
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dagopt.arrays import Floats, Ints
 from dagopt.kernels.counts.counting import LARGEST_PRODUCT, Counts, log_rising
-from dagopt.kernels.plain import handy
+from dagopt.kernels.plain import compiled_or_python
 from dagopt.kernels.store import njit
 
 __all__ = ["fits_numbers", "joint_slice"]
@@ -110,7 +110,7 @@ def joint_slice(
     levels.groups[-1] = len(starts) - 1
     levels.products[-1] = product
     heads = np.empty((2, int(arity[:low_bits].max(initial=1))), dtype=np.int64)
-    run = handy(walk, len(out) * len(keys), log1p=counts.ess > 0)
+    run = compiled_or_python(walk, len(out) * len(keys), log1p=counts.ess > 0)
     run(levels, widths, arity, heads, _terms(counts, product, low_bits), largest, out)
 
 

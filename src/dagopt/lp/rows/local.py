@@ -14,7 +14,7 @@ from dagopt.lp.rows.row import Origin, Point, Row, RowFinder
 __all__ = ["LocalRows", "local_row"]
 
 ROUNDING = 1e-13  # of the sums of up to twelve coefficients that are at most 1
-ROWS_A_ROUND, MOST_ROWS = 20, 160  # if the root stalls, more rows are wanted, so larger subsets are searched
+ROWS_PER_ROUND, MOST_ROWS = 20, 160  # if the root stalls, more rows are wanted, so larger subsets are searched
 
 
 def local_row(families: FamilyArrays, origin: Origin) -> Row:
@@ -42,9 +42,9 @@ class LocalRows(RowFinder):
     def __init__(
         self, threads: ThreadPoolExecutor, largest: int, random_state: int, stopped: Callable[[], bool]
     ) -> None:
-        self._options = (threads, largest, ROWS_A_ROUND, random_state)
+        self._options = (threads, largest, ROWS_PER_ROUND, random_state)
         self._stopped = stopped
-        self._wanted = ROWS_A_ROUND
+        self._wanted = ROWS_PER_ROUND
         self._known: tuple[FamilyArrays, LocalSeparator] | None = None
 
     def separate(self, point: Point) -> list[Row]:
@@ -69,4 +69,4 @@ class LocalRows(RowFinder):
 
     def easier(self) -> None:
         """Look for the usual number of rows again."""
-        self._wanted = ROWS_A_ROUND
+        self._wanted = ROWS_PER_ROUND

@@ -18,8 +18,8 @@ __all__ = ["LARGEST_SIZE", "LocalCut", "LocalSeparator"]
 
 SMALLEST_SIZE, LARGEST_SIZE = 3, 12  # pairs are clusters, and are in the LP from the start
 LEAST_VIOLATION = 0.01
-SUBSETS_A_WAVE = 32  # subsets tried between checks whether there are enough cuts, whatever the number of threads
-SUBSETS_A_PIECE = 2
+SUBSETS_PER_WAVE = 32  # subsets tried between checks whether there are enough cuts, whatever the number of threads
+SUBSETS_PER_PIECE = 2
 WAYS = 2  # ways in which subsets grow from each pair: by mass alone, and with some randomness
 CHANCE = 0.6
 
@@ -85,7 +85,7 @@ class LocalSeparator:
         for size in range(SMALLEST_SIZE, self._largest + 1):
             for wave in self._waves(parts, size):
                 tables = np.empty((len(wave), size << size))
-                pieces = [slice(k, k + SUBSETS_A_PIECE) for k in range(0, len(wave), SUBSETS_A_PIECE)]
+                pieces = [slice(k, k + SUBSETS_PER_PIECE) for k in range(0, len(wave), SUBSETS_PER_PIECE)]
 
                 def look(piece: slice, wave: Ints = wave, tables: Floats = tables) -> Floats:
                     if stopped():
@@ -106,8 +106,8 @@ class LocalSeparator:
         grown = [self._subsets(part, size) for part in parts if len(part.nodes) >= size]
         distinct = np.concatenate([np.zeros((0, size), dtype=np.int64), *grown])
         distinct = distinct[self._rng.permutation(len(distinct))]
-        for first in range(0, len(distinct), SUBSETS_A_WAVE):
-            yield distinct[first : first + SUBSETS_A_WAVE]
+        for first in range(0, len(distinct), SUBSETS_PER_WAVE):
+            yield distinct[first : first + SUBSETS_PER_WAVE]
 
     def _subsets(self, part: _Part, size: int) -> Ints:
         """Return the subsets of a size that grow from the arcs of a part."""

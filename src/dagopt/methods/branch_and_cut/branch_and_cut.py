@@ -56,7 +56,7 @@ __all__ = ["ROW_KINDS", "BranchAndCutOptions", "solve_branch_and_cut"]
 
 
 ROW_KINDS = ("entropies", "matrices", "last-node", "symmetry", "local")
-ROWS_A_ROUND = 20
+ROWS_PER_ROUND = 20
 LOCAL_SIZE, GAUSSIAN_LOCAL_SIZE = 8, 6  # the largest sets of nodes with local cuts
 MOST_SETS = 600_000  # that are listed,
 BYTES_PER_SET = 6_000  # each in a few hundred rows
@@ -271,12 +271,12 @@ class _Run:
     def _finders(self, dag: Dag, after: Words | None, threads: ThreadPoolExecutor) -> list[RowFinder]:
         """Return what finds rows of the kinds that are wanted and hold here; without ``after``, those of all DAGs."""
         kinds, seed = self._options.rows, self._options.random_state
-        finders: list[RowFinder] = [ClusterRows(ROWS_A_ROUND)]
+        finders: list[RowFinder] = [ClusterRows(ROWS_PER_ROUND)]
         if "last-node" in kinds and after is not None:
-            finders.append(LastNodeRows(after, ROWS_A_ROUND))
+            finders.append(LastNodeRows(after, ROWS_PER_ROUND))
         free = self._problem.score.is_score_equivalent and turns_are_free(self._problem.knowledge)
         if "symmetry" in kinds and after is not None and free:
-            finders.append(SymmetryRows(priorities(dag), ROWS_A_ROUND))
+            finders.append(SymmetryRows(priorities(dag), ROWS_PER_ROUND))
         if self._gaussian is not None:
             finders += logdet_finders(self._gaussian, kinds, dag, seed, threads)
         if "local" in kinds:

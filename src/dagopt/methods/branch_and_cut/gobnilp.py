@@ -53,9 +53,9 @@ from dagopt.workers import Stopped, Workers, thread_count
 __all__ = ["CutOptions", "GobnilpOptions", "best_over_families", "solve_gobnilp", "solve_pool_by_cuts"]
 
 
-CLUSTERS_A_ROUND = 30
+CLUSTERS_PER_ROUND = 30
 ROUNDS_BACK = 3  # cutting at a node ends when the last rounds closed less than a share of the gap
-NODES_A_ROUND = 8  # a round of cuts moves few nodes, so one more round back per this many nodes
+NODES_PER_ROUND = 8  # a round of cuts moves few nodes, so one more round back per this many nodes
 TRACE_EVERY = 0.2  # seconds between rows of the trace
 
 
@@ -168,12 +168,12 @@ def best_over_families(
     random_state : int
         The seed for choosing subsets.
     """
-    back = max(ROUNDS_BACK, families.n_nodes // NODES_A_ROUND)
+    back = max(ROUNDS_BACK, families.n_nodes // NODES_PER_ROUND)
     with ThreadPoolExecutor(n_jobs) as threads:
 
         def finders() -> list[RowFinder]:
             local = LocalRows(threads, local_size, random_state, lambda: deadline.reason is not None)
-            return [ClusterRows(CLUSTERS_A_ROUND), local]
+            return [ClusterRows(CLUSTERS_PER_ROUND), local]
 
         rules = Rules(rounds_back=(back, back))
         first = pair_rows(families, lambda: deadline.reason is not None)

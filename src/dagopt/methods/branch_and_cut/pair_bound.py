@@ -37,12 +37,12 @@ __all__ = ["PairBound"]
 
 WIDTH = 35  # pairs of each node that have a weight
 FIRST_SIZE, MOST_SIZE = 2, 8  # the members of J in the first rounds, and in the last ones at most
-SECONDS_A_SET = 3e-8  # of the search, for one J
+SECONDS_PER_SET = 3e-8  # of the search, for one J
 SEARCH_SHARE = 0.8  # of the time on one core, for the last search
 WITHOUT_LIMIT = 600.0  # the seconds assumed if there is no time limit
-SETS_A_PIECE = 4_000_000
+SETS_PER_PIECE = 4_000_000
 MOST_STEPS = 3_000_000  # of the search for one T
-ROWS_A_NODE = 8  # rows per node and round
+ROWS_PER_NODE = 8  # rows per node and round
 LEAST_EXCESS = 0.005  # a row is violated only if it is violated by more
 CLOSE = 0.01  # the LP has converged when its value exceeds the bound by no more than this share
 RESERVE = 2.0  # time is kept for this many times what the searches to come are expected to take
@@ -117,7 +117,7 @@ class PairBound:
         """Return the largest number of members of J for which all searches fit into the time on one core."""
         size = 0
         while size < min(MOST_SIZE, self._n - 1):
-            if self._n * _n_sets(self._n - 1, size + 1) * SECONDS_A_SET > SEARCH_SHARE * seconds:
+            if self._n * _n_sets(self._n - 1, size + 1) * SECONDS_PER_SET > SEARCH_SHARE * seconds:
                 break
             size += 1
         return size
@@ -173,7 +173,7 @@ class PairBound:
     def _needed(self, size: int) -> float:
         """Return the seconds to keep for one more search of this size and one of each larger size."""
         count = sum(_n_sets(self._n - 1, k) for k in range(size, self._last_size + 1))
-        return RESERVE * self._n * count * SECONDS_A_SET / self._workers.count
+        return RESERVE * self._n * count * SECONDS_PER_SET / self._workers.count
 
     def _forget(self, point: Floats) -> None:
         """Remove rows that have held with slack for several rounds."""
@@ -234,7 +234,7 @@ class PairBound:
         ranges, first, count = [], 1, 0
         for z in range(1, self._n):
             count += _n_sets(self._n - 1 - z, size - 1)
-            if count > SETS_A_PIECE or z == self._n - 1:
+            if count > SETS_PER_PIECE or z == self._n - 1:
                 ranges.append((first, z + 1))
                 first, count = z + 1, 0
         return ranges
@@ -247,7 +247,7 @@ class PairBound:
         order = np.concatenate([[i], order[order != i]])
         matrix = np.ascontiguousarray(self._matrix[np.ix_(order, order)])
         found = kernels.largest_excess(
-            matrix, weights[order], self._costs, self._n_samples, size, LEAST_EXCESS, span, MOST_STEPS, ROWS_A_NODE
+            matrix, weights[order], self._costs, self._n_samples, size, LEAST_EXCESS, span, MOST_STEPS, ROWS_PER_NODE
         )
         rows = []
         for members, value in zip(found.members, found.values, strict=True):

@@ -42,7 +42,7 @@ __all__ = ["PrefixSearch"]
 
 MOST_NODES = 62
 MOST_PREFIXES = 16_000_000  # of one size
-BYTES_A_PREFIX = 120  # for the tables of two layers and what is kept of earlier ones
+BYTES_PER_PREFIX = 120  # for the tables of two layers and what is kept of earlier ones
 FORESEEN_FROM = 20_000  # from this many prefixes of one size on, later layers are predicted and groups are used
 GROUP = 14  # the number of nodes in the largest group
 CHUNK = 20_000  # prefixes between two looks at the clock
@@ -97,7 +97,7 @@ class PrefixSearch:
         n = families.n_nodes
         if n > MOST_NODES or n < 2:
             return None
-        self._most = min(MOST_PREFIXES, available_bytes() // 2 // BYTES_A_PREFIX)
+        self._most = min(MOST_PREFIXES, available_bytes() // 2 // BYTES_PER_PREFIX)
         self._prepare(families)
         prefixes, score, loss = np.zeros(1, dtype=np.uint64), np.zeros(1), np.zeros(1)
         for size in range(1, n + 1):

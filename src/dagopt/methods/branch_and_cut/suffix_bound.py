@@ -43,7 +43,7 @@ __all__ = ["SuffixBound"]
 
 
 STEP, SHRINK = 0.3, 0.3  # the first step, in units of the cost of an edge, and how fast steps get smaller
-TURNS, STEPS_A_TURN = 6, 30  # turns of enumeration and tuning, and the steps of each tuning
+TURNS, STEPS_PER_TURN = 6, 30  # turns of enumeration and tuning, and the steps of each tuning
 GROUP = 10  # the largest number of nodes of a group
 MOST_PARENTS = 7  # beyond this many, the sets T of the second bound are not told apart
 MOST_WAITING = 500  # bounds kept for each node
@@ -112,7 +112,7 @@ class SuffixBound:
             pieces = [partial(self._refine, tables[i], i, budget // TURNS) for i in range(n)]
             workers.each("least costs", pieces, n, (turn / TURNS, (turn + 1) / TURNS))
             self._update()
-            self.tune(full, np.zeros(1), np.inf, STEPS_A_TURN)
+            self.tune(full, np.zeros(1), np.inf, STEPS_PER_TURN)
 
     def _refine(self, table: _LeastCosts, i: int, budget: int) -> None:
         table.refine(self._total(i), budget)

@@ -99,7 +99,7 @@ class _Run(Run):
         self.rng = np.random.default_rng(options.random_state)
         self.start_point = make_start_point(options.init, options.switch_at)
         self.separator = FractionalSeparator(options.clusters_per_round)
-        self.is_listed = True  # what is to be listed
+        self.listed_in_time = True  # False once scoring all parent sets took too long
         self.pricer = self.make_pricer()
         gaussian = problem.score.gaussian
         self.with_rows = (
@@ -142,7 +142,7 @@ class _Run(Run):
     def _without_listing(self) -> DcaPricer | ListedPricer:
         """Return a pricer for a run in which scoring all parent sets took too much of the time."""
         options, problem = self.options, self.problem
-        self.is_listed = False
+        self.listed_in_time = False
         self.notes = [*self.notes[:1], f"scoring all parent sets took more than {LISTING_SHARE:.0%} of the time"]
         if problem.score.likelihood is not None:
             return self.dca_pricer(self.rng, options.tie_orders)
@@ -214,7 +214,7 @@ class _Run(Run):
             random_state=self.options.random_state,
             n_jobs=self.options.n_jobs,
             start=start,
-            pool=self.pricer.pool if isinstance(self.pricer, ListedPricer) and self.is_listed else None,
+            pool=self.pricer.pool if isinstance(self.pricer, ListedPricer) and self.listed_in_time else None,
             **effort,
         )
         self.add_sets(met)
@@ -321,7 +321,7 @@ class _Run(Run):
 
     def exact_pricer(self) -> ExhaustivePricer | ListedPricer | None:
         """Return a pricer over all parent sets, or over all up to a size; None if there are too many."""
-        if not self.is_listed:
+        if not self.listed_in_time:
             return None
         if not isinstance(self.pricer, DcaPricer):
             return self.pricer

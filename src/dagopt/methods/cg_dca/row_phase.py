@@ -32,16 +32,16 @@ from dagopt.workers import Stopped, Workers
 __all__ = ["RowPhase", "dual_point"]
 
 
-CLUSTERS_A_ROUND = 20
+CLUSTERS_PER_ROUND = 20
 ROUNDS = 5  # rounds of cutting between two rounds of pricing
 ROUNDS_BACK, SHARE = 4, 0.05  # cutting has stalled when this many rounds close less than this share of the gap
 MOST_EMPTY = 3  # rounds of cutting in a row without a row; matrix rows try another weight in each
 IDLE_ROUNDS = 8  # a row is dropped after this many LPs without a dual
-FAMILIES_A_NODE = 10  # families per node that exact pricing adds at once
+FAMILIES_PER_NODE = 10  # families per node that exact pricing adds at once
 MOST_PRICED = 16  # rounds of exact pricing
 STEPS = 10_000  # the most steps of one search for a node
 MOST_STEPS = 400_000  # of all searches together
-VAIN_STEPS = 100_000  # of the searches of a round without a better bound, after which the problem is too dense
+MAX_STALLED_STEPS = 100_000  # steps in a round without a better bound; after more, the problem is too dense
 LESS, MORE, MOST_SHARE = 0.3, 0.3, 0.9  # the share of the best multipliers in the point priced: its steps and maximum
 LEAST_PROGRESS, MOST_IDLE = 0.02, 3  # the phase ends after this many rounds that each close less of the gap
 
@@ -109,7 +109,7 @@ class RowPhase:
             listing.narrow(workers)
         self._pricing = Pricing(score, listing.knowledge, STEPS)
         self._finders: list[RowFinder] = [
-            ClusterRows(CLUSTERS_A_ROUND), *logdet_finders(score, kinds, dag, random_state)
+            ClusterRows(CLUSTERS_PER_ROUND), *logdet_finders(score, kinds, dag, random_state)
         ]  # fmt: skip
         self.dag = dag
         self._value = float(score.total(dag))
@@ -147,7 +147,7 @@ class RowPhase:
             lp = self._cut()
             gap = self.bound - self._value
             point = self._best.point.mixed(dual_point(self._master, lp), share)
-            bound, found = self._pricing.all_nodes(point, self._known(point), FAMILIES_A_NODE, self._workers)
+            bound, found = self._pricing.all_nodes(point, self._known(point), FAMILIES_PER_NODE, self._workers)
             self.n_rounds += 1
             taken = sum(one.n_steps for one in found)
             n_steps += taken
@@ -158,7 +158,7 @@ class RowPhase:
             self._tell(self._value, self.bound)
             closed = gap - (self.bound - self._value)
             idle = 0 if self._add(self._families(found)) or closed > LEAST_PROGRESS * gap else idle + 1
-            if idle == MOST_IDLE or n_steps > MOST_STEPS or (taken > VAIN_STEPS and not better):
+            if idle == MOST_IDLE or n_steps > MOST_STEPS or (taken > MAX_STALLED_STEPS and not better):
                 return
 
     def _cut(self) -> MasterSolution:

@@ -25,7 +25,9 @@ from dagopt.results.result import Result
 __all__ = ["HillClimbingOptions", "SearchLog", "climb", "solve_hc", "start_dag", "with_restarts"]
 
 SHOW_EVERY = 10  # moves between two reports of progress
-SECONDS_A_PAIR = 3e-8  # of memory to take for a pair of columns; with less time, no gain would be known before its end
+SECONDS_PER_PAIR = (
+    3e-8  # of memory to take for a pair of columns; with less time, no gain would be known before its end
+)
 
 Trace = list[tuple[int, str, str, str, float, float]]
 
@@ -156,7 +158,7 @@ def with_restarts(
     order = working_order(problem.names, options.ties)
     log = SearchLog(_PHASES[method], [problem.names[j] for j in order], progress, n_rounds=rounds)
     first = start_dag(problem, options.start)
-    if deadline.remaining() < SECONDS_A_PAIR * problem.n_nodes**2:
+    if deadline.remaining() < SECONDS_PER_PAIR * problem.n_nodes**2:
         log.reason = deadline.reason or "time_limit"
     if log.stops(deadline):  # before memory is taken for the gains of all edges
         return _result(problem, first, method, log, 0)

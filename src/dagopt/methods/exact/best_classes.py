@@ -168,8 +168,8 @@ class BestClasses:
         kernels.best_sets(self._table, node, must, may, int(self._knowledge.at_most[node]), self._best[node], room)
 
     def _recursion(self) -> None:
-        sets_a_piece = max(CLASSES_PER_PIECE // self.k, 1)
-        each_layer(self._workers, "best classes", self.n, self._extend, smallest=1, sets_a_piece=sets_a_piece)
+        sets_per_piece = max(CLASSES_PER_PIECE // self.k, 1)
+        each_layer(self._workers, "best classes", self.n, self._extend, smallest=1, sets_per_piece=sets_per_piece)
 
     def _extend(self, chosen: NDArray[np.int64]) -> None:
         kernels.extend(chosen, self._table, self._best, self._classes, self._random)

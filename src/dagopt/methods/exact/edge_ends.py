@@ -20,7 +20,7 @@ from dagopt.kernels.lattice import pools
 from dagopt.kernels.lattice.best_orders import Tables
 from dagopt.kernels.lattice.best_parents import LOWER_BITS, Block
 from dagopt.kernels.lattice.subsets import LOW_BITS, ROW, close_high
-from dagopt.kernels.plain import handy
+from dagopt.kernels.plain import compiled_or_python
 from dagopt.methods.exact.subset_dp import ROWS_PER_PIECE, Plan, SubsetDP, all_potentials
 from dagopt.scores.base import Score
 from dagopt.workers import Workers, spans
@@ -56,9 +56,11 @@ class TableEnds(SubsetDP):
             bits = block << self.low
             if block < last:
                 self._fill(tables, Block(bits, 0), where)
-            work = partial(handy(kernels.extend_back, 4 * tables.places.size), tables, self.shape, bits, self.rest)
+            work = partial(
+                compiled_or_python(kernels.extend_back, 4 * tables.places.size), tables, self.shape, bits, self.rest
+            )
             rows = self.shape.row_bits
-            each_layer(self._workers, "best orders back" + where, rows, work, down=True, sets_a_piece=ROWS_PER_PIECE)
+            each_layer(self._workers, "best orders back" + where, rows, work, down=True, sets_per_piece=ROWS_PER_PIECE)
 
     def _by_sets(self, table: Floats) -> None:
         """Put the entries of a table, which have the row above the place, in the order of the sets."""
@@ -85,7 +87,7 @@ def best_around(opt: Floats, rest: Floats, node: int, workers: Workers, share: t
     table = np.empty(1 << bits)
     chunk_bits = min(LOW_BITS, bits)
     fill: list[Callable[[], None]] = [
-        partial(handy(kernels.around, 4 * table.size), opt, rest, node, table, chunk_bits, first, last)
+        partial(compiled_or_python(kernels.around, 4 * table.size), opt, rest, node, table, chunk_bits, first, last)
         for first, last in spans(1 << (bits - chunk_bits), CHUNKS_PER_PIECE)
     ]
     steps = [fill, _closing(table, 0), _closing(table, 1)]

@@ -22,7 +22,7 @@ from dagopt.families.listing import candidate_pool
 from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels.lattice import edge_regret as kernels
 from dagopt.kernels.lattice.subsets import LOW_BITS, Allowed
-from dagopt.kernels.plain import handy
+from dagopt.kernels.plain import compiled_or_python
 from dagopt.memory import readable
 from dagopt.methods.exact.edge_ends import CHUNKS_PER_PIECE, TableEnds, best_around, pool_ends
 from dagopt.methods.exact.plan import Estimate, estimate_exact, memory_in_bytes
@@ -38,7 +38,7 @@ Compare = Callable[[int, Floats], Floats]  # (node, best_around) -> best scores 
 Ends = tuple[Floats, Floats, Compare]
 
 ROUNDING = 1e-11  # relative difference up to which two sums of local scores count as equal
-SETS_A_PIECE = 2048
+SETS_PER_PIECE = 2048
 TIMES_THE_OPTIMUM = 2.5  # the time relative to finding only the best DAG; for the estimate
 
 
@@ -182,7 +182,7 @@ def _compare_all(potentials: Potentials, knowledge: Knowledge, workers: Workers,
     chunk_bits = min(LOW_BITS, n - 1)
     places = spans(1 << (n - 1 - chunk_bits), CHUNKS_PER_PIECE)
     found = np.full((len(places), 3, n - 1), -np.inf)
-    compare = handy(kernels.with_and_without, 2 * above.size)
+    compare = compiled_or_python(kernels.with_and_without, 2 * above.size)
     pieces = [
         partial(compare, potentials.of(node), node, allowed, above, chunk_bits, first, last, own)
         for (first, last), own in zip(places, found, strict=True)
@@ -211,6 +211,6 @@ def _allowed_sets(problem: Problem, node: int, workers: Workers) -> tuple[Ints, 
     def fill(first: int, last: int) -> None:
         scores[first:last] = problem.score.local_many([node] * (last - first), sets[first:last])
 
-    pieces = [partial(fill, first, last) for first, last in spans(len(sets), SETS_A_PIECE)]
+    pieces = [partial(fill, first, last) for first, last in spans(len(sets), SETS_PER_PIECE)]
     workers.each("edges: parent sets", pieces, len(pieces))
     return np.array([mask_of(one) for one in sets], dtype=np.int64), scores

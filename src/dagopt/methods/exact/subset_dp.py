@@ -25,7 +25,7 @@ from dagopt.kernels.lattice.best_orders import Tables, extend
 from dagopt.kernels.lattice.best_parents import LOWER_BITS, Block, Shape, fill
 from dagopt.kernels.lattice.subsets import Allowed, best_set
 from dagopt.kernels.lattice.whole_arrays import STEPS_PER_OPERATION, best_set_arrays, extend_arrays, fill_arrays
-from dagopt.kernels.plain import handy
+from dagopt.kernels.plain import compiled_or_python
 from dagopt.scores.base import Score
 from dagopt.workers import Workers, spans
 
@@ -144,8 +144,8 @@ class SubsetDP:
             bits = block << self.low
             self._fill(tables, Block(bits, bits & (1 << self.low)), where)
             steps = STEPS_PER_OPERATION * (self.shape.place_bits + 1) ** 2 << self.shape.row_bits
-            work = partial(handy(extend, steps, arrays=extend_arrays), tables, self.shape, bits, self.opt)
-            each_layer(self._workers, "best orders" + where, self.shape.row_bits, work, sets_a_piece=ROWS_PER_PIECE)
+            work = partial(compiled_or_python(extend, steps, arrays=extend_arrays), tables, self.shape, bits, self.opt)
+            each_layer(self._workers, "best orders" + where, self.shape.row_bits, work, sets_per_piece=ROWS_PER_PIECE)
         self._after_blocks(tables)
 
     def _after_blocks(self, tables: Tables) -> None:
@@ -176,7 +176,7 @@ class SubsetDP:
             if block.bits >> node & 1:
                 continue
             allowed = Allowed(self._free, self._must[node], self._may[node], self._most[node])
-            run = handy(fill, STEPS_PER_OPERATION * 10 + table.size // 20, arrays=fill_arrays)
+            run = compiled_or_python(fill, STEPS_PER_OPERATION * 10 + table.size // 20, arrays=fill_arrays)
             work = partial(run, self.potentials.of(node), node, self.shape, block, allowed, table)
             lower = min(LOWER_BITS, self.shape.place_bits)
             tiles = table.shape[1] >> (lower - 1 if node < lower else lower)
@@ -212,7 +212,7 @@ class SubsetDP:
         if chosen & ~rest:
             known = self._must[node], self._may[node], self._most[node]
             table = self.potentials.of(node)
-            find = handy(best_set, STEPS_PER_OPERATION * 10 + table.size // 20, arrays=best_set_arrays)
+            find = compiled_or_python(best_set, STEPS_PER_OPERATION * 10 + table.size // 20, arrays=best_set_arrays)
             chosen, value = find(table, node, rest, *known)
             self._best[node] = int(chosen), float(value)
         return int(chosen) if chosen >= 0 and before + value == best else -1
