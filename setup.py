@@ -1,11 +1,12 @@
 """What pyproject.toml cannot say: a README that reads well outside the repository, where that is, and compiled kernels.
 
-A package index shows neither relative pictures nor relative links. If ``DAGOPT_REPOSITORY`` is set to the address of the
-repository (the release workflow sets it), they become full addresses; otherwise pictures are left out and links become
-plain text.
+A package index shows neither relative pictures nor relative links. If ``DAGOPT_REPOSITORY`` is set to the address of
+the repository (the release workflow sets it), they become full addresses; otherwise pictures are left out and links
+become plain text.
 
 If ``DAGOPT_KERNELS`` names a folder of compiled kernels (``python -m dagopt.kernels.warming FOLDER`` writes one), the
-wheel ships them and is for this Python and this kind of machine. Otherwise it is for all, and compiles them at first use.
+wheel ships them and is for this Python and this kind of machine. Otherwise it is for all, and kernels are compiled at
+first use.
 """
 
 import os

@@ -1,0 +1,128 @@
+"""The list of needed kernels, and compiling them ahead of need in several processes."""
+
+import json
+
+import numba
+import numpy as np
+import pytest
+from numba import types
+
+from dagopt.kernels import needed, store, warming
+from dagopt.kernels.boxes import Box
+from dagopt.kernels.counts.counting import Counts
+from dagopt.kernels.gaussian import useful
+from dagopt.kernels.needed import Needed, as_type, as_words
+from dagopt.kernels.orders.trees import Given
+
+MATRIX = ["array", "float64", 2, "C", True]
+SMALL = [  # kernels that compile in a moment
+    Needed("gaussian.useful.sweep", (MATRIX, MATRIX, "int64")),
+    Needed("gaussian.useful.leave_out", (MATRIX, MATRIX, ["array", "bool", 1, "C", True], "int64")),
+    Needed("gaussian.useful.inverse_of", (MATRIX,)),
+]
+
+
+@pytest.fixture
+def empty(tmp_path, monkeypatch):
+    """Return a function that makes an empty store, for this process and those that it starts, and nothing shipped."""
+
+    def make(name):
+        monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / name))
+        monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / name))
+        return tmp_path / name / "kernels"
+
+    monkeypatch.setattr(store, "SHIPPED", tmp_path / "shipped")
+    store._runs_generic.cache_clear()
+    yield make
+    store._runs_generic.cache_clear()
+
+
+def types_of_all_kinds():
+    arrays = [types.Array(types.int32, 3, "F"), types.Array(types.boolean, 1, "A", readonly=True)]
+    given = Given(
+        own=np.zeros(2, dtype=np.int64),
+        begins=np.zeros(2, dtype=np.int64),
+        ends=np.zeros(2, dtype=np.int64),
+        must=np.zeros((2, 2), dtype=np.bool_),
+        most=np.zeros(2, dtype=np.int64),
+    )
+    named = types.NamedTuple([types.float64] * len(Counts._fields), Counts)
+    tuples = [types.UniTuple(types.int64, 2), types.Tuple((types.float64, arrays[0]))]
+    return [types.int64, types.float64, types.boolean, types.none, *arrays, Box(given).kind, named, *tuples]
+
+
+@pytest.mark.parametrize("kind", types_of_all_kinds(), ids=str)
+def test_a_type_survives_being_written_down(kind):
+    read = as_type(json.loads(json.dumps(as_words(kind))))
+    assert read == kind
+    assert str(read) == str(kind)  # which the names of stored files contain
+
+
+def test_only_the_outermost_kernels_are_recorded(empty):
+    """``inverse_of`` calls ``sweep``, which is compiled into it."""
+    empty("store")
+    fresh = store.njit(nogil=True)(useful.inverse_of.py_func)
+    with needed.recording() as found:
+        fresh(np.eye(3))
+    assert found == [SMALL[2]]
+
+
+def test_parallel_equals_serial(empty, tmp_path, monkeypatch):
+    """Any number of processes store the same kernels; what is there is not compiled again."""
+    monkeypatch.setattr(needed, "LIST", tmp_path / "needed.json")
+    needed.write_list(SMALL)
+    monkeypatch.setattr(warming, "PROGRAM", f"{_with_list(tmp_path)}; {warming.PROGRAM}")
+    names = []
+    for jobs in (1, 2):
+        folder = empty(f"store{jobs}")
+        fractions = []
+        assert warming.warm(jobs, fractions.append) == (3, [])
+        assert sorted(fractions) == [1 / 3, 2 / 3, 1.0]
+        names.append(sorted(path.name for path in folder.iterdir()))
+        assert warming.missing() == []
+        assert warming.warm(jobs) == (0, [])
+    assert names[0] == names[1]
+
+
+def test_what_no_longer_exists_is_passed_over(empty, tmp_path, monkeypatch):
+    monkeypatch.setattr(needed, "LIST", tmp_path / "needed.json")
+    gone = [
+        Needed("gaussian.useful.gone", ("int64",)),
+        Needed("gone.sweep", ()),
+        Needed(SMALL[0].kernel, (["box", "a:B"],)),
+    ]
+    needed.write_list(gone)
+    empty("store")
+    assert warming.missing() == []
+    assert warming.warm(2) == (0, [])
+
+
+def test_shipped_kernels_are_used(empty, tmp_path, monkeypatch):
+    """What a wheel ships is loaded on a machine with an empty store, and gives the same digits."""
+    if not store.GENERIC:
+        pytest.skip("no wheels with compiled kernels for this kind of machine")
+    monkeypatch.setattr(needed, "LIST", tmp_path / "needed.json")
+    needed.write_list(SMALL[2:])
+    monkeypatch.setattr(warming, "PROGRAM", f"{_with_list(tmp_path)}; {warming.PROGRAM}")
+    assert warming.ship(store.SHIPPED, 1) == 1
+    folder = empty("store")
+    store._runs_generic.cache_clear()
+    if not store._runs_generic():
+        pytest.skip("this processor is older than what wheels are made for")
+    matrix = np.array([[2.0, 0.3], [0.3, 1.0]])
+    fresh = store.njit(nogil=True)(useful.inverse_of.py_func)
+    assert np.array_equal(fresh(matrix), useful.inverse_of(matrix))
+    assert sum(fresh.stats.cache_hits.values()) == 1
+    assert not folder.exists()
+
+
+def test_the_list_names_kernels_that_exist():
+    """If not: ``python -m benchmarks.needed_kernels`` writes it anew."""
+    assert [each.kernel for each in needed.listed() if each.found() is None] == []
+
+
+def _with_list(folder):
+    """Return code with which a process reads the test's list."""
+    return (
+        f"from pathlib import Path; import dagopt.kernels.needed as n; n.LIST = Path({str(folder / 'needed.json')!r})"
+    )
