@@ -48,11 +48,13 @@ demo: $(VENV)/user
 	@$(BIN)/python -m dagopt.cli.demo demo
 
 test: $(VENV)/test
-	@echo "running the suite on all cores (the first run also compiles the kernels) ..."
+	@$(BIN)/python -m dagopt.cli warm
+	@echo "running the suite on all cores ..."
 	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow"
 
 test-all: $(VENV)/test
-	@echo "running the whole suite on all cores (the first run also compiles the kernels) ..."
+	@$(BIN)/python -m dagopt.cli warm
+	@echo "running the whole suite on all cores ..."
 	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 # Compiled code is not traced, so the kernels are covered by their own tests, run uncompiled. The kernels of the order

@@ -1,9 +1,14 @@
 """What the first use on a machine costs, with nothing compiled yet.
 
-``python -m benchmarks.cold_start``: seconds of every command on 2,000 rows of LUCAS (12 columns of levels) and 5,000 of
-gaussian_test (7 columns of numbers), drawn from the bundled networks. "cold" begins with an empty folder of compiled
-kernels, "warm" is the same command once more. Python's own bytecode is there from the start, as after an installation.
-``--kernels`` lists what each command compiles, with CPU seconds; ``--quick`` leaves out the bootstrap.
+``python -m benchmarks.cold_start``: ``learn`` with a time limit of 10 s on all kinds of tables, with an empty store of
+compiled kernels and then again. ``--tree FOLDER`` runs another tree of dagopt beside this one, such as the one before a
+change; ``--table NAME`` takes one table. Kernels that the tree ships (``python -m dagopt.kernels.warming
+src/dagopt/kernels/compiled`` makes them) are used, as from a wheel.
+
+``python -m benchmarks.cold_start --commands``: seconds of every command on 2,000 rows of LUCAS (12 columns of levels)
+and 5,000 of gaussian_test (7 columns of numbers), drawn from the bundled networks. "cold" begins with an empty folder
+of compiled kernels, "warm" is the same command once more. Python's own bytecode is there from the start, as after an
+installation. ``--kernels`` lists what each command compiles, with CPU seconds; ``--quick`` leaves out the bootstrap.
 
 ``python -m benchmarks.cold_start --compile``: CPU seconds of compiling for methods that need kernels, and how many were
 compiled in how many versions. ``--large`` adds larger cases, ``--case NAME`` takes one, ``--kernels`` lists the
@@ -21,6 +26,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+import pandas as pd
 
 import dagopt
 
@@ -83,6 +90,69 @@ LARGE: dict[str, tuple[int, str, str, float]] = {
     "cg-dca, 30 continuous columns": (30, "", "cg-dca", 20.0),
     "pc, 50 continuous columns": (50, "", "pc", 20.0),
 }
+
+
+FIRST = """
+import json, sys, time
+import dagopt
+import pandas as pd
+data = pd.read_pickle(sys.argv[1])
+begun = time.perf_counter()
+result = dagopt.learn(data, time_limit=10.0, progress=False)
+print(json.dumps([time.perf_counter() - begun, result.score, result.status]))
+"""
+TABLES = {  # columns, edges per column, and the kind; or a bundled network
+    "30 continuous columns": (30, 2.0, "gaussian"),
+    "30 continuous columns, dense": (30, 4.0, "gaussian"),
+    "100 continuous columns": (100, 2.0, "gaussian"),
+    "ALARM": "alarm",
+    "INSURANCE": "insurance",
+    "LUCAS": "lucas",
+    "15 mixed columns": (15, 2.0, "mixed"),
+    "30 mixed columns": (30, 2.0, "mixed"),
+}
+
+
+def made(name: str) -> pd.DataFrame:
+    """Return a table of ``TABLES``."""
+    how = TABLES[name]
+    if isinstance(how, str):
+        return dagopt.datasets.load(how, n_samples=5000, random_state=0)[0]
+    columns, degree, kind = how
+    return dagopt.simulate(n_nodes=columns, n_samples=2000, degree=degree, kind=kind, random_state=0).data
+
+
+def first_runs(trees: list[Path], wanted: list[str]) -> None:
+    """Print the seconds of the first and the second run on each table, for each tree in turn."""
+    print("| table | tree | first run | CPU | second run | CPU | first - second | first score | second score |")
+    print(f"|---|---|{'---:|' * 7}")
+    for name in wanted:
+        with tempfile.TemporaryDirectory() as made_here:
+            file = Path(made_here, "table.pickle")
+            made(name).to_pickle(file)
+            for tree in trees:
+                environment = {
+                    **os.environ,
+                    "PYTHONPATH": str(tree),
+                    "NUMBA_CACHE_DIR": str(Path(made_here, tree.parent.name)),
+                }
+                runs = [_first_run(file, environment) for _ in range(2)]
+                (first, cpu, score, _), (second, again, other, _) = runs
+                figures = f"{first:.1f} s | {cpu:.1f} | {second:.1f} s | {again:.1f} | {first - second:.1f} s"
+                print(f"| {name} | {tree.parent.name} | {figures} | {score:.2f} | {other:.2f} |", flush=True)
+
+
+def _first_run(file: Path, environment: dict[str, str]) -> tuple[float, float, float, str]:
+    """Return the seconds of one run of ``learn``, the CPU seconds of its process, the score and the status."""
+    before = os.times()
+    program = [sys.executable, "-c", FIRST, str(file)]
+    done = subprocess.run(program, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    after = os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    seconds, score, status = json.loads(done.stdout.splitlines()[-1])
+    return seconds, cpu, score, status
 
 
 def tables(folder: Path) -> dict[str, Path]:
@@ -148,6 +218,9 @@ def compilation(wanted: dict[str, tuple[int, str, str, float]], kernels: bool) -
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tree", type=Path, action="append", default=[], help="a folder src of another tree")
+    parser.add_argument("--table", choices=TABLES, action="append")
+    parser.add_argument("--commands", action="store_true")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--kernels", action="store_true")
     parser.add_argument("--compile", action="store_true")
@@ -158,6 +231,11 @@ def main() -> None:
         everything = CASES | LARGE
         wanted = {asked.case: everything[asked.case]} if asked.case else everything if asked.large else CASES
         compilation(wanted, asked.kernels)
+        return
+    if not asked.commands:
+        first_runs(
+            [*(tree.resolve() for tree in asked.tree), Path(dagopt.__file__).parents[1]], asked.table or list(TABLES)
+        )
         return
     compileall.compile_dir(Path(dagopt.__file__).parent, quiet=2)
     print("| table | command | cold s | cold CPU s | warm s | warm CPU s |\n|---|---|---|---|---|---|")

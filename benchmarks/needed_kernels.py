@@ -24,8 +24,6 @@ if kind == "continuous":
     data = dagopt.simulate(n_nodes=columns, n_samples=2000, degree=degree, random_state=0).data
 elif kind == "mixed":
     data = dagopt.simulate(n_nodes=columns, n_samples=2000, degree=degree, random_state=0, kind="mixed").data
-elif kind == "wide":
-    data = dagopt.simulate(n_nodes=columns, n_samples=columns // 2, degree=degree, random_state=0).data
 else:
     data = dagopt.datasets.load(kind, n_samples=5000, random_state=0)[0]
 with recording() as needed:
@@ -34,7 +32,7 @@ with recording() as needed:
     elif method == "posterior":
         dagopt.edge_posterior(data, progress=False, **options)
     elif method == "explain":
-        dagopt.learn(data, progress=False).explain()
+        dagopt.learn(data, progress=False).regrets()
     else:
         dagopt.learn(data, method, progress=False, **options)
 json.dump(needed, open(sys.argv[2], "w"))
@@ -51,11 +49,11 @@ RUNS: list[tuple[str, int, float, str, dict[str, object]]] = [
     *((name, 0, 0, "auto", {"score": "bdeu"}) for name in ("alarm", "lucas")),
     ("continuous", 22, 2, "auto", {}),
     ("continuous", 300, 2, "auto", {}),
-    ("wide", 60, 1, "auto", {}),
     *(
         (table, columns, 2, method, {})
         for method in ("order", "hc", "tabu", "mmhc", "pc")
         for table, columns in (("continuous", 40), ("alarm", 0), ("mixed", 20))
+        if not (table == "mixed" and method in ("mmhc", "pc"))  # tests of independence need columns of one kind
     ),
     *((table, columns, 2, "exact", {}) for table, columns in (("continuous", 18), ("mixed", 14), ("lucas", 0))),
     ("continuous", 16, 2, "exact", {"max_parents": 3}),
@@ -93,9 +91,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--add", action="store_true", help="keep what is in the list")
+    parser.add_argument("--method", help="only runs of this method")
     asked = parser.parse_args()
     found = {json.dumps(each): each for each in (listed() if asked.add else [])}
-    for run in RUNS:
+    for run in [run for run in RUNS if asked.method in (None, run[3])]:
         before = len(found)
         needed = recorded(run, asked.seconds)
         found |= {json.dumps(each): each for each in needed if json.dumps(each) not in found}

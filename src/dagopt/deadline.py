@@ -20,7 +20,7 @@ StopReason = Literal["time_limit", "interrupted"]
 
 
 class Uncounted:
-    """The seconds of this process that count against no limit, such as those in which kernels are compiled.
+    """The seconds of this process that are no part of the work itself, such as those in which kernels are compiled.
 
     ``begin`` and ``end`` may be nested, and called from any thread.
     """
@@ -62,7 +62,9 @@ class Deadline:
     best answer so far can be returned; a second Ctrl-C raises ``KeyboardInterrupt`` as usual. SIGTERM, with which batch
     systems end a job, has the same effect unless the program has its own handler for it.
 
-    Seconds in which kernels are compiled do not count: they are the first run's alone, and told apart.
+    Seconds in which kernels are compiled count towards the limit of the whole run once there is an answer to return
+    (``answered``), so that also the first run on a machine ends in time, and with an answer. They do not count towards
+    the limit of a part, and they are told apart in reports.
 
     Parameters
     ----------
@@ -78,7 +80,8 @@ class Deadline:
         self.time_limit = math.inf if time_limit is None else float(time_limit)
         self._clock = clock
         self._start = clock()
-        self._uncounted = COMPILING.seconds
+        self._compiled = COMPILING.seconds  # before the start
+        self._compiled_first: float | None = None  # before there was an answer
         self._interrupted = False
         self._whole: Deadline | None = None
         self._before: dict[signal.Signals, Any] = {}
@@ -92,18 +95,31 @@ class Deadline:
     def elapsed(self) -> float:
         """Return the seconds since the start, without those in which kernels were compiled."""
         passed = self._clock() - self._start
-        return passed - (COMPILING.seconds - self._uncounted) if self._clock is time.perf_counter else passed
+        return passed - (COMPILING.seconds - self._compiled) if self._clock is time.perf_counter else passed
 
     def remaining(self) -> float:
         """Return the seconds left: 0 when stopped, infinity without a limit."""
-        return 0.0 if self._is_interrupted else max(self.time_limit - self.elapsed(), 0.0)
+        if self._is_interrupted:
+            return 0.0
+        passed = self.elapsed()
+        if self._compiled_first is not None:
+            passed += COMPILING.seconds - self._compiled_first
+        left = max(self.time_limit - passed, 0.0)
+        return left if self._whole is None else min(left, self._whole.remaining())
+
+    def answered(self) -> None:
+        """Say that there is an answer to return: from now on, compiling counts."""
+        if self._whole is not None:
+            self._whole.answered()
+        elif self._compiled_first is None and self._clock is time.perf_counter:
+            self._compiled_first = COMPILING.seconds
 
     @property
     def reason(self) -> StopReason | None:
         """Why to stop now, or None to continue."""
         if self._is_interrupted:
             return "interrupted"
-        return "time_limit" if self.elapsed() >= self.time_limit else None
+        return "time_limit" if self.remaining() <= 0.0 else None
 
     def __reduce__(self) -> tuple[type[Deadline], tuple[float | None]]:
         """Pickle as the remaining time, at least a microsecond."""

@@ -107,20 +107,29 @@ def test_the_report_names_its_origin(asia, tmp_path):
     assert "forbidden=((&#x27;asia&#x27;, &#x27;tub&#x27;),)" in page
 
 
-def test_compilation_is_told_apart_and_no_limit_counts_it():
-    """Kernels compiled within a run are in the seconds of compilation, and not in those of the clock."""
+def test_compilation_is_told_apart_and_counts_once_there_is_an_answer():
+    """Kernels compiled within a run are told apart; the limit of the run counts them from the first answer on."""
+
+    def compile_for(seconds):
+        COMPILING.begin()
+        COMPILING.begin()
+        time.sleep(seconds)
+        COMPILING.end()
+        COMPILING.end()
+
     with CompilationClock() as clock:
         deadline = Deadline(0.2)
-        COMPILING.begin()
-        COMPILING.begin()
-        time.sleep(0.3)
-        COMPILING.end()
-        COMPILING.end()
+        part = deadline.within(0.2)
+        compile_for(0.3)
         assert deadline.elapsed() < 0.2
+        assert (deadline.reason, part.reason) == (None, None)
+        part.answered()
+        deadline.answered()
         assert deadline.reason is None
-    assert 0.3 <= clock.seconds == clock.seconds
-    time.sleep(0.2)
-    assert deadline.reason == "time_limit"
+        compile_for(0.3)
+        assert deadline.elapsed() < 0.2
+        assert (deadline.reason, part.reason) == ("time_limit", "time_limit")
+    assert 0.6 <= clock.seconds == clock.seconds
 
 
 def test_the_summary_tells_compilation_apart(asia):

@@ -108,6 +108,7 @@ class _Search:
         """Add what a phase found to the trace, and return its score."""
         score = self.problem.score.total(dag)
         self.rows.append((self.deadline.elapsed(), phase, score))
+        self.deadline.answered()
         return score
 
 
