@@ -171,7 +171,7 @@ CASES = {
     "malformed knowledge": ("learn good.csv --knowledge broken.toml", "broken.toml", "Invalid value"),
     "unknown knowledge": ("learn good.csv --knowledge key.toml", "'requird'", "did you mean 'required'?"),
     "knowledge of another shape": ("learn good.csv --knowledge shape.toml", "got 'A'", "a pair (from, to)"),
-    "no knowledge file": ("learn good.csv --knowledge nowhere.toml", "nowhere.toml", "No such file"),
+    "no knowledge file": ("learn good.csv --knowledge nowhere.toml", "nowhere.toml", "got none; check the path"),
     # the method
     "unknown method": ("learn good.csv --method exakt", "unknown method 'exakt'", "did you mean 'exact'?"),
     "option of another method": ("learn good.csv --method hc --n-best 2", "'hc' has no --n-best", "it has --start"),

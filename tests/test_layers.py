@@ -17,6 +17,7 @@ LAYERS = [
     ["errors", "arrays"],
     ["bits", "memory", "deadline"],
     ["files", "options"],
+    ["schema"],
     ["kernels"],
     ["data"],
     ["graph"],

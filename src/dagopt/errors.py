@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
+from reprlib import Repr
 from typing import Any
 
 __all__ = [
@@ -18,10 +19,15 @@ __all__ = [
     "checked_truth",
     "checked_whole",
     "quoted",
+    "shortened",
     "unknown_name",
 ]
 
 CHANGE = "change the option"
+LONGEST = 2000  # characters of a message; a sentence with several names has some hundred
+
+_SHORT = Repr()  # characters and entries of a value that a message shows
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 
 
 class DagoptError(Exception):
@@ -31,10 +37,20 @@ class DagoptError(Exception):
 class InputError(DagoptError, ValueError):
     """The data, the graph or an option given cannot be used; the message names it and the remedy."""
 
+    def __init__(self, message: str = "") -> None:
+        if len(message) > LONGEST:  # a name or a cell may be of any length
+            message = f"{message[: LONGEST // 2]} ... {message[-LONGEST // 4 :]}"
+        super().__init__(message)
+
+
+def shortened(value: object) -> str:
+    """Return a value as it is written in Python, shortened to a part of a sentence."""
+    return _SHORT.repr(value)
+
 
 def quoted(names: Iterable[object], most: int = 6) -> str:
     """Join names for a message: ``'a', 'b' and 3 more``."""
-    listed = [repr(str(name)) for name in names]
+    listed = [shortened(str(name)) for name in names]
     if len(listed) > most:
         return f"{', '.join(listed[:most])} and {len(listed) - most} more"
     return ", ".join(listed)
@@ -44,7 +60,7 @@ def unknown_name(what: str, name: object, known: Sequence[str]) -> InputError:
     """Return the error for an unknown name, with the nearest known spelling."""
     near = get_close_matches(str(name), known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else f"; there are: {quoted(known, 12)}"
-    return InputError(f"unknown {what} {str(name)!r}{hint}")
+    return InputError(f"unknown {what} {shortened(str(name))}{hint}")
 
 
 def checked_whole(option: str, value: Any, least: int, most: int | None = None, remedy: str = CHANGE) -> int:

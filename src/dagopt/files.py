@@ -17,21 +17,31 @@ __all__ = ["read_text", "replacing", "write_text"]
 
 GZIP = b"\x1f\x8b"  # the first bytes of a gzip file
 BYTES_PER_BYTE = 8  # of memory for each byte of text, its parts included
+PART = 1 << 20  # bytes that are read at a time
 
 
-def read_text(path: str | os.PathLike[str]) -> str:
+def read_text(path: str | os.PathLike[str], *, bytes_per_byte: int = BYTES_PER_BYTE, may_be_empty: bool = False) -> str:
     """Return the UTF-8 text of a file, without a byte-order mark and with unchanged line ends.
 
     A file compressed with gzip, whatever its name, is decompressed first.
 
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    bytes_per_byte : int
+        The memory that what is made from the text takes, per byte: a file for which it does not suffice is refused.
+    may_be_empty : bool
+        Whether a file without text is right.
+
     Raises
     ------
     InputError
-        If the file is missing, a folder, not readable, not UTF-8, or empty.
+        If the file is missing, a folder, not readable, not UTF-8, empty or too large.
     """
     path = Path(path)
     try:
-        text = _content(path).decode("utf-8-sig")
+        text = _content(path, bytes_per_byte).decode("utf-8-sig")
     except InputError:
         raise
     except FileNotFoundError:
@@ -47,18 +57,21 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raise InputError(
             f"could not read {str(path)!r}: {_reason(error)}; check the path and its permissions"
         ) from None
-    if not text.strip():
+    if not text.strip() and not may_be_empty:
         raise InputError(f"expected some text in {str(path)!r} but got an empty file; check how it was written")
     return text
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path, bytes_per_byte: int) -> bytearray:
     """Return the bytes of a file, decompressed, unless they are too many for the free memory."""
     with path.open("rb") as file:
         is_packed = file.read(len(GZIP)) == GZIP
-    most = available_bytes() // BYTES_PER_BYTE
+    most = available_bytes() // bytes_per_byte
+    content = bytearray()
     with gzip.open(path) if is_packed else path.open("rb") as opened:
-        content: bytes = opened.read(most + 1)
+        # read(size) takes the memory for all that could come, so it is called for a part at a time
+        while len(content) <= most and (part := opened.read(min(PART, most + 1 - len(content)))):
+            content += part
     if len(content) > most:
         raise InputError(f"{str(path)!r} has more than {readable(most)} of text, too much for the free memory")
     return content

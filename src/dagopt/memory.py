@@ -11,7 +11,9 @@ import psutil
 
 from dagopt.errors import InputError
 
-__all__ = ["available_bytes", "parse_bytes", "readable"]
+__all__ = ["available_bytes", "parse_bytes", "readable", "require_memory"]
+
+MATTERS = 10**8  # bytes: the free memory is not looked up for less
 
 CGROUP = Path("/sys/fs/cgroup")
 OWN_GROUPS = Path("/proc/self/cgroup")  # one line per hierarchy: number, controllers, path of this process's group
@@ -38,6 +40,14 @@ def available_bytes() -> int:
     """Return the bytes that can be used without swapping, given the machine, the container and this process."""
     limits = (_left_in_cgroup(), _left_of_address_space())
     return min([int(psutil.virtual_memory().available), *(left for left in limits if left is not None)])
+
+
+def require_memory(size: int, what: str) -> None:
+    """Raise an error before an allocation of this many bytes that the free memory does not suffice for."""
+    if size > MATTERS and size > (free := available_bytes()):
+        raise InputError(
+            f"{what} would take {readable(size)} of memory but {readable(free)} are free; use a larger machine"
+        )
 
 
 def parse_bytes(size: int | float | str) -> int:

@@ -224,13 +224,13 @@ def test_gaussian_round_trip(tmp_path):
     [
         ("{", "[", "expected JSON"),
         ("dagopt gaussian", "other", "format"),
-        ('"nodes"', '"knots"', "list of nodes"),
-        ('"name": "X0"', '"name": 3', "str 'name'"),
-        ('"name": "X0"', '"name": "Y"', "'X0' of 'X1' is not a node"),
+        ('"nodes"', '"knots"', "expected the key 'nodes'"),
+        ('"name": "X0"', '"name": 3', "expected text at nodes[0].name but got 3"),
+        ('"name": "X0"', '"name": "Y"', "unknown parent of 'X1': 'X0'"),
         ('"X0": 0.5', '"X0": "0.5"', "'0.5'"),
-        ('"variance": 1.0', '"variance": null', "float 'variance'"),
+        ('"variance": 1.0', '"variance": null', "expected a finite number at nodes[0].variance but got None"),
         ('"variance": 1.0', '"variance": -1.0', "variance > 0"),
-        ('"variance": 1.0', '"variance": NaN', "finite variances"),
+        ('"variance": 1.0', '"variance": NaN', "expected a finite number at nodes[0].variance but got nan"),
     ],
 )
 def test_gaussian_json_errors(old, new, words):

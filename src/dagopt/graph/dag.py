@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,8 +22,11 @@ from dagopt.graph.order import (
     refuse_unless_dag,
     topological_order,
 )
+from dagopt.memory import require_memory
 
-__all__ = ["Graph", "as_graph", "find_cycle", "is_array", "is_bare", "require_dag", "topological_order"]
+__all__ = ["Graph", "as_graph", "empty_graph", "find_cycle", "is_array", "is_bare", "require_dag", "topological_order"]
+
+COPIES = 4  # of an adjacency array while a graph is made
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +123,15 @@ def checked_names(names: Iterable[object]) -> tuple[str, ...]:
     if "" in texts:
         raise InputError(f"expected a name for every node but got an empty one at {texts.index('')}; name it")
     if len(set(texts)) < len(texts):
-        twice = list(dict.fromkeys(name for name in texts if texts.count(name) > 1))
+        twice = [name for name, times in Counter(texts).items() if times > 1]
         raise InputError(f"expected different names but got {quoted(twice)} more than once; rename one of each")
     return texts
+
+
+def empty_graph(n_nodes: int) -> NDArray[np.int8]:
+    """Return an adjacency array without edges, or raise an error if the memory does not suffice for such graphs."""
+    require_memory(COPIES * n_nodes**2, f"a graph of {n_nodes:,} nodes")
+    return np.zeros((n_nodes, n_nodes), dtype=np.int8)
 
 
 def require_dag(graph: Graph) -> None:
@@ -205,7 +215,7 @@ def _from_networkx(graph: nx.Graph, names: tuple[str, ...] | None) -> Graph:
     if len({str(label) for label in labels}) < len(labels):
         checked_names(labels)  # the error names labels that are equal as text
     position = {label: i for i, label in enumerate(labels)}
-    adjacency = np.zeros((len(labels), len(labels)), dtype=np.int8)
+    adjacency = empty_graph(len(labels))
     for a, b in graph.edges():
         adjacency[position[a], position[b]] = 1
     if not graph.is_directed():
@@ -250,7 +260,7 @@ def _from_pairs(pairs: Any, names: tuple[str, ...] | None, alone: Iterable[objec
     edges = [_checked_pair(pair) for pair in (sorted(pairs, key=repr) if isinstance(pairs, set) else pairs)]
     labels = list({str(label): label for label in [*(end for edge in edges for end in edge), *alone]}.values())
     position = {str(label): i for i, label in enumerate(labels)}
-    adjacency = np.zeros((len(labels), len(labels)), dtype=np.int8)
+    adjacency = empty_graph(len(labels))
     for a, b in edges:
         adjacency[position[str(a)], position[str(b)]] = 1
     return _aligned(labels, adjacency, names)
@@ -269,7 +279,7 @@ def _aligned(labels: Sequence[object], adjacency: NDArray[np.int8], names: tuple
         return Graph(adjacency, tuple(str(label) for label in labels))
     index = {name: i for i, name in enumerate(names)}
     place = np.array([_position(label, index, names) for label in labels], dtype=np.intp)
-    aligned = np.zeros((len(names), len(names)), dtype=np.int8)
+    aligned = empty_graph(len(names))
     tails, heads = np.nonzero(adjacency)
     aligned[place[tails], place[heads]] = 1
     return Graph(aligned, names)

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.errors import InputError, unknown_name
-from dagopt.graph.dag import Graph, as_graph, find_cycle, is_array, is_bare
+from dagopt.files import read_text
+from dagopt.graph.dag import COPIES, Graph, as_graph, find_cycle, is_array, is_bare
+from dagopt.memory import require_memory
 
 __all__ = ["Constraints", "Knowledge"]
 
@@ -138,19 +140,22 @@ class Constraints:
     @classmethod
     def read(cls, path: str | Path) -> Constraints:
         """Read a TOML file with any of the keys of ``Constraints``."""
+        text = read_text(path, may_be_empty=True)
         try:
-            with open(path, "rb") as file:
-                content = tomllib.load(file)
+            content = tomllib.loads(text)
         except RecursionError:
             raise InputError(
                 f"cannot read the knowledge file {path}: it has too many nested levels; check the file"
             ) from None
-        except (OSError, ValueError) as error:  # a TOMLDecodeError, bytes that are not UTF-8, thousands of digits
+        except ValueError as error:  # a TOMLDecodeError, or thousands of digits
             raise InputError(f"cannot read the knowledge file {path}: {error}") from error
         for key in content:
             if key not in KEYS:
                 raise unknown_name(f"key in the knowledge file {path}", key, KEYS)
-        return cls(**content)
+        try:
+            return cls(**content)
+        except InputError as error:
+            raise InputError(f"in the knowledge file {path}: {error}") from None
 
     @classmethod
     def of(cls, given: Constraints | Mapping[str, Any] | None) -> Constraints:
@@ -171,6 +176,7 @@ class Constraints:
         index = {name: k for k, name in enumerate(names)}
         self._check_names(names)
         n = len(names)
+        require_memory(COPIES * n**2, f"knowledge about {n:,} columns")
         must = np.zeros((n, n), dtype=bool)
         for a, b in self.required:
             must[index[a], index[b]] = True

@@ -13,6 +13,7 @@ from dagopt.errors import InputError, quoted
 from dagopt.files import read_text, write_text
 from dagopt.graph.formats.bif_blocks import Block, read_blocks
 from dagopt.graph.formats.bif_spelling import spelled, spelled_levels, written_properties
+from dagopt.memory import require_memory
 from dagopt.networks.discrete_network import SUM_TOLERANCE, DiscreteNetwork, table_shape
 
 __all__ = ["format_bif", "parse_bif", "read_bif", "write_bif"]
@@ -66,10 +67,15 @@ def parse_bif(text: str, source: str = "BIF text") -> DiscreteNetwork:
     read = read_blocks(text, source)
     names, parents = read.names, read.parents
     levels = tuple(read.variables.values())
-    tables = []
-    for j, name in enumerate(names):
-        shape = table_shape(names, levels, parents, j)
-        tables.append(_fill(source, name, read.probabilities[name], shape, [levels[i] for i in parents[j]]))
+    try:
+        shapes = [table_shape(names, levels, parents, j) for j in range(len(names))]
+        require_memory(2 * np.dtype(float).itemsize * sum(map(prod, shapes)), "the tables of this network")
+        tables = [
+            _fill(source, name, read.probabilities[name], shape, [levels[i] for i in own])
+            for name, shape, own in zip(names, shapes, parents, strict=True)
+        ]
+    except InputError as error:
+        raise error if str(error).startswith(source) else InputError(f"{source}: {error}") from None
     try:
         return DiscreteNetwork(names, levels, parents, tuple(tables))
     except InputError as error:

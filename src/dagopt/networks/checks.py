@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
@@ -47,7 +47,7 @@ def checked_names(names: Sequence[str]) -> tuple[str, ...]:
     if not names or not all(isinstance(name, str) for name in names):
         raise InputError(f"expected at least one node name, each a string but got {quoted(names) or 'none'}")
     if len(set(names)) < len(names):
-        twice = [name for k, name in enumerate(names) if name in names[:k]]
+        twice = [name for name, times in Counter(names).items() if times > 1]
         raise InputError(f"expected different node names but got {quoted(twice)} more than once; rename")
     return names
 

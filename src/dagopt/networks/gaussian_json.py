@@ -8,18 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from dagopt.errors import InputError
+from dagopt.errors import InputError, unknown_name
 from dagopt.files import read_text, write_text
+from dagopt.memory import require_memory
+from dagopt.networks.checks import checked_names
 from dagopt.networks.gaussian_network import GaussianNetwork
+from dagopt.schema import JSON_BYTES, check, items, mapping, number, parse_json, record, text
 
 __all__ = ["format_gaussian_json", "parse_gaussian_json", "read_gaussian_json", "write_gaussian_json"]
 
 FORMAT = "dagopt gaussian network 1"
+NODE = record(name=text(), intercept=number(), variance=number(), parents=mapping(number()))
+SCHEMA = record(format=text(FORMAT), description=text(), nodes=items(NODE, least=1))
+COPIES = 4  # of the array of weights while a network is made
 
 
 def read_gaussian_json(path: str | os.PathLike[str]) -> GaussianNetwork:
     """Read a Gaussian network that :func:`write_gaussian_json` wrote."""
-    return parse_gaussian_json(read_text(path), str(path))
+    return parse_gaussian_json(read_text(path, bytes_per_byte=JSON_BYTES), str(path))
 
 
 def write_gaussian_json(network: GaussianNetwork, path: str | os.PathLike[str], *, description: str = "") -> None:
@@ -42,25 +48,27 @@ def write_gaussian_json(network: GaussianNetwork, path: str | os.PathLike[str], 
     write_text(format_gaussian_json(network, description=description), path)
 
 
-def parse_gaussian_json(text: str, source: str = "JSON text") -> GaussianNetwork:
+def parse_gaussian_json(content: str, source: str = "JSON text") -> GaussianNetwork:
     """Return the network a JSON text describes; ``source`` names the text in errors."""
-    nodes = _nodes(text, source)
-    names = [_entry(source, node, "name", str) for node in nodes]
+    nodes = check(SCHEMA, parse_json(content, source), source, "correct it, or write the network again")["nodes"]
+    try:
+        return _network(nodes)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+
+
+def _network(nodes: list[dict[str, Any]]) -> GaussianNetwork:
+    names = checked_names([node["name"] for node in nodes])
+    require_memory(COPIES * np.dtype(float).itemsize * len(names) ** 2, f"a network of {len(names):,} nodes")
     position = {name: k for k, name in enumerate(names)}
     weights = np.zeros((len(names), len(names)))
     for j, node in enumerate(nodes):
-        for parent, weight in _entry(source, node, "parents", dict).items():
+        for parent, weight in node["parents"].items():
             if parent not in position:
-                raise InputError(f"{source}: the parent {parent!r} of {names[j]!r} is not a node; add it")
-            if isinstance(weight, bool) or not isinstance(weight, int | float):
-                raise InputError(f"{source}: expected a number from {parent!r} to {names[j]!r} but got {weight!r}")
+                raise unknown_name(f"parent of {names[j]!r}:", parent, names)
             weights[position[parent], j] = weight
-    intercepts = np.array([_entry(source, node, "intercept", float) for node in nodes])
-    variances = np.array([_entry(source, node, "variance", float) for node in nodes])
-    try:
-        return GaussianNetwork(tuple(names), weights, intercepts, variances)
-    except InputError as error:
-        raise InputError(f"{source}: {error}") from None
+    intercepts, variances = (np.array([node[key] for node in nodes]) for key in ("intercept", "variance"))
+    return GaussianNetwork(names, weights, intercepts, variances)
 
 
 def format_gaussian_json(network: GaussianNetwork, *, description: str = "") -> str:
@@ -76,26 +84,3 @@ def format_gaussian_json(network: GaussianNetwork, *, description: str = "") -> 
         for j, name in enumerate(network.names)
     ]
     return json.dumps({"format": FORMAT, "description": description, "nodes": nodes}, indent=2) + "\n"
-
-
-def _nodes(text: str, source: str) -> list[Any]:
-    try:
-        content = json.loads(text)
-    except ValueError as error:
-        raise InputError(f"{source}: expected JSON but got text that is not: {error}") from None
-    except RecursionError:
-        raise InputError(f"{source}: expected JSON with nodes but got too many nested levels; check the file") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InputError(f'{source}: expected an object with "format": {FORMAT!r} but got something else')
-    nodes = content.get("nodes")
-    if not isinstance(nodes, list) or not nodes:
-        raise InputError(f'{source}: expected a list of nodes but got {nodes!r}; add "nodes"')
-    return nodes
-
-
-def _entry(source: str, node: Any, key: str, kind: type) -> Any:
-    value = node.get(key) if isinstance(node, dict) else None
-    wanted = (int, float) if kind is float else kind
-    if isinstance(value, bool) or not isinstance(value, wanted):
-        raise InputError(f"{source}: expected a {kind.__name__} {key!r} in every node but got {value!r}")
-    return value

@@ -12,9 +12,13 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from urllib.parse import quote, unquote
 
+from dagopt.errors import InputError
+from dagopt.schema import Misfit, items, parse_json, text
+
 __all__ = ["read_property", "spelled", "spelled_levels", "written_properties"]
 
 NAME_PROPERTY, LEVELS_PROPERTY = "dagopt_name", "dagopt_levels"
+_NAME, _LEVELS = text(), items(text())
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _WHOLE = re.compile(r"-?[0-9]+")
@@ -65,15 +69,15 @@ def written_properties(name: str, word: str, levels: Sequence[str], words: Seque
     return lines
 
 
-def read_property(text: str) -> tuple[str | None, tuple[str, ...] | None]:
+def read_property(given: str) -> tuple[str | None, tuple[str, ...] | None]:
     """Return the name or the levels stored in a property; None for properties of other programs."""
-    key, _, value = (part.strip() for part in text.rstrip(" ;").partition("="))
+    key, _, value = (part.strip() for part in given.rstrip(" ;").partition("="))
     try:
         if key == NAME_PROPERTY:
-            return str(json.loads(unquote(value))), None
+            return _NAME(parse_json(unquote(value)), key), None
         if key == LEVELS_PROPERTY:
-            return None, tuple(map(str, json.loads(unquote(value))))
-    except ValueError:
+            return None, tuple(_LEVELS(parse_json(unquote(value)), key))
+    except (InputError, Misfit):
         pass
     return None, None
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from dagopt.errors import InputError
 from dagopt.graph.dag import Graph, as_graph, checked_names
+from dagopt.schema import parse_json as parse_json_text
 
 __all__ = ["format_json", "parse_json"]
 
@@ -17,16 +18,7 @@ def parse_json(text: str) -> Graph:
     Node-link JSON has nodes ``{"id": ...}``, edges (or links) ``{"source": ..., "target": ...}``, and
     ``"directed"`` for the whole graph.
     """
-    try:
-        content = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(f"expected JSON but {error.msg.lower()} at line {error.lineno}; check the file") from None
-    except ValueError:  # a number with more digits than Python converts
-        raise InputError(
-            "expected JSON with nodes and edges but got a number with thousands of digits; check the file"
-        ) from None
-    except RecursionError:
-        raise InputError("expected JSON with nodes and edges but got too many nested levels; check the file") from None
+    content = parse_json_text(text)
     edges = content.get("edges", content.get("links")) if isinstance(content, dict) else None
     if not isinstance(edges, list) or not isinstance(content.get("nodes"), list):
         raise InputError('expected JSON with the lists "nodes" and "edges" (or "links") but got others; add both lists')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,12 +11,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.errors import InputError
+from dagopt.errors import InputError, shortened
 from dagopt.families.family_pool import Family
-from dagopt.files import read_text, write_text
+from dagopt.files import write_text
+from dagopt.graph.order import is_acyclic
 from dagopt.lp.restricted_master import RestrictedMaster
+from dagopt.schema import (
+    Misfit,
+    Shape,
+    check,
+    items,
+    mapping,
+    maybe,
+    number,
+    plain,
+    read_json,
+    record,
+    row,
+    text,
+    whole,
+)
 
 __all__ = ["Checkpoint", "load_checkpoint", "save_checkpoint"]
+
+VERSION = 2  # of the file
+AGAIN = "start again without resume="
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +85,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path) -> None:
     """Write a checkpoint completely or not at all."""
     dag = checkpoint.incumbent
     content = {
-        "dagopt_checkpoint": 1,
+        "dagopt_checkpoint": VERSION,
         "problem": checkpoint.problem,
         "families": [[family.node, hex(family.mask), family.score] for family in checkpoint.families],
         "clusters": [sorted(cluster) for cluster in checkpoint.clusters],
@@ -74,48 +94,76 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path) -> None:
         "random_state": checkpoint.random_state,
         "trace": checkpoint.trace,
     }
-    write_text(json.dumps(content, default=lambda number: number.item()), path)  # also converts numpy numbers
+    content = json.loads(json.dumps(content, default=lambda number: number.item()))  # without numpy's numbers
+    write_text(json.dumps({**content, "sha256": _digest(content)}), path)
 
 
 def load_checkpoint(path: str | Path, problem: dict[str, Any], n_nodes: int) -> Checkpoint:
     """Read a checkpoint of the same problem, or raise an error that names what differs."""
-    text = read_text(path)
-    damaged = InputError(
-        f"expected the checkpoint of a run but {path} is not one, or is damaged; start again without resume="
-    )
-    try:
-        content = json.loads(text)
-        saved = dict(content["problem"]) if content["dagopt_checkpoint"] == 1 else None
-    except (KeyError, TypeError, ValueError, RecursionError):
-        raise damaged from None
-    if saved is None:
-        raise damaged
+    read = read_json(path)
+    if not isinstance(read, dict) or read.pop("sha256", None) != _digest(read):
+        raise InputError(f"expected the checkpoint of a run but {path} is not one, or is damaged; {AGAIN}")
+    saved = check(mapping(plain), read.get("problem"), str(path), AGAIN)
     for key, value in problem.items():
         if saved.get(key) != value:
             raise InputError(
                 f"expected a checkpoint of this run but {path} belongs to another: "
-                f"{key} was {saved.get(key)!r} and is now {value!r}; "
+                f"{key} was {shortened(saved.get(key))} and is now {shortened(value)}; "
                 f"give the same data and options, or start again without resume="
             )
-    try:
-        return _checkpoint_of(content, n_nodes)
-    except (IndexError, KeyError, TypeError, ValueError):
-        raise damaged from None
-
-
-def _checkpoint_of(content: dict[str, Any], n_nodes: int) -> Checkpoint:
-    """Return the checkpoint that the content of a file describes."""
+    content = check(_schema(n_nodes), read, str(path), AGAIN)
     dag = None
     if content["incumbent"] is not None:
         dag = np.zeros((n_nodes, n_nodes), dtype=np.int8)
         for i, j in content["incumbent"]:
             dag[i, j] = 1
+        if dag.diagonal().any() or not is_acyclic(dag):
+            raise InputError(f"{path}: expected a DAG at incumbent but got a cycle; {AGAIN}")
     return Checkpoint(
-        content["problem"],
-        [Family(node, int(mask, 16), score) for node, mask, score in content["families"]],
+        saved,
+        content["families"],
         [frozenset(cluster) for cluster in content["clusters"]],
         dag,
         content["passes"],
         content["random_state"],
         content["trace"],
+    )
+
+
+def _digest(content: Any) -> str:
+    """Return the hash of the content: a file that was changed could make a run prove what is not true."""
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _schema(n_nodes: int) -> Shape:
+    """Return what a checkpoint of a run with this many nodes holds."""
+    node = whole(0, n_nodes - 1)
+    entry = row(node, text(), number())
+
+    def family(value: Any, where: str) -> Family:
+        own, mask, score = entry(value, where)
+        try:
+            bits = int(mask, 16) if len(mask) <= n_nodes // 4 + 3 else -1
+        except ValueError:
+            bits = -1
+        if not 0 <= bits < 1 << n_nodes or (bits >> own) & 1:
+            raise Misfit(where, "a set of other nodes", mask)
+        return Family(own, bits, score)
+
+    def event(value: Any, where: str) -> dict[str, Any]:
+        found = mapping(plain)(value, where)
+        return {**found, "seconds": number(0.0)(found.get("seconds"), f"{where}.seconds")}
+
+    state = record(state=whole(0, 2**128 - 1), inc=whole(0, 2**128 - 1))
+    return record(
+        dagopt_checkpoint=whole(VERSION, VERSION),
+        problem=mapping(plain),
+        families=items(family),
+        clusters=items(items(node, least=2)),
+        incumbent=maybe(items(row(node, node))),
+        passes=whole(0),
+        random_state=record(
+            bit_generator=text("PCG64"), state=state, has_uint32=whole(0, 1), uinteger=whole(0, 2**32 - 1)
+        ),
+        trace=items(event),
     )
