@@ -83,6 +83,15 @@ def test_an_unchanged_kernel_survives_a_new_date_of_its_file(made, tmp_path):
     assert was_loaded(kernel)
 
 
+def test_ends_of_lines_make_no_difference(made, tmp_path):
+    made()(3)
+    path = tmp_path / "dagopt" / "kernels" / "made_inner.py"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    kernel = made()
+    assert kernel(3) == 8
+    assert was_loaded(kernel)
+
+
 def test_a_changed_kernel_is_compiled_again(made):
     made()(3)
     kernel = made(outer=OUTER.replace("2 *", "3 *"))

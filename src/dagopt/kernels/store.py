@@ -217,7 +217,7 @@ def _sources(module: str, file: str) -> str:
     waiting = {module: Path(file)}
     while waiting:
         name, path = waiting.popitem()
-        text = path.read_bytes()
+        text = path.read_bytes().replace(b"\r\n", b"\n")  # a checkout may have other ends of lines than the wheel
         seen[name] = hashlib.sha256(text).digest()
         waiting |= {other: where for other, where in _imports(text.decode()).items() if other not in seen}
     return _digest(b"".join(name.encode() + seen[name] for name in sorted(seen)))
