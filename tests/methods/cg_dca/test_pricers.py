@@ -162,3 +162,29 @@ def test_wrong_parts_are_refused():
         DcaPricer(problem, "newton")
     with pytest.raises(InputError, match=r"2\^21 parent sets.*pricing='dca'"):
         ExhaustivePricer(problem_of(table_of("gaussian", 0, 22)))
+
+
+def test_shortening_a_set_looks_at_the_clock():
+    """A set of many parents, of which few are allowed, is shortened value by value, each after a look at the clock."""
+    looks = []
+
+    class Counting:
+        def value(self, chosen):
+            looks.append(len(chosen))
+            return float(len(chosen))
+
+    class LooksLeft:
+        def __init__(self, looks):
+            self.left = looks
+
+        @property
+        def reason(self):
+            self.left -= 1
+            return "time_limit" if self.left < 0 else None
+
+    positions = np.arange(1000)
+    assert dca_pricing._shortened(Counting(), positions, 2, LooksLeft(50)) is None
+    assert len(looks) == 50
+    looks.clear()
+    shorter, value = dca_pricing._shortened(Counting(), positions[:6], 2, LooksLeft(1000))
+    assert (len(shorter), value, len(looks)) == (2, 2.0, 6 + 5 + 4 + 3 + 1)

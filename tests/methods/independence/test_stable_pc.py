@@ -11,14 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dagopt.bits import Marks
+from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.graph.cpdag import cpdag, extend_pdag, meek_closure, random_member
 from dagopt.graph.knowledge import Constraints
 from dagopt.graph.metrics import compare
 from dagopt.methods.independence import stable_pc
+from dagopt.methods.independence.independence_test import Search, Separation
 from dagopt.methods.independence.orientation import propagate
+from dagopt.methods.independence.skeleton import learn_skeleton
 from dagopt.methods.independence.stable_pc import solve_pc
 from dagopt.methods.independence.tests import make_test
+from dagopt.progress import NoProgress
 from dagopt.workers import ordered_map, thread_count
 from made_problems import (
     constraints_of,
@@ -261,3 +265,26 @@ def test_a_stopped_run_does_not_score_a_dense_graph(most, says, monkeypatch):
     assert result.status == "time_limit"
     assert (result.score is None) == (most == 0)
     assert any(says in note for note in result.notes)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_no_part_of_a_level_is_begun_after_the_stop(jobs):
+    """The parts that are left when time is up cost nothing: there may be many pairs in each."""
+    begun = []
+
+    class Interrupting:
+        n_nodes = 100
+
+        def separate(self, pairs, adjacent, size, alpha, stop, best=False):
+            begun.append(len(pairs))
+            deadline.interrupt()
+            return Separation(np.full(len(pairs), np.nan), np.zeros((len(pairs), size), dtype=np.int64), 1, False)
+
+    deadline = Deadline()
+    none, every = np.zeros((100, 100), dtype=bool), ~np.eye(100, dtype=bool)
+    search = Search(Interrupting(), 0.05, deadline, NoProgress(), n_jobs=jobs)
+    skeleton = learn_skeleton(search, none, every)
+    assert skeleton.reason == "interrupted"
+    assert 1 <= len(begun) <= jobs
+    assert learn_skeleton(search, none, every).levels == []
+    assert len(begun) <= jobs

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Ints
 from dagopt.bits import mask_of
 from dagopt.deadline import Deadline
 from dagopt.errors import unknown_name
@@ -119,18 +120,21 @@ class DcaPricer(Pricer):
         priced = Priced([], 0.0, False)
         for _ in range(self._tie_orders if ties else 1):
             visited, _ = dca(cost, start, self._step, self._epsilon, self._rng, lambda: deadline.reason is not None)
-            priced = self._families(node, cost, visited)
+            priced = self._families(node, cost, visited, deadline)
             if priced.families or deadline.reason is not None:
                 break
         return priced
 
-    def _families(self, node: int, cost: ReducedCost, visited: list[Visited]) -> Priced:
-        """Return the visited sets that have a negative reduced cost and are allowed."""
+    def _families(self, node: int, cost: ReducedCost, visited: list[Visited], deadline: Deadline) -> Priced:
+        """Return the visited sets that have a negative reduced cost and are allowed, as far as time allows."""
         most = int(self.knowledge.at_most[node]) - len(cost.base)
         families, least = [], 0.0
         for positions, value in visited:
             if len(positions) > most:
-                positions, value = _shortened(cost, positions, most)
+                shorter = _shortened(cost, positions, most, deadline)
+                if shorter is None:
+                    break
+                positions, value = shorter
             if value < -self._tolerance:
                 parents = np.sort(np.concatenate([cost.base, cost.candidates[positions]]))
                 families.append(Family(node, mask_of(parents), self._score.local(node, parents)))
@@ -138,9 +142,16 @@ class DcaPricer(Pricer):
         return Priced(families, least, False)
 
 
-def _shortened(cost: ReducedCost, positions: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], float]:
-    """Return a subset with at most this many members, removing the member that costs least, one at a time."""
+def _shortened(cost: ReducedCost, positions: Ints, most: int, deadline: Deadline) -> Visited | None:
+    """Return a subset with at most this many members, removing the member that costs least, one at a time.
+
+    None if the deadline comes first, which is looked at before every value: a set may have a thousand members.
+    """
     while len(positions) > most:
-        values = [cost.value(np.delete(positions, k)) for k in range(len(positions))]
+        values = []
+        for k in range(len(positions)):
+            if deadline.reason is not None:
+                return None
+            values.append(cost.value(np.delete(positions, k)))
         positions = np.delete(positions, int(np.argmin(values)))
-    return positions, cost.value(positions)
+    return Visited(positions, cost.value(positions))

@@ -128,6 +128,9 @@ def learn_skeleton(search: Search, required: Bools, allowed: Bools) -> Skeleton:
     """
     n = search.test.n_nodes
     skeleton = Skeleton(allowed | required)
+    if reason := search.deadline.reason:
+        skeleton.reason = reason
+        return skeleton
     open_pairs = np.argwhere(np.triu(~required, k=1)).astype(np.int64)
     largest = n - 2 if search.max_given is None else min(search.max_given, n - 2)
     for size in range(largest + 1):
@@ -150,12 +153,17 @@ def _run_level(search: Search, skeleton: Skeleton, pairs: Ints, cost: Floats, si
     cuts = np.unique(np.searchsorted(work, np.linspace(0, work[-1], PARTS + 1)[1:-1]))
     parts = [part for part in np.split(pairs, cuts) if len(part)]
 
-    def separate(part: Ints) -> Separation:
+    def separate(part: Ints) -> Separation | None:
+        if search.deadline.reason:
+            return None
         return search.test.separate(part, adjacent, size, search.alpha, lambda: search.deadline.reason, search.best)
 
     tests = separated = done = 0
     jobs = search.n_jobs if work[-1] >= FEWEST_IN_THREADS else 1
     for part, result in zip(parts, ordered_map(separate, parts, jobs), strict=True):
+        if result is None:  # not begun
+            skeleton.reason = search.deadline.reason
+            continue
         separated += skeleton.record(part, result)
         tests += result.n_tests
         done += len(part)
