@@ -40,7 +40,7 @@ import dagopt
 from benchmarks.bounds_check import check
 from dagopt.deadline import Deadline
 from dagopt.families.undominated import Listing, TooMany
-from dagopt.learning import pose
+from dagopt.posing import pose
 from dagopt.methods.branch_and_cut import branch_and_cut as method
 from dagopt.methods.branch_and_cut.branch_and_cut import ROW_KINDS
 from dagopt.methods.branch_and_cut.pair_bound import PairBound

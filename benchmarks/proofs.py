@@ -28,7 +28,7 @@ from dagopt.families.jkl import read_jkl
 from dagopt.families.listing import candidate_pool
 from dagopt.families.pool import Pool
 from dagopt.graph.knowledge import Constraints
-from dagopt.learning import pose
+from dagopt.posing import pose
 from dagopt.lp.rows.clusters import ClusterRows, pair_rows
 from dagopt.lp.rows.local import LocalRows
 from dagopt.lp.rows.matrices import EntropyRows, LogDets, MatrixRows

@@ -1,8 +1,8 @@
-"""``learn``: connects data, score, knowledge and clock to a method."""
+"""``learn``: read, pose, run, certify, record. Each step is done once and hands its result to the next."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from inspect import signature
@@ -10,36 +10,34 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dagopt.data.chance import chance_edges, chance_finding
-from dagopt.data.continuous import CovarianceTable
+from dagopt.data.chance import chance_edges
 from dagopt.data.data_options import DataOptions
-from dagopt.data.doctor import examine_table
-from dagopt.data.findings import Diagnosis, Finding
-from dagopt.data.incomplete import incomplete_levels
-from dagopt.data.table import DiscreteTable, Table, read_table
+from dagopt.data.findings import Diagnosis
+from dagopt.data.incomplete import IncompleteLevels, incomplete_levels
+from dagopt.data.table import DiscreteTable, Table
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, quoted
 from dagopt.families.jkl import read_jkl
-from dagopt.families.listing import limited, listable
 from dagopt.families.pool import Pool
 from dagopt.graph.knowledge import Constraints
 from dagopt.methods.claims import refuse_unbounded, with_rounding, without_idle_edges, without_losses
 from dagopt.methods.likelihood_bound import with_likelihood_bound
 from dagopt.methods.registry import FROM_SCORES, METHODS, MethodName, method_name
-from dagopt.methods.start import start_dag, with_start
+from dagopt.methods.start import StartDag, start_dag, with_start
 from dagopt.methods.structural_em import structural_em
-from dagopt.networks.checks import checked_names
-from dagopt.options import with_options
+from dagopt.options import Options, with_options
+from dagopt.posing import covariance_table, pose, with_limit
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
+from dagopt.results.answer import Answer
 from dagopt.results.recording import recorded
-from dagopt.results.result import Result
-from dagopt.scores.build import make_score
+from dagopt.results.result import Result, result_of
 from dagopt.scores.interventions import interventional_score
 from dagopt.scores.score_options import ScoreLike, ScoreOptions
 
-__all__ = ["check_options", "is_score_file", "learn", "pose", "pose_table", "solve", "solve_scores", "with_limit"]
+__all__ = ["certified", "checked_options", "is_score_file", "learn", "solve", "solve_scores"]
 
 
 @recorded
@@ -55,7 +53,6 @@ def learn(
     max_parents: int | None = None,
     time_limit: float | None = None,
     progress: bool | Progress | None = None,
-    before: Callable[[Problem, Diagnosis], None] | None = None,
     format: str | None = None,
     interventions: object = None,
     **options: Any,
@@ -86,8 +83,6 @@ def learn(
         Seconds for everything; then the best answer so far is returned.
     progress : bool, Progress or None
         Whether to show the run; on a terminal by default.
-    before : callable, optional
-        Called with the problem and the doctor's diagnosis of its table before the method starts.
     format : {"jkl"}, optional
         Says that the file contains local scores, whatever its name.
     interventions : str or sequence, optional
@@ -110,112 +105,77 @@ def learn(
     'optimal'
     """
     deadline = Deadline(time_limit)
-    method = method_name(method)
-    options = {"score": score, **options}
-    check_options(method, options)
+    asked = _Asked(method, {"score": score, **options}, Constraints.of(constraints), max_parents, deadline, progress)
     if format not in (None, "jkl"):
         raise InputError(
             f"expected format= to be 'jkl', for local scores, or None but got {format!r}; change the option"
         )
     if is_score_file(data, format):
-        known = with_limit(Constraints.of(constraints), max_parents)
-        return solve_scores(Path(str(data)), method, options, deadline, progress, known)
-    posing = {name: options.pop(name) for name in _NOT_OF_METHODS if name in options}
+        return solve_scores(Path(str(data)), asked)
     if covariance is not None or names is not None:
-        data = _given_covariance(data, covariance, names, posing.pop("n_samples", None))
+        data = covariance_table(data, covariance, names, asked.posing.pop("n_samples", None))
     if interventions is not None:
-        if method in ("pc", "mmhc"):
+        data = asked.with_interventions(data, interventions)
+    incomplete = asked.incomplete(data)
+    if incomplete is not None:
+        return structural_em(incomplete, asked.solve, deadline)
+    return asked.solve(data)
+
+
+class _Asked:
+    """What ``learn`` was asked, checked once: the method, its options, those of data and score, knowledge and clock."""
+
+    def __init__(
+        self,
+        method: str,
+        options: dict[str, Any],
+        constraints: Constraints,
+        max_parents: int | None,
+        deadline: Deadline,
+        progress: bool | Progress | None,
+    ) -> None:
+        self.method = method_name(method)
+        self.options = checked_options(self.method, options)
+        self.given = {name: value for name, value in options.items() if name in self.options.defaults()}
+        self.posing = {name: options[name] for name in _NOT_OF_METHODS if name in options}
+        self.constraints = constraints
+        self.max_parents = max_parents
+        self.deadline = deadline
+        self.progress = progress
+
+    def with_interventions(self, data: object, interventions: object) -> Table:
+        """Return the table without the rows' settings, which the score knows from then on."""
+        if self.method in ("pc", "mmhc"):
             raise InputError(
-                f"method {method!r} tests independence in all rows and cannot use interventions=; use 'auto' or 'order'"
+                f"method {self.method!r} tests independence in all rows and cannot use interventions=; use 'auto' or "
+                "'order'"
             )
-        taken, told_how = ScoreOptions.taken_from(posing), DataOptions(**posing)
-        table, told = interventional_score(data, interventions, taken, told_how)
-        data, posing = table, {"score": told}
-    limits: dict[str, Any] = {"constraints": constraints, "max_parents": max_parents}
-    incomplete = None
-    if posing.get("missing") == "em":
-        reading = DataOptions(**{name: posing[name] for name in DataOptions.defaults() if name in posing})
-        incomplete = incomplete_levels(data, reading, options.get("random_state") or 0)
-    if incomplete is None:
-        problem, diagnosis = pose(data, method, **limits, **posing)
-        if before is not None:
-            before(problem, diagnosis)
-        return solve(problem, method, options, deadline, progress, diagnosis)
-    scoring = {name: posing[name] for name in ScoreOptions.defaults() if name in posing}
+        scoring = ScoreOptions.taken_from(self.posing)
+        table, told = interventional_score(data, interventions, scoring, DataOptions(**self.posing))
+        self.posing = {"score": told}
+        return table
 
-    def solved(table: Table) -> Result:
-        problem, diagnosis = pose(table, method, **limits, **scoring)
-        if before is not None:
-            before(problem, diagnosis)
-        return solve(problem, method, options, deadline, progress, diagnosis)
+    def incomplete(self, data: object) -> IncompleteLevels | None:
+        """Return discrete data with missing cells that structural EM is to fill in, None for other data."""
+        if self.posing.get("missing") != "em":
+            return None
+        reading = DataOptions(**{name: self.posing[name] for name in DataOptions.defaults() if name in self.posing})
+        found = incomplete_levels(data, reading, getattr(self.options, "random_state", 0))
+        if found is not None:
+            self.posing = {name: self.posing[name] for name in ScoreOptions.defaults() if name in self.posing}
+        return found
 
-    return structural_em(incomplete, solved, deadline)
-
-
-def _given_covariance(data: object, covariance: object, names: Sequence[str] | None, n_samples: Any) -> Table:
-    """Return the table of a covariance, or raise an error if something is missing or redundant."""
-    if data is not None:
-        raise InputError("expected data or covariance= but got both; leave one out")
-    if covariance is None:
-        raise InputError("names= is for covariance=, which was not given; give it, or leave names= out")
-    if n_samples is None:
-        raise InputError("expected n_samples=, the number of rows behind the covariance, but got none; add it")
-    if names is None:
-        size = len(np.atleast_1d(np.asarray(covariance)))
-        names = [str(name) for name in getattr(covariance, "columns", [f"X{j}" for j in range(size)])]
-    return CovarianceTable(checked_names(names), np.asarray(covariance), n_samples)
-
-
-@with_options(ScoreOptions, DataOptions)
-def pose(
-    data: object,
-    method: str = "auto",
-    *,
-    constraints: Constraints | Mapping[str, Any] | None = None,
-    max_parents: int | None = None,
-    **options: Any,
-) -> tuple[Problem, Diagnosis]:
-    """Return the problem that ``learn`` solves for these arguments, and the doctor's diagnosis of its table.
-
-    Parameters
-    ----------
-    data, method, constraints, max_parents
-        As in ``learn``; a method may have a default limit on the number of parents.
-    {options}
-    """
-    scoring = ScoreOptions.taken_from(options)
-    table, findings = read_table(data, DataOptions(**options))
-    return pose_table(table, scoring, constraints, max_parents, method, findings)
-
-
-def pose_table(
-    table: Table,
-    scoring: ScoreOptions,
-    constraints: Constraints | Mapping[str, Any] | None = None,
-    max_parents: int | None = None,
-    method: str = "auto",
-    findings: Iterable[Finding] = (),
-) -> tuple[Problem, Diagnosis]:
-    """Return the problem of a table, and the doctor's diagnosis of it together with earlier findings."""
-    known = Constraints.of(constraints)
-    knowledge = with_limit(known, max_parents).resolve(table.names)
-    usual = METHODS[method].max_parents
-    if usual is not None and max_parents is None and known.max_parents is None:
-        knowledge = listable(knowledge, usual) if knowledge.in_superstructure else limited(knowledge, usual)
-    diagnosis = examine_table(table, knowledge.limit, findings)
-    diagnosis.raise_for_errors()
-    problem = Problem(table, make_score(table, **scoring.to_dict()), knowledge)
-    penalty = problem.score.joints
-    if penalty is not None and problem.score.likelihood is not None:
-        by_chance = chance_finding(table.names, table.sizes, penalty.parameter_cost, penalty.edge_cost)
-        diagnosis = replace(diagnosis, findings=(*diagnosis.findings, *by_chance))
-    return problem, diagnosis
+    def solve(self, data: object) -> Result:
+        """Read the data, pose the problem, run the method and certify its answer."""
+        known: dict[str, Any] = {"constraints": self.constraints, "max_parents": self.max_parents}
+        problem, diagnosis = pose(data, self.method, **known, **self.posing)
+        return solve(problem, self.method, self.options, self.deadline, self.progress, diagnosis)
 
 
 def solve(
     problem: Problem,
     method: str,
-    options: dict[str, Any],
+    options: Options,
     deadline: Deadline,
     progress: bool | Progress | None = None,
     diagnosis: Diagnosis | None = None,
@@ -228,8 +188,8 @@ def solve(
         The problem from ``pose``.
     method : str
         One of ``METHODS``.
-    options : dict
-        The options of the method, by name.
+    options : Options
+        The options of the method.
     deadline : Deadline
         The clock.
     progress : bool, Progress or None
@@ -237,31 +197,39 @@ def solve(
     diagnosis : Diagnosis, optional
         The doctor's diagnosis; its warnings become ``Result.findings``.
     """
-    begin = None if options.get("start") is None else start_dag(problem, options["start"])
+    given = getattr(options, "start", None)
+    begin = None if given is None else StartDag(start_dag(problem, given))
     if begin is not None:
-        options = {**options, "start": begin}
+        options = replace(options, start=begin)  # type: ignore[call-arg]  # a method with this option
     shown = make_progress(progress)
     with deadline:  # to the end, so that Ctrl-C does not take away what was found
         try:
-            result = METHODS[method].load()(problem, deadline=deadline, progress=shown, **options)
+            shown.posed(problem.table.kind, () if diagnosis is None else diagnosis.warnings)
+            answer = METHODS[method].load()(problem, options, deadline=deadline, progress=shown)
         finally:
             shown.close()
-        refuse_unbounded(result, problem)
-        result = without_idle_edges(without_losses(result, problem), problem)
-        if begin is not None:
-            result = with_start(result, problem, begin)
-        result = replace(
-            result,
-            notes=(*_missing_note(problem.table), *result.notes),
-            details={**result.details, **_chance(problem)},
-        )
-        return replace(
-            with_rounding(with_likelihood_bound(result, problem), problem),
+        answer = certified(answer, problem, None if begin is None else begin.dag)
+        return result_of(
+            answer,
+            problem.names,
+            problem.score.label,
             findings=() if diagnosis is None else diagnosis.warnings,
             seconds=deadline.elapsed(),
             n_samples=problem.table.n_samples,
             problem=problem,
         )
+
+
+def certified(answer: Answer, problem: Problem, start: NDArray[np.int8] | None = None) -> Answer:
+    """Return the answer with what may be claimed about it, and with the figures of the table and of the start."""
+    refuse_unbounded(answer, problem)
+    answer = without_idle_edges(without_losses(answer, problem), problem)
+    if start is not None:
+        answer = with_start(answer, problem, start)
+    answer = replace(answer, notes=(*_missing_note(problem.table), *answer.notes))
+    empty = np.zeros_like(answer.adjacency)
+    answer = answer.with_figures(empty_score=problem.score.total(empty), **_chance(problem))
+    return with_rounding(with_likelihood_bound(answer, problem), problem)
 
 
 def _missing_note(table: Table) -> list[str]:
@@ -289,42 +257,37 @@ def is_score_file(data: object, format: str | None = None) -> bool:
     return named or (format == "jkl" and isinstance(data, str | Path))
 
 
-def solve_scores(
-    path: Path,
-    method: str,
-    options: dict[str, Any],
-    deadline: Deadline,
-    progress: bool | Progress | None,
-    constraints: Constraints,
-) -> Result:
+def solve_scores(path: Path, asked: _Asked) -> Result:
     """Return the best DAG over the parent sets of a ``.jkl`` file that the constraints allow."""
-    if method not in FROM_SCORES:
+    if asked.method not in FROM_SCORES:
         raise InputError(
-            f"method {method!r} needs data but {path} holds local scores; use method='exact' or, for many nodes, "
+            f"method {asked.method!r} needs data but {path} holds local scores; use method='exact' or, for many nodes, "
             f"method='gobnilp'"
         )
-    solver = FROM_SCORES[method].load()
+    solver = FROM_SCORES[asked.method].load()
     unsaid = {**ScoreOptions.defaults(), **DataOptions.defaults()}
-    options = {name: value for name, value in options.items() if name not in unsaid or value != unsaid[name]}
+    posing = {name: value for name, value in asked.posing.items() if value != unsaid[name]}
+    options = {**asked.given, **posing}
     extra = [name for name in options if name not in solver.options.defaults()]
     if extra:
         raise InputError(f"with the local scores of {path} the option {quoted(extra)} has no meaning; leave it out")
     pool = Pool.from_local_scores(read_jkl(path))
-    knowledge = constraints.resolve(pool.names)
-    shown = make_progress(progress)
+    knowledge = with_limit(asked.constraints, asked.max_parents).resolve(pool.names)
+    shown = make_progress(asked.progress)
     try:
-        with deadline:
-            result = solver(pool.allowed_by(knowledge), deadline=deadline, progress=shown, **options)
+        with asked.deadline:
+            allowed = pool.allowed_by(knowledge)
+            answer = solver(allowed, solver.options(**options), deadline=asked.deadline, progress=shown)
     finally:
         shown.close()
-    return replace(result, seconds=deadline.elapsed())
+    return result_of(answer, pool.names, "given local scores", seconds=asked.deadline.elapsed())
 
 
 _NOT_OF_METHODS = (*ScoreOptions.defaults(), *DataOptions.defaults())
 
 
-def check_options(method: str, options: Mapping[str, Any]) -> None:
-    """Raise an error for the first option that neither the method nor data and score have, or for a bad value."""
+def checked_options(method: str, options: Mapping[str, Any]) -> Options:
+    """Return the options of a method; refuse one that neither it nor data and score have, and a bad value."""
     taken = METHODS[method].options()
     for option in options:
         if option in taken or option in _NOT_OF_METHODS:
@@ -332,16 +295,4 @@ def check_options(method: str, options: Mapping[str, Any]) -> None:
         near = get_close_matches(option, [*taken, *signature(learn).parameters], n=1)
         hint = f"; did you mean {near[0]}=?" if near else ""
         raise InputError(f"method {method!r} has no option {option!r}; it has {quoted(taken, 20)}{hint}")
-    METHODS[method].options_type()(**{name: value for name, value in options.items() if name in taken})
-
-
-def with_limit(constraints: Constraints, max_parents: int | None) -> Constraints:
-    """Return the constraints with a further limit on the number of parents, if there is one."""
-    if max_parents is None:
-        return constraints
-    limits = constraints.max_parents
-    if limits is None:
-        return replace(constraints, max_parents=max_parents)
-    if isinstance(limits, int):
-        return replace(constraints, max_parents=min(limits, max_parents))
-    raise InputError("max_parents= is given twice, in the constraints by column and as an option; give it once")
+    return METHODS[method].options_type()(**{name: value for name, value in options.items() if name in taken})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 from weakref import ref
 
@@ -12,6 +12,8 @@ from rich import progress as bars
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
+
+from dagopt.data.findings import Finding
 
 if TYPE_CHECKING:
     from dagopt.kernels.compiling import CompilationWatch
@@ -31,6 +33,9 @@ class Progress(Protocol):
     def note(self, message: str) -> None:
         """Report something that should stay on the screen."""
 
+    def posed(self, kind: str, warnings: Sequence[Finding]) -> None:
+        """Report the kind of table, and the doctor's warnings, before the method starts."""
+
     def close(self) -> None:
         """End the display."""
 
@@ -42,6 +47,9 @@ class NoProgress:
         """Do nothing."""
 
     def note(self, message: str) -> None:
+        """Do nothing."""
+
+    def posed(self, kind: str, warnings: Sequence[Finding]) -> None:
         """Do nothing."""
 
     def close(self) -> None:
@@ -71,6 +79,9 @@ class _Shown:
 
         self._watch = CompilationWatch(tell)
         self._watch.start()
+
+    def posed(self, kind: str, warnings: Sequence[Finding]) -> None:
+        """Do nothing: the result has the warnings."""
 
     def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
         """Report a phase."""

@@ -60,8 +60,9 @@ def explain(
     """
     from dagopt.data.writing import write_frame
     from dagopt.deadline import Deadline
-    from dagopt.learning import pose, solve
+    from dagopt.learning import checked_options, solve
     from dagopt.methods.registry import METHODS, method_name
+    from dagopt.posing import pose
 
     if (a is None) != (b is None):
         raise InputError(f"expected two columns to explain, or none for all edges, but got only {a!r}; name another")
@@ -86,7 +87,7 @@ def explain(
     if graph is None:
         taken = METHODS[learner].options()
         own = {name: value for name, value in searching.items() if name in taken}
-        result = solve(problem, learner, own, deadline, not quiet, diagnosis)
+        result = solve(problem, learner, checked_options(learner, own), deadline, not quiet, diagnosis)
     else:
         result = _given(problem, graph, diagnosis)
     options: dict[str, Any] = {
@@ -114,16 +115,14 @@ def explain(
 def _given(posed: Problem, graph: Path, diagnosis: Diagnosis) -> Result:
     """Return a result with a given DAG, after checking that the constraints allow it."""
     from dagopt.methods.start import start_dag
-    from dagopt.results.result import Result
+    from dagopt.results.answer import Answer
+    from dagopt.results.result import result_of
 
     dag = start_dag(posed, graph)
-    return Result(
-        names=posed.names,
-        adjacency=dag,
-        score=posed.score.total(dag),
-        status="converged",
-        method="given",
-        score_label=posed.score.label,
+    return result_of(
+        Answer("given", dag, posed.score.total(dag), "converged"),
+        posed.names,
+        posed.score.label,
         n_samples=posed.table.n_samples,
         findings=diagnosis.warnings,
         problem=posed,

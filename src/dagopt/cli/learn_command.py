@@ -23,9 +23,9 @@ from dagopt.scores.score_options import ScoreOptions
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dagopt.data.findings import Diagnosis
+    from dagopt.data.findings import Finding
     from dagopt.methods.registry import MethodName
-    from dagopt.problem import Problem
+    from dagopt.progress import Progress
     from dagopt.results.result import Result
 
 __all__ = ["LearnCommand", "learn"]
@@ -186,15 +186,10 @@ def learn(
             folder.check(name, "a list of local scores")
         result = learned(data, name, format=format, **asked, **own)
     else:
+        from dagopt.progress import make_progress
 
-        def before(problem: Problem, diagnosis: Diagnosis) -> None:
-            if folder is not None:
-                folder.check(name, problem.table.kind)
-            for finding in () if quiet else diagnosis.warnings:
-                typer.echo(f"warning: {in_flags(finding.line)}", err=True)
-
-        asked |= scoring.to_dict()
-        result = learned(data, name, before=before, **asked, **reading.to_dict(), **own)
+        asked |= scoring.to_dict() | {"progress": _Announced(make_progress(not quiet), folder, name, quiet)}
+        result = learned(data, name, **asked, **reading.to_dict(), **own)
     with Deadline() as stop:  # a first Ctrl-C ends what is computed from here on, but what was found is written
         result = _as_written(result, data, context.meta["written"])
         if explain:
@@ -210,6 +205,23 @@ def learn(
             _tell(result, [], as_json)  # an answer that cannot be written is still shown
             raise
     _tell(result, files, as_json)
+
+
+class _Announced:
+    """Shows a run; before the method starts, checks that its files can be written and prints the doctor's warnings."""
+
+    def __init__(self, shown: Progress, folder: OutputFolder | None, method: str, quiet: bool) -> None:
+        self._folder = folder
+        self._method = method
+        self._quiet = quiet
+        self.update, self.note, self.close = shown.update, shown.note, shown.close
+
+    def posed(self, kind: str, warnings: Sequence[Finding]) -> None:
+        """Check the folder and print the warnings."""
+        if self._folder is not None:
+            self._folder.check(self._method, kind)
+        for finding in () if self._quiet else warnings:
+            typer.echo(f"warning: {in_flags(finding.line)}", err=True)
 
 
 def _formats(asked: Sequence[str]) -> tuple[list[str], str | None]:

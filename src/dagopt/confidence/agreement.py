@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dagopt.by_name import by_name
 from dagopt.data.html_table import html_of
 from dagopt.data.writing import write_frame
 from dagopt.errors import InputError, checked_number
@@ -177,13 +178,13 @@ class Bootstrap:
 
     def plot(self, ax: Axes | None = None, *, threshold: float = 0.5) -> Axes:
         """Draw the consensus; the more often a pair was joined, the wider its edge."""
-        from dagopt.report.plots import plot_graph
-
+        plot_graph = by_name("report.plots", "plot_graph")
         graph = self.consensus(threshold)
         strength = self.frequency + self.frequency.T
         tails, heads = np.nonzero(graph.adjacency)
         widths = {(self.names[i], self.names[j]): float(strength[i, j]) for i, j in zip(tails, heads, strict=True)}
-        return plot_graph(graph, ax, strength=widths)
+        drawn: Axes = plot_graph(graph, ax, strength=widths)
+        return drawn
 
     def _repr_html_(self) -> str:
         return html_of(self.summary(), self.edges)

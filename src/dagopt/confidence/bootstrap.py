@@ -22,12 +22,14 @@ from dagopt.graph.knowledge import Constraints
 from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic
 from dagopt.kernels.plain import new_pass, repeated
-from dagopt.learning import check_options, pose
+from dagopt.learning import checked_options
 from dagopt.methods.registry import METHODS, MethodName, method_name
 from dagopt.options import with_options
+from dagopt.posing import pose
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, make_progress
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer
+from dagopt.results.result import result_of
 from dagopt.scores.build import make_score
 from dagopt.scores.custom import is_made_from_table
 from dagopt.scores.score_options import ScoreOptions
@@ -117,7 +119,7 @@ def bootstrap(
     n_rows = _rows_drawn(problem.table.n_rows, fraction, replace)
     if method == "auto":
         method = quick_method(problem, EXACT_BYTES, EXACT_SECONDS)
-    check_options(method, options)
+    checked_options(method, options)
     shown = make_progress(progress)
     try:
         with deadline:
@@ -131,7 +133,14 @@ def bootstrap(
     return Bootstrap(
         names=problem.names,
         essential=np.array(graphs, dtype=np.int8).reshape(-1, problem.n_nodes, problem.n_nodes),
-        result=with_fields(whole, findings=diagnosis.warnings, n_samples=problem.table.n_samples, problem=problem),
+        result=result_of(
+            whole,
+            problem.names,
+            problem.score.label,
+            findings=diagnosis.warnings,
+            n_samples=problem.table.n_samples,
+            problem=problem,
+        ),
         knowledge=problem.knowledge,
         n_asked=n,
         n_rows=n_rows,
@@ -171,7 +180,7 @@ class _Learner:
     start: NDArray[np.int8] | None = None
     likely: NDArray[np.bool_] | None = None
 
-    def learn(self, problem: Problem, random_state: int, n_jobs: int, deadline: Deadline, shown: Progress) -> Result:
+    def learn(self, problem: Problem, random_state: int, n_jobs: int, deadline: Deadline, shown: Progress) -> Answer:
         """Return the result of the method on a problem."""
         method = METHODS[self.method]
         taken = method.options()

@@ -18,6 +18,7 @@ from dagopt.graph.order import is_acyclic
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
 from dagopt.results.explanation import Alternative, Explanation, arrow
+from dagopt.results.proof import proof_of
 from dagopt.results.result import Result
 
 __all__ = ["explain", "regrets"]
@@ -177,9 +178,5 @@ def _local_loss(problem: Problem, dag: NDArray[np.int8], a: int, b: int) -> floa
 
 def _proof(result: Result) -> str:
     """Return in words what is proven about the learned DAG."""
-    if result.bound is None or result.score is None:
-        return "nothing is proven about better DAGs"
-    if result.status == "optimal":
-        return f"proven optimal over {result.scope}"
-    none = "no DAG" if result.scope in (None, "all DAGs") else f"over {result.scope}, none"
-    return f"{none} scores more than {result.bound - result.score:.4f} higher"
+    said = proof_of(result)
+    return said if result.scope is None else f"{said} over {result.scope}"

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dagopt.arrays import Bools, Floats
+from dagopt.by_name import by_name
 from dagopt.data.html_table import html_of
 from dagopt.data.writing import write_frame
 from dagopt.graph.dag import Graph
@@ -143,9 +144,8 @@ class PenaltyPath:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw at which penalties each pair of columns is joined."""
-        from dagopt.report.path_plot import plot_path
-
-        return plot_path(self, ax)
+        drawn: Axes = by_name("report.path_plot", "plot_path")(self, ax)
+        return drawn
 
     def _repr_html_(self) -> str:
         return html_of(self.summary(), self.table)

@@ -19,13 +19,17 @@ from dagopt.data.table import Table
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, checked_whole
 from dagopt.graph.knowledge import Constraints
-from dagopt.learning import check_options, pose
+from dagopt.graph.order import is_acyclic
+from dagopt.learning import checked_options
 from dagopt.methods.climbing.hill_climbing import solve_hc, start_dag
 from dagopt.methods.registry import METHODS, MethodName, method_name
 from dagopt.options import with_options
+from dagopt.posing import pose
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, make_progress
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer
+from dagopt.results.figures import Figures
+from dagopt.results.result import Result, result_of
 from dagopt.scores.build import LARGEST_PENALTY, make_score, penalty_value
 from dagopt.scores.score_options import ScoreOptions
 
@@ -115,7 +119,7 @@ def path(
     grid = _checked(penalties) if penalties is not None else usual_grid(problem.table, reference, n, convention)
     if method == "auto":
         method = quick_method(problem, EXACT_BYTES, EXACT_SECONDS)
-    check_options(method, options)
+    checked_options(method, options)
     shown = make_progress(progress)
     given = {"random_state": random_state, "n_jobs": n_jobs} | options
     try:
@@ -192,36 +196,36 @@ def _along(
         now = replace(problem, score=make_score(problem.table, penalty, convention=convention))
         if method == "order":
             likely = likely_parents(now, deadline, options["n_jobs"])
-            result = solve_warm(now, start, likely, deadline=deadline, **WARM_SEARCH | options)
+            answer = solve_warm(now, start, likely, deadline=deadline, **WARM_SEARCH | options)
         elif apart is not None:
-            result = apart[k]
+            answer = apart[k]
         else:
             begin = {"start": start} if "start" in taken else {}
-            result = _at(now, method, options | begin, deadline)
-        if result.status in ("time_limit", "interrupted"):
+            answer = _at(now, method, options | begin, deadline)
+        if answer.status in ("time_limit", "interrupted"):
             break
-        if not result.graph.is_dag:
+        if not is_acyclic(answer.adjacency):
             raise InputError(
                 f"method {method!r} learns a class instead of a DAG and has no path; use 'auto' or 'order'"
             )
-        start = result.adjacency
-        found.append(replace(result, problem=now))
+        start = answer.adjacency
+        found.append(result_of(answer, now.names, now.score.label, n_samples=now.table.n_samples, problem=now))
     return found
 
 
 def _apart(
     problem: Problem, grid: Floats, convention: str, method: str, options: dict[str, Any], deadline: Deadline
-) -> list[Result] | None:
-    """Return the results of a method that starts afresh at each penalty, by the workers of joblib, if any."""
+) -> list[Answer] | None:
+    """Return the answers of a method that starts afresh at each penalty, by the workers of joblib, if any."""
     backend, jobs = get_active_backend(prefer="threads")
     if getattr(backend, "supports_sharedmem", False):  # threads of this machine: the method has them already
         return None
     posed = [replace(problem, score=make_score(problem.table, p, convention=convention)) for p in grid.tolist()]
-    results: list[Result] = Parallel(n_jobs=jobs or -1)(delayed(_at)(one, method, options, deadline) for one in posed)
-    return results
+    answers: list[Answer] = Parallel(n_jobs=jobs or -1)(delayed(_at)(one, method, options, deadline) for one in posed)
+    return answers
 
 
-def _at(problem: Problem, method: str, options: dict[str, Any], deadline: Deadline) -> Result:
+def _at(problem: Problem, method: str, options: dict[str, Any], deadline: Deadline) -> Answer:
     """Return what a method learns from one problem."""
     return METHODS[method].load()(problem, deadline=deadline, progress=NoProgress(), **options)
 
@@ -264,4 +268,4 @@ def _with_dag(result: Result, dag: NDArray[np.int8]) -> Result:
     assert result.problem is not None
     if np.array_equal(dag, result.adjacency):
         return result
-    return replace(result, adjacency=dag, score=result.problem.score.total(dag), details={})
+    return replace(result, adjacency=dag, score=result.problem.score.total(dag), figures=Figures())

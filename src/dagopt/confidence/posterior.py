@@ -18,13 +18,14 @@ from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.graph.dag import Graph
 from dagopt.graph.knowledge import Constraints
-from dagopt.learning import is_score_file, pose_table
+from dagopt.learning import is_score_file
 from dagopt.memory import readable
 from dagopt.methods.claims import refuse_unbounded
 from dagopt.methods.exact.edge_posterior import MOST_NODES, PRIORS, OrderSums, check_prior, estimate_order_sums
 from dagopt.methods.exact.exact import solve_exact
 from dagopt.methods.exact.plan import memory_in_bytes
 from dagopt.options import with_options
+from dagopt.posing import pose_table
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, make_progress
 from dagopt.scores.score_options import ScoreLike, ScoreName, ScoreOptions

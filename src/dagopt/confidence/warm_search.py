@@ -18,7 +18,7 @@ from dagopt.methods.orders.order import solve_order
 from dagopt.methods.registry import MethodName
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["likely_parents", "quick_method", "solve_warm"]
@@ -47,7 +47,7 @@ def solve_warm(
     random_state: int = 0,
     n_jobs: int | None = 1,
     **options: Any,
-) -> Result:
+) -> Answer:
     """Return the best DAG found from a start.
 
     Parameters

@@ -32,14 +32,14 @@ from dagopt.families.listing import MOST_SETS, count_sets, limited
 from dagopt.families.pool import Pool
 from dagopt.families.undominated import Listing, TooMany
 from dagopt.graph.knowledge import Knowledge
-from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.exact.exact import ExactOptions, PoolOptions, run_exact, solve_given_pool
 from dagopt.methods.exact.plan import Estimate, listing_seconds
 from dagopt.methods.method_options import random_state, solver, start
 from dagopt.methods.start import start_dag
 from dagopt.problem import Problem
 from dagopt.progress import Progress
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer
+from dagopt.results.certificate import scope_of
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["PATIENCE", "AutoOptions", "Choice", "choose", "solve_auto", "solve_auto_pool"]
@@ -65,7 +65,7 @@ class AutoOptions(ExactOptions):
 
 
 @solver(AutoOptions)
-def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progress: Progress) -> Result:
+def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progress: Progress) -> Answer:
     """Choose a method by the size of the problem, say why, and run it."""
     plan = options.plan(problem, deadline, progress)
     if plan.gpu is not None:
@@ -101,10 +101,10 @@ SEARCHES = {
 }
 
 
-def _search(name: str) -> Callable[..., Result]:
+def _search(name: str) -> Callable[..., Answer]:
     """Import a method only now, so that those not chosen take no time."""
     module, function = SEARCHES[name]
-    found: Callable[..., Result] = getattr(import_module(f"dagopt.methods.{module}"), function)
+    found: Callable[..., Answer] = getattr(import_module(f"dagopt.methods.{module}"), function)
     return found
 
 
@@ -176,7 +176,7 @@ def _within(start: object, problem: Problem, knowledge: Knowledge) -> object:
     return start if start is None or knowledge.allows_dag(start_dag(problem, start)) else None
 
 
-def _at_least(result: Result, problem: Problem, start: object) -> Result:
+def _at_least(result: Answer, problem: Problem, start: object) -> Answer:
     """Return the result, or the start if it is better, which is possible if it has more parents than are listed."""
     if start is None:
         return result
@@ -185,10 +185,7 @@ def _at_least(result: Result, problem: Problem, start: object) -> Result:
     if result.score is None or score <= result.score:
         return result
     note = "the DAG given as start is better than all DAGs over the listed parent sets"
-    return replace(
-        result, adjacency=dag, score=score, bound=None, scope=None, status="converged", notes=(*result.notes, note),
-        details={**result.details, **worth(problem, dag)},
-    )  # fmt: skip
+    return replace(result.with_graph(problem, dag), certificate=None, status="converged").noted(note)
 
 
 @dataclass(frozen=True)
@@ -199,7 +196,7 @@ class AutoPoolOptions(PoolOptions):
 
 
 @solver(AutoPoolOptions)
-def solve_auto_pool(pool: Pool, options: AutoPoolOptions, deadline: Deadline, progress: Progress) -> Result:
+def solve_auto_pool(pool: Pool, options: AutoPoolOptions, deadline: Deadline, progress: Progress) -> Answer:
     """Return the best DAG over given parent sets: by the subset recursion for few nodes, else by cutting planes."""
     if pool.n_nodes <= MOST_RECURSION_NODES:
         own = {name: getattr(options, name) for name in PoolOptions.defaults()}

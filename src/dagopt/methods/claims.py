@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from dagopt.errors import InputError, quoted
 from dagopt.graph.order import is_acyclic, parent_lists
-from dagopt.methods.answer import worth
 from dagopt.problem import Problem
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer
 
 __all__ = ["refuse_unbounded", "with_rounding", "without_idle_edges", "without_losses"]
 
@@ -24,21 +23,23 @@ UNPROVEN = (
 )
 
 
-def with_rounding(result: Result, problem: Problem) -> Result:
-    """Return the result with a bound that holds in exact arithmetic.
+def with_rounding(answer: Answer, problem: Problem) -> Answer:
+    """Return the answer with bounds that hold in exact arithmetic.
 
     The computed scores of the true optimum and of the DAG returned are each wrong by at most the score's ``rounding``,
-    which holds for DAGs no worse than the empty one, and that of the penalties of required parents. So the bound is
-    raised by twice that, which ``details["rounding"]`` reports. If the error is not known, there is no bound.
+    which holds for DAGs no worse than the empty one, and that of the penalties of required parents. So bounds are
+    raised by twice that, which the figure ``rounding`` reports. If the error is not known, there is no bound.
     """
     rounding = problem.score.rounding + _rounding_of_required(problem)
-    details = {**result.details, "rounding": rounding}
-    if result.bound is None:
-        return replace(result, details=details)
+    answer = answer.with_figures(rounding=rounding)
     if not np.isfinite(rounding):
-        status = "converged" if result.status == "optimal" else result.status
-        return replace(result, details=details, bound=None, scope=None, status=status, notes=(*result.notes, UNPROVEN))
-    return replace(result, details=details, bound=result.bound + 2 * rounding)
+        if answer.certificate is None and answer.limited is None:
+            return answer
+        status = "converged" if answer.status == "optimal" else answer.status
+        return replace(answer, certificate=None, limited=None, status=status).noted(UNPROVEN)
+    proofs = (answer.certificate, answer.limited)
+    certificate, limited = (None if one is None else one.with_rounding(rounding) for one in proofs)
+    return replace(answer, certificate=certificate, limited=limited)
 
 
 def _rounding_of_required(problem: Problem) -> float:
@@ -55,11 +56,11 @@ def _rounding_of_required(problem: Problem) -> float:
     return float(2 * (n + 8) * np.finfo(np.float64).eps * total)
 
 
-def refuse_unbounded(result: Result, problem: Problem) -> None:
+def refuse_unbounded(answer: Answer, problem: Problem) -> None:
     """Raise an error if parents determine a column: the score then has no limit, and comparisons no meaning."""
-    if not is_acyclic(result.adjacency):
+    if not is_acyclic(answer.adjacency):
         return
-    for node, parents in enumerate(parent_lists(result.adjacency)):
+    for node, parents in enumerate(parent_lists(answer.adjacency)):
         if len(parents) and problem.score.unbounded(node, parents):
             for j in parents:  # keep only those that are needed
                 fewer = parents[parents != j]
@@ -72,33 +73,31 @@ def refuse_unbounded(result: Result, problem: Problem) -> None:
             )
 
 
-def without_losses(result: Result, problem: Problem) -> Result:
-    """Return the result of a stopped run without edges that lower the score, as far as the knowledge allows."""
-    if result.status not in ("time_limit", "interrupted") or not is_acyclic(result.adjacency):
-        return result
-    adjacency, required = result.adjacency.copy(), parent_lists(problem.knowledge.must)
+def without_losses(answer: Answer, problem: Problem) -> Answer:
+    """Return the answer of a stopped run without edges that lower the score, as far as the knowledge allows."""
+    if answer.status not in ("time_limit", "interrupted") or not is_acyclic(answer.adjacency):
+        return answer
+    adjacency, required = answer.adjacency.copy(), parent_lists(problem.knowledge.must)
     for node, parents in enumerate(parent_lists(adjacency)):
         if len(parents):
             adjacency[parents, node] = 0
             adjacency[_best_kept(problem, node, parents, required[node]), node] = 1
-    if np.array_equal(adjacency, result.adjacency):
-        return result
-    score = problem.score.total(adjacency)
-    return replace(result, adjacency=adjacency, score=score, details={**result.details, **worth(problem, adjacency)})
+    if np.array_equal(adjacency, answer.adjacency):
+        return answer
+    return answer.with_graph(problem, adjacency)
 
 
-def without_idle_edges(result: Result, problem: Problem) -> Result:
-    """Return the result without edges at constant columns, which change no score and are there by rounding alone."""
+def without_idle_edges(answer: Answer, problem: Problem) -> Answer:
+    """Return the answer without edges at constant columns, which change no score and are there by rounding alone."""
     constant = np.flatnonzero(problem.table.sizes == 0)
-    if not len(constant) or not is_acyclic(result.adjacency):
-        return result
+    if not len(constant) or not is_acyclic(answer.adjacency):
+        return answer
     idle = np.zeros_like(problem.knowledge.must)
     idle[constant] = idle[:, constant] = True
-    kept = np.where(idle & ~problem.knowledge.must, 0, result.adjacency).astype(np.int8)
-    if np.array_equal(kept, result.adjacency):
-        return result
-    score = None if result.score is None else problem.score.total(kept)
-    return replace(result, adjacency=kept, score=score, details={**result.details, **worth(problem, kept)})
+    kept = np.where(idle & ~problem.knowledge.must, 0, answer.adjacency).astype(np.int8)
+    if np.array_equal(kept, answer.adjacency):
+        return answer
+    return answer.with_graph(problem, kept)
 
 
 def _best_kept(

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from dagopt.data.continuous import CovarianceTable
 from dagopt.data.table import ContinuousTable, DiscreteTable, MixedTable
-from dagopt.methods.answer import scope_of
 from dagopt.problem import Problem
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer
+from dagopt.results.certificate import Certificate, scope_of, tightest
 from dagopt.scores.degenerate_gaussian import DegenerateGaussianScore
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.scores.joint import JointScore
@@ -34,16 +34,17 @@ MOST_COLUMNS = 1000  # beyond this it would take longer than a short run
 MOST_ROUNDING = 1e-6  # of a logarithm: if columns are so nearly dependent that it is larger, there is no bound
 
 
-def with_likelihood_bound(result: Result, problem: Problem) -> Result:
-    """Return the result with the likelihood bound, if it has none or a weaker one."""
-    if result.score is None or result.status == "optimal" or problem.n_nodes > MOST_COLUMNS:
-        return result
+def with_likelihood_bound(answer: Answer, problem: Problem) -> Answer:
+    """Return the answer with the bound of the likelihood, if it has none or a weaker one."""
+    if answer.score is None or answer.status == "optimal" or problem.n_nodes > MOST_COLUMNS:
+        return answer
     bound = likelihood_bound(problem)
-    if bound is None or (result.bound is not None and result.bound <= bound):
-        return result
+    if bound is None:
+        return answer
     limits = np.full(problem.n_nodes, problem.n_nodes - 1)
     scope = scope_of(replace(problem.knowledge, at_most=limits))  # parent limits are not used
-    return replace(result, bound=max(bound, result.score), scope=scope)
+    own = Certificate(max(bound, answer.score), scope, "saturated likelihood")
+    return replace(answer, certificate=tightest(answer.certificate, own))
 
 
 def likelihood_bound(problem: Problem) -> float | None:

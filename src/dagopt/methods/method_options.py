@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, Protocol, TypeVar, cast
 from dagopt.errors import InputError, checked_jobs, quoted
 from dagopt.memory import parse_bytes
 from dagopt.options import Check, Options, anything, one_of, option, whole
+from dagopt.results.answer import Answer
 
 if TYPE_CHECKING:
     from dagopt.deadline import Deadline
     from dagopt.progress import Progress
-    from dagopt.results.result import Result
 
 __all__ = [
     "FLAGGED",
@@ -121,23 +121,27 @@ FLAGGED = {
 
 
 class Solver(Protocol[Posed]):
-    """A method as a callable: options are given by name and checked before anything is done."""
+    """A method as a callable: options are one object, or given by name and checked before anything is done."""
 
     options: type[Options]
 
-    def __call__(self, posed: Posed, /, *, deadline: Deadline, progress: Progress, **options: Any) -> Result:
+    def __call__(
+        self, posed: Posed, checked: Any = None, /, *, deadline: Deadline, progress: Progress, **options: Any
+    ) -> Answer:
         """Return the answer."""
 
 
 def solver(
     kind: type[Taken],
-) -> Callable[[Callable[Concatenate[Posed, Taken, Deadline, Progress, ...], Result]], Solver[Posed]]:
-    """Turn ``solve(problem, options, deadline, progress)`` into a method that is called with its options by name."""
+) -> Callable[[Callable[Concatenate[Posed, Taken, Deadline, Progress, ...], Answer]], Solver[Posed]]:
+    """Turn ``solve(problem, options, deadline, progress)`` into a method, with options as one object or by name."""
 
-    def decorate(solve: Callable[Concatenate[Posed, Taken, Deadline, Progress, ...], Result]) -> Solver[Posed]:
+    def decorate(solve: Callable[Concatenate[Posed, Taken, Deadline, Progress, ...], Answer]) -> Solver[Posed]:
         @wraps(solve)
-        def called(posed: Posed, /, *, deadline: Deadline, progress: Progress, **options: Any) -> Result:
-            return solve(posed, kind(**options), deadline, progress)
+        def called(
+            posed: Posed, checked: Any = None, /, *, deadline: Deadline, progress: Progress, **options: Any
+        ) -> Answer:
+            return solve(posed, kind(**options) if checked is None else checked, deadline, progress)
 
         made = cast(Solver[Posed], called)
         made.options = kind

@@ -37,7 +37,7 @@ class Method:
     """A method by name: where its function is, and one line on what it does.
 
     The function is made by ``methods.options.solver``: it is called as ``solve(problem, deadline=, progress=,
-    **options)`` and returns a ``Result``; its attribute ``options`` is the dataclass of its options.
+    **options)`` and returns a ``Answer``; its attribute ``options`` is the dataclass of its options.
     """
 
     module: str

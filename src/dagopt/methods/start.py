@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,16 @@ from dagopt.graph.cpdag import extend_pdag
 from dagopt.graph.dag import as_graph, require_dag
 from dagopt.graph.knowledge import Knowledge
 from dagopt.problem import Problem
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer
 
-__all__ = ["start_dag", "with_start"]
+__all__ = ["StartDag", "start_dag", "with_start"]
+
+
+@dataclass(frozen=True, eq=False)
+class StartDag:
+    """A DAG to start from that was checked already."""
+
+    dag: NDArray[np.int8]
 
 
 def start_dag(problem: Problem, start: Any) -> NDArray[np.int8]:
@@ -25,13 +32,15 @@ def start_dag(problem: Problem, start: Any) -> NDArray[np.int8]:
     ----------
     problem : Problem
         Columns and knowledge.
-    start : graph or None
+    start : graph, StartDag or None
         Anything that ``as_graph`` accepts; only the required edges for None. Undirected edges get the direction
         that the knowledge requires, and the others one that makes no new v-structure.
     """
     knowledge = problem.knowledge
     if start is None:
         return knowledge.must.astype(np.int8)
+    if isinstance(start, StartDag):
+        return start.dag
     graph = as_graph(start, problem.names)
     adjacency = graph.adjacency
     if (adjacency & adjacency.T).any():
@@ -67,16 +76,15 @@ def _directed_by(knowledge: Knowledge, adjacency: NDArray[np.int8]) -> NDArray[n
     return np.where(against, 0, adjacency).astype(np.int8)
 
 
-def with_start(result: Result, problem: Problem, start: NDArray[np.int8]) -> Result:
-    """Return the result with a comparison to the start: ``start_score``, ``improvement`` and edges in ``details``."""
-    before, after = start != 0, result.adjacency != 0
+def with_start(answer: Answer, problem: Problem, start: NDArray[np.int8]) -> Answer:
+    """Return the answer with a comparison to the start in its figures."""
+    before, after = start != 0, answer.adjacency != 0
     kept = (before | before.T) & (after | after.T)
     score = problem.score.total(start)
-    details = {
-        "start_score": score,
-        "improvement": 0.0 if result.score is None else result.score - score,
-        "edges_added": int((after & ~kept).sum()),
-        "edges_dropped": int((before & ~kept).sum()),
-        "edges_reversed": int((before & after.T & ~after).sum()),
-    }
-    return replace(result, details={**result.details, **details})
+    return answer.with_figures(
+        start_score=score,
+        improvement=0.0 if answer.score is None else answer.score - score,
+        edges_added=int((after & ~kept).sum()),
+        edges_dropped=int((before & ~kept).sum()),
+        edges_reversed=int((before & after.T & ~after).sum()),
+    )

@@ -73,8 +73,8 @@ def structural_em(data: IncompleteLevels, solve: Callable[[DiscreteTable], Resul
         f"missing cells: {data.n_missing} in {data.n_incomplete} of {data.n_rows} rows, imputed by structural EM "
         f"in {rounds} rounds ({why}); score and bound are those of the completed rows"
     )
-    details = {**result.details, "missing_cells": data.n_missing, "em_rounds": rounds}
-    return replace(result, notes=(note, *result.notes), details=details)
+    figures = replace(result.figures, missing_cells=data.n_missing, em_rounds=rounds)
+    return replace(result, notes=(note, *result.notes), figures=figures)
 
 
 def imputed(data: IncompleteLevels, codes: Ints, result: Result) -> Ints:

@@ -50,7 +50,7 @@ def with_evidence(
     Result
         With the numbers added to ``details["edge_figures"]``, and a note on each source.
     """
-    figures: Figures = dict(result.details.get("edge_figures", {}))
+    figures: Figures = {name: dict(own) for name, own in (result.figures.edge_figures or {}).items()}
     notes = list(result.notes)
     if regrets is not None:
         figures |= _of_regrets(regrets)
@@ -64,7 +64,7 @@ def with_evidence(
         _require_same_columns("posterior", posterior.names, result.names)
         figures |= _of_pairs(result, posterior.probabilities, "probability", "probability this way")
         notes.append(f"probabilities by {posterior.score_label}, {posterior.prior} prior, over all orders and DAGs")
-    return replace(result, details=result.details | {"edge_figures": figures}, notes=tuple(notes))
+    return replace(result, figures=replace(result.figures, edge_figures=figures), notes=tuple(notes))
 
 
 def _of_regrets(regrets: pd.DataFrame) -> Figures:

@@ -9,7 +9,9 @@ import pandas as pd
 from dagopt.report.chart import convergence_svg, phases
 from dagopt.report.origin import origin_line, origin_section
 from dagopt.report.view import Edge, View
-from dagopt.report.words import counted, found, headline, proven
+from dagopt.report.words import counted, found, proven
+from dagopt.results.figures import Figures
+from dagopt.results.proof import badge_of, gap_in_words
 from dagopt.results.result import Result
 
 __all__ = ["SECTIONS", "caption", "header", "large_tools", "switch"]
@@ -17,19 +19,10 @@ __all__ = ["SECTIONS", "caption", "header", "large_tools", "switch"]
 MOST_ROWS = 100  # of the trace shown
 MANY_COLUMNS = 30  # from here on the page has tools for large graphs
 
-# what numbers of a run are called in the report; the others are called by their names in details
-_DETAILS = {
-    "chance_edges": "edges expected by chance alone",
-    "rounding": "rounding error of the score, at most",
-    "n_tree_nodes": "nodes of the search tree",
-    "n_columns_left": "families left",
-    "root_bound": "bound at the root of the search tree",
-}
-
 
 def header(result: Result, view: View) -> str:
     """Return the top of the page: what was found, what is proven, and the main numbers."""
-    short, kind = headline(result)
+    short, kind = badge_of(result)
     sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in proven(result))
     return (
         f"<header>\n<h1>What was learned</h1>\n{origin_line(result)}"
@@ -49,8 +42,8 @@ def _tiles(result: Result) -> list[tuple[str, str, str]]:
     if result.score is not None:
         tiles.append(("Score", f"{result.score:,.3f}", _score_remark(result)))
     if result.bound is not None:
-        gap = "" if result.gap is None else f"gap {max(result.gap, 0.0):.3%}"
-        tiles.append(("Proven bound", f"{result.bound:,.3f}", f"{gap}, over {result.scope}" if result.scope else gap))
+        gap = "" if result.gap is None else f"{gap_in_words(result)} above, "
+        tiles.append(("Proven bound", f"{result.bound:,.3f}", f"{gap}over {result.scope}"))
     tiles.append(("Method", result.method, result.status.replace("_", " ")))
     if result.provenance is None:
         return [*tiles, ("Time", f"{result.seconds:,.2f} s", "")]
@@ -251,10 +244,7 @@ def notes_section(result: Result, view: View) -> str:
     if not said and not plain:
         return ""
     notes = "".join(f"<li>{escape(note)}</li>" for note in said)
-    rows = "".join(
-        f"<tr><td>{escape(_DETAILS.get(key, key.removeprefix('n_').replace('_', ' ')))}</td><td>{_cell(v)}</td></tr>"
-        for key, v in plain.items()
-    )
+    rows = "".join(f"<tr><td>{escape(Figures.words(key))}</td><td>{_cell(v)}</td></tr>" for key, v in plain.items())
     return (
         '<section aria-labelledby="notes-title">\n<h2 id="notes-title">What the method says</h2>\n'
         + (f'<ul class="words">{notes}</ul>\n' if notes else "")

@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dagopt.graph.cpdag import extend_pdag
-from dagopt.methods.answer import worth
 from dagopt.report.parameters import coefficients, estimates, fitted_or_why
+from dagopt.results.answer import worth
 from dagopt.results.result import Result
 
 __all__ = ["Edge", "View", "page_view_of", "view_of"]

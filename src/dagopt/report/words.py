@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dagopt.report.view import View
+from dagopt.results.proof import proof_sentences
 from dagopt.results.result import Result
 
-__all__ = ["counted", "found", "headline", "proven", "title_of"]
+__all__ = ["counted", "found", "proven", "title_of"]
 
 _ENDED = {
     "converged": "The run ended by itself, as its method could not improve the graph any more.",
@@ -22,15 +23,6 @@ def counted(number: int, one: str, many: str | None = None) -> str:
 def title_of(result: Result) -> str:
     """Return a title: how many columns and edges."""
     return f"{counted(result.graph.n_edges, 'edge')} among {counted(len(result.names), 'column')}"
-
-
-def headline(result: Result) -> tuple[str, str]:
-    """Return how good the answer is in a few words, and the kind of answer: proven, bounded or open."""
-    if result.bound is None or result.score is None:
-        return "Nothing is proven", "open"
-    if result.status == "optimal":
-        return "Proven optimal", "proven"
-    return result.proof.capitalize(), "bounded"
 
 
 def found(result: Result, view: View) -> str:
@@ -55,28 +47,11 @@ def found(result: Result, view: View) -> str:
 
 def proven(result: Result) -> list[str]:
     """Return what is proven and what is not, one sentence each."""
-    said = []
-    if result.bound is None or result.score is None:
-        said.append("Nothing is proven about other graphs: one with a higher score may exist.")
-    elif result.status == "optimal":
-        said.append(f"{_none(result)} has a higher score. This is proven.")
-    else:
-        more = max(result.bound - result.score, 0.0)
-        said.append(
-            f"{_none(result)} scores higher than {result.bound:,.4f}. This is proven. The bound is "
-            f"{more:,.4f} ({result.gap:.3%}) above this graph; whether any graph reaches it is not known."
-        )
+    said = proof_sentences(result)
     if result.status in _ENDED:
         said.append(_ENDED[result.status])
-    if result.scope and result.scope != "all DAGs" and result.bound is not None:
-        said.append(f"The proof covers {result.scope} only; a graph outside may score higher.")
     said.append(
         "A score says how well a graph explains these rows. It does not prove that an arrow is a cause: that would "
         "also need enough rows, and that nothing outside the table influences two of its columns."
     )
     return said
-
-
-def _none(result: Result) -> str:
-    """Return "No DAG" with what the proof covers."""
-    return "No DAG" if result.scope in (None, "all DAGs") else f"No DAG over {result.scope}"

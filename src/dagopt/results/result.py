@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dagopt.by_name import by_name
 from dagopt.data.findings import Finding
 from dagopt.errors import InputError
 from dagopt.graph.cpdag import cpdag, extend_pdag
 from dagopt.graph.dag import Graph
 from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic
+from dagopt.problem import Problem
+from dagopt.results.answer import Answer, Status
+from dagopt.results.certificate import Certificate
+from dagopt.results.figures import Figures
+from dagopt.results.proof import proof_of
 from dagopt.results.provenance import Provenance
 
 if TYPE_CHECKING:
@@ -25,13 +31,10 @@ if TYPE_CHECKING:
 
     from dagopt.networks.effects.effect import Effect
     from dagopt.networks.fitted.fitted_network import FittedNetwork
-    from dagopt.problem import Problem
     from dagopt.progress import Progress
     from dagopt.results.explanation import Explanation
 
-__all__ = ["Result", "Status"]
-
-Status = Literal["optimal", "converged", "time_limit", "interrupted"]
+__all__ = ["Result", "Status", "result_of"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,11 +50,10 @@ class Result:
         both ``[i, j]`` and ``[j, i]`` mean an undirected edge.
     score : float or None
         The score of the DAG, higher is better; None if the graph has no DAG.
-    bound : float or None
-        No DAG within ``scope`` scores higher. None unless that is proven.
-    scope : str or None
-        The DAGs that the bound and the word "optimal" refer to: ``"all DAGs"``, ``"parent sets of size <= k"``,
-        ``"the given pool"``.
+    certificate : Certificate or None
+        What is proven: no graph within its scope scores more than its bound.
+    limited : Certificate or None
+        What is proven over fewer graphs, because the method limited the parent sets by itself.
     status : {"optimal", "converged", "time_limit", "interrupted"}
         Why the run ended.
     method : str
@@ -68,8 +70,8 @@ class Result:
         The doctor's warnings.
     notes : tuple of str
         What the method says about its choices.
-    details : dict
-        Further values of this method.
+    figures : Figures
+        What the method and the checks measured.
     problem : Problem or None
         What was solved: the table, the score and the knowledge. None if there was no table (``.jkl`` files).
     provenance : Provenance or None
@@ -83,14 +85,14 @@ class Result:
     status: Status
     method: str
     score_label: str = ""
-    bound: float | None = None
-    scope: str | None = None
+    certificate: Certificate | None = None
+    limited: Certificate | None = None
     seconds: float = 0.0
     n_samples: int = 0
     trace: pd.DataFrame = field(default_factory=pd.DataFrame)
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
-    details: dict[str, Any] = field(default_factory=dict)
+    figures: Figures = field(default_factory=Figures)
     problem: Problem | None = None
     provenance: Provenance | None = None
 
@@ -128,18 +130,37 @@ class Result:
         return Graph(self.cpdag_adjacency, self.names).to_networkx()
 
     @property
+    def bound(self) -> float | None:
+        """No DAG within ``scope`` scores more; None unless that is proven."""
+        return None if self.certificate is None else self.certificate.bound
+
+    @property
+    def scope(self) -> str | None:
+        """The graphs that the bound covers; None without a bound."""
+        return None if self.certificate is None else self.certificate.scope
+
+    @property
     def gap(self) -> float | None:
-        """How much better than this DAG any other could be, relative to its score; None without a bound."""
-        if self.bound is None or self.score is None:
+        """How many points of score a better DAG could have more than this one; None without a bound."""
+        return None if self.bound is None or self.score is None else self.bound - self.score
+
+    @property
+    def gap_share(self) -> float | None:
+        """The gap as a share of what the graph explains: its score minus that of the graph without edges."""
+        empty = self.figures.empty_score
+        if self.gap is None or self.score is None or empty is None or self.score <= empty:
             return None
-        return (self.bound - self.score) / max(abs(self.score), 1e-12)
+        return max(self.gap, 0.0) / (self.score - empty)
 
     @property
     def proof(self) -> str:
-        """How good the answer is proven to be, in words; percentages are rounded up."""
-        from dagopt.results.summary import proof_of
-
+        """How good the answer is proven to be, in words; numbers are rounded up."""
         return proof_of(self)
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """The figures that were measured, by name."""
+        return self.figures.known()
 
     def fit(self, data: object = None, *, equivalent_sample_size: float = 0.0, **options: Any) -> FittedNetwork:
         """Fit the parameters of the DAG; for a learned class, those of one of its members.
@@ -260,11 +281,10 @@ class Result:
         -------
         Explanation
         """
-        from dagopt.confidence.alternatives import Effort
-        from dagopt.confidence.explain import explain
-
-        effort = Effort(method, n_jobs, memory_limit, random_state)
-        return explain(self, a, b, effort, time_limit=time_limit, progress=progress)
+        effort = by_name("confidence.alternatives", "Effort")(method, n_jobs, memory_limit, random_state)
+        explain = by_name("confidence.explain", "explain")
+        found: Explanation = explain(self, a, b, effort, time_limit=time_limit, progress=progress)
+        return found
 
     def regrets(
         self,
@@ -289,11 +309,10 @@ class Result:
             lost without the edge; ``proven``, whether these are exact rather than upper bounds; a ``note`` if the
             constraints allow no such DAG.
         """
-        from dagopt.confidence.alternatives import Effort
-        from dagopt.confidence.explain import regrets
-
-        effort = Effort(method, n_jobs, memory_limit, random_state)
-        return regrets(self, effort, time_limit=time_limit, progress=progress)
+        effort = by_name("confidence.alternatives", "Effort")(method, n_jobs, memory_limit, random_state)
+        regrets = by_name("confidence.explain", "regrets")
+        found: pd.DataFrame = regrets(self, effort, time_limit=time_limit, progress=progress)
+        return found
 
     def summary(self) -> str:
         """Return a short summary: what was found, what is proven, why it ended."""
@@ -309,15 +328,14 @@ class Result:
 
     def plot(self, ax: Axes | None = None, *, essential: bool = False) -> Axes:
         """Draw the graph in layers; ``essential`` draws the essential graph instead."""
-        from dagopt.report.plots import plot_graph
-
-        return plot_graph(Graph(self.cpdag_adjacency, self.names) if essential else self.graph, ax)
+        shown = Graph(self.cpdag_adjacency, self.names) if essential else self.graph
+        drawn: Axes = by_name("report.plots", "plot_graph")(shown, ax)
+        return drawn
 
     def plot_convergence(self, ax: Axes | None = None) -> Axes:
         """Draw the score, and the bound if there is one, against time, from the trace."""
-        from dagopt.report.plots import plot_convergence
-
-        return plot_convergence(self.trace, ax)
+        drawn: Axes = by_name("report.plots", "plot_convergence")(self.trace, ax)
+        return drawn
 
     def report(
         self,
@@ -346,10 +364,10 @@ class Result:
         Path
             The file.
         """
-        from dagopt.report.edge_confidence import with_evidence
-        from dagopt.report.html import write_report
-
-        return write_report(with_evidence(self, regrets=regrets, bootstrap=bootstrap, posterior=posterior), path)
+        with_evidence = by_name("report.edge_confidence", "with_evidence")
+        told = with_evidence(self, regrets=regrets, bootstrap=bootstrap, posterior=posterior)
+        written: Path = by_name("report.html", "write_report")(told, path)
+        return written
 
     def _refuse_set_rows(self, instead: str) -> None:
         """Raise an error if some rows behind the result were set from outside."""
@@ -376,15 +394,31 @@ class Result:
         return load_result(path)
 
     def _repr_html_(self) -> str:
-        from dagopt.report.notebook import result_html
-
-        return result_html(self)
+        return str(by_name("report.notebook", "result_html")(self))
 
     def __repr__(self) -> str:
         score = "no score" if self.score is None else f"score {self.score:.4f}"
-        proof = "nothing proven" if self.gap is None else f"gap {self.gap:.4%} over {self.scope}"
+        proof = "nothing proven" if self.gap is None else f"gap {self.gap:.4f} over {self.scope}"
         size = f"{len(self.names)} columns, {self.graph.n_edges} edges"
         return f"<dagopt.Result: {size}, {score}, {proof}, {self.status}, {self.method}>"
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def result_of(answer: Answer, names: tuple[str, ...], score_label: str, **more: Any) -> Result:
+    """Return the result of an answer: the one place where results are made.
+
+    Parameters
+    ----------
+    answer : Answer
+        What a method returned.
+    names : tuple of str
+        The columns.
+    score_label : str
+        What the score is.
+    **more
+        Further fields of the result, such as ``seconds`` and ``problem``.
+    """
+    taken = {one.name: getattr(answer, one.name) for one in fields(answer)}
+    return Result(names=names, score_label=score_label, **taken, **more)

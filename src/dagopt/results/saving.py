@@ -15,20 +15,25 @@ from dagopt.data.findings import Finding
 from dagopt.errors import InputError
 from dagopt.files import read_text, write_text
 from dagopt.graph.dag import Graph
+from dagopt.results.answer import Answer
+from dagopt.results.certificate import Certificate
+from dagopt.results.figures import Figures
 from dagopt.results.provenance import Provenance
-from dagopt.results.result import Result
+from dagopt.results.result import Result, result_of
 
 __all__ = ["load_result", "plain_of", "save_result"]
 
-FIGURES = ("method", "status", "score", "score_label", "bound", "scope", "seconds", "n_samples")
+FACTS = ("method", "status", "score", "score_label", "seconds", "n_samples")
 
 
 def plain_of(result: Result) -> dict[str, Any]:
     """Return a result as plain values, for JSON."""
     essential = Graph(result.cpdag_adjacency, result.names)
     return {
-        **{name: getattr(result, name) for name in FIGURES},
-        "gap": result.gap,
+        **{name: getattr(result, name) for name in FACTS},
+        **{name: getattr(result, name) for name in ("bound", "scope", "gap", "gap_share")},
+        "certificate": None if result.certificate is None else asdict(result.certificate),
+        "limited": None if result.limited is None else asdict(result.limited),
         "names": list(result.names),
         "edges": _pairs(result.graph.directed_edges),
         "undirected_edges": _pairs(result.graph.undirected_edges),
@@ -37,7 +42,7 @@ def plain_of(result: Result) -> dict[str, Any]:
         "warnings": [finding.line for finding in result.findings],
         "findings": [asdict(finding) for finding in result.findings],
         "provenance": None if result.provenance is None else result.provenance.to_dict(),
-        "details": {key: value for key, value in result.details.items() if _is_plain(value)},
+        "figures": {key: value for key, value in result.figures.known().items() if _is_plain(value)},
     }
 
 
@@ -62,13 +67,23 @@ def load_result(path: str | Path) -> Result:
     try:
         saved = json.loads(read_text(path))
         names = tuple(saved["names"])
-        result = Result(
-            names,
+        answer = Answer(
+            saved["method"],
             _adjacency(names, saved["edges"], saved["undirected_edges"]),
-            **{key: saved[key] for key in FIGURES},
-            details=saved["details"],
-            findings=tuple(Finding(**{**one, "columns": tuple(one["columns"])}) for one in saved["findings"]),
+            saved["score"],
+            saved["status"],
+            _certificate(saved["certificate"]),
+            _certificate(saved["limited"]),
             notes=tuple(saved["notes"]),
+            figures=Figures(**saved["figures"]),
+        )
+        result = result_of(
+            answer,
+            names,
+            saved["score_label"],
+            seconds=saved["seconds"],
+            n_samples=saved["n_samples"],
+            findings=tuple(Finding(**{**one, "columns": tuple(one["columns"])}) for one in saved["findings"]),
             provenance=Provenance(**saved["provenance"]) if saved.get("provenance") else None,
         )
         essential = _adjacency(names, *saved["essential"])
@@ -80,6 +95,10 @@ def load_result(path: str | Path) -> Result:
         ) from None
     result.__dict__["cpdag_adjacency"] = essential
     return result
+
+
+def _certificate(saved: Any) -> Certificate | None:
+    return None if saved is None else Certificate(**saved)
 
 
 def _adjacency(names: tuple[str, ...], edges: Any, undirected: Any) -> NDArray[np.int8]:

@@ -15,7 +15,7 @@ from dagopt.errors import InputError
 from dagopt.graph.cpdag import cpdag
 from dagopt.graph.knowledge import Constraints
 from dagopt.graph.order import is_acyclic
-from dagopt.learning import pose
+from dagopt.posing import pose
 from dagopt.methods.cg_dca import cg_dca
 from dagopt.methods.cg_dca.cg_dca import solve_cg_dca
 from dagopt.methods.cg_dca.cg_dca_options import PaperOptions

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -40,7 +40,6 @@ from dagopt.lp.rows.matrices import logdet_finders
 from dagopt.lp.rows.row import Row, RowFinder
 from dagopt.lp.rows.symmetry import SymmetryRows, priorities, turns_are_free
 from dagopt.memory import available_bytes
-from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.branch_and_cut.pair_bound import PairBound
 from dagopt.methods.branch_and_cut.suffix_search import SuffixSearch, is_suited
 from dagopt.methods.branch_and_cut.tree import BranchAndCut, Outcome, Rules
@@ -49,7 +48,9 @@ from dagopt.methods.orders.order import order_incumbent
 from dagopt.options import Check, Options, anything, option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
-from dagopt.results.result import Result, Status
+from dagopt.results.answer import Answer, Status, worth
+from dagopt.results.certificate import Certificate, scope_of, tightest
+from dagopt.results.figures import Figures
 from dagopt.workers import Stopped, Workers, thread_count
 
 __all__ = ["ROW_KINDS", "BranchAndCutOptions", "solve_branch_and_cut"]
@@ -101,14 +102,14 @@ class BranchAndCutOptions(Options):
 @solver(BranchAndCutOptions)
 def solve_branch_and_cut(
     problem: Problem, options: BranchAndCutOptions, deadline: Deadline, progress: Progress
-) -> Result:
+) -> Answer:
     """Return the proven best DAG, or at the deadline the best so far with a proven bound.
 
     With no limit on the number of parents the proof covers all DAGs.
 
     Returns
     -------
-    Result
+    Answer
         With ``status="optimal"`` if no DAG is better by more than 1e-8 times the score.
     """
     run = _Run(problem, deadline, progress, options)
@@ -123,7 +124,7 @@ def solve_branch_and_cut(
             families = FamilyArrays.of_sets(run.list_sets(workers))
             note = f"{len(families.node):,} parent sets can be part of a best DAG"
         except Stopped:
-            return run.result(dag, None, ("stopped before all parent sets were listed",))
+            return run.answer(dag, None, ("stopped before all parent sets were listed",))
         except TooMany as found:
             note = _too_many(found, run.max_sets)
             progress.note(note)
@@ -132,23 +133,23 @@ def solve_branch_and_cut(
                 dag = search.dag
                 if search.finished:
                     note = f"the best order was found from its end, over {search.n_states:,} sets of nodes"
-                    return run.result(dag, None, (note,))
+                    return run.answer(dag, None, (note,))
             root = run.price(dag, met, workers)
             if root is None:
-                return run.result(dag, None, (note,))
+                return run.answer(dag, None, (note,))
             dag, rows = root.dag, root.rows
             if root.families is None:
-                return run.result(dag, None, (note,))
+                return run.answer(dag, None, (note,))
             families = root.families
             note += f"; {len(families.node):,} of them can be part of a better DAG"
         progress.note(note)
         try:
             after = run.find_after(families, workers)
         except Stopped:
-            return run.result(dag, None, (note,))
+            return run.answer(dag, None, (note,))
     outcome = run.cut(families, after, dag, rows)
     assert outcome.chosen is not None
-    return run.result(families.adjacency(outcome.chosen), outcome, (note,))
+    return run.answer(families.adjacency(outcome.chosen), outcome, (note,))
 
 
 def _too_many(found: TooMany, max_sets: int) -> str:
@@ -299,52 +300,52 @@ class _Run:
         facts = {"score": score, "bound": bound, "gap": f"{(bound - score) / max(abs(score), 1e-12):.4%}"}
         self._progress.update("branch and cut", None, **facts, nodes=n_nodes, cuts=n_cuts, families=n_left)
 
-    def result(self, dag: Dag, outcome: Outcome | None, notes: tuple[str, ...]) -> Result:
-        """Return the result; without an outcome nothing is proven."""
+    def answer(self, dag: Dag, outcome: Outcome | None, notes: tuple[str, ...]) -> Answer:
+        """Return the answer with the tightest of what the parts have proven."""
         score = self._problem.score.total(dag)
-        details: dict[str, Any] = worth(self._problem, dag)
-        bound = scope = None
+        tolerance = RULES.tolerance * max(abs(score), 1.0)
+        scope = scope_of(self._problem.knowledge)
         status: Status = self._deadline.reason or "converged"
+        proofs: list[Certificate | None] = []
+        figures: dict[str, Any] = worth(self._problem, dag)
+        roots: list[float] = []
         if self._root is not None and np.isfinite(self._root.bound):
-            outer = min(self._root.bound, self._bound)
-            bound, scope = max(outer, score), scope_of(self._problem.knowledge)
-            details |= {"n_pricing_rounds": self._root.n_rounds, "pair_bound": self._bound, "root_bound": outer}
-            if bound <= score + RULES.tolerance * max(abs(score), 1.0):
+            proofs += [Certificate(self._root.bound, scope, "pricing"), Certificate(self._bound, scope, "pairs")]
+            roots.append(min(self._root.bound, self._bound))
+            figures |= {"n_pricing_rounds": self._root.n_rounds, "pair_bound": self._bound}
+            if roots[0] <= score + tolerance:
                 status = "optimal"
         if self._suffixes is not None and np.isfinite(self._suffixes.bound):
-            bound = max(min(self._suffixes.bound, np.inf if bound is None else bound), score)
-            scope = scope_of(self._problem.knowledge)
-            details |= {"n_states": self._suffixes.n_states}
-            details["root_bound"] = min(self._suffixes.root_bound, details.get("root_bound", np.inf))
+            proofs.append(Certificate(self._suffixes.bound, scope, "search from the end"))
+            roots.append(self._suffixes.root_bound)
+            figures["n_states"] = self._suffixes.n_states
             if self._suffixes.finished:
                 status = "optimal"
-                self._trace.append((self._deadline.elapsed(), "branch and cut", score, bound))
         if outcome is not None:
             status = outcome.status
-            bound = max(outcome.bound if bound is None else min(outcome.bound, bound), score)
-            scope = scope_of(self._problem.knowledge)
-            self._trace.append((self._deadline.elapsed(), "branch and cut", score, bound))
-            if status == "optimal":  # DAGs better by less were not searched for
-                bound += RULES.tolerance * max(abs(score), 1.0)
-            details |= {
+            proofs.append(Certificate(outcome.bound, scope, "branch and cut"))
+            roots.append(outcome.root_bound)
+            figures |= {
                 "n_sets": self._n_sets,
                 "n_tree_nodes": outcome.n_nodes,
                 "n_open_nodes": outcome.n_open,
                 "n_cuts": outcome.n_cuts,
                 "n_families_left": outcome.n_left,
                 "n_lps": outcome.n_lps,
-                "root_bound": min(outcome.root_bound, details.get("root_bound", np.inf)),
             }
-        return Result(
-            names=self._problem.names,
-            adjacency=dag,
-            score=score,
-            status=status,
-            method="branch-and-cut",
-            score_label=self._problem.score.label,
-            bound=bound,
-            scope=scope,
+        proof = tightest(*proofs)
+        proof = None if proof is None else proof.at_least(score)
+        if proof is not None and (outcome is not None or (self._suffixes is not None and self._suffixes.finished)):
+            self._trace.append((self._deadline.elapsed(), "branch and cut", score, proof.bound))
+        if proof is not None and outcome is not None and status == "optimal":
+            proof = replace(proof, bound=proof.bound + tolerance)  # DAGs better by less were not searched for
+        return Answer(
+            "branch-and-cut",
+            dag,
+            score,
+            status,
+            proof,
             trace=pd.DataFrame(self._trace, columns=["seconds", "phase", "score", "bound"]),
             notes=notes,
-            details=details,
+            figures=Figures(**figures, root_bound=min(roots, default=None)),
         )

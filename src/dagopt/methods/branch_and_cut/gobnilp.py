@@ -38,7 +38,6 @@ from dagopt.lp.rows.clusters import ClusterRows, pair_rows
 from dagopt.lp.rows.local import LocalRows
 from dagopt.lp.rows.local_separation import LARGEST_SIZE
 from dagopt.lp.rows.row import Point, Row, RowFinder
-from dagopt.methods.answer import scope_of, worth
 from dagopt.methods.branch_and_cut.prefix_search import PrefixSearch
 from dagopt.methods.branch_and_cut.tree import BranchAndCut, Outcome, Rules
 from dagopt.methods.climbing.hill_climbing import start_dag
@@ -47,7 +46,9 @@ from dagopt.methods.method_options import n_best, n_jobs, random_state, solver, 
 from dagopt.options import Options, anything, option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer, worth
+from dagopt.results.certificate import GIVEN_POOL, Certificate, scope_of, tightest
+from dagopt.results.figures import Figures
 from dagopt.workers import Stopped, Workers, thread_count
 
 __all__ = ["CutOptions", "GobnilpOptions", "best_over_families", "solve_gobnilp", "solve_pool_by_cuts"]
@@ -85,12 +86,12 @@ class GobnilpOptions(CutOptions):
 
 
 @solver(GobnilpOptions)
-def solve_gobnilp(problem: Problem, options: GobnilpOptions, deadline: Deadline, progress: Progress) -> Result:
+def solve_gobnilp(problem: Problem, options: GobnilpOptions, deadline: Deadline, progress: Progress) -> Answer:
     """Return the proven best DAG over all parent sets up to a size, the limit on the number of parents.
 
     Returns
     -------
-    Result
+    Answer
         With ``status="optimal"`` if the gap between bound and score is within the tolerance; at the deadline, the best
         DAG so far with a proven bound.
     """
@@ -114,35 +115,30 @@ def solve_gobnilp(problem: Problem, options: GobnilpOptions, deadline: Deadline,
         write_jkl(pool.to_local_scores(), options.save_scores)
     search = _Search(FamilyArrays.of_sets(pool), deadline, progress, options)
     outcome = search.run(given)
-    result = _result(problem, search, outcome, note)
-    if n_best > 1 and result.status == "optimal":
-        classes, complete = _best_classes(problem, result.adjacency, n_best, deadline, progress, options)
-        result = with_classes(result, classes, n_best)
+    answer = _answer(problem, search, outcome, note)
+    if n_best > 1 and answer.status == "optimal":
+        classes, complete = _best_classes(problem, answer.adjacency, n_best, deadline, progress, options)
+        answer = with_classes(answer, classes, n_best)
         if not complete:
             assert deadline.reason is not None
-            result = replace(result, status=deadline.reason)
-    return result
+            answer = replace(answer, status=deadline.reason)
+    return answer
 
 
 @solver(CutOptions)
-def solve_pool_by_cuts(pool: Pool, options: CutOptions, deadline: Deadline, progress: Progress) -> Result:
+def solve_pool_by_cuts(pool: Pool, options: CutOptions, deadline: Deadline, progress: Progress) -> Answer:
     """Return the proven best DAG over given candidate parent sets, such as those of a ``.jkl`` file."""
     search = _Search(FamilyArrays.of_sets(pool.without_dominated()), deadline, progress, options)
     outcome = search.run(None)
-    facts: dict[str, Any] = {"trace": search.trace(), "details": _figures(outcome)}
-    label, scope = "given local scores", "the given pool"
+    proof = Certificate(outcome.bound, GIVEN_POOL, "branch and cut")
+    facts: dict[str, Any] = {"trace": search.trace(), "figures": Figures(**_figures(outcome))}
     if outcome.chosen is None:
         if outcome.status == "optimal":
             raise InputError("no DAG can be made of the candidate parent sets; add the empty set of some nodes")
         empty = np.zeros((pool.n_nodes, pool.n_nodes), dtype=np.int8)
-        return Result(
-            pool.names, empty, None, outcome.status, "gobnilp", label, bound=outcome.bound, scope=scope, **facts
-        )
+        return Answer("gobnilp", empty, None, outcome.status, proof, **facts)
     adjacency = search.families.adjacency(outcome.chosen)
-    return Result(
-        pool.names, adjacency, outcome.score, outcome.status, "gobnilp", label,
-        bound=outcome.bound, scope=scope, **facts,
-    )  # fmt: skip
+    return Answer("gobnilp", adjacency, outcome.score, outcome.status, proof, **facts)
 
 
 def best_over_families(
@@ -233,12 +229,12 @@ def _figures(outcome: Outcome) -> dict[str, Any]:
     return {
         "n_tree_nodes": outcome.n_nodes,
         "n_cuts": outcome.n_cuts,
-        "n_columns_left": outcome.n_left,
+        "n_families_left": outcome.n_left,
         "root_bound": outcome.root_bound,
     }
 
 
-def _result(problem: Problem, search: _Search, outcome: Outcome, note: str) -> Result:
+def _answer(problem: Problem, search: _Search, outcome: Outcome, note: str) -> Answer:
     """Return the result of branch and cut."""
     if outcome.chosen is None:  # there was no time to find an order that the required edges allow
         adjacency = problem.knowledge.must.astype(np.int8)
@@ -246,22 +242,20 @@ def _result(problem: Problem, search: _Search, outcome: Outcome, note: str) -> R
         adjacency = search.families.adjacency(outcome.chosen)
     score = problem.score.total(adjacency)
     proven = outcome.status == "optimal"
-    return Result(
-        names=problem.names,
-        adjacency=adjacency,
-        score=score,
-        status=outcome.status,
-        method="gobnilp",
-        score_label=problem.score.label,
-        bound=max(outcome.bound, score) + (Rules.tolerance * max(abs(score), 1.0) if proven else 0.0),  # not searched
-        scope=scope_of(problem.knowledge),
+    bound = max(outcome.bound, score) + (Rules.tolerance * max(abs(score), 1.0) if proven else 0.0)  # not searched
+    return Answer(
+        "gobnilp",
+        adjacency,
+        score,
+        outcome.status,
+        Certificate(bound, scope_of(problem.knowledge), "branch and cut"),
         trace=search.trace(),
         notes=(note,),
-        details={**worth(problem, adjacency), **_figures(outcome)},
+        figures=Figures(**worth(problem, adjacency), **_figures(outcome)),
     )
 
 
-def _unfinished(problem: Problem, pool: Pool, ceiling: float, given: Dag | None, deadline: Deadline) -> Result:
+def _unfinished(problem: Problem, pool: Pool, ceiling: float, given: Dag | None, deadline: Deadline) -> Answer:
     """Return the DAG of an order over the sets scored so far, with a bound from the bounds on all sets' scores."""
     assert deadline.reason is not None
     dags = [problem.knowledge.must.astype(np.int8)] + ([] if given is None else [given])
@@ -271,18 +265,14 @@ def _unfinished(problem: Problem, pool: Pool, ceiling: float, given: Dag | None,
         dags += [] if chosen is None else [families.adjacency(chosen)]
     scores = [problem.score.total(dag) for dag in dags]
     best = int(np.argmax(scores))
-    known = np.isfinite(ceiling)
-    return Result(
-        names=problem.names,
-        adjacency=dags[best],
-        score=scores[best],
-        status=deadline.reason,
-        method="gobnilp",
-        score_label=problem.score.label,
-        bound=ceiling if known else None,
-        scope=scope_of(problem.knowledge) if known else None,
+    return Answer(
+        "gobnilp",
+        dags[best],
+        scores[best],
+        deadline.reason,
+        tightest(Certificate(ceiling, scope_of(problem.knowledge), "bounds of parent sets")),
         notes=("stopped before all parent sets were scored: the bound is a sum of bounds on their scores",),
-        details=worth(problem, dags[best]),
+        figures=Figures(**worth(problem, dags[best])),
     )
 
 

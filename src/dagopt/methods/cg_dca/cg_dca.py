@@ -28,7 +28,6 @@ from dagopt.families.undominated import is_searchable, rounding_margin
 from dagopt.integer.restricted_ip import IntegerSolution
 from dagopt.lp.fractional_clusters import FractionalSeparator
 from dagopt.lp.restricted_master import MasterSolution
-from dagopt.methods.answer import scope_of
 from dagopt.methods.cg_dca.cg_dca_options import CgDcaOptions, PaperOptions
 from dagopt.methods.cg_dca.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from dagopt.methods.cg_dca.dca_pricing import DcaPricer
@@ -45,7 +44,8 @@ from dagopt.methods.orders.order import order_incumbent
 from dagopt.methods.orders.search import BareFamily, families
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer
+from dagopt.results.certificate import Certificate, scope_of, tightest
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["solve_cg_dca", "solve_cg_dca_paper"]
@@ -62,19 +62,19 @@ AGAIN = {"restarts": 1, "kicks": 3}  # effort of the order searches after an int
 
 
 @solver(CgDcaOptions)
-def solve_cg_dca(problem: Problem, options: CgDcaOptions, deadline: Deadline, progress: Progress) -> Result:
+def solve_cg_dca(problem: Problem, options: CgDcaOptions, deadline: Deadline, progress: Progress) -> Answer:
     """Run CG-DCA joined with order search.
 
     Returns
     -------
-    Result
+    Answer
         With a bound only if all parent sets, or all up to a size, were priced at the end. ``rows=`` makes it better.
     """
     return _Run(problem, options, deadline, progress).result("cg-dca")
 
 
 @solver(PaperOptions)
-def solve_cg_dca_paper(problem: Problem, options: CgDcaOptions, deadline: Deadline, progress: Progress) -> Result:
+def solve_cg_dca_paper(problem: Problem, options: CgDcaOptions, deadline: Deadline, progress: Progress) -> Answer:
     """Run the paper's method: hybrid start, switch at 50, Kelley, clusters only, no order search.
 
     ``docs/algorithms.md`` lists where the paper gives no details and where this differs. ``kelley_cuts=1``,
@@ -253,7 +253,7 @@ class _Run(Run):
 
     # --- the outcome ---
 
-    def result(self, method: str) -> Result:
+    def result(self, method: str) -> Answer:
         """Run, from a checkpoint if there is one to resume."""
         resume = self.options.resume
         if resume and self.checkpoint is None:
@@ -274,13 +274,16 @@ class _Run(Run):
         """Whether there are too many columns for pricing."""
         return self.options.order_start and self.problem.n_nodes > MOST_PRICED_NODES
 
-    def proof(self, converged: bool) -> tuple[float, str | None]:
+    def proof(self, converged: bool) -> tuple[Certificate | None, Certificate | None]:
         if self.with_rows and self.deadline.reason is None:
-            return self.proof_by_rows()
+            return self.proof_by_rows(), None
         pricer = self.exact_pricer() if converged and not self.searched_alone else None
-        return (np.inf, None) if pricer is None else (self.bound(pricer), scope_of(pricer.knowledge))
+        if pricer is None:
+            return None, None
+        found = Certificate(self.bound(pricer), scope_of(pricer.knowledge), "pricing")
+        return (found, None) if pricer.knowledge is self.problem.knowledge else (None, found)
 
-    def proof_by_rows(self) -> tuple[float, str | None]:
+    def proof_by_rows(self) -> Certificate | None:
         """Return a bound on all allowed DAGs: rows of log-determinants, and pricing over all parent sets."""
         dag = greedy_dag(self.master.pool) if self.incumbent is None else self.incumbent
         seed, price = self.options.random_state, self.families_by_dca(self.options.random_state)
@@ -293,7 +296,7 @@ class _Run(Run):
         self.incumbent, self.n_row_rounds = phase.dag, phase.n_rounds
         self.trace.best = self.problem.score.total(phase.dag)
         self.trace.add("bound", phase.bound, len(self.master.pool), self.master.n_rows)
-        return phase.bound, scope_of(self.problem.knowledge) if np.isfinite(phase.bound) else None
+        return tightest(Certificate(phase.bound, scope_of(self.problem.knowledge), "pricing"))
 
     def families_by_dca(self, random_state: int) -> Callable[[int, MasterSolution], list[Family]]:
         """Return a function that finds families with negative reduced cost by one run of DCA from the LP's point."""
@@ -316,7 +319,7 @@ class _Run(Run):
         margin = 2 * rounding_margin(gaussian.correlation, gaussian.n_samples)  # of each node's largest remainder
         return super().slack() + self.problem.n_nodes * margin + ROW_TOLERANCE * abs(self.trace.best)
 
-    def details(self) -> dict[str, object]:
+    def figures(self) -> dict[str, Any]:
         return {"row_rounds": self.n_row_rounds} if self.with_rows else {}
 
     def exact_pricer(self) -> ExhaustivePricer | ListedPricer | None:

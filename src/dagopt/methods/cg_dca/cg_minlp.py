@@ -6,6 +6,7 @@ The loop is that of CG-DCA. The pricing differs (after Cussens 2023): it is exac
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.integer.restricted_ip import INTEGER_SOLVERS
 from dagopt.lp.restricted_master import MasterSolution
-from dagopt.methods.answer import scope_of
 from dagopt.methods.cg_dca.minlp_pricing import GAP, MinlpPricer, check_problem
 from dagopt.methods.cg_dca.minlp_program import SAFETY
 from dagopt.methods.cg_dca.pool_bound import lagrangian_bound
@@ -23,7 +23,8 @@ from dagopt.methods.method_options import solver
 from dagopt.options import Options, number, one_of, option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer
+from dagopt.results.certificate import Certificate, scope_of, tightest
 
 __all__ = ["CgMinlpOptions", "solve_cg_minlp"]
 
@@ -45,12 +46,12 @@ class CgMinlpOptions(Options):
 
 
 @solver(CgMinlpOptions)
-def solve_cg_minlp(problem: Problem, options: CgMinlpOptions, deadline: Deadline, progress: Progress) -> Result:
+def solve_cg_minlp(problem: Problem, options: CgMinlpOptions, deadline: Deadline, progress: Progress) -> Answer:
     """Run column generation with MINLP pricing on SCIP.
 
     Returns
     -------
-    Result
+    Answer
         With a bound as soon as all nodes have been priced under the same duals.
     """
     check_problem(problem)
@@ -84,7 +85,7 @@ class _Run(Run):
             self.bound = min(self.bound, lagrangian_bound(self.master, lp, lower.values()))
         return proven.priced
 
-    def proof(self, converged: bool) -> tuple[float, str | None]:
+    def proof(self, converged: bool) -> tuple[Certificate | None, Certificate | None]:
         """Return the best bound; after convergence all nodes are priced once more, under the last duals."""
         if converged:
             lp = self.master.solve()
@@ -92,14 +93,14 @@ class _Run(Run):
                 if not self.stop():
                     self.price(node, lp)
         self.notes.append(f"pricing: SCIP, {self.pricer.solved} programs solved, {self.pricer.stopped} stopped")
-        return self.bound, scope_of(self.problem.knowledge) if np.isfinite(self.bound) else None
+        return tightest(Certificate(self.bound, scope_of(self.problem.knowledge), "pricing")), None
 
     def slack(self) -> float:
         return super().slack() + (self.gap + SAFETY) * self.problem.n_nodes
 
-    def details(self) -> dict[str, object]:
+    def figures(self) -> dict[str, Any]:
         return {"programs_solved": self.pricer.solved, "programs_stopped": self.pricer.stopped}
 
-    def result(self) -> Result:
+    def result(self) -> Answer:
         """Run the loop and return what it found."""
         return self.outcome("cg-minlp", self.loop())

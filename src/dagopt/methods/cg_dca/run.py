@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,13 +13,14 @@ from dagopt.families.greedy_dag import greedy_dag
 from dagopt.integer.restricted_ip import IntegerSolution, make_integer_solver
 from dagopt.lp.fractional_clusters import FractionalSeparator
 from dagopt.lp.restricted_master import MasterSolution, RestrictedMaster
-from dagopt.methods.answer import worth
 from dagopt.methods.cg_dca.algorithm2 import ColumnGeneration, first_families
 from dagopt.methods.cg_dca.pricer import Priced
 from dagopt.methods.cg_dca.trace import Trace
 from dagopt.problem import Problem
 from dagopt.progress import Progress
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer, worth
+from dagopt.results.certificate import Certificate
+from dagopt.results.figures import Figures
 
 __all__ = ["LoopOptions", "Run"]
 
@@ -128,44 +129,45 @@ class Run(ABC):
         return converged
 
     @abstractmethod
-    def proof(self, converged: bool) -> tuple[float, str | None]:
-        """Return a bound on the scores of the DAGs in a scope, and the scope; infinity and None if there is none."""
+    def proof(self, converged: bool) -> tuple[Certificate | None, Certificate | None]:
+        """Return what is proven over the DAGs that the user allows, and over the sets that the method priced."""
 
     def slack(self) -> float:
         """Return how much a bound may exceed the score of an optimal DAG."""
         return self.tolerance * self.problem.n_nodes
 
-    def details(self) -> dict[str, object]:
-        """Return further details of the run."""
+    def figures(self) -> dict[str, Any]:
+        """Return further figures of the run."""
         return {}
 
-    def outcome(self, method: str, converged: bool) -> Result:
+    def outcome(self, method: str, converged: bool) -> Answer:
         """Return the best DAG with what was proven about it."""
         problem = self.problem
-        bound, scope = self.proof(converged)
+        certificate, limited = self.proof(converged)
         dag = greedy_dag(self.master.pool) if self.incumbent is None else self.incumbent
         score = problem.score.total(dag)
+        bound = np.inf if certificate is None else certificate.bound
         proven = bound - score <= self.slack() + ROUNDING * abs(score)
         reason = self.deadline.reason or (None if converged else self.loop_clock.reason)
         if not converged and reason is None:
             self.notes.append(f"stopped by {self.limits}")
-        return Result(
-            names=problem.names,
-            adjacency=dag,
-            score=score,
-            status=reason or ("optimal" if proven else "converged"),
-            method=method,
-            score_label=problem.score.label,
-            bound=None if scope is None else max(bound, score),
-            scope=scope,
-            trace=self.trace.frame(),
-            notes=tuple(self.notes),
-            details={
-                **worth(problem, dag),
-                "passes": self.trace.passes - 1,
-                "families": len(self.master.pool),
-                "rows": self.master.n_rows,
-                **self.details(),
-                **{f"{part}_seconds": seconds for part, seconds in self.trace.parts.items()},
-            },
+        parts: dict[str, Any] = {f"{part}_seconds": seconds for part, seconds in self.trace.parts.items()}
+        figures = Figures(
+            **worth(problem, dag),
+            passes=self.trace.passes - 1,
+            families=len(self.master.pool),
+            rows=self.master.n_rows,
+            **self.figures(),
+            **parts,
+        )
+        return Answer(
+            method,
+            dag,
+            score,
+            reason or ("optimal" if proven else "converged"),
+            None if certificate is None else certificate.at_least(score),
+            limited,
+            self.trace.frame(),
+            tuple(self.notes),
+            figures,
         )

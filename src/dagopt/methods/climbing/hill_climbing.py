@@ -20,7 +20,8 @@ from dagopt.methods.start import start_dag
 from dagopt.options import Options, option, truth, whole
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer
+from dagopt.results.figures import Figures
 
 __all__ = ["HillClimbingOptions", "SearchLog", "climb", "solve_hc", "start_dag", "with_restarts"]
 
@@ -107,13 +108,13 @@ class HillClimbingOptions(Options):
 
 
 @solver(HillClimbingOptions)
-def solve_hc(problem: Problem, options: HillClimbingOptions, deadline: Deadline, progress: Progress) -> Result:
+def solve_hc(problem: Problem, options: HillClimbingOptions, deadline: Deadline, progress: Progress) -> Answer:
     """Climb from a DAG to a local optimum of the score, then again from perturbed optima.
 
     Returns
     -------
-    Result
-        With ``trace``, one row per move, and ``details``: ``moves``, ``restarts`` (made), ``best_round``. Where the
+    Answer
+        With ``trace``, one row per move, and ``figures``: ``moves``, ``restarts`` (made), ``best_round``. Where the
         reinsertion of a column helps, that is one row, ``reinsert``, with the gain after the climb that follows it.
 
     Notes
@@ -149,7 +150,7 @@ def with_restarts(
     deadline: Deadline,
     progress: Progress,
     may: NDArray[np.bool_] | None = None,
-) -> Result:
+) -> Answer:
     """Run a search from the start, then from perturbed best DAGs; ``may``, if given, are the edges to try.
 
     With reinsertion a climb and the reinsertion of nodes come first, so that tabu search goes on where they end.
@@ -182,19 +183,17 @@ def with_restarts(
 
 def _result(
     problem: Problem, adjacency: NDArray[np.int8], method: Literal["hc", "tabu", "mmhc"], log: SearchLog, best: int
-) -> Result:
+) -> Answer:
     """Return what a search ended with; ``best`` is the round that found it."""
     score = problem.score.total(adjacency)
     log.show(score)
-    return Result(
-        names=problem.names,
-        adjacency=adjacency,
-        score=score,
-        status=log.reason or "converged",
-        method=method,
-        score_label=problem.score.label,
+    return Answer(
+        method,
+        adjacency,
+        score,
+        log.reason or "converged",
         trace=log.frame(),
-        details={"moves": len(log.rows), "restarts": log.round, "best_round": best},
+        figures=Figures(moves=len(log.rows), restarts=log.round, best_round=best),
     )
 
 

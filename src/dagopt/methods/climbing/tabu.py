@@ -16,7 +16,7 @@ from dagopt.methods.method_options import solver
 from dagopt.options import option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer
 
 __all__ = ["TabuList", "TabuOptions", "solve_tabu", "walk"]
 
@@ -30,13 +30,13 @@ class TabuOptions(HillClimbingOptions):
 
 
 @solver(TabuOptions)
-def solve_tabu(problem: Problem, options: TabuOptions, deadline: Deadline, progress: Progress) -> Result:
+def solve_tabu(problem: Problem, options: TabuOptions, deadline: Deadline, progress: Progress) -> Answer:
     """Search with a list of the last DAGs, which are not visited again.
 
     Returns
     -------
-    Result
-        The best DAG found, a local optimum unless the run was stopped; ``trace`` and ``details`` as in ``solve_hc``.
+    Answer
+        The best DAG found, a local optimum unless the run was stopped; ``trace`` and ``figures`` as in ``solve_hc``.
 
     Notes
     -----

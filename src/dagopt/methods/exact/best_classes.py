@@ -20,7 +20,6 @@ Tian, He, Ram (2010). Bayesian model averaging using the k-best Bayesian network
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -32,12 +31,12 @@ from dagopt.graph.cpdag import cpdag
 from dagopt.integer.layers import each_layer, follow_sinks
 from dagopt.kernels.lattice import best_classes as kernels
 from dagopt.memory import readable
-from dagopt.methods.answer import answer
+from dagopt.methods.exact.answer import exact_answer
 from dagopt.methods.exact.plan import Estimate
 from dagopt.methods.exact.stopped import stopped_answer
 from dagopt.methods.exact.subset_dp import all_potentials
 from dagopt.problem import Problem
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["BestClasses", "estimate_best_classes", "solve_best_classes", "with_classes"]
@@ -50,7 +49,7 @@ SECONDS_PER_CLASS = 7e-7  # of the k 2^n classes, on one core, measured; only fo
 SECONDS_PER_MERGE = 5e-9  # of the k n (n - 1) 2^(n - 2) merged parent sets
 
 
-def solve_best_classes(problem: Problem, n_best: int, workers: Workers, memory_limit: int) -> Result:
+def solve_best_classes(problem: Problem, n_best: int, workers: Workers, memory_limit: int) -> Answer:
     """Return the best DAG with the ``n_best`` best equivalence classes in its details.
 
     Parameters
@@ -66,7 +65,7 @@ def solve_best_classes(problem: Problem, n_best: int, workers: Workers, memory_l
 
     Returns
     -------
-    Result
+    Answer
         ``details["best_classes"]`` is a list from the best down: ``score``, ``adjacency`` (a member that
         knowledge allows) and ``cpdag`` of each; ``details["n_classes_tied"]`` says how many of them share the
         best score, to a relative difference of 1e-9.
@@ -93,15 +92,14 @@ def solve_best_classes(problem: Problem, n_best: int, workers: Workers, memory_l
     except Stopped:
         return stopped_answer(problem, workers.deadline, note)
     classes = _described(problem, members)
-    return with_classes(answer(problem, classes[0]["adjacency"], note, 0.0), classes, int(n_best))
+    return with_classes(exact_answer(problem, classes[0]["adjacency"], note, 0.0), classes, int(n_best))
 
 
-def with_classes(result: Result, classes: list[dict[str, Any]], n_best: int) -> Result:
-    """Return the result with these best classes, from the best down, in its details and a summary in its notes."""
+def with_classes(answer: Answer, classes: list[dict[str, Any]], n_best: int) -> Answer:
+    """Return the answer with these best classes, from the best down, in its figures and a summary in its notes."""
     best = classes[0]["score"]
     tied = sum(best - one["score"] <= TIE * max(abs(best), 1.0) for one in classes)
-    result.details.update(best_classes=classes, n_classes_tied=tied)
-    return replace(result, notes=(*result.notes, *_notes(classes, tied, n_best)))
+    return answer.with_figures(best_classes=classes, n_classes_tied=tied).noted(*_notes(classes, tied, n_best))
 
 
 def estimate_best_classes(problem: Problem, n_best: int, memory_limit: int, cores: int) -> Estimate:

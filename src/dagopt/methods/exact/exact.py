@@ -15,7 +15,7 @@ from dagopt.families.listing import candidate_pool
 from dagopt.families.pool import Pool
 from dagopt.integer.recursion import pool_bytes, solve_pool
 from dagopt.memory import readable
-from dagopt.methods.answer import answer
+from dagopt.methods.exact.answer import exact_answer
 from dagopt.methods.exact.best_classes import solve_best_classes
 from dagopt.methods.exact.plan import ExactPlan, memory_in_bytes, plan_exact
 from dagopt.methods.exact.stopped import stopped_answer
@@ -24,13 +24,14 @@ from dagopt.methods.method_options import device, memory_limit, n_best, n_jobs, 
 from dagopt.options import Options
 from dagopt.problem import Problem
 from dagopt.progress import Progress
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer
+from dagopt.results.certificate import GIVEN_POOL, Certificate
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["Device", "ExactOptions", "PoolOptions", "run_exact", "solve_exact", "solve_given_pool"]
 
 Device = Literal["auto", "cpu", "gpu"]
-Answer = tuple[NDArray[np.int8], float]  # a DAG, and the largest error of the scores by which it was chosen
+Found = tuple[NDArray[np.int8], float]  # a DAG, and the largest error of the scores by which it was chosen
 
 
 @dataclass(frozen=True)
@@ -49,18 +50,18 @@ class ExactOptions(Options):
 
 
 @solver(ExactOptions)
-def solve_exact(problem: Problem, options: ExactOptions, deadline: Deadline, progress: Progress) -> Result:
+def solve_exact(problem: Problem, options: ExactOptions, deadline: Deadline, progress: Progress) -> Answer:
     """Return the proven best DAG; a run that is stopped proves nothing and returns the DAG of a hill climb.
 
     Returns
     -------
-    Result
+    Answer
         With ``status="optimal"`` and a bound equal to the score, up to rounding.
     """
     return run_exact(problem, options.plan(problem, deadline, progress), options.n_best)
 
 
-def run_exact(problem: Problem, plan: ExactPlan, n_best: int = 1) -> Result:
+def run_exact(problem: Problem, plan: ExactPlan, n_best: int = 1) -> Answer:
     """Return what ``solve_exact`` returns, by a plan that is made."""
     workers = plan.workers
     if n_best != 1:
@@ -72,7 +73,7 @@ def run_exact(problem: Problem, plan: ExactPlan, n_best: int = 1) -> Result:
             adjacency, error = way()
     except Stopped:
         return stopped_answer(problem, workers.deadline, note)
-    return answer(problem, adjacency, note, error)
+    return exact_answer(problem, adjacency, note, error)
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class PoolOptions(Options):
 
 
 @solver(PoolOptions)
-def solve_given_pool(pool: Pool, options: PoolOptions, deadline: Deadline, progress: Progress) -> Result:
+def solve_given_pool(pool: Pool, options: PoolOptions, deadline: Deadline, progress: Progress) -> Answer:
     """Return the proven best DAG over given candidate parent sets, such as those of a ``.jkl`` file."""
     limit = memory_in_bytes(options.memory_limit)
     if pool_bytes(pool.n_nodes) > limit:
@@ -93,17 +94,16 @@ def solve_given_pool(pool: Pool, options: PoolOptions, deadline: Deadline, progr
             f"memory limit is {readable(limit)}; raise memory_limit= or use another method"
         )
     empty = np.zeros((pool.n_nodes, pool.n_nodes), dtype=np.int8)
-    scope = "the given pool"
     try:
         with Workers(deadline, progress, options.n_jobs) as workers:
             adjacency, score = solve_pool(pool.without_dominated(), workers)
     except Stopped:
         assert deadline.reason is not None
-        return Result(pool.names, empty, None, deadline.reason, "exact", "given local scores")
-    return Result(pool.names, adjacency, score, "optimal", "exact", "given local scores", bound=score, scope=scope)
+        return Answer("exact", empty, None, deadline.reason)
+    return Answer("exact", adjacency, score, "optimal", Certificate(score, GIVEN_POOL, "subset recursion"))
 
 
-def _way(problem: Problem, plan: ExactPlan) -> tuple[Callable[[], Answer], str]:
+def _way(problem: Problem, plan: ExactPlan) -> tuple[Callable[[], Found], str]:
     """Return how to solve the problem, and a sentence about it; refuse what does not fit.
 
     The solution is a DAG and a bound on the error of the scores by which it was chosen.
@@ -129,6 +129,6 @@ def _advice(problem: Problem, limit: int) -> str:
     return "set max_parents= (3 or 4), " if helps else ""
 
 
-def _solve_by_pool(problem: Problem, workers: Workers) -> Answer:
+def _solve_by_pool(problem: Problem, workers: Workers) -> Found:
     pool = candidate_pool(problem.score, problem.knowledge, workers)
     return solve_pool(pool, workers)[0], 0.0

@@ -12,7 +12,7 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -28,7 +28,7 @@ from dagopt.methods.names import name_order
 from dagopt.options import option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer
 from dagopt.workers import thread_count
 
 __all__ = ["MmhcOptions", "solve_mmhc"]
@@ -53,15 +53,15 @@ class MmhcOptions(TestOptions):
 
 
 @solver(MmhcOptions)
-def solve_mmhc(problem: Problem, options: MmhcOptions, deadline: Deadline, progress: Progress) -> Result:
+def solve_mmhc(problem: Problem, options: MmhcOptions, deadline: Deadline, progress: Progress) -> Answer:
     """Find candidate neighbours by tests, then climb over DAGs whose edges join candidates.
 
     Required edges are always candidates. A run stopped during the tests returns only the required edges.
 
     Returns
     -------
-    Result
-        With ``trace``, one row per move, and ``details`` as in ``solve_hc`` and ``tests``, ``candidate_pairs``,
+    Answer
+        With ``trace``, one row per move, and ``figures`` as in ``solve_hc`` and ``tests``, ``candidate_pairs``,
         ``one_sided_pairs`` (dropped by the symmetry correction).
     """
     knowledge = problem.knowledge
@@ -80,10 +80,9 @@ def solve_mmhc(problem: Problem, options: MmhcOptions, deadline: Deadline, progr
         restarts=options.restarts, perturb=perturb, random_state=options.random_state, reinsert=False
     )
     walking = partial(walk, length=options.tabu, max_worse=options.max_worse)
-    result = with_restarts(problem, walking, "mmhc", climbing, deadline, progress, may)
-    found = {
-        "tests": candidates.n_tests,
-        "candidate_pairs": int(np.triu(candidates.joined).sum()),
-        "one_sided_pairs": candidates.n_one_sided,
-    }
-    return replace(result, details=result.details | found)
+    found = with_restarts(problem, walking, "mmhc", climbing, deadline, progress, may)
+    return found.with_figures(
+        tests=candidates.n_tests,
+        candidate_pairs=int(np.triu(candidates.joined).sum()),
+        one_sided_pairs=candidates.n_one_sided,
+    )

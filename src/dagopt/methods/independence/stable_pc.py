@@ -19,7 +19,8 @@ from dagopt.methods.names import working_order
 from dagopt.options import one_of, option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer
+from dagopt.results.figures import Figures
 from dagopt.workers import thread_count
 
 __all__ = ["StablePcOptions", "solve_pc"]
@@ -46,16 +47,16 @@ class StablePcOptions(TestOptions):
 
 
 @solver(StablePcOptions)
-def solve_pc(problem: Problem, options: StablePcOptions, deadline: Deadline, progress: Progress) -> Result:
+def solve_pc(problem: Problem, options: StablePcOptions, deadline: Deadline, progress: Progress) -> Answer:
     """Learn a PDAG: the skeleton by tests, v-structures by separating sets, the rest by Meek's rules.
 
     A stopped run returns the skeleton so far with the directions that the knowledge gives.
 
     Returns
     -------
-    Result
+    Answer
         A PDAG, undirected edges in both directions. ``score`` is that of a DAG that extends it, None if
-        there is none, which ``notes`` then says. ``trace`` has one row per level; ``details`` has ``tests``,
+        there is none, which ``notes`` then says. ``trace`` has one row per level; ``figures`` has ``tests``,
         ``v_structures``, ``left_out`` (v-structures that contradict others) and ``separating_sets`` by names.
 
     Notes
@@ -88,21 +89,19 @@ def solve_pc(problem: Problem, options: StablePcOptions, deadline: Deadline, pro
     back = np.ix_(rank, rank)
     costly = watch.reason and (_is_dense(pdag) if dag is None else _score_work(dag) > MOST_SCORE_WORK)
     names = [problem.names[j] for j in order]
-    return Result(
-        names=problem.names,
-        adjacency=np.ascontiguousarray(pdag[back]),
-        score=None if dag is None or costly else problem.score.total(dag[back]),
-        status=watch.reason or "converged",
-        method="pc",
-        score_label=problem.score.label,
+    return Answer(
+        "pc",
+        np.ascontiguousarray(pdag[back]),
+        None if dag is None or costly else problem.score.total(dag[back]),
+        watch.reason or "converged",
         trace=skeleton.frame(),
         notes=_notes(dag, len(left_out), dropped, stopped=watch.reason is not None, costly=bool(costly)),
-        details={
-            "tests": skeleton.n_tests,
-            "v_structures": len(wanted) - len(left_out),
-            "left_out": len(left_out),
-            "separating_sets": SeparatingSets(skeleton, names),
-        },
+        figures=Figures(
+            tests=skeleton.n_tests,
+            v_structures=len(wanted) - len(left_out),
+            left_out=len(left_out),
+            separating_sets=SeparatingSets(skeleton, names),
+        ),
     )
 
 

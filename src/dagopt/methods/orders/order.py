@@ -10,7 +10,6 @@ import pandas as pd
 from dagopt.arrays import Dag
 from dagopt.deadline import Deadline
 from dagopt.families.pool import Pool
-from dagopt.methods.answer import worth
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.method_options import n_jobs, random_state, solver, start
 from dagopt.methods.orders.search import (
@@ -26,7 +25,8 @@ from dagopt.methods.start import start_dag
 from dagopt.options import Options, option, whole
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer, worth
+from dagopt.results.figures import Figures
 
 __all__ = ["OrderOptions", "order_incumbent", "solve_order"]
 
@@ -65,19 +65,17 @@ class OrderOptions(Options):
 
 
 @solver(OrderOptions)
-def solve_order(problem: Problem, options: OrderOptions, deadline: Deadline, progress: Progress) -> Result:
+def solve_order(problem: Problem, options: OrderOptions, deadline: Deadline, progress: Progress) -> Answer:
     """Return the best DAG that order search finds; nothing is proven about it."""
     found = _search(problem, options, deadline, progress)
-    return Result(
-        names=problem.names,
-        adjacency=found.dag,
-        score=problem.score.total(found.dag),
-        status=deadline.reason or "converged",
-        method="order",
-        score_label=problem.score.label,
+    return Answer(
+        "order",
+        found.dag,
+        problem.score.total(found.dag),
+        deadline.reason or "converged",
         trace=pd.DataFrame(found.rows, columns=["seconds", "phase", "score"]),
         notes=tuple(found.notes),
-        details=worth(problem, found.dag),
+        figures=Figures(**worth(problem, found.dag)),
     )
 
 

@@ -1,0 +1,99 @@
+"""A problem from data: the table is read, the constraints resolved, the doctor asked, the score made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dagopt.data.chance import chance_finding
+from dagopt.data.continuous import CovarianceTable
+from dagopt.data.data_options import DataOptions
+from dagopt.data.doctor import examine_table
+from dagopt.data.findings import Diagnosis, Finding
+from dagopt.data.table import Table, read_table
+from dagopt.errors import InputError
+from dagopt.families.listing import limited, listable
+from dagopt.graph.knowledge import Constraints
+from dagopt.methods.registry import METHODS
+from dagopt.networks.checks import checked_names
+from dagopt.options import with_options
+from dagopt.problem import Problem
+from dagopt.scores.build import make_score
+from dagopt.scores.score_options import ScoreOptions
+
+__all__ = ["covariance_table", "pose", "pose_table", "with_limit"]
+
+
+@with_options(ScoreOptions, DataOptions)
+def pose(
+    data: object,
+    method: str = "auto",
+    *,
+    constraints: Constraints | Mapping[str, Any] | None = None,
+    max_parents: int | None = None,
+    **options: Any,
+) -> tuple[Problem, Diagnosis]:
+    """Return the problem that ``learn`` solves for these arguments, and the doctor's diagnosis of its table.
+
+    Parameters
+    ----------
+    data, method, constraints, max_parents
+        As in ``learn``; a method may have a default limit on the number of parents.
+    {options}
+    """
+    scoring = ScoreOptions.taken_from(options)
+    table, findings = read_table(data, DataOptions(**options))
+    return pose_table(table, scoring, constraints, max_parents, method, findings)
+
+
+def pose_table(
+    table: Table,
+    scoring: ScoreOptions,
+    constraints: Constraints | Mapping[str, Any] | None = None,
+    max_parents: int | None = None,
+    method: str = "auto",
+    findings: Iterable[Finding] = (),
+) -> tuple[Problem, Diagnosis]:
+    """Return the problem of a table, and the doctor's diagnosis of it together with earlier findings."""
+    known = Constraints.of(constraints)
+    knowledge = with_limit(known, max_parents).resolve(table.names)
+    usual = METHODS[method].max_parents
+    if usual is not None and max_parents is None and known.max_parents is None:
+        knowledge = listable(knowledge, usual) if knowledge.in_superstructure else limited(knowledge, usual)
+    diagnosis = examine_table(table, knowledge.limit, findings)
+    diagnosis.raise_for_errors()
+    problem = Problem(table, make_score(table, **scoring.to_dict()), knowledge)
+    penalty = problem.score.joints
+    if penalty is not None and problem.score.likelihood is not None:
+        by_chance = chance_finding(table.names, table.sizes, penalty.parameter_cost, penalty.edge_cost)
+        diagnosis = replace(diagnosis, findings=(*diagnosis.findings, *by_chance))
+    return problem, diagnosis
+
+
+def covariance_table(data: object, covariance: object, names: Sequence[str] | None, n_samples: Any) -> Table:
+    """Return the table of a covariance, or raise an error if something is missing or redundant."""
+    if data is not None:
+        raise InputError("expected data or covariance= but got both; leave one out")
+    if covariance is None:
+        raise InputError("names= is for covariance=, which was not given; give it, or leave names= out")
+    if n_samples is None:
+        raise InputError("expected n_samples=, the number of rows behind the covariance, but got none; add it")
+    if names is None:
+        size = len(np.atleast_1d(np.asarray(covariance)))
+        names = [str(name) for name in getattr(covariance, "columns", [f"X{j}" for j in range(size)])]
+    return CovarianceTable(checked_names(names), np.asarray(covariance), n_samples)
+
+
+def with_limit(constraints: Constraints, max_parents: int | None) -> Constraints:
+    """Return the constraints with a further limit on the number of parents, if there is one."""
+    if max_parents is None:
+        return constraints
+    limits = constraints.max_parents
+    if limits is None:
+        return replace(constraints, max_parents=max_parents)
+    if isinstance(limits, int):
+        return replace(constraints, max_parents=min(limits, max_parents))
+    raise InputError("max_parents= is given twice, in the constraints by column and as an option; give it once")

@@ -1,0 +1,117 @@
+"""What is proven about a result, in words: the badge, the line of the summary, and the sentences of the report.
+
+The percentage of a score depends on the units of the columns. So a gap is said in points of the score, as a share of
+what the graph explains (its score minus that of the graph without edges), and, if it is small, as a factor of
+probability: scores are logarithms of probabilities.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+from dagopt.results.certificate import ALL_DAGS
+
+if TYPE_CHECKING:
+    from dagopt.results.result import Result
+
+__all__ = ["badge_of", "bound_line", "gap_in_words", "proof_of", "proof_sentences"]
+
+Kind = Literal["proven", "bounded", "open"]
+
+NEGLIGIBLE = 1e-3  # points; a smaller difference of scores is not mentioned
+FACTOR_UP_TO = 3.0  # points; up to a factor of 20 a difference is also said as a factor of probability
+NOTHING = "nothing is proven about better DAGs"
+
+
+def badge_of(result: Result) -> tuple[str, Kind]:
+    """Return the badge, and its kind: everything proven, something proven, nothing proven."""
+    if result.certificate is None or result.score is None:
+        return _limited(result) or "Nothing is proven", "open"
+    if result.status == "optimal":
+        return "Proven optimal", "proven"
+    return _limited(result) or f"{proof_of(result)[0].upper()}{proof_of(result)[1:]}", "bounded"
+
+
+def proof_of(result: Result) -> str:
+    """Return how good the answer is proven to be; numbers are rounded up."""
+    if result.certificate is None or result.score is None:
+        return NOTHING
+    if result.status == "optimal":
+        return "proven optimal"
+    if result.certificate.source == "saturated likelihood":
+        return f"bounded by the saturated likelihood alone, {gap_in_words(result)} above"
+    return f"proven within {gap_in_words(result)} of the best"
+
+
+def bound_line(result: Result) -> str:
+    """Return the bound and what it says, for the summary."""
+    if result.certificate is None:
+        return f"none: {_with_limited(NOTHING, result)}"
+    bound, scope = result.certificate.bound, result.certificate.scope
+    if result.status != "optimal":
+        return f"{bound:.4f}  {_with_limited(proof_of(result), result)} (over {scope})"
+    left = 0.0 if result.score is None else bound - result.score
+    rounding = f" to within {left:.2g}, the possible rounding error," if left > NEGLIGIBLE else ""
+    return f"{bound:.4f}  proven optimal{rounding} over {scope}"
+
+
+def gap_in_words(result: Result) -> str:
+    """Return the gap in points, as a share of what the graph explains, and as a factor of probability if small."""
+    gap = max(result.gap or 0.0, 0.0)
+    said = f"{_rounded_up(gap)} points"
+    more = []
+    if result.gap_share is not None:
+        more.append(f"{_rounded_up(100.0 * result.gap_share)} % of what the graph explains")
+    if gap <= FACTOR_UP_TO:
+        more.append(f"a factor of {_rounded_up(math.exp(gap))} in probability")
+    return f"{said} ({', '.join(more)})" if more else said
+
+
+def proof_sentences(result: Result) -> list[str]:
+    """Return what is proven and what is not, one sentence each."""
+    if result.certificate is None or result.score is None:
+        said = ["Nothing is proven about other graphs: one with a higher score may exist."]
+    else:
+        bound, scope = result.certificate.bound, result.certificate.scope
+        none = "No DAG" if scope == ALL_DAGS else f"No DAG over {scope}"
+        if result.status == "optimal":
+            said = [f"{none} has a higher score. This is proven, by {_source(result)}."]
+        else:
+            said = [
+                f"{none} scores higher than {bound:,.4f}. This is proven, by {_source(result)}. The bound is "
+                f"{gap_in_words(result)} above this graph; whether any graph reaches it is not known."
+            ]
+        if scope != ALL_DAGS:
+            said.append(f"The proof covers {scope} only; a graph outside may score higher.")
+    if _limited(result):
+        assert result.limited is not None
+        said.append(f"No DAG over {result.limited.scope}, a limit that the method chose, is better than this one.")
+    return said
+
+
+def _source(result: Result) -> str:
+    assert result.certificate is not None
+    source = result.certificate.source
+    return source if source in ("branch and cut", "pricing", "pairs", "bounds of parent sets") else f"the {source}"
+
+
+def _limited(result: Result) -> str:
+    """Return the badge of a graph that no graph within the method's own limit beats; empty if that is not proven."""
+    limited = result.limited
+    if limited is None or result.score is None or limited.bound > result.score + NEGLIGIBLE:
+        return ""
+    return f"Best found; no graph over {limited.scope} is better"
+
+
+def _with_limited(said: str, result: Result) -> str:
+    limited = _limited(result)
+    return f"{said}; {limited[0].lower()}{limited[1:]}" if limited else said
+
+
+def _rounded_up(value: float) -> str:
+    """Return a number with two significant digits, rounded up; from 100 on without decimals."""
+    if value <= 0.0:
+        return "0"
+    digits = max(1 - math.floor(math.log10(value)), 0)
+    return f"{math.ceil(value * 10**digits * (1 - 1e-12)) / 10**digits:,.{digits}f}"
