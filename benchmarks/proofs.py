@@ -64,7 +64,7 @@ def proofs(shared: Path, limit: float, threads: int | None) -> None:
         kept = result.notes[0].split()[0]
         figures = [result.details.get(key, "") for key in ("n_tree_nodes", "n_cuts")]
         print(
-            f"| {name} | {size} | {score} | {result.score:.4f} | {result.bound:.4f} | {result.gap:.4%} | {kept} | "
+            f"| {name} | {size} | {score} | {result.score:.4f} | {result.bound:.4f} | {result.gap:.4f} | {kept} | "
             f"{figures[0]} | {figures[1]} | {wall:.1f} | {cpu:.1f} |",
             flush=True,
         )

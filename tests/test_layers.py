@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "dagopt"
 # Lowest first. A room is a folder or a module at the top of the package; a module imports from its own room and from
 # rows above its own. The rooms of a row do not know each other. "dagopt" is the front, dagopt/__init__.py.
 LAYERS = [
-    ["errors", "arrays"],
+    ["errors", "arrays", "by_name"],
     ["bits", "memory", "deadline"],
     ["files", "options"],
     ["schema"],
@@ -29,6 +29,7 @@ LAYERS = [
     ["lp"],
     ["integer"],
     ["methods"],
+    ["posing", "recording"],
     ["learning"],
     ["confidence"],
     ["sklearn", "report"],
@@ -36,9 +37,6 @@ LAYERS = [
     ["cli"],
 ]
 HEIGHT = {part: height for height, row in enumerate(LAYERS) for part in row}
-
-# The ways up, and only inside a function: methods of a result are a front for what stands above it.
-LAZY_FRONTS = {("results", "report"), ("results", "confidence"), ("results", "methods"), ("confidence", "report")}
 
 HOMES = {
     "numba": ("kernels/",),
@@ -51,20 +49,17 @@ PRINTERS = ("cli/",)
 
 
 class Import(NamedTuple):
-    """One imported module: its full name, its line, and whether it waits for a function to be called."""
+    """One imported module: its full name and its line."""
 
     module: str
     line: int
-    lazy: bool
 
 
 def imports_of(path: str, text: str) -> list[Import]:
     """Return every import in the source of the module at ``path`` below the package."""
     tree = ast.parse(text)
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    inside = {id(node) for function in functions for node in ast.walk(function)}
     return [
-        Import(module, node.lineno, id(node) in inside)
+        Import(module, node.lineno)
         for node in ast.walk(tree)
         for module in _modules(node, ["dagopt", *Path(path).parts[:-1]])
     ]
@@ -103,11 +98,11 @@ def layer_violations(path: str, text: str) -> list[str]:
     if own not in HEIGHT:
         return [f"{path}: {own!r} has no place in LAYERS"]
     found = []
-    for module, line, lazy in imports_of(path, text):
+    for module, line in imports_of(path, text):
         if module.split(".")[0] != "dagopt" or module == "dagopt.__version__":
             continue
         part = place_of(module.removeprefix("dagopt."))
-        if part == own or (lazy and (own, part) in LAZY_FRONTS):
+        if part == own:
             continue
         if HEIGHT.get(part, len(LAYERS)) >= HEIGHT[own]:
             found.append(f"{path}:{line}: {own} may not import {part}")
@@ -118,7 +113,7 @@ def wall_violations(path: str, text: str) -> list[str]:
     """Return the imports of numba, a solver or CuPy outside their home."""
     return [
         f"{path}:{line}: {module.split('.')[0]} belongs in {', '.join(home)}"
-        for module, line, _ in imports_of(path, text)
+        for module, line in imports_of(path, text)
         if (home := HOMES.get(module.split(".")[0])) and not path.startswith(home)
     ]
 
@@ -218,7 +213,6 @@ def test_a_wrong_layer_is_found(path, text, message):
     [
         ("networks/bif.py", "from dagopt.graph.formats.bif_blocks import x\nfrom dagopt.networks.checks import y"),
         ("graph/dag.py", "from . import order\nfrom .order import is_acyclic\nfrom ..errors import InputError"),
-        ("results/result.py", "def f():\n    from dagopt.report.html import write_report"),
         ("report/html.py", "from dagopt import __version__"),
         ("cli/demo.py", "from dagopt.networks import datasets\nimport numpy, networkx.algorithms"),
         ("methods/cg_dca/kelley.py", "from dagopt.lp import highs\nfrom dagopt.lp.highs import LinearProgram"),

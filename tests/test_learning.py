@@ -17,7 +17,7 @@ from dagopt.methods.method_options import solver
 from dagopt.methods.registry import METHODS, Method
 from dagopt.options import Options, option, whole
 from dagopt.progress import NoProgress
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer
 
 
 @pytest.fixture(scope="module")
@@ -210,7 +210,7 @@ def test_method_gets_the_time_limit(frame, monkeypatch):
     @solver(Depth)
     def stand_in(problem, options, deadline, progress):
         seen.update(depth=options.depth, limit=deadline.time_limit)
-        return Result(problem.names, np.zeros((5, 5), dtype=np.int8), None, "converged", "stand-in")
+        return Answer("stand-in", np.zeros((5, 5), dtype=np.int8), None, "converged")
 
     monkeypatch.setattr(Method, "load", lambda self: stand_in)
     result = learn(frame, time_limit=7, missing="drop", depth=3)

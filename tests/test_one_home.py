@@ -20,7 +20,7 @@ from dagopt.graph.formats import FORMATS, Format
 from dagopt.methods.method_options import solver
 from dagopt.methods.registry import METHODS, Method
 from dagopt.options import Options, option, whole
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer
 from dagopt.scores.bdeu import BDeuScore
 from dagopt.scores.build import SCORES, NamedScore
 from dagopt.scores.score_options import ScoreOptions
@@ -46,7 +46,7 @@ def toy(monkeypatch):
     def solve_toy(problem, options, deadline, progress):
         dag = np.zeros((problem.n_nodes, problem.n_nodes), dtype=np.int8)
         notes = (f"depth {options.depth}",)
-        return Result(problem.names, dag, problem.score.total(dag), "converged", "toy", notes=notes)
+        return Answer("toy", dag, problem.score.total(dag), "converged", notes=notes)
 
     module = ModuleType("dagopt.methods.toy")
     module.solve_toy = solve_toy

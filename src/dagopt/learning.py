@@ -31,8 +31,8 @@ from dagopt.options import Options, with_options
 from dagopt.posing import covariance_table, pose, with_limit
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
+from dagopt.recording import recorded
 from dagopt.results.answer import Answer
-from dagopt.results.recording import recorded
 from dagopt.results.result import Result, result_of
 from dagopt.scores.interventions import interventional_score
 from dagopt.scores.score_options import ScoreLike, ScoreOptions

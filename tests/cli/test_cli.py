@@ -248,7 +248,7 @@ def test_learn_replaces_what_it_wrote(data, said):
 
 def test_an_unwritable_folder_is_found_before_learning(data, said, monkeypatch):
     """The run does not start where its answer could not be kept, and the table is not even read."""
-    monkeypatch.setattr("dagopt.learning.read_table", lambda *_, **__: pytest.fail("read the table"))
+    monkeypatch.setattr("dagopt.posing.read_table", lambda *_, **__: pytest.fail("read the table"))
     code, _, err = said("learn", "data.csv", "--out", "data.csv/out")
     assert code == 2
     assert "could not write into 'data.csv/out'" in err
@@ -283,7 +283,7 @@ def test_learn_passes_options_on(data, said):
     """Flags and further options reach the method and the score."""
     flags = ["--method", "hc", "--seed", "3", "--restarts", "2", "--start", "true.dot", "--score", "aic"]
     told = json.loads(said("learn", "data.csv", "-q", "--json", *flags)[1])
-    assert told["details"]["restarts"] == 2
+    assert told["figures"]["restarts"] == 2
     expected = dagopt.learn("data.csv", "hc", score="aic", random_state=3, restarts=2, start="true.dot")
     assert told["score"] == expected.score
     more = json.loads(said("learn", "data.csv", "-q", "--json", "--method", "pc", "--alpha", "0.5")[1])

@@ -12,6 +12,7 @@ from rich.console import Console
 import dagopt
 from dagopt.cli import demo
 from dagopt.graph.dag import as_graph
+from dagopt.results.certificate import Certificate
 from dagopt.results.result import Result
 
 FILES = {"report.html", "graph.png", "graph.dot", "comparison.png", "data.csv"}
@@ -27,7 +28,8 @@ def quick(monkeypatch):
         place = true.names.index
         adjacency[place("Allergy"), place("Coughing")] = 0
         adjacency[place("Anxiety"), place("Born_an_Even_Day")] = 1
-        return Result(true.names, adjacency, score=-1.0, bound=-1.0, scope="all DAGs", status="optimal", method="exact")
+        proof = Certificate(-1.0, "all DAGs", "subset recursion")
+        return Result(true.names, adjacency, score=-1.0, certificate=proof, status="optimal", method="exact")
 
     monkeypatch.setattr(demo, "_learned", learned)
 

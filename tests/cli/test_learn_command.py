@@ -190,7 +190,7 @@ def test_an_answer_that_cannot_be_kept_is_shown(said, monkeypatch):
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder that nobody can write into")
 def test_a_folder_that_nobody_can_write_into(said, monkeypatch):
     """The run does not begin, for root neither."""
-    monkeypatch.setattr("dagopt.learning.read_table", lambda *_, **__: pytest.fail("read the table"))
+    monkeypatch.setattr("dagopt.posing.read_table", lambda *_, **__: pytest.fail("read the table"))
     code, out, err = said("learn", "data.csv", "--out", "/proc/self/out")
     assert (code, out) == (2, "")
     (line,) = err.splitlines()

@@ -8,6 +8,8 @@ import pandas as pd
 import dagopt
 from dagopt.data.findings import Finding
 from dagopt.graph.dag import as_graph
+from dagopt.results.certificate import Certificate
+from dagopt.results.figures import Figures
 from dagopt.results.result import Result
 
 ODD_NAMES = (
@@ -20,7 +22,7 @@ ODD_NAMES = (
 )
 
 
-def made(graph, names=None, *, status="optimal", **more):
+def made(graph, names=None, *, status="optimal", scope="all DAGs", **more):
     """Return a result with everything that a report can show."""
     drawn = as_graph(graph, names)
     rng = np.random.default_rng(0)
@@ -36,19 +38,18 @@ def made(graph, names=None, *, status="optimal", **more):
     )
     fields = {
         "score": -900.5,
-        "bound": -900.5 if status == "optimal" else -890.25,
-        "scope": "all DAGs",
+        "certificate": Certificate(-900.5 if status == "optimal" else -890.25, scope, "branch and cut"),
         "score_label": "BIC <paper>",
         "seconds": 3.0,
         "n_samples": 2000,
         "trace": trace,
         "findings": (Finding("warning", "rare", ("x",), "column '<x>' is rare", "it is poorly known", "merge levels"),),
         "notes": ("a note with <b>",),
-        "details": {
-            "edge_gain": {f"{a} -> {b}": float(rng.exponential(50)) for a, b in drawn.directed_edges},
-            "node_scores": {name: {"local_score": -10.0 * k, "gain": 1.0 * k} for k, name in enumerate(drawn.names)},
-            "parent_sets": 1234,
-        },
+        "figures": Figures(
+            edge_gain={f"{a} -> {b}": float(rng.exponential(50)) for a, b in drawn.directed_edges},
+            node_scores={name: {"local_score": -10.0 * k, "gain": 1.0 * k} for k, name in enumerate(drawn.names)},
+            n_sets=1234,
+        ),
     }
     return Result(drawn.names, drawn.adjacency, status=status, method="exact", **{**fields, **more})
 

@@ -10,7 +10,7 @@ from dagopt.data.table import ContinuousTable
 from dagopt.graph.knowledge import Constraints
 from dagopt.methods.claims import without_losses
 from dagopt.problem import Problem
-from dagopt.results.result import Result
+from dagopt.results.answer import Answer
 from dagopt.scores.build import make_score
 from hunt.tables import Instance
 from hunt.truth import Known, best_score, score_of
@@ -84,11 +84,11 @@ def test_a_stopped_run_returns_no_edge_that_loses():
     known = Constraints(required=[("c", "d")]).resolve(table.names)
     problem = Problem(table, make_score(table), known)
     everything = np.triu(np.ones((4, 4), dtype=np.int8), 1)
-    given = Result(table.names, everything, problem.score.total(everything), "time_limit", "hc")
+    given = Answer("hc", everything, problem.score.total(everything), "time_limit")
     found = without_losses(given, problem)
     assert [tuple(edge) for edge in np.argwhere(found.adjacency)] == [(0, 1), (2, 3)]
     assert found.score == pytest.approx(problem.score.total(found.adjacency))
-    assert without_losses(Result(table.names, everything, 0.0, "converged", "hc"), problem).adjacency.sum() == 6
+    assert without_losses(Answer("hc", everything, 0.0, "converged"), problem).adjacency.sum() == 6
 
 
 @pytest.mark.parametrize("method", ["exact", "gobnilp", "branch-and-cut", "cg-dca", "order", "hc"])

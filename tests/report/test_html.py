@@ -13,7 +13,9 @@ from dagopt.errors import InputError
 from dagopt.report.chart import convergence_svg, phases
 from dagopt.report.html import as_json, render_report, write_report
 from dagopt.report.view import view_of
-from dagopt.report.words import headline, proven
+from dagopt.report.words import proven
+from dagopt.results.figures import Figures
+from dagopt.results.proof import badge_of
 from made_results import ODD_NAMES, bare, drawn_levels, drawn_numbers, learned_from, made, odd
 
 VOID = {"meta", "link", "input", "br", "hr", "img"}
@@ -166,15 +168,15 @@ def test_a_graph_without_edges_is_reported():
 @pytest.mark.parametrize(
     ("status", "kind", "words"),
     [
-        ("optimal", "proven", "No DAG has a higher score. This is proven."),
-        ("time_limit", "bounded", "10.2500"),
+        ("optimal", "proven", "No DAG has a higher score. This is proven, by branch and cut."),
+        ("time_limit", "bounded", "11 points above this graph"),
         ("interrupted", "bounded", "stopped by the user"),
     ],
 )
 def test_what_is_proven_is_told_in_words(status, kind, words):
     """Each end of a run has its own sentences."""
     result = made([("a", "b")], status=status)
-    assert headline(result)[1] == kind
+    assert badge_of(result)[1] == kind
     assert words in " ".join(proven(result))
 
 
@@ -196,16 +198,16 @@ def test_node_scores_come_in_many_shapes():
         [-1.0, -2.0],
     ]
     for scores in shapes:
-        view = view_of(bare([("a", "b")], details={"node_scores": scores}))
+        view = view_of(bare([("a", "b")], figures=Figures(node_scores=scores)))
         assert view.figures == ({"local score": -1.0}, {"local score": -2.0}), scores
-    assert view_of(bare([("a", "b")], details={"node_scores": "none"})).figures == ({}, {})
+    assert view_of(bare([("a", "b")], figures=Figures(node_scores="none"))).figures == ({}, {})
 
 
 def test_edge_gains_may_be_partial():
     """Edges without a gain have none, and pairs serve as keys too."""
-    view = view_of(bare([("a", "b"), ("b", "c")], details={"edge_gain": {("a", "b"): 3.5}}))
+    view = view_of(bare([("a", "b"), ("b", "c")], figures=Figures(edge_gain={("a", "b"): 3.5})))
     assert [edge.strength for edge in view.edges] == [3.5, None]
-    assert "The wider a line" in render_report(bare([("a", "b")], details={"edge_gain": {"a -> b": 1}}))
+    assert "The wider a line" in render_report(bare([("a", "b")], figures=Figures(edge_gain={"a -> b": 1})))
 
 
 @pytest.mark.parametrize("drawn", [drawn_numbers(), drawn_levels()], ids=["numbers", "levels"])
@@ -298,7 +300,7 @@ def test_figures_of_edges_become_columns():
     """A figure that a result names for edges is a column of the table, sortable, and in the payload."""
     result = bare(
         [("a", "b"), ("b", "c")],
-        details={"edge_figures": {"bootstrap <share>": {"a -> b": 0.75}, "regret": {"b -> c": 2.0, "a -> b": 1}}},
+        figures=Figures(edge_figures={"bootstrap <share>": {"a -> b": 0.75}, "regret": {"b -> c": 2.0, "a -> b": 1}}),
     )
     page = Page(render_report(result))
     assert [text for _, text in page.all("th")][3:] == ["Bootstrap <share>", "Regret"]

@@ -12,6 +12,9 @@ import pytest
 import dagopt
 from dagopt.data.findings import Finding
 from dagopt.graph.cpdag import cpdag
+from dagopt.results.certificate import Certificate, tightest
+from dagopt.results.figures import Figures
+from dagopt.results.proof import badge_of
 from dagopt.results.result import Result
 
 CHAIN = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], dtype=np.int8)  # a -> b -> c
@@ -24,6 +27,11 @@ def result(adjacency, **more):
     """Return a result over the first letters."""
     fields = {"score": -100.0, "status": "optimal", "method": "exact", "n_samples": 50, "seconds": 1.5, **more}
     return Result(tuple("abcdef"[: len(adjacency)]), adjacency, **fields)
+
+
+def bounded(bound, scope="all DAGs", source="branch and cut"):
+    """Return a certificate, None without a bound."""
+    return None if bound is None else Certificate(bound, scope, source)
 
 
 # --- graphs ---------------------------------------------------------------------------------------------------
@@ -61,16 +69,37 @@ def test_pdag_without_members_has_no_dag():
 
 @pytest.mark.parametrize(
     "score, bound, gap",
-    [(-100.0, -100.0, 0.0), (-100.0, -90.0, 0.1), (200.0, 210.0, 0.05), (-100.0, None, None), (None, -9.0, None)],
+    [(-100.0, -100.0, 0.0), (-100.0, -90.0, 10.0), (200.0, 210.0, 10.0), (-100.0, None, None), (None, -9.0, None)],
 )
-def test_gap_is_relative_to_the_score(score, bound, gap):
-    """The gap is how much better another DAG could be, relative to the score; None where not known."""
-    assert result(CHAIN, score=score, bound=bound).gap == (None if gap is None else pytest.approx(gap))
+def test_gap_is_in_points_of_the_score(score, bound, gap):
+    """The gap is how much better another DAG could be; None where not known."""
+    assert result(CHAIN, score=score, certificate=bounded(bound)).gap == (None if gap is None else pytest.approx(gap))
 
 
-def test_gap_of_a_zero_score_is_finite():
-    """A score of zero does not divide by zero."""
-    assert result(CHAIN, score=0.0, bound=0.0).gap == 0.0
+def test_gap_is_a_share_of_what_the_graph_explains():
+    """The share is relative to the graph without edges, so that units of the columns do not matter."""
+    figures = Figures(empty_score=-150.0)
+    assert result(CHAIN, certificate=bounded(-95.0), figures=figures).gap_share == pytest.approx(5 / 50)
+    assert result(CHAIN, certificate=bounded(-95.0)).gap_share is None
+    assert result(CHAIN, certificate=bounded(-95.0), figures=Figures(empty_score=-100.0)).gap_share is None
+
+
+def test_the_share_does_not_depend_on_units():
+    """The same table in other units has the same gap, in points and as a share."""
+    data, _ = dagopt.simulate(n_nodes=8, n_samples=300, random_state=3)
+    one, other = (dagopt.learn(frame, "order") for frame in (data, data * 1000.0))
+    assert other.gap == pytest.approx(one.gap, abs=1e-6)
+    assert other.gap_share == pytest.approx(one.gap_share)
+
+
+def test_the_tightest_certificate_is_taken():
+    """Of several certificates the lowest finite bound counts, the first of ties."""
+    loose, tight, tied = Certificate(-80.0, "all DAGs", "pairs"), bounded(-90.0), Certificate(-90.0, "x", "pricing")
+    assert tightest(None, loose, tight, tied) is tight
+    assert tightest(None, Certificate(np.inf, "all DAGs", "pairs")) is None
+    assert tight.at_least(-85.0).bound == -85.0
+    assert tight.at_least(-95.0) is tight
+    assert tight.with_rounding(0.5) == Certificate(-89.0, "all DAGs", "branch and cut", 0.5)
 
 
 # --- words ----------------------------------------------------------------------------------------------------
@@ -80,7 +109,8 @@ def test_gap_of_a_zero_score_is_finite():
     "status, bound, said",
     [
         ("optimal", -100.0, "proven optimal over all DAGs"),
-        ("time_limit", -90.0, "proven within 10 % of the best (over all DAGs)"),
+        ("time_limit", -90.0, "proven within 10 points of the best (over all DAGs)"),
+        ("time_limit", -99.0, "proven within 1.0 points (a factor of 2.8 in probability) of the best"),
         ("time_limit", None, "nothing is proven about better DAGs"),
         ("interrupted", None, "stopped by the user"),
         ("converged", None, "the method finished"),
@@ -88,10 +118,27 @@ def test_gap_of_a_zero_score_is_finite():
 )
 def test_summary_says_what_is_proven_and_why_it_ended(status, bound, said):
     """The summary has the score, the proof or that there is none, and the reason of the end."""
-    one = result(CHAIN, status=status, bound=bound, scope="all DAGs", score_label="BIC")
+    one = result(CHAIN, status=status, certificate=bounded(bound), score_label="BIC")
     assert said in one.summary()
     assert "-100.0000  (BIC)" in str(one)
     assert one.summary().count(f"status  {status}") == one.summary().count("status  ") == 1
+
+
+def test_the_saturated_likelihood_is_called_that():
+    """A bound that is just the saturated likelihood is never "within" something of the best."""
+    one = result(CHAIN, status="converged", certificate=bounded(-60.0, source="saturated likelihood"))
+    assert one.proof == "bounded by the saturated likelihood alone, 40 points above"
+    assert "within" not in one.summary()
+
+
+def test_a_limit_of_the_method_is_no_proof_of_the_best():
+    """A proof over the sets that the method chose is a note beside the bound over all DAGs."""
+    limited = bounded(-100.0, scope="parent sets of size <= 3")
+    one = result(CHAIN, status="converged", certificate=bounded(-90.0), limited=limited)
+    assert badge_of(one) == ("Best found; no graph over parent sets of size <= 3 is better", "bounded")
+    assert "best found; no graph over parent sets of size <= 3 is better (over all DAGs)" in one.summary()
+    open_limit = result(CHAIN, status="converged", certificate=bounded(-90.0), limited=bounded(-95.0))
+    assert badge_of(open_limit)[0].startswith("Proven within 10 points")
 
 
 @pytest.mark.parametrize("adjacency, directed", [(CHAIN, 0), (COLLIDER, 2), (UNDIRECTED, 0)])
@@ -111,14 +158,15 @@ def test_summary_has_notes_and_warnings():
 
 
 def test_dictionary_is_plain():
-    """The dictionary survives JSON; details that are arrays or tables stay out of it."""
-    details = {"sets": 12, "share": 0.5, "device": "cpu", "table": np.zeros(3), "classes": [{"cpdag": CHAIN}]}
-    one = result(COLLIDER, bound=-90.0, scope="all DAGs", details=details, notes=("note",))
+    """The dictionary survives JSON; figures that are arrays or tables stay out of it."""
+    figures = Figures(n_sets=12, root_bound=0.5, node_scores=np.zeros(3), best_classes=[{"cpdag": CHAIN}])
+    one = result(COLLIDER, certificate=bounded(-90.0), figures=figures, notes=("note",))
     plain = json.loads(json.dumps(one.to_dict()))
     assert plain["edges"] == [["a", "c"], ["b", "c"]]
     assert plain["undirected_edges"] == []
-    assert plain["details"] == {"sets": 12, "share": 0.5, "device": "cpu"}
-    assert (plain["score"], plain["bound"], plain["gap"]) == (-100.0, -90.0, 0.1)
+    assert plain["figures"] == {"n_sets": 12, "root_bound": 0.5}
+    assert (plain["score"], plain["bound"], plain["gap"]) == (-100.0, -90.0, 10.0)
+    assert plain["certificate"]["source"] == "branch and cut"
     assert (plain["names"], plain["notes"], plain["n_samples"]) == (["a", "b", "c"], ["note"], 50)
 
 
@@ -130,8 +178,8 @@ def test_result_cannot_be_changed():
 
 def test_a_result_is_named_in_a_line():
     """What an interactive session shows is one line, however large the graph."""
-    assert repr(result(CHAIN, bound=-100.0, scope="all DAGs")) == (
-        "<dagopt.Result: 3 columns, 2 edges, score -100.0000, gap 0.0000% over all DAGs, optimal, exact>"
+    assert repr(result(CHAIN, certificate=bounded(-100.0))) == (
+        "<dagopt.Result: 3 columns, 2 edges, score -100.0000, gap 0.0000 over all DAGs, optimal, exact>"
     )
     open_class = result(SQUARE, score=None, status="converged", method="pc")
     assert repr(open_class) == "<dagopt.Result: 4 columns, 4 edges, no score, nothing proven, converged, pc>"

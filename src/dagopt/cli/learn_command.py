@@ -191,7 +191,7 @@ def learn(
         asked |= scoring.to_dict() | {"progress": _Announced(make_progress(not quiet), folder, name, quiet)}
         result = learned(data, name, **asked, **reading.to_dict(), **own)
     with Deadline() as stop:  # a first Ctrl-C ends what is computed from here on, but what was found is written
-        result = _as_written(result, data, context.meta["written"])
+        result = _as_written(result, context.meta["written"])
         if explain:
             searching: dict[str, Any] = {
                 key: own[key] for key in ("random_state", "n_jobs", "memory_limit") if key in own
@@ -230,14 +230,11 @@ def _formats(asked: Sequence[str]) -> tuple[list[str], str | None]:
     return [name for name in names if name.lower() != "jkl"], "jkl" if "jkl" in map(str.lower, names) else None
 
 
-def _as_written(result: Result, data: str, written: str) -> Result:
-    """Return the result with the file and the command line as its origin."""
-    from dagopt.results.provenance import describe_data, hash_of
-
+def _as_written(result: Result, written: str) -> Result:
+    """Return the result with the command line as its origin."""
     if result.provenance is None:
         return result
-    told = replace(result.provenance, data=describe_data(data), sha256=hash_of(data), command=written)
-    return replace(result, provenance=told)
+    return replace(result, provenance=replace(result.provenance, command=written))
 
 
 def _with_regrets(result: Result, options: dict[str, Any]) -> Result:

@@ -26,7 +26,7 @@ BAD_INPUT = 2
 # Lines of a summary by their first word, and phrases in them, as a terminal shows them.
 _SAID_OF = {"note": "dim", "warning": "yellow"}
 _SPOKEN = {
-    r"proven optimal|proven within [\d.]+ % of the best": "bold green",
+    r"proven optimal|proven within [\d.,]+ points( \([^)]*\))? of the best": "bold green",
     r"none: nothing is proven.*|stopped by.*": "yellow",
 }
 # Options of the library, as messages name them, and as flags of the command.

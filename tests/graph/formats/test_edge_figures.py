@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import networkx as nx
 import pytest
 
@@ -14,7 +16,7 @@ def test_results_and_networkx_graphs_bring_their_figures(tmp_path):
     learned = dagopt.learn(data, "exact")
     edges = learned.graph.directed_edges
     figures = {"frequency": {f"{a} -> {b}": 0.5 + k / 100 for k, (a, b) in enumerate(edges)}}
-    learned.details["edge_figures"] = figures
+    learned = replace(learned, figures=replace(learned.figures, edge_figures=figures))
     dagopt.write_graph(learned, tmp_path / "a.graphml")
     back = nx.read_graphml(tmp_path / "a.graphml")
     for k, (a, b) in enumerate(edges):

@@ -12,6 +12,7 @@ from typing import Any, ParamSpec
 
 from dagopt import __version__
 from dagopt.kernels.compiling import CompilationClock
+from dagopt.methods.registry import METHODS
 from dagopt.problem import Problem
 from dagopt.results.provenance import Provenance, describe_data, hash_of
 from dagopt.results.result import Result
@@ -21,7 +22,7 @@ __all__ = ["recorded"]
 
 Arguments = ParamSpec("Arguments")
 
-NOT_ASKED = ("data", "covariance", "method", "progress", "before")  # arguments that are not recorded as options
+NOT_ASKED = ("data", "covariance", "method", "progress")  # arguments that are not recorded as options
 NAMES = {"bdeu": "BDeu", "bge": "BGe", "loglik": "log-likelihood"}
 LONGEST = 200  # the most characters of an argument in the recorded command
 
@@ -43,8 +44,6 @@ def recorded(learn: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
 def _provenance(
     result: Result, bound: inspect.BoundArguments, signature: inspect.Signature, compile_seconds: float
 ) -> Provenance:
-    from dagopt.methods.registry import METHODS
-
     given = {name: value for name, value in bound.arguments.items() if name != "options"}
     given |= bound.arguments.get("options", {})
     data = given.get("data") if given.get("data") is not None else given.get("covariance")
