@@ -83,6 +83,13 @@ def test_an_unchanged_kernel_survives_a_new_date_of_its_file(made, tmp_path):
     assert was_loaded(kernel)
 
 
+def test_literals_are_numbers_like_any_other(made):
+    """A kernel that is called with 0 and with a variable is compiled once."""
+    calls = "inner(0) + inner(1) + inner(x)"
+    assert made(outer=OUTER.replace("2 * inner(x)", calls))(3) == 7
+    assert len(sys.modules["dagopt.kernels.made_inner"].inner.signatures) == 1
+
+
 def test_ends_of_lines_make_no_difference(made, tmp_path):
     made()(3)
     path = tmp_path / "dagopt" / "kernels" / "made_inner.py"

@@ -36,6 +36,7 @@ __all__ = ["GENERIC", "SHIPPED", "Store", "folder", "is_stored", "njit"]
 
 config: Any = numba.config  # untyped
 serialize: Any = numba.core.serialize
+types: Any = numba.core.types
 CompileResult: Any = numba.core.compiler.CompileResult
 AppDirs: Any = numba.misc.appdirs.AppDirs
 
@@ -58,11 +59,21 @@ GENERIC, _FEATURES = KINDS.get(platform.machine().lower(), ("", ()))
 
 
 def njit(*, cache: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return numba's decorator ``njit``, with the store in place of numba's own cache."""
+    """Return numba's decorator ``njit``, with the store in place of numba's own cache.
+
+    numba compiles a kernel once more for each combination of literals such as 0 in calls from other kernels. Here a
+    literal is a number like any other: where it matters, inlining finds it.
+    """
 
     def compiled(function: Callable[..., Any]) -> Any:
         kernel: Any = numba.njit(**options)(function)
-        if cache and kernel is not function:  # the same if compilation is switched off
+        if kernel is function:  # compilation is switched off
+            return kernel
+        find = kernel.get_call_template
+        kernel.get_call_template = lambda args, kws: find(
+            tuple(map(types.unliteral, args)), {name: types.unliteral(kind) for name, kind in kws.items()}
+        )
+        if cache:
             kernel._cache = Store(function)
         return kernel
 
