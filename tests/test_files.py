@@ -1,7 +1,10 @@
 """Whole files: each way to fail is one line that names the path, and what stood there stays."""
 
+import csv
 import gzip
 import os
+import subprocess
+import sys
 import threading
 import tracemalloc
 from pathlib import Path
@@ -9,12 +12,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import dagopt
 from dagopt import files
 from dagopt.data.writing import write_frame
 from dagopt.errors import InputError
 from dagopt.families.jkl import read_jkl
 from dagopt.files import read_text, replacing, write_text
-from dagopt.graph import read_graph
+from dagopt.graph import read_graph, write_graph
+from dagopt.graph.dag import Graph, as_graph
 from dagopt.networks.bif import read_bif
 from dagopt.networks.gaussian_json import read_gaussian_json
 
@@ -147,16 +152,57 @@ def test_texts_outside_utf8(tmp_path):
     assert os.listdir(tmp_path) == ["a.csv"]
 
 
-def test_a_link_stays_and_its_file_is_replaced(tmp_path):
-    """Writing through a link replaces the file that it leads to."""
+def test_a_link_is_replaced_and_its_file_stays(tmp_path):
+    """What a link leads to is not written to: the link itself becomes the file."""
     (tmp_path / "there").mkdir()
+    there = tmp_path / "there" / "a.csv"
+    there.write_text("mine")
     link = tmp_path / "a.csv"
-    link.symlink_to(tmp_path / "there" / "a.csv")
     for write in (lambda: write_text("a\n1\n", link), lambda: write_frame(pd.DataFrame({"a": [1]}), link)):
+        link.unlink(missing_ok=True)
+        link.symlink_to(there)
         write()
-        assert link.is_symlink()
-        assert (tmp_path / "there" / "a.csv").read_text() == "a\n1\n"
-    assert os.listdir(tmp_path / "there") == ["a.csv"]
+        assert not link.is_symlink()
+        assert (link.read_text(), there.read_text()) == ("a\n1\n", "mine")
+    assert sorted(os.listdir(tmp_path)) == ["a.csv", "there"]
+
+
+def test_a_folder_may_be_a_link(tmp_path):
+    """Files of a linked folder are written there."""
+    (tmp_path / "there").mkdir()
+    (tmp_path / "folder").symlink_to(tmp_path / "there")
+    write_text("a", tmp_path / "folder" / "a.txt")
+    assert (tmp_path / "there" / "a.txt").read_text() == "a"
+
+
+def test_streams_that_are_named_by_links(tmp_path):
+    """/dev/stdout is a link that is followed, also where it leads to a file."""
+    code = "from dagopt.files import write_text; write_text('text', '/dev/stdout')"
+    with open(tmp_path / "out.txt", "wb") as out:
+        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
+    assert (tmp_path / "out.txt").read_text() == "text"
+    assert Path("/dev/stdout").is_symlink()
+
+
+FORMULAS = ["=1+1", "+a", "-a", "@a", "\ta", "'=1+1", "''-a", "a=b", "-5", "'quoted'", "plain"]
+
+
+def test_no_cell_of_a_csv_file_is_a_formula(tmp_path):
+    """Names and levels that a spreadsheet would run have an apostrophe in the file, and come back as they were."""
+    names = [name for name in FORMULAS if name != "\ta"]  # spaces around names are dropped
+    levels = pd.DataFrame({name: ["=x", "'=x", "y", "+1"] * 3 for name in names})
+    write_frame(levels, tmp_path / "data.csv")
+    with open(tmp_path / "data.csv", newline="") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert not [cell for cell in cells if cell[0] in "=+-@\t\r" and not cell.strip("+-").isdecimal()]
+    table = dagopt.as_table(tmp_path / "data.csv", kind="discrete")
+    assert list(table.names) == names
+    assert table.levels[0] == dagopt.as_table(levels, kind="discrete").levels[0]
+    graph = Graph.from_edges(FORMULAS, [("=1+1", "+a"), ("-5", "'=1+1")])
+    for name in ("graph.csv", "graph.adj.csv"):
+        write_graph(graph, tmp_path / name)
+        assert as_graph(tmp_path / name, FORMULAS) == graph
+    assert "'=1+1,'+a" in (tmp_path / "graph.csv").read_text()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")

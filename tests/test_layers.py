@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "dagopt"
 # Lowest first. A room is a folder or a module at the top of the package; a module imports from its own room and from
 # rows above its own. The rooms of a row do not know each other. "dagopt" is the front, dagopt/__init__.py.
 LAYERS = [
-    ["errors", "arrays", "by_name"],
+    ["errors", "arrays", "by_name", "spreadsheets"],
     ["bits", "memory", "deadline"],
     ["files", "options"],
     ["schema"],

@@ -9,14 +9,16 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from dagopt.errors import InputError
 from dagopt.memory import available_bytes, readable
 
-__all__ = ["read_text", "replacing", "write_text"]
+__all__ = ["read_text", "read_up_to", "replacing", "write_text"]
 
 GZIP = b"\x1f\x8b"  # the first bytes of a gzip file
 BYTES_PER_BYTE = 8  # of memory for each byte of text, its parts included
+STREAMS = (Path("/dev"), Path("/dev/fd"), Path(f"/proc/{os.getpid()}/fd"))  # folders with links to open files
 PART = 1 << 20  # bytes that are read at a time
 
 
@@ -67,13 +69,18 @@ def _content(path: Path, bytes_per_byte: int) -> bytearray:
     with path.open("rb") as file:
         is_packed = file.read(len(GZIP)) == GZIP
     most = available_bytes() // bytes_per_byte
-    content = bytearray()
     with gzip.open(path) if is_packed else path.open("rb") as opened:
-        # read(size) takes the memory for all that could come, so it is called for a part at a time
-        while len(content) <= most and (part := opened.read(min(PART, most + 1 - len(content)))):
-            content += part
+        content = read_up_to(opened, most + 1)
     if len(content) > most:
         raise InputError(f"{str(path)!r} has more than {readable(most)} of text, too much for the free memory")
+    return content
+
+
+def read_up_to(opened: Any, most: int) -> bytearray:
+    """Return at most this many bytes of an open file, read in parts: ``read(most)`` would take the memory at once."""
+    content = bytearray()
+    while part := opened.read(min(PART, most - len(content))):
+        content += part
     return content
 
 
@@ -96,7 +103,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     Parameters
     ----------
     path : str or path
-        The file to write or replace; a link is kept and the file it points to is replaced.
+        The file to write or replace. A link is replaced, too: what it points to is never written to, except for the
+        streams that the system names by links, such as /dev/stdout.
 
     Yields
     ------
@@ -113,7 +121,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     draft = None
     try:
         target = _target(path)
-        if target.exists() and not target.is_file():
+        if target.exists() and (not target.is_file() or target.parent in STREAMS):
             yield target
             return
         draft = target.parent / f".{secrets.token_hex(8)}.tmp"
@@ -135,14 +143,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def _target(path: Path) -> Path:
-    """Return the file that ``path`` points to, or raise an error that says why none can be written there."""
+    """Return the path in its real folder, or raise an error that says why none can be written there."""
     if "\0" in str(path):
         raise InputError(f"could not write {str(path)!r}: a path cannot hold a null character; remove it")
     if path.is_dir():
         raise InputError(f"expected a file at {str(path)!r} but got a folder; name a file in it")
     if not path.parent.is_dir():
         raise InputError(f"could not write {str(path)!r}: there is no folder {str(path.parent)!r}; create it first")
-    return Path(os.path.realpath(path))
+    return Path(os.path.realpath(path.parent)) / path.name
 
 
 def _reason(error: Exception) -> str:

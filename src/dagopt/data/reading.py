@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dagopt.data.columns import Column, column_from_text, columns_from_frame
+from dagopt.data.columns import Column, column_from_series, column_from_text, columns_from_frame
 from dagopt.errors import InputError, quoted, unknown_name
+from dagopt.files import read_up_to
 from dagopt.memory import available_bytes, readable
+from dagopt.spreadsheets import ESCAPED, plain_cell
 
 __all__ = ["read_columns"]
 
@@ -136,10 +138,10 @@ def _read_file(path: Path, na_values: tuple[str, ...]) -> list[Column]:
     return _read_text(content, str(path), separator, na_values)
 
 
-def _whole(opened: Any, source: str) -> bytes:
+def _whole(opened: Any, source: str) -> bytearray:
     """Return all bytes, decompressed, unless reading them would take more memory than is free."""
     most = available_bytes() // BYTES_PER_BYTE
-    content: bytes = opened.read(most + 1)
+    content = read_up_to(opened, most + 1)
     if len(content) > most:
         raise InputError(
             f"{source} has more than {readable(most)} of text, too much for the free memory; give fewer rows or "
@@ -157,7 +159,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         raise InputError(f"cannot read {path} as Parquet: {str(error).splitlines()[0]}") from error
 
 
-def _read_text(content: bytes, source: str, separator: str | None, na_values: tuple[str, ...]) -> list[Column]:
+def _read_text(content: bytearray, source: str, separator: str | None, na_values: tuple[str, ...]) -> list[Column]:
     """Return the columns of delimited text with a header row."""
     try:
         text = content.decode("utf-8-sig")
@@ -188,7 +190,7 @@ def _header(text: str, source: str, separator: str) -> tuple[list[str], str]:
         raise InputError(f"cannot read the header of {source}: {error}") from error
     if row is None:
         raise InputError(f"{source} has only separators; give a header row and rows of data")
-    names = [cell.strip() for cell in row]
+    names = [plain_cell(cell.strip()) for cell in row]
     return [name or f"column {k + 1}" for k, name in enumerate(names)], stream.read()
 
 
@@ -256,10 +258,12 @@ def _columns(
         cells.columns = pd.Index(others)
         if last_is_open and (cells[len(names) - 1] == "").any():
             _check_widths(text, source, separator, len(names))
+        if ESCAPED.search(body):
+            cells = cells.map(plain_cell)
     found = []
     for k, name in enumerate(names):
         if k in plain:
-            found += columns_from_frame(typed[[k]].rename(columns={k: name}))
+            found.append(column_from_series(name, typed[k]))
         else:
             found.append(column_from_text(name, cells[k], na_values))
     return found

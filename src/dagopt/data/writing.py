@@ -10,6 +10,7 @@ import pandas as pd
 
 from dagopt.errors import InputError
 from dagopt.files import replacing
+from dagopt.spreadsheets import safe_cell
 
 __all__ = ["write_frame"]
 
@@ -22,7 +23,8 @@ def write_frame(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     frame : DataFrame
         The columns; its index is not written.
     path : str or path
-        The file to write or replace: ``.csv``, ``.tsv`` or ``.tab``, also with ``.gz``, or ``.parquet``, ``.pq``.
+        The file to write or replace: ``.csv``, ``.tsv`` or ``.tab``, also with ``.gz``, or ``.parquet``, ``.pq``. In
+        text, names and levels that a spreadsheet would run have an apostrophe before them, which ``as_table`` removes.
     """
     name = Path(path).name.lower()
     kind = name.removesuffix(".gz")
@@ -34,7 +36,20 @@ def write_frame(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
         else:
             compression: Literal["gzip"] | None = "gzip" if name.endswith(".gz") else None
             separator = "," if kind.endswith(".csv") else "\t"
-            frame.to_csv(draft, sep=separator, index=False, compression=compression)
+            _without_formulas(frame).to_csv(draft, sep=separator, index=False, compression=compression)
+
+
+def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame with names and texts that a spreadsheet does not run."""
+    safe = {
+        k: column if pd.api.types.is_numeric_dtype(column) else column.astype(object).map(_safe)
+        for k, column in ((k, frame.iloc[:, k]) for k in range(frame.shape[1]))
+    }
+    return pd.DataFrame(safe, index=frame.index).set_axis([_safe(name) for name in frame.columns], axis=1)
+
+
+def _safe(value: object) -> object:
+    return safe_cell(value) if isinstance(value, str) else value
 
 
 def _write_parquet(frame: pd.DataFrame, draft: Path, path: str | os.PathLike[str]) -> None:

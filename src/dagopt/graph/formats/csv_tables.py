@@ -9,6 +9,7 @@ import numpy as np
 
 from dagopt.errors import InputError, quoted
 from dagopt.graph.dag import Graph, as_graph, checked_names
+from dagopt.spreadsheets import plain_cell, safe_cell
 
 __all__ = ["format_adjacency", "format_edges", "parse_adjacency", "parse_csv", "parse_edges"]
 
@@ -114,7 +115,7 @@ def _rows(text: str) -> list[list[str]]:
         in_quotes, plain, end = match.groups()
         if in_quotes is None and plain.startswith('"'):
             raise InputError(f"expected a closing quote after {plain[:20]!r} but got none; quote a field on both sides")
-        row.append(plain.strip() if in_quotes is None else in_quotes.replace('""', '"'))
+        row.append(plain_cell(plain.strip() if in_quotes is None else in_quotes.replace('""', '"')))
         at = match.end()
         if end != ",":
             if row != [""]:
@@ -131,4 +132,5 @@ def _table(rows: Iterable[Iterable[str]]) -> str:
 
 
 def _field(text: str) -> str:
+    text = safe_cell(text)
     return '"' + text.replace('"', '""') + '"' if _NEEDS_QUOTES.search(text) else text
