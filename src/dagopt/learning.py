@@ -22,7 +22,15 @@ from dagopt.errors import InputError, quoted
 from dagopt.families.jkl import read_jkl
 from dagopt.families.pool import Pool
 from dagopt.graph.knowledge import Constraints
-from dagopt.methods.claims import refuse_unbounded, with_rounding, without_idle_edges, without_losses
+from dagopt.methods.claims import (
+    in_other_units,
+    refuse_infinite,
+    refuse_unbounded,
+    usual_units,
+    with_rounding,
+    without_idle_edges,
+    without_losses,
+)
 from dagopt.methods.likelihood_bound import with_likelihood_bound
 from dagopt.methods.registry import FROM_SCORES, METHODS, MethodName, method_name
 from dagopt.methods.start import StartDag, start_dag, with_start
@@ -32,7 +40,7 @@ from dagopt.posing import covariance_table, pose, with_limit
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
 from dagopt.recording import recorded
-from dagopt.results.answer import Answer
+from dagopt.results.answer import Answer, worth
 from dagopt.results.result import Result, result_of
 from dagopt.scores.interventions import interventional_score
 from dagopt.scores.score_options import ScoreLike, ScoreOptions
@@ -205,9 +213,14 @@ def solve(
     with deadline:  # to the end, so that Ctrl-C does not take away what was found
         try:
             shown.posed(problem.table.kind, () if diagnosis is None else diagnosis.warnings)
-            answer = METHODS[method].load()(problem, options, deadline=deadline, progress=shown)
+            posed, power = usual_units(problem)
+            answer = METHODS[method].load()(posed, options, deadline=deadline, progress=shown)
         finally:
             shown.close()
+        if power:
+            answer = in_other_units(answer, -power)
+            if answer.figures.edge_gain is not None:
+                answer = answer.with_figures(**worth(problem, answer.adjacency))
         answer = certified(answer, problem, None if begin is None else begin.dag)
         return result_of(
             answer,
@@ -222,6 +235,7 @@ def solve(
 
 def certified(answer: Answer, problem: Problem, start: NDArray[np.int8] | None = None) -> Answer:
     """Return the answer with what may be claimed about it, and with the figures of the table and of the start."""
+    refuse_infinite(answer)
     refuse_unbounded(answer, problem)
     answer = without_idle_edges(without_losses(answer, problem), problem)
     if start is not None:
@@ -277,9 +291,16 @@ def solve_scores(path: Path, asked: _Asked) -> Result:
     try:
         with asked.deadline:
             allowed = pool.allowed_by(knowledge)
-            answer = solver(allowed, solver.options(**options), deadline=asked.deadline, progress=shown)
+            power = power_to_usual_size(abs(own).max() for own in allowed.scores if len(own))
+            taken = solver.options(**options)
+            answer = solver(allowed.times(2.0**power), taken, deadline=asked.deadline, progress=shown)
     finally:
         shown.close()
+    answer = in_other_units(answer, -power)
+    rounding = allowed.rounding(answer.score)
+    if answer.certificate is not None:
+        answer = replace(answer, certificate=answer.certificate.with_rounding(rounding))
+    answer = answer.with_figures(rounding=rounding)
     return result_of(answer, pool.names, "given local scores", seconds=asked.deadline.elapsed())
 
 

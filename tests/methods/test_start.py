@@ -131,3 +131,15 @@ def test_what_has_become_of_a_start(method):
     if again.details["improvement"] < 1e-9:
         assert "nothing better was found" in again.summary()
     assert "start" not in dagopt.learn(data, method, progress=False).summary()
+
+
+@pytest.mark.parametrize("method", ["hc", "tabu", "order", "cg-dca"])
+def test_required_edges_that_the_score_rules_out_are_named(method):
+    """A search cannot begin at minus infinity; it names the column and the required parents."""
+    data = {name: np.random.default_rng(k).normal(size=20) for k, name in enumerate("abc")}
+
+    def score(node, parents):
+        return -np.inf if node == "b" and parents else -float(len(parents))
+
+    with pytest.raises(dagopt.InputError, match="rules out 'a' as the only parents of 'b'"):
+        dagopt.learn(data, method, score=score, constraints={"required": [("a", "b")]}, progress=False)

@@ -10,6 +10,7 @@ import pytest
 
 import dagopt
 import exact_scores
+from dagopt.families.jkl import LocalScores, write_jkl
 from dagopt.kernels.counts.counting import log_rising
 from dagopt.kernels.plain import plain
 
@@ -177,3 +178,55 @@ def test_conditional_gaussian_near_the_edge(distance, offset):
         assert result.status == "optimal"
         assert 0 < result.details["rounding"] < 1e-6
         check(exact_scores.conditional_gaussian(columns, 0.5 * math.log(rows)), result)
+
+
+# --- scores of one's own, and files of scores ---------------------------------------------------------------------
+
+
+def random_scores(seed, size, offset=0.0):
+    """Return local scores of four nodes, none above the offset, by node and parents in bits."""
+    rng = np.random.default_rng(seed)
+    scores = {(i, mask): float(size * (offset - rng.random())) for i in range(4) for mask in range(16)}
+    return {key: value for key, value in scores.items() if not key[1] >> key[0] & 1}
+
+
+def truth_of(scores):
+    """Return the same local scores in exact arithmetic."""
+    return exact_scores.Locals(4, lambda i, parents: exact_scores.decimal(scores[i, sum(1 << j for j in parents)]))
+
+
+@pytest.mark.parametrize("size", [1e-199, 1e-30, 1e-6, 1.0, 1e15])
+@pytest.mark.parametrize("method", ["exact", "gobnilp", "branch-and-cut", "cg-dca", "hc", "order"])
+def test_scores_of_any_size(method, size):
+    """Tolerances are relative to the scores, and the bound covers the rounding of their sums."""
+    for seed, offset in ((0, 0.0), (1, 0.5)):
+        scores = random_scores(seed, size, offset)
+        truth = truth_of(scores)
+
+        def own(node, parents, scores=scores):
+            return scores[int(node[1:]), sum(1 << int(name[1:]) for name in parents)]
+
+        data = {f"c{j}": column for j, column in enumerate(np.random.default_rng(seed).normal(size=(4, 20)))}
+        result = dagopt.learn(data, method, score=own, **QUIET)
+        check(truth, result)
+        if "node_scores" in result.details:
+            assert result.score == pytest.approx(sum(result.details["node_scores"]["score"]), rel=1e-12)
+        if method in ("exact", "gobnilp", "branch-and-cut", "cg-dca"):
+            assert result.status == "optimal"
+            assert result.bound - result.score <= 1e-7 * size
+
+
+@pytest.mark.parametrize("size", [1e-199, 1e-6, 1.0, 1e6, 1e15])
+@pytest.mark.parametrize("method", ["exact", "gobnilp"])
+def test_files_of_scores_of_any_size(method, size, tmp_path):
+    """A file with scores of 1e-199 has a best DAG, and no DAG is above the bound in exact arithmetic."""
+    for seed, offset in ((0, 0.0), (1, 0.5), (2, 1.0)):
+        scores = random_scores(seed, size, offset)
+        lists = [[(exact_scores.bits(mask), value) for (i, mask), value in scores.items() if i == k] for k in range(4)]
+        path = tmp_path / f"scores{seed}.jkl"
+        write_jkl(LocalScores(tuple("abcd"), lists), path)
+        result = dagopt.learn(path, method, **QUIET)
+        assert result.status == "optimal"
+        assert result.bound - result.score <= 1e-7 * size
+        truth = truth_of(scores)
+        check(truth, result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -47,6 +47,19 @@ class Pool:
     def n_sets(self) -> int:
         """Number of candidates in all."""
         return sum(len(own) for own in self.words)
+
+    def times(self, factor: float) -> Pool:
+        """Return the pool with its scores times a factor > 0."""
+        return replace(self, scores=tuple(factor * own for own in self.scores))
+
+    def rounding(self, score: float | None) -> float:
+        """Return how far a sum of local scores can be off, for DAGs no worse than one with the given score.
+
+        With P the sum of the nodes' best scores, as far as they are positive, the negative ones of such a DAG add up to
+        at most P - score.
+        """
+        best = sum(max(float(own.max(initial=0.0)), 0.0) for own in self.scores)
+        return (self.n_nodes + 4) * float(np.finfo(np.float64).eps) * (2 * best + abs(score or 0.0))
 
     @cached_property
     def masks(self) -> tuple[Ints, ...]:

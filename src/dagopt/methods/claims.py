@@ -14,13 +14,56 @@ from dagopt.errors import InputError, quoted
 from dagopt.graph.order import is_acyclic, parent_lists
 from dagopt.problem import Problem
 from dagopt.results.answer import Answer
+from dagopt.scores.custom import ScaledScore, power_to_usual_size
 
-__all__ = ["refuse_unbounded", "with_rounding", "without_idle_edges", "without_losses"]
+__all__ = [
+    "in_other_units",
+    "refuse_infinite",
+    "refuse_unbounded",
+    "usual_units",
+    "with_rounding",
+    "without_idle_edges",
+    "without_losses",
+]
 
+MOST_SAMPLED = 100  # nodes whose local scores show the size of a score
 UNPROVEN = (
     "nothing is proven: columns are so nearly determined by others, or so many, that the rounding error of a score is "
     "not known; leave such columns out with exclude="
 )
+
+
+def usual_units(problem: Problem) -> tuple[Problem, int]:
+    """Return the problem with its scores times a power of two, and that power: 0 unless scores are tiny or huge.
+
+    Methods compare scores with tolerances that suit likelihoods of tables. With scores of 1e-6 or 1e-199 they would
+    take all DAGs for equal.
+    """
+    score, n = problem.score, problem.n_nodes
+    if score.joints is not None:
+        return problem, 0
+    some = range(min(n, MOST_SAMPLED))
+    sizes = [score.local(i, [j] if j != i else []) for i in some for j in (i, (i + 1) % n)]
+    power = power_to_usual_size(sizes)
+    return (replace(problem, score=ScaledScore(score, power)), power) if power else (problem, 0)
+
+
+def in_other_units(answer: Answer, power: int) -> Answer:
+    """Return an answer with its scores times a power of two; what edges are worth is left to the caller."""
+    if not power:
+        return answer
+    factor, figures = 2.0**power, answer.figures
+    trace = answer.trace.copy()
+    for name in {"score", "bound", "lp", "reduced_cost"} & set(trace.columns):
+        trace[name] = trace[name] * factor
+    proofs = (answer.certificate, answer.limited)
+    certificate, limited = (None if one is None else replace(one, bound=one.bound * factor) for one in proofs)
+    score = None if answer.score is None else answer.score * factor
+    changed = replace(answer, score=score, certificate=certificate, limited=limited, trace=trace)
+    classes = figures.best_classes and [{**one, "score": one["score"] * factor} for one in figures.best_classes]
+    bounds = {name: getattr(figures, name) for name in ("pair_bound", "root_bound")}
+    bounds = {name: value * factor for name, value in bounds.items() if value is not None}
+    return changed.with_figures(best_classes=classes, **bounds)
 
 
 def with_rounding(answer: Answer, problem: Problem) -> Answer:
@@ -31,6 +74,8 @@ def with_rounding(answer: Answer, problem: Problem) -> Answer:
     raised by twice that, which the figure ``rounding`` reports. If the error is not known, there is no bound.
     """
     rounding = problem.score.rounding + _rounding_of_required(problem)
+    if problem.score.joints is None and answer.score is not None:  # of a sum of n local scores
+        rounding += (problem.n_nodes + 4) * float(np.finfo(np.float64).eps) * abs(answer.score)
     answer = answer.with_figures(rounding=rounding)
     if not np.isfinite(rounding):
         if answer.certificate is None and answer.limited is None:
@@ -54,6 +99,12 @@ def _rounding_of_required(problem: Problem) -> float:
         penalised = problem.score.part(i).joints
         total += 0.0 if penalised is None else penalised.penalty(i, np.flatnonzero(must[:, i]))
     return float(2 * (n + 8) * np.finfo(np.float64).eps * total)
+
+
+def refuse_infinite(answer: Answer) -> None:
+    """Raise an error if the best DAG found has a score of minus infinity: it is ruled out."""
+    if answer.score == -np.inf:
+        raise InputError("no DAG with a finite score was found; loosen the constraints or the score")
 
 
 def refuse_unbounded(answer: Answer, problem: Problem) -> None:

@@ -15,7 +15,7 @@ from dagopt.graph.knowledge import Knowledge
 from dagopt.problem import Problem
 from dagopt.results.answer import Answer
 
-__all__ = ["StartDag", "start_dag", "with_start"]
+__all__ = ["StartDag", "required_dag", "start_dag", "with_start"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +23,20 @@ class StartDag:
     """A DAG to start from that was checked already."""
 
     dag: NDArray[np.int8]
+
+
+def required_dag(problem: Problem) -> NDArray[np.int8]:
+    """Return the DAG of the required edges, or raise an error if the score rules it out: no search can begin there."""
+    must = problem.knowledge.must
+    for node in map(int, np.flatnonzero(must.any(axis=0))):
+        parents = np.flatnonzero(must[:, node])
+        if problem.score.local(node, parents) == -np.inf:
+            raise InputError(
+                f"the score rules out {quoted([problem.names[j] for j in parents])} as the only parents of "
+                f"{problem.names[node]!r}, which are required, so that a search cannot begin; drop a required edge, "
+                "give start=, or use method='exact'"
+            )
+    return must.astype(np.int8)
 
 
 def start_dag(problem: Problem, start: Any) -> NDArray[np.int8]:
@@ -38,7 +52,7 @@ def start_dag(problem: Problem, start: Any) -> NDArray[np.int8]:
     """
     knowledge = problem.knowledge
     if start is None:
-        return knowledge.must.astype(np.int8)
+        return required_dag(problem)
     if isinstance(start, StartDag):
         return start.dag
     graph = as_graph(start, problem.names)

@@ -11,9 +11,12 @@ import numpy as np
 
 from dagopt.data.table import Table
 from dagopt.errors import InputError
-from dagopt.scores.base import Score
+from dagopt.scores.base import Ints, Score
+from dagopt.scores.digits import UNIT
 
-__all__ = ["FunctionScore", "custom_score", "is_custom", "is_made_from_table"]
+__all__ = ["FunctionScore", "ScaledScore", "custom_score", "is_custom", "is_made_from_table", "power_to_usual_size"]
+
+USUAL_SIZES = (1.0, 2.0**40)  # of local scores: the tolerances of the methods are made for these
 
 
 class FunctionScore(Score):
@@ -34,6 +37,18 @@ class FunctionScore(Score):
         self.n_samples = table.n_samples
         self.label = f"{getattr(function, '__name__', type(function).__name__)} (a score of your own)"
         self._function = function
+        self._largest = np.zeros(len(self.names))
+        self._empty = np.zeros(len(self.names))
+
+    @property
+    def rounding(self) -> float:
+        """How far the sum of local scores, which count as exact, can be off, for DAGs no worse than the empty one.
+
+        With P the sum of the largest local scores so far, as far as they are positive, and E the score of the empty
+        DAG, the negative local scores of such a DAG add up to at most P - E.
+        """
+        size = 2 * self._largest.sum() + abs(self._empty.sum())
+        return float((self.n_nodes + 4) * UNIT * size)
 
     def local(self, node: int, parents: Iterable[int] = ()) -> float:
         """Return the value of the function, or raise an error if it is not a number."""
@@ -44,7 +59,46 @@ class FunctionScore(Score):
                 f"expected a number from the score function but score({name!r}, {others!r}) returned {value!r}; "
                 f"return a float, where higher is better"
             )
+        self._largest[node] = max(self._largest[node], value)
+        if not others:
+            self._empty[node] = value
         return float(value)
+
+
+class ScaledScore(Score):
+    """A score times a power of two, which is exact: the same DAGs are best, and tolerances fit the numbers.
+
+    Parameters
+    ----------
+    score : Score
+        The score.
+    power : int
+        Of two.
+    """
+
+    def __init__(self, score: Score, power: int) -> None:
+        self.names, self.n_samples, self.label = score.names, score.n_samples, score.label
+        self.seconds_per_local, self.is_score_equivalent = score.seconds_per_local, score.is_score_equivalent
+        self._score, self._power = score, power
+
+    @property
+    def rounding(self) -> float:
+        """That of the score, times the power of two."""
+        return math.ldexp(self._score.rounding, self._power)
+
+    def unbounded(self, node: int, parents: Ints) -> bool:
+        """Say whether parents determine a column."""
+        return self._score.unbounded(node, parents)
+
+    def local(self, node: int, parents: Iterable[int] = ()) -> float:
+        """Return the local score times the power of two."""
+        return math.ldexp(self._score.local(node, parents), self._power)
+
+
+def power_to_usual_size(values: Iterable[float]) -> int:
+    """Return the power of two by which to multiply scores like these, so that the largest is of a usual size."""
+    size = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    return 0 if size == 0 or USUAL_SIZES[0] <= size <= USUAL_SIZES[1] else 11 - math.frexp(size)[1]
 
 
 def is_custom(score: object) -> bool:

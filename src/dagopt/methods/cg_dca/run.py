@@ -16,6 +16,7 @@ from dagopt.lp.restricted_master import MasterSolution, RestrictedMaster
 from dagopt.methods.cg_dca.algorithm2 import ColumnGeneration, first_families
 from dagopt.methods.cg_dca.pricer import Priced
 from dagopt.methods.cg_dca.trace import Trace
+from dagopt.methods.start import required_dag
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.results.answer import Answer, worth
@@ -74,6 +75,7 @@ class Run(ABC):
         self.integer_solver = make_integer_solver(settings.integer_solver, problem.n_nodes)
         self.incumbent: Dag | None = None
         self.notes = [f"integer master: {self.integer_solver.name}"]
+        required_dag(problem)  # or an error: the first families must have scores
         self.first = first_families(problem.score.local, problem.knowledge.must)  # line 2
         self.master.add_families(self.first)
 

@@ -138,7 +138,8 @@ def search_orders(
     """
     if restarts < 1 or kicks < 0:
         raise InputError(f"expected restarts= >= 1 and kicks= >= 0 but got {restarts} and {kicks}; change the options")
-    first = None if start is None else start_dag(problem, start)
+    given = start_dag(problem, start)  # for None the required edges, which the score must allow
+    first = None if start is None else given
     others = first if all_from_start else None
     begins = _Begins(random_state, restarts * stage, first, others)
     plan = _Plan(orders, problem.knowledge.must, name_order(problem.names), kicks, keep_met, all_places, begins)
