@@ -26,7 +26,7 @@ from dagopt.errors import InputError, quoted
 __all__ = ["INDICATOR_NOISE", "Embedding", "MixedTable"]
 
 INDICATOR_NOISE = 1e-8
-"""Relative variance added to every indicator, so that levels determined by others still have a finite log det."""
+"""What is added to 1, the factor of the covariances within a discrete column: so log det is finite for copies, too."""
 
 FEWEST_ROWS = 3
 

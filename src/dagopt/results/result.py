@@ -227,7 +227,8 @@ class Result:
                 " each undirected edge and use dagopt.effect"
             )
         graph = self.cpdag_adjacency if over == "class" else nx.to_numpy_array(self.dag, dtype=np.int8)
-        return effect_in(self.problem.table, graph, cause, outcome, level)
+        limits = self.problem.knowledge.at_most if over == "class" else None
+        return effect_in(self.problem.table, graph, cause, outcome, level, limits)
 
     def log_likelihood(self, data: object) -> float:
         """Return the log-likelihood of other rows, with parameters from the rows learned from.

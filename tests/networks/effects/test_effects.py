@@ -215,3 +215,19 @@ def test_one_sentence_for_each_mistake(rng):
         dagopt.effect(data, square, "a", "b")
     with pytest.raises(InputError, match="linear function of the columns to adjust for, 'd'"):
         dagopt.effect(data, [("d", "a"), ("d", "b"), ("a", "b")], "a", "b")
+
+
+@pytest.mark.parametrize("limits", [{"b": 0}, {"a": 0, "c": 1}, {"b": 0, "c": 1}, {}])
+def test_members_beyond_a_limit_do_not_count(limits):
+    """Of the chain a - b - c only the members within the limits of each column have effects."""
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=500)
+    b = a + rng.normal(size=500)
+    data = {"a": a, "b": b, "c": b + rng.normal(size=500)}
+    result = dagopt.learn(data, "exact", constraints={"max_parents": limits} if limits else None, progress=False)
+    members = [{"b": ["a"], "c": ["b"]}, {"b": ["c"], "a": ["b"]}, {"a": ["b"], "c": ["b"]}]
+    kept = [own for own in members if all(len(own.get(node, [])) <= most for node, most in limits.items())]
+    expected = {frozenset(own.get("b", [])) for own in kept}
+    found = result.effect("b", "c").table["parents"]
+    spelled = {frozenset(one.strip("{}").split(", ")) - {""} for text in found for one in text.split(" or ")}
+    assert spelled == expected

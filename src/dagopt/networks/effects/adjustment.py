@@ -44,7 +44,9 @@ class Possibility(NamedTuple):
     adjustment: tuple[int, ...] | None
 
 
-def possibilities(adjacency: NDArray[np.int8], cause: int, outcome: int) -> list[Possibility]:
+def possibilities(
+    adjacency: NDArray[np.int8], cause: int, outcome: int, limits: NDArray[np.int64] | None = None
+) -> list[Possibility]:
     """Return every way in which the undirected edges at a cause may point, with its adjustment set.
 
     Parameters
@@ -53,6 +55,8 @@ def possibilities(adjacency: NDArray[np.int8], cause: int, outcome: int) -> list
         A DAG, an essential graph, or one with knowledge, closed under Meek's rules.
     cause, outcome : int
         Two nodes.
+    limits : array of shape (n_nodes,), optional
+        The largest number of parents of each node; only DAGs within them count.
 
     Returns
     -------
@@ -63,7 +67,7 @@ def possibilities(adjacency: NDArray[np.int8], cause: int, outcome: int) -> list
     found = []
     for chosen in _parent_sets(adjacency, cause):
         oriented = _oriented(adjacency, cause, chosen)
-        if oriented is not None:
+        if oriented is not None and (limits is None or _has_member(oriented, limits)):
             parents = tuple(np.flatnonzero(oriented[:, cause]).tolist())
             found.append(Possibility(parents, optimal_adjustment(oriented, cause, outcome)))
     return found
@@ -132,7 +136,30 @@ def _oriented(adjacency: NDArray[np.int8], cause: int, parents: list[int]) -> ND
             graph[cause, node] = 0
         else:
             graph[node, cause] = 0
+    return _closed(graph, adjacency)
+
+
+def _closed(graph: NDArray[np.int8], before: NDArray[np.int8]) -> NDArray[np.int8] | None:
+    """Return a graph with what follows from its directions, None if no DAG of the class before has them."""
     closed = meek_closure(graph)
-    if v_structures(closed) != v_structures(adjacency) or extend_pdag(closed) is None:
+    if v_structures(closed) != v_structures(before) or extend_pdag(closed) is None:
         return None
     return closed
+
+
+def _has_member(graph: NDArray[np.int8], limits: NDArray[np.int64]) -> bool:
+    """Say whether a DAG of the class has no more parents than the limits, by directing one edge after the other."""
+    present, both = graph != 0, (graph != 0) & (graph.T != 0)
+    if (present.sum(axis=0) <= limits).all():  # whatever the directions
+        return True
+    if ((present & ~both).sum(axis=0) > limits).any():
+        return False
+    close = np.flatnonzero(both.any(axis=0) & (present.sum(axis=0) > limits))
+    node, other = int(close[0]), int(np.flatnonzero(both[close[0]])[0])
+    for a, b in ((node, other), (other, node)):
+        directed = graph.copy()
+        directed[b, a] = 0
+        closed = _closed(directed, graph)
+        if closed is not None and _has_member(closed, limits):
+            return True
+    return False

@@ -139,9 +139,14 @@ def effect(data: object, graph: object, cause: str, outcome: str, *, level: floa
 
 
 def effect_in(
-    table: Table | MixedTable, adjacency: NDArray[np.int8], cause: str, outcome: str, level: float = 0.95
+    table: Table | MixedTable,
+    adjacency: NDArray[np.int8],
+    cause: str,
+    outcome: str,
+    level: float = 0.95,
+    limits: NDArray[np.int64] | None = None,
 ) -> Effect:
-    """Return the total effect in a DAG, or in all DAGs of a class, over the columns of a table."""
+    """Return the total effect in a DAG, or in all DAGs of a class within limits on parents, over a table's columns."""
     for name in (cause, outcome):
         if name not in table.names:
             raise unknown_name("column", name, table.names)
@@ -151,7 +156,7 @@ def effect_in(
         raise InputError(f"expected level= to be between 0 and 1 but got {level!r}; change the option")
     x, y = table.names.index(cause), table.names.index(outcome)
     frames = []
-    for adjustment, parents in _distinct(possibilities(adjacency, x, y)).items():
+    for adjustment, parents in _distinct(possibilities(adjacency, x, y, limits)).items():
         rows = _none(table, x, y) if adjustment is None else estimate(table, x, y, adjustment, level)
         spelled = " or ".join("{" + ", ".join(table.names[i] for i in own) + "}" for own in parents)
         chosen = "no effect" if adjustment is None else "{" + ", ".join(table.names[i] for i in adjustment) + "}"
