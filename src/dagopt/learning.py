@@ -42,6 +42,7 @@ from dagopt.progress import Progress, make_progress
 from dagopt.recording import recorded
 from dagopt.results.answer import Answer, worth
 from dagopt.results.result import Result, result_of
+from dagopt.scores.custom import power_to_usual_size
 from dagopt.scores.interventions import interventional_score
 from dagopt.scores.score_options import ScoreLike, ScoreOptions
 

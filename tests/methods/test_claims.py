@@ -53,7 +53,7 @@ def test_proofs_at_the_edge_of_double_precision(method):
     assert result.status == "optimal"
     assert abs(float(score_of(local, result.adjacency) - best)) < 1e-3
     assert abs(result.score - float(best)) < 1e-3
-    assert float(best) <= result.bound < float(best) + 1e-3
+    assert float(best) <= result.bound < float(best) + 3e-3
 
 
 def test_what_rounding_leaves_open_is_said():

@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from dagopt.arrays import Bools, Floats, Ints
 from dagopt.data.em import Moments, WithMissing, em_moments
-from dagopt.data.gram import centred, column_sums, product_roundings, products
+from dagopt.data.gram import centred, column_sums, exact_factor, product_roundings, products
 from dagopt.errors import InputError, quoted
 
 __all__ = ["ContinuousTable", "CovarianceTable"]
 
 
+MOST_FACTORISED = 64  # columns whose covariance is factorised with 60 digits
 LARGEST_ASYMMETRY = 1e-8  # of a covariance, relative to the two variances
 LEAST_EIGENVALUE = 1e-11  # of a correlation matrix: below this, a column is a combination of others
 
@@ -92,6 +93,9 @@ class ContinuousTable(WithMissing):
         """
         if self._has_rows:
             return np.asarray(self._centred() / (np.asarray(scale) * np.sqrt(self.n_samples)), dtype=np.float64)
+        if len(self.names) <= MOST_FACTORISED:
+            exact = exact_factor(self.covariance.astype(object), np.zeros(len(self.names), dtype=np.int64))
+            return np.asarray(exact / np.asarray(scale), dtype=np.float64)
         sizes, directions = np.linalg.eigh(self.correlation)
         root = np.sqrt(np.maximum(sizes, 0.0))[:, None] * directions.T
         return np.asarray(root * (self.scale / np.asarray(scale)), dtype=np.float64)
@@ -164,6 +168,7 @@ class CovarianceTable(ContinuousTable):
             "mean": np.zeros(len(matrix)) if mean is None else np.asarray(mean, dtype=np.float64),
             "scale": scale,
             "correlation": correlation,
+            "covariance": matrix,
             "is_complete": True,
         }
         self.__dict__.update(facts)  # the class is frozen; these replace the cached properties

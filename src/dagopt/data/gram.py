@@ -9,18 +9,33 @@ whole numbers below 2^53. ``docs/reliability.md`` has the proofs.
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dagopt.arrays import Floats
+from dagopt.arrays import Floats, Ints
 
-__all__ = ["Correlations", "centred", "column_sums", "correlations", "product_roundings", "products"]
+__all__ = [
+    "Correlations",
+    "Products",
+    "centred",
+    "column_sums",
+    "correlations",
+    "exact_factor",
+    "exact_products",
+    "is_cheap",
+    "product_roundings",
+    "products",
+]
 
 
 BLOCK = 64  # rows that are added without a tree
 BITS = 64  # of a column that are kept, below its largest number
 LEAST_EXPONENT = -900  # of two, so that the inverse is a number
+DIGITS = 60  # of the factor of exact products
+NOTHING = Decimal(10) ** -40  # share of a column's square that counts as zero in it
 MOST_EXACT_WORK = 4e9  # multiplications of slices: less than a second on one core
 
 
@@ -76,10 +91,8 @@ def correlations(values: Floats) -> Correlations:
     A column without variance has the scale 0 and no correlations.
     """
     rows, n = values.shape
-    bits = (53 - math.ceil(math.log2(max(rows, 2)))) // 2  # of a slice: rows times 4^bits is at most 2^53
-    slices = math.ceil(BITS / bits)
-    if rows * float(slices * n) ** 2 <= MOST_EXACT_WORK:
-        return _exact(values - column_sums(values) / rows, bits, slices)
+    if is_cheap(rows, n):
+        return _exact(values - column_sums(values) / rows)
     near = centred(values)
     scale = np.sqrt(column_sums(near**2) / rows)
     matrix = products(near / np.where(scale > 0, scale, 1.0)) / rows
@@ -87,9 +100,18 @@ def correlations(values: Floats) -> Correlations:
     return Correlations(matrix, scale, product_roundings(rows, n))
 
 
-def _exact(values: Floats, bits: int, slices: int) -> Correlations:
-    """Return the correlations by whole numbers; only the results are rounded, and the differences from the means."""
+class Products(NamedTuple):
+    """Exact products and sums of columns: whole numbers, each column in units of 2 to the power of its exponent."""
+
+    gram: NDArray[np.object_]
+    sums: NDArray[np.object_]
+    exponents: Ints
+
+
+def exact_products(values: Floats) -> Products:
+    """Return the products of all pairs of columns, each cut off 64 bits below its largest number."""
     rows, n = values.shape
+    bits, slices = _slices(rows)
     _, exponents = np.frexp(np.abs(values).max(axis=0, initial=0.0))
     exponents = np.maximum(exponents, LEAST_EXPONENT)
     rest, stacked = values * np.ldexp(1.0, bits - exponents), np.empty((rows, slices * n))
@@ -100,15 +122,55 @@ def _exact(values: Floats, bits: int, slices: int) -> Correlations:
     whole = (stacked.T @ stacked).astype(np.int64).reshape(slices, n, slices, n)
     sums = stacked.sum(axis=0).astype(np.int64).reshape(slices, n)
     shifts = [1 << bits * (slices - 1 - k) for k in range(slices)]
-    total = sum(shift * part.astype(object) for shift, part in zip(shifts, sums, strict=True))
-    gram = sum(shifts[k] * shifts[m] * whole[k, :, m, :].astype(object) for k in range(slices) for m in range(slices))
-    spread = rows * gram - np.outer(total, total)  # N² times the covariances, in units of the last slice
+    total = np.zeros(n, dtype=object)
+    gram = np.zeros((n, n), dtype=object)
+    for k in range(slices):
+        total += shifts[k] * sums[k].astype(object)
+        for m in range(slices):
+            gram += shifts[k] * shifts[m] * whole[k, :, m, :].astype(object)
+    return Products(gram, total, np.asarray(exponents - bits * slices, dtype=np.int64))
+
+
+def is_cheap(rows: int, columns: int) -> bool:
+    """Say whether exact products take less than a second or so."""
+    return rows * float(_slices(rows)[1] * columns) ** 2 <= MOST_EXACT_WORK
+
+
+def _slices(rows: int) -> tuple[int, int]:
+    """Return the bits of a slice, so that rows times 4^bits is at most 2^53, and how many slices a column has."""
+    bits = (53 - math.ceil(math.log2(max(rows, 2)))) // 2
+    return bits, math.ceil(BITS / bits)
+
+
+def _exact(values: Floats) -> Correlations:
+    """Return the correlations by whole numbers; only the results are rounded, and the differences from the means."""
+    rows, n = values.shape
+    gram, sums, exponents = exact_products(values)
+    spread = rows * gram - np.outer(sums, sums)  # N² times the covariances
     matrix, scale = np.eye(n), np.zeros(n)
     for a in range(n):
         if spread[a, a]:
-            root = math.isqrt(spread[a, a] << 2 * BITS) / (rows << BITS)
-            scale[a] = math.ldexp(root, int(exponents[a]) - bits * slices)
+            scale[a] = math.ldexp(math.isqrt(spread[a, a] << 2 * BITS) / (rows << BITS), int(exponents[a]))
         for b in range(a):
             if both := spread[a, a] * spread[b, b]:
                 matrix[a, b] = matrix[b, a] = (spread[a, b] << BITS) / math.isqrt(both << 2 * BITS)
     return Correlations(matrix, scale, 8.0)
+
+
+def exact_factor(gram: NDArray[np.object_], exponents: Ints) -> Floats:
+    """Return the triangular R with R'R the given products, by 60 decimal digits: each entry is rounded once.
+
+    A column that the ones before it determine to 40 digits has a row of zeros.
+    """
+    n = len(gram)
+    factor, rounded = np.zeros((n, n), dtype=object), np.zeros((n, n))
+    with localcontext() as context:
+        context.prec = DIGITS
+        units = [Decimal(2) ** int(power) for power in exponents]
+        for a in range(n):
+            own = [Decimal(x) * units[a] * units[b] for b, x in enumerate(gram[a, a:], start=a)]
+            left = np.array(own, dtype=object) - factor[:a, a] @ factor[:a, a:] if a else np.array(own, dtype=object)
+            if left[0] > own[0] * NOTHING:
+                factor[a, a:] = left / left[0].sqrt()
+                rounded[a, a:] = factor[a, a:].astype(np.float64)
+    return rounded

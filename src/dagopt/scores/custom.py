@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from dagopt.arrays import Ints
 from dagopt.data.table import Table
 from dagopt.errors import InputError
-from dagopt.scores.base import Ints, Score
+from dagopt.scores.base import Score
 from dagopt.scores.digits import UNIT
 
 __all__ = ["FunctionScore", "ScaledScore", "custom_score", "is_custom", "is_made_from_table", "power_to_usual_size"]
