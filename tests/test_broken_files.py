@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+import dagopt
 from dagopt import files, memory
 from dagopt.errors import InputError
 from dagopt.families.family_pool import Family
@@ -113,8 +114,21 @@ def _use_graph(path):
     assert read_graph(path).adjacency.shape == (len(read_graph(path).names),) * 2
 
 
+def _write_result(path):
+    data = dagopt.datasets.load("asia", n_samples=300, random_state=0).data[["asia", "tub", "either", "xray"]]
+    dagopt.learn(data, "exact", constraints={"forbidden": [("xray", "asia")]}, progress=False).save(path)
+
+
+def _use_result(path):
+    found = dagopt.Result.load(path)
+    assert isinstance(found.summary() + found.proof + repr(found.to_dict()) + repr(found.dag), str)
+    found.save(path.with_name("again.json"))
+    assert dagopt.Result.load(path.with_name("again.json")).names == found.names
+
+
 # How each kind of file is written, and how it is read and used.
 KINDS = {
+    "result.json": (_write_result, _use_result),
     "run.json": (lambda path: save_checkpoint(checkpoint(), path), _use_checkpoint),
     "graph.json": (lambda path: write_graph(GRAPH, path), _use_graph),
     "network.json": (
@@ -200,6 +214,7 @@ def test_a_checkpoint_with_a_right_hash_is_checked_too(tmp_path):
 @pytest.mark.parametrize(
     "name, content",
     [
+        ("result.json", None),
         ("graph.json", json.dumps({"nodes": list(range(30_000)), "edges": []})),
         ("graph.dot", "digraph {" + ";".join(f"n{k}" for k in range(30_000)) + "}"),
         ("graph.csv", "from,to\n" + "".join(f"n{k},\n" for k in range(30_000))),
@@ -228,6 +243,9 @@ def test_a_small_file_of_a_large_object_is_refused_before_it_is_made(name, conte
     """A file of some hundred kilobytes can describe gigabytes: the sentence has both figures."""
     monkeypatch.setattr(memory, "available_bytes", lambda: 500_000_000)
     path = tmp_path / name
+    if content is None:
+        _write_result(path)
+        content = json.dumps({**json.loads(path.read_text()), "names": [f"n{k}" for k in range(30_000)]})
     path.write_text(content)
     use = KINDS[name][1]
     tracemalloc.start()

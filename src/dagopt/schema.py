@@ -11,7 +11,9 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import MISSING, fields
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from dagopt.errors import InputError, shortened
 from dagopt.files import read_text
@@ -20,6 +22,7 @@ __all__ = [
     "Misfit",
     "Shape",
     "check",
+    "fields_of",
     "items",
     "mapping",
     "maybe",
@@ -151,10 +154,44 @@ def record(**of: Shape) -> Shape:
             raise Misfit(where, f"an object with {', '.join(map(repr, of))}", value)
         for key in of:
             if key not in value:
-                raise Misfit(where, f"the key {key!r}", "an object without it")
+                raise Misfit(where, f"the key {key!r}", list(value))
         return {key: one(value[key], f"{where}.{key}" if where else key) for key, one in of.items()}
 
     return shape
+
+
+def fields_of(kind: type, *, finite: bool = True) -> Shape:
+    """Return the shape of an object with the fields of a dataclass, by their types; those with a default may lack."""
+    hints = get_type_hints(kind)
+    shapes = {one.name: _shape_of(hints[one.name], finite) for one in fields(kind)}
+    needed = [one.name for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING]
+
+    def shape(value: Any, where: str) -> dict[str, Any]:
+        given = mapping(plain)(value, where)
+        present = {name: one for name, one in shapes.items() if name in given or name in needed}
+        found: dict[str, Any] = record(**present)(given, where)
+        return found
+
+    return shape
+
+
+def _shape_of(hint: Any, finite: bool) -> Shape:
+    """Return the shape of a value with a type: plain types, and lists, mappings and choices of them."""
+    origin, of = get_origin(hint), get_args(hint)
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    if hint is float:
+        return number(finite=finite)
+    if origin is Literal:
+        return text(*of)
+    if origin in (UnionType, Union) and len(of) == 2 and type(None) in of:
+        return maybe(_shape_of(next(one for one in of if one is not type(None)), finite))
+    if origin in (list, tuple):
+        entries = items(_shape_of(of[0], finite))
+        return entries if origin is list else lambda value, where: tuple(entries(value, where))
+    if origin in (dict, Mapping):
+        return mapping(_shape_of(of[1], finite))
+    raise TypeError(f"no shape for {hint}")
 
 
 def mapping(of: Shape) -> Shape:
@@ -184,3 +221,6 @@ def _refuse_deeper(value: Any, where: str, left: int) -> None:
         raise Misfit(where, f"at most {DEEPEST} nested levels", value)
     for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _refuse_deeper(one, where, left - 1)
+
+
+_PLAIN: dict[Any, Shape] = {Any: plain, str: text(), int: whole(), bool: truth}

@@ -6,24 +6,47 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.data.findings import Finding
-from dagopt.errors import InputError
-from dagopt.files import read_text, write_text
-from dagopt.graph.dag import Graph
-from dagopt.results.answer import Answer
+from dagopt.errors import InputError, quoted
+from dagopt.files import write_text
+from dagopt.graph.dag import Graph, checked_names, empty_graph
+from dagopt.results.answer import Answer, Status
 from dagopt.results.certificate import Certificate
 from dagopt.results.figures import Figures
 from dagopt.results.provenance import Provenance
 from dagopt.results.result import Result, result_of
+from dagopt.schema import check, fields_of, items, maybe, number, read_json, record, row, text, whole
 
 __all__ = ["load_result", "plain_of", "save_result"]
 
 FACTS = ("method", "status", "score", "score_label", "seconds", "n_samples")
+
+Edges = list[tuple[str, str]]
+
+_EDGES = items(row(text(), text()))
+SCHEMA = record(
+    method=text(),
+    status=text(*get_args(Status)),
+    score=maybe(number()),
+    score_label=text(),
+    seconds=number(0.0),
+    n_samples=whole(),
+    certificate=maybe(fields_of(Certificate)),
+    limited=maybe(fields_of(Certificate)),
+    names=items(text()),
+    edges=_EDGES,
+    undirected_edges=_EDGES,
+    essential=row(_EDGES, _EDGES),
+    notes=items(text()),
+    findings=items(fields_of(Finding)),
+    provenance=maybe(fields_of(Provenance)),
+    figures=fields_of(Figures, finite=False),
+)
 
 
 def plain_of(result: Result) -> dict[str, Any]:
@@ -63,36 +86,34 @@ def save_result(result: Result, path: str | Path) -> None:
 
 
 def load_result(path: str | Path) -> Result:
-    """Read a saved result, with its class as it was under the knowledge."""
+    """Read a saved result, with its class as it was under the knowledge, or raise an error that names the file."""
+    saved = check(SCHEMA, read_json(path), str(path), "check the path, or save the result again")
     try:
-        saved = json.loads(read_text(path))
-        names = tuple(saved["names"])
-        answer = Answer(
-            saved["method"],
-            _adjacency(names, saved["edges"], saved["undirected_edges"]),
-            saved["score"],
-            saved["status"],
-            _certificate(saved["certificate"]),
-            _certificate(saved["limited"]),
-            notes=tuple(saved["notes"]),
-            figures=Figures(**saved["figures"]),
-        )
-        result = result_of(
-            answer,
-            names,
-            saved["score_label"],
-            seconds=saved["seconds"],
-            n_samples=saved["n_samples"],
-            findings=tuple(Finding(**{**one, "columns": tuple(one["columns"])}) for one in saved["findings"]),
-            provenance=Provenance(**saved["provenance"]) if saved.get("provenance") else None,
-        )
+        names = checked_names(saved["names"])
+        graph = _adjacency(names, saved["edges"], saved["undirected_edges"])
         essential = _adjacency(names, *saved["essential"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(
-            f"expected a result saved by dagopt in {str(path)!r} but got something else ({error!r}); check the path"
-        ) from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    told = saved["provenance"]
+    answer = Answer(
+        saved["method"],
+        graph,
+        saved["score"],
+        saved["status"],
+        _certificate(saved["certificate"]),
+        _certificate(saved["limited"]),
+        notes=tuple(saved["notes"]),
+        figures=Figures(**saved["figures"]),
+    )
+    result = result_of(
+        answer,
+        names,
+        saved["score_label"],
+        seconds=saved["seconds"],
+        n_samples=saved["n_samples"],
+        findings=tuple(Finding(**one) for one in saved["findings"]),
+        provenance=None if told is None else Provenance(**told),
+    )
     result.__dict__["cpdag_adjacency"] = essential
     return result
 
@@ -101,10 +122,12 @@ def _certificate(saved: Any) -> Certificate | None:
     return None if saved is None else Certificate(**saved)
 
 
-def _adjacency(names: tuple[str, ...], edges: Any, undirected: Any) -> NDArray[np.int8]:
+def _adjacency(names: tuple[str, ...], edges: Edges, undirected: Edges) -> NDArray[np.int8]:
     """Return the array of directed and undirected edges by name."""
     place = {name: k for k, name in enumerate(names)}
-    found = np.zeros((len(names), len(names)), dtype=np.int8)
+    found = empty_graph(len(names))
     for a, b in [*edges, *undirected, *((b, a) for a, b in undirected)]:
+        if a not in place or b not in place or a == b:
+            raise InputError(f"expected edges between different columns but got {quoted([a, b])}; save it again")
         found[place[a], place[b]] = 1
     return found
