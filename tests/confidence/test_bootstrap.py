@@ -15,11 +15,11 @@ import matplotlib.pyplot as plt
 import dagopt
 from dagopt.confidence import bootstrap as bootstrapping
 from dagopt.confidence.agreement import Bootstrap
-from dagopt.confidence.warm_search import likely_parents, solve_warm
 from dagopt.data.resampling import resampled
 from dagopt.data.table import as_table
 from dagopt.deadline import Deadline
 from dagopt.graph.cpdag import cpdag
+from dagopt.methods.warm_search import likely_parents, solve_warm
 from dagopt.results.result import Result
 
 QUIET = {"progress": False}

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import dagopt
-from dagopt.confidence.alternatives import Effort, best_by_relation, relation_of, restricted
 from dagopt.deadline import Deadline
 from dagopt.graph.cpdag import cpdag
+from dagopt.methods.alternatives import Effort, best_by_relation, relation_of, restricted
 from dagopt.progress import NoProgress
 from dagopt.results.explanation import Alternative
 

@@ -141,7 +141,9 @@ def test_a_bare_result_gives_a_page_too():
     page = Page(render_report(bare([[0, 1], [0, 0]])))
     assert "Nothing is proven" in page.text("p", class_="badge")
     assert "How it was found" not in [text for _, text in page.all("h2")]
-    assert page.payload["edges"] == [{"tail": 0, "head": 1, "undirected": True, "strength": None, "figures": {}}]
+    assert page.payload["edges"] == [
+        {"tail": 0, "head": 1, "undirected": True, "strength": None, "figures": {}, "direction": "open"}
+    ]
     assert page.payload["nodes"][0]["figures"] == page.payload["nodes"][0]["fit"] == {}
 
 

@@ -141,10 +141,23 @@ def test_a_limit_of_the_method_is_no_proof_of_the_best():
     assert badge_of(open_limit)[0].startswith("Proven within 10 points")
 
 
-@pytest.mark.parametrize("adjacency, directed", [(CHAIN, 0), (COLLIDER, 2), (UNDIRECTED, 0)])
-def test_summary_counts_the_edges_that_are_sure(adjacency, directed):
-    """Edges directed in every equivalent DAG are those directed in the essential graph."""
-    assert f"2 edges, {directed} of them directed" in result(adjacency).summary()
+@pytest.mark.parametrize(
+    "adjacency, losses, said",
+    [
+        (CHAIN, None, "0 directed, 0 leaning, 2 open"),
+        (UNDIRECTED, None, "0 directed, 0 leaning, 2 open"),
+        (COLLIDER, None, "0 directed, 0 leaning, 0 open, 2 unchecked"),
+        (COLLIDER, {"a -> c": 2.0, "b -> c": 3.5}, "1 directed, 1 leaning, 0 open (directed: the best graph with"),
+    ],
+)
+def test_summary_counts_the_edges_that_are_sure(adjacency, losses, said):
+    """An edge is open if the class has both directions, directed if a reversal loses more than 3 points."""
+    one = result(adjacency, figures=Figures(reversal_loss=losses, reversal_proven=True))
+    assert f"arrows  {said}" in one.summary()
+    assert "2 edges" in one.summary()
+    if losses:
+        assert one.directions() == {("a", "c"): "leaning", ("b", "c"): "directed"}
+        assert one.directions(threshold=1.0)["a", "c"] == "directed"
 
 
 def test_summary_has_notes_and_warnings():
@@ -195,7 +208,8 @@ def test_knowledge_fixes_directions_in_the_essential_graph():
     assert len(free.cpdag.edges) == 4
     known = dagopt.learn(data, "exact", constraints=dagopt.Constraints(tiers=[["a"], ["b", "c"]]))
     assert sorted(known.cpdag.edges) == [("a", "b"), ("b", "c")]
-    assert "2 of them directed in every equivalent DAG that the knowledge allows" in known.summary()
+    assert known.directions()["a", "b"] == "directed"
+    assert set(free.directions().values()) == {"open"}
     assert known.score == pytest.approx(free.score)
 
 
@@ -208,7 +222,7 @@ def test_a_result_is_saved_and_loaded(tmp_path):
     np.testing.assert_array_equal(back.adjacency, learned.adjacency)
     np.testing.assert_array_equal(back.cpdag_adjacency, learned.cpdag_adjacency)
     assert back.to_dict() == learned.to_dict()
-    assert back.summary().splitlines()[1:] == learned.summary().splitlines()[1:]
+    assert back.summary().splitlines()[2:] == learned.summary().splitlines()[2:]
     assert back.details["edge_gain"] == learned.details["edge_gain"]
     assert back.findings == learned.findings
     fitted = back.fit(data)

@@ -13,7 +13,6 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from dagopt.confidence.agreement import Bootstrap
-from dagopt.confidence.warm_search import likely_parents, quick_method, solve_warm
 from dagopt.data.data_options import DataOptions
 from dagopt.data.resampling import resampled
 from dagopt.deadline import Deadline
@@ -24,6 +23,7 @@ from dagopt.graph.order import is_acyclic
 from dagopt.kernels.plain import new_pass, repeated
 from dagopt.learning import checked_options
 from dagopt.methods.registry import METHODS, MethodName, method_name
+from dagopt.methods.warm_search import likely_parents, quick_method, solve_warm
 from dagopt.options import with_options
 from dagopt.posing import pose
 from dagopt.problem import Problem

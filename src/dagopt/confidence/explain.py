@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.confidence.alternatives import Best, Effort, Pair, Relation, best_by_relation, relation_of
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, unknown_name
 from dagopt.graph.cpdag import cpdag
 from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic
+from dagopt.methods.alternatives import Best, Effort, Pair, Relation, best_by_relation, relation_of
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
 from dagopt.results.explanation import Alternative, Explanation, arrow

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from dagopt.arrays import Floats
 from dagopt.confidence.learned_path import PenaltyPath
-from dagopt.confidence.warm_search import likely_parents, quick_method, solve_warm
 from dagopt.data.data_options import DataOptions
 from dagopt.data.table import Table
 from dagopt.deadline import Deadline
@@ -23,6 +22,7 @@ from dagopt.graph.order import is_acyclic
 from dagopt.learning import checked_options
 from dagopt.methods.climbing.hill_climbing import solve_hc, start_dag
 from dagopt.methods.registry import METHODS, MethodName, method_name
+from dagopt.methods.warm_search import likely_parents, quick_method, solve_warm
 from dagopt.options import with_options
 from dagopt.posing import pose
 from dagopt.problem import Problem

@@ -20,14 +20,13 @@ MOST_DRAWN = 40  # with more columns the drawing is left out
 def result_html(result: Result) -> str:
     """Return the summary of a result, its edges, and its graph drawn small."""
     gains = result.details.get("edge_gain") or {}
-    essential = result.cpdag_adjacency
-    place = {name: k for k, name in enumerate(result.names)}
+    words = result.directions()
     rows = []
     for a, b in [*result.graph.directed_edges, *result.graph.undirected_edges]:
         row: dict[str, object] = {
             "from": a,
             "to": b,
-            "direction": "open" if essential[place[b], place[a]] else "fixed",
+            "direction": words[a, b],
         }
         if gains:
             row["gain"] = gains.get(f"{a} -> {b}")

@@ -134,9 +134,12 @@ function showEdge(k) {
   panel.append(make("h3", isUndirected(k) ? "Undirected edge" : "Edge"));
   const line = make("p");
   line.append(nameButton(edge.tail), isUndirected(k) ? " — " : " → ", nameButton(edge.head));
-  panel.append(line, make("p", edge.undirected
-    ? "It could point either way: graphs with either direction explain the data equally well."
-    : "It points this way in every graph that explains the data equally well.", "hint"));
+  panel.append(line, make("p", {
+    open: "Open: graphs with either direction explain the data equally well.",
+    leaning: "Leaning: the best graph with this edge reversed explains the data only a little worse.",
+    directed: "Directed: the best graph with this edge reversed explains the data clearly worse.",
+    unchecked: "The graphs equivalent to this one have it in this direction; how much a reversal loses was not checked.",
+  }[edge.direction], "hint"));
   const strength = edge.strength === null ? [] : [["score gained", edge.strength]];
   figures([...strength, ...Object.entries(edge.figures)]);
   if (strength.length) panel.append(make("p", "Score gained: what the score loses if only this edge is removed.", "hint"));

@@ -10,6 +10,7 @@ from dagopt.report.chart import convergence_svg, phases
 from dagopt.report.origin import origin_line, origin_section
 from dagopt.report.view import Edge, View
 from dagopt.report.words import counted, found, proven
+from dagopt.results.directions import DIRECTED
 from dagopt.results.figures import Figures
 from dagopt.results.proof import badge_of, gap_in_words
 from dagopt.results.result import Result
@@ -99,6 +100,8 @@ def caption(view: View) -> str:
     said = '<span class="on-screen">Chosen column: parents blue, children green.</span>'
     if any(edge.strength is not None for edge in view.edges):
         said += " The wider a line, the more score its edge gains."
+    if any(edge.direction == "leaning" for edge in view.edges):
+        said += f" A grey head leans: the reverse loses at most {DIRECTED:g} points."
     if any(edge.undirected for edge in view.edges):
         said += (
             " In the essential graph, a line without a head is an undirected edge: it could point either way."
@@ -223,7 +226,7 @@ def _edge_row(number: int, edge: Edge, view: View, figures: list[float | None]) 
         f'<td><button type="button" class="name" data-node="{k}">{escape(view.names[k])}</button></td>'
         for k in (edge.tail, edge.head)
     )
-    way = f'<td><button type="button" class="plain">{"undirected" if edge.undirected else "directed"}</button></td>'
+    way = f'<td><button type="button" class="plain">{edge.direction}</button></td>'
     cells = "".join(
         '<td class="figure" data-value=""></td>'
         if value is None

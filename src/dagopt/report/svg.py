@@ -67,7 +67,7 @@ def _edge(number: int, edge: Edge, layout: Layout, view: View, largest: float) -
     wing = 3.4 + 0.75 * width
     shape = f"M{x:.1f},{y:.1f}l{-wing:.1f},{back:.1f}h{2 * wing:.1f}z"
     strength = "" if edge.strength is None else f' data-strength="{edge.strength:.6g}"'
-    kind = "edge undirected" if edge.undirected else "edge"
+    kind = {"open": "edge undirected", "leaning": "edge leaning"}.get(edge.direction, "edge")
     return (
         f'<g class="{kind}" data-edge="{number}"{strength}><title>{tail} → {head}</title>'
         f'<path class="near" d="{line}"/><path class="line" stroke-width="{width:.2f}" d="{line}"/>'

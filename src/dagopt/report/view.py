@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dagopt.graph.cpdag import extend_pdag
 from dagopt.report.parameters import coefficients, estimates, fitted_or_why
 from dagopt.results.answer import worth
+from dagopt.results.directions import Direction, direction_of
 from dagopt.results.result import Result
 
 __all__ = ["Edge", "View", "page_view_of", "view_of"]
@@ -35,6 +36,8 @@ class Edge:
     figures : dict
         Further numbers by name, such as ``coefficient``: each is a column of the table of edges and a line of the
         edge's panel.
+    direction : str
+        How sure its direction is: directed, leaning, open or unchecked.
     """
 
     tail: int
@@ -42,6 +45,7 @@ class Edge:
     undirected: bool
     strength: float | None
     figures: dict[str, float] = field(default_factory=dict)
+    direction: Direction = "unchecked"
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,7 @@ def view_of(result: Result) -> View:
     told = "edge_gain" in details and "node_scores" in details
     if result.problem is not None and member is not None and not told:
         details = worth(result.problem, member) | details
+    words = result.directions()
     edges = []
     for i, j in np.argwhere(drawn):
         if member is None and drawn[j, i] and j < i:
@@ -109,7 +114,11 @@ def view_of(result: Result) -> View:
             for name, values in details.get("edge_figures", {}).items()
             if (value := _of_edge(values, *pair)) is not None
         }
-        edges.append(Edge(int(i), int(j), undirected, _of_edge(details.get("edge_gain"), *pair), named))
+        loss = _of_edge(details.get("reversal_loss"), *pair)
+        if loss is not None:
+            named = {"lost if reversed": loss} | named
+        strength, word = _of_edge(details.get("edge_gain"), *pair), words.get(pair, direction_of(undirected, loss))
+        edges.append(Edge(int(i), int(j), undirected, strength, named, word))
     figures = _figures(details.get("node_scores"), result.names)
     return View(result.names, tuple(edges), drawn, member is not None, learned_dag, figures)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dagopt.report.view import View
+from dagopt.results.directions import DIRECTED, counted_directions
 from dagopt.results.proof import proof_sentences
 from dagopt.results.result import Result
 
@@ -27,22 +28,19 @@ def title_of(result: Result) -> str:
 
 def found(result: Result, view: View) -> str:
     """Return what was found."""
-    undirected = sum(edge.undirected for edge in view.edges)
-    directed = len(view.edges) - undirected
     rows = f" from {counted(result.n_samples, 'row')} of data" if result.n_samples else ""
     if not view.edges:
         return f"No edge was found{rows}: no column predicts another one well enough to justify an edge."
-    text = f"The graph learned{rows} has {counted(len(view.edges), 'edge')}. "
-    if undirected == 0:
-        return text + "All of them point the same way in every graph that explains the data as well."
-    if directed == 0:
-        return text + "All of them are undirected: each could point either way, and the data cannot tell."
-    return text + (
-        f"{directed:,} {'points' if directed == 1 else 'point'} the same way in every graph that explains the data as "
-        f"well. {undirected:,} {'is' if undirected == 1 else 'are'} undirected: the data cannot tell which way "
-        f"{'it points' if undirected == 1 else 'they point'}, and the essential graph shows "
-        f"{'it' if undirected == 1 else 'them'} without a head."
-    )
+    words = [edge.direction for edge in view.edges]
+    text = f"The graph learned{rows} has {counted(len(view.edges), 'edge')}: {counted_directions(words)}."
+    if "directed" in words or "leaning" in words:
+        text += (
+            f" Directed: the best graph with the edge reversed scores more than {DIRECTED:g} points lower, so that this"
+            " direction is over 20 times as probable. Leaning: it scores less than that lower."
+        )
+    if "open" in words:
+        text += " Open: graphs that explain the data equally well have the edge in either direction."
+    return text
 
 
 def proven(result: Result) -> list[str]:
@@ -51,7 +49,8 @@ def proven(result: Result) -> list[str]:
     if result.status in _ENDED:
         said.append(_ENDED[result.status])
     said.append(
-        "A score says how well a graph explains these rows. It does not prove that an arrow is a cause: that would "
-        "also need enough rows, and that nothing outside the table influences two of its columns."
+        "Not checked: whether the model fits the table, and whether an arrow is a cause, which would also need enough "
+        "rows, and that nothing outside the table influences two of its columns. A score says only how well a graph "
+        "explains these rows."
     )
     return said

@@ -22,6 +22,7 @@ from dagopt.graph.order import is_acyclic
 from dagopt.problem import Problem
 from dagopt.results.answer import Answer, Status
 from dagopt.results.certificate import Certificate
+from dagopt.results.directions import DIRECTED, Direction, directions_of
 from dagopt.results.figures import Figures
 from dagopt.results.proof import proof_of
 from dagopt.results.provenance import Provenance
@@ -157,6 +158,18 @@ class Result:
         """How good the answer is proven to be, in words; numbers are rounded up."""
         return proof_of(self)
 
+    def directions(self, threshold: float = DIRECTED) -> dict[tuple[str, str], Direction]:
+        """Return for each edge how sure its direction is: directed, leaning or open.
+
+        Parameters
+        ----------
+        threshold : float
+            Points of score that the best graph with the edge reversed must lose for the edge to be ``directed``; an
+            edge that loses less is ``leaning``. An ``open`` edge loses nothing: equivalent graphs have it in both
+            directions. ``unchecked`` edges were not tried, for lack of time or because there are too many columns.
+        """
+        return directions_of(self, threshold)
+
     @property
     def details(self) -> dict[str, Any]:
         """The figures that were measured, by name."""
@@ -282,7 +295,7 @@ class Result:
         -------
         Explanation
         """
-        effort = by_name("confidence.alternatives", "Effort")(method, n_jobs, memory_limit, random_state)
+        effort = by_name("methods.alternatives", "Effort")(method, n_jobs, memory_limit, random_state)
         explain = by_name("confidence.explain", "explain")
         found: Explanation = explain(self, a, b, effort, time_limit=time_limit, progress=progress)
         return found
@@ -310,7 +323,7 @@ class Result:
             lost without the edge; ``proven``, whether these are exact rather than upper bounds; a ``note`` if the
             constraints allow no such DAG.
         """
-        effort = by_name("confidence.alternatives", "Effort")(method, n_jobs, memory_limit, random_state)
+        effort = by_name("methods.alternatives", "Effort")(method, n_jobs, memory_limit, random_state)
         regrets = by_name("confidence.explain", "regrets")
         found: pd.DataFrame = regrets(self, effort, time_limit=time_limit, progress=progress)
         return found

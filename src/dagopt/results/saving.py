@@ -17,6 +17,7 @@ from dagopt.files import write_text
 from dagopt.graph.dag import Graph, checked_names, empty_graph
 from dagopt.results.answer import Answer, Status
 from dagopt.results.certificate import Certificate
+from dagopt.results.explanation import arrow
 from dagopt.results.figures import Figures
 from dagopt.results.provenance import Provenance
 from dagopt.results.result import Result, result_of
@@ -61,6 +62,7 @@ def plain_of(result: Result) -> dict[str, Any]:
         "edges": _pairs(result.graph.directed_edges),
         "undirected_edges": _pairs(result.graph.undirected_edges),
         "essential": [_pairs(essential.directed_edges), _pairs(essential.undirected_edges)],
+        "directions": {arrow(a, b): word for (a, b), word in result.directions().items()},
         "notes": list(result.notes),
         "warnings": [finding.line for finding in result.findings],
         "findings": [asdict(finding) for finding in result.findings],

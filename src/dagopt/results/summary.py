@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from dagopt.graph.cpdag import cpdag
-from dagopt.graph.order import is_acyclic
+from dagopt.results.directions import DIRECTED, counted_directions
 from dagopt.results.figures import Figures
 from dagopt.results.proof import bound_line
 from dagopt.results.result import Result
@@ -23,6 +20,8 @@ PLAIN_STATUS = {
 def summary_of(result: Result) -> str:
     """Return what was found, what is proven, why the run ended, and notes."""
     lines = [_size(result)]
+    if result.graph.n_edges:
+        lines.append(f"arrows  {_arrows(result)}")
     if result.score is not None:
         lines.append(f"score   {result.score:.4f}  ({result.score_label})")
     if result.figures.start_score is not None:
@@ -39,14 +38,17 @@ def summary_of(result: Result) -> str:
 
 def _size(result: Result) -> str:
     """Return the number of columns, rows and edges."""
-    essential = result.cpdag_adjacency
-    undirected = int(np.triu(essential & essential.T).sum())
     edges = result.graph.n_edges
-    known = is_acyclic(result.adjacency) and (cpdag(result.adjacency) != essential).any()
-    return (
-        f"{len(result.names)} columns, {result.n_samples} rows; {edges} edges, {edges - undirected} of them directed in"
-        f" every equivalent DAG{' that the knowledge allows' if known else ''}"
-    )
+    return f"{len(result.names)} columns, {result.n_samples} rows; {edges} edge{'' if edges == 1 else 's'}"
+
+
+def _arrows(result: Result) -> str:
+    """Return how many edges are directed, leaning and open, and what that means."""
+    words = counted_directions(result.directions().values())
+    if not result.figures.reversal_loss:
+        return words
+    how = "" if result.figures.reversal_proven else ", by search"
+    return f"{words} (directed: the best graph with the edge reversed loses more than {DIRECTED:g} points{how})"
 
 
 def _time(result: Result) -> str:

@@ -16,7 +16,6 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from dagopt.arrays import Bools, Dag
-from dagopt.confidence.warm_search import likely_parents, solve_warm
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, quoted
 from dagopt.graph.acyclic_union import acyclic_union
@@ -28,6 +27,7 @@ from dagopt.methods.auto import PATIENCE, SAFETY
 from dagopt.methods.branch_and_cut.branch_and_cut import solve_branch_and_cut
 from dagopt.methods.exact.edge_regret import edge_regrets, estimate_edge_regrets
 from dagopt.methods.exact.plan import memory_in_bytes
+from dagopt.methods.warm_search import likely_parents, solve_warm
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
 from dagopt.workers import Workers
@@ -89,7 +89,13 @@ class Effort:
 
 
 def best_by_relation(
-    problem: Problem, dag: Dag, pairs: Sequence[Pair], effort: Effort, deadline: Deadline, progress: Progress
+    problem: Problem,
+    dag: Dag,
+    pairs: Sequence[Pair],
+    effort: Effort,
+    deadline: Deadline,
+    progress: Progress,
+    relations: Sequence[Relation] = RELATIONS,
 ) -> list[dict[Relation, Best]]:
     """Return for each pair (a, b) the best DAG with a → b, with b → a and with neither.
 
@@ -105,6 +111,8 @@ def best_by_relation(
         How they are found.
     deadline, progress
         The clock, and where progress is reported.
+    relations : sequence of str
+        The relations that are searched for, if the exact method is not used.
     """
     found: list[dict[Relation, Best]] = [{} for _ in pairs]
     for (a, b), own in zip(pairs, found, strict=True):
@@ -115,10 +123,10 @@ def best_by_relation(
         _fill_exact(problem, pairs, found, effort, deadline, progress)
     if effort.method == "branch-and-cut":
         clock = deadline.within(SEARCH_SHARE * deadline.remaining())
-        met = _fill_by_search(problem, dag, pairs, found, effort, clock, progress)
+        met = _fill_by_search(problem, dag, pairs, found, effort, clock, progress, relations)
         _prove(problem, dag, pairs, found, met, effort, deadline, progress)
     else:
-        _fill_by_search(problem, dag, pairs, found, effort, deadline, progress)
+        _fill_by_search(problem, dag, pairs, found, effort, deadline, progress, relations)
     return found
 
 
@@ -183,12 +191,13 @@ def _fill_by_search(
     effort: Effort,
     deadline: Deadline,
     progress: Progress,
+    relations: Sequence[Relation],
 ) -> list[tuple[Dag, float]]:
     """Add the rest by search: the DAG of every search, and the learned DAG, count for all pairs; return these DAGs."""
     wanted = [
         (pair, relation)
         for pair, own in zip(pairs, found, strict=True)
-        for relation in RELATIONS
+        for relation in relations
         if relation not in own and relation != relation_of(dag, *pair)
     ]
     likely = likely_parents(problem, deadline, effort.n_jobs) if wanted else None
