@@ -18,10 +18,15 @@ from dagopt.kernels.needed import Needed, listed, write_list
 
 RUN = """
 import json, sys, dagopt, numpy as np, pandas as pd
+import dagopt.kernels.plain
 from dagopt.kernels.needed import recording
+dagopt.kernels.plain.MOST_PLAIN_STEPS = -1  # also for little work, because shipped kernels are used for that
 kind, columns, degree, method, options = json.loads(sys.argv[1])
 if kind == "continuous":
     data = dagopt.simulate(n_nodes=columns, n_samples=2000, degree=degree, random_state=0).data
+elif kind == "levels":
+    data = dagopt.simulate(n_nodes=columns, n_samples=2000, degree=degree, random_state=0).data
+    data = data.apply(lambda column: pd.cut(column, 3, labels=list("abc")) if column.name < "X6" else column)
 elif kind == "mixed":
     data = dagopt.simulate(n_nodes=columns, n_samples=2000, degree=degree, random_state=0, kind="mixed").data
 else:
@@ -46,6 +51,7 @@ RUNS: list[tuple[str, int, float, str, dict[str, object]]] = [
     ),
     *((name, 0, 0, "auto", {}) for name in ("alarm", "insurance", "lucas", "asia", "gaussian_test")),
     *(("mixed", columns, 2, "auto", {}) for columns in (15, 30, 60)),
+    ("levels", 15, 1, "auto", {}),
     *((name, 0, 0, "auto", {"score": "bdeu"}) for name in ("alarm", "lucas")),
     ("continuous", 22, 2, "auto", {}),
     ("continuous", 300, 2, "auto", {}),
