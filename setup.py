@@ -41,7 +41,8 @@ class BuildWithKernels(build_py):
         """Copy both."""
         super().run()
         target = Path(self.build_lib, "dagopt", "kernels", "compiled")
-        target.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(target, ignore_errors=True)  # of an earlier build
+        target.mkdir(parents=True)
         for path in sorted(Path(KERNELS).glob("*.kernel")):
             shutil.copy(path, target)
 
