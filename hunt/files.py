@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import multiprocessing
 import os
 import resource
+import sys
 import tempfile
 import traceback
 from collections import Counter
@@ -22,6 +24,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+import dagopt
+from dagopt.networks.gaussian_json import read_gaussian_json
 
 SECONDS = 60.0
 MEMORY = 6 << 30  # bytes of address space, most of which numba and the solvers use
@@ -53,6 +58,9 @@ COMMANDS = {
     "graph.txt": ("score numbers.csv {}", "compare {} graph.dot"),
     "network.bif": ("compare {} {}", "convert {} out.csv", "simulate --network {} --samples 20 --out out.csv"),
     "known.toml": ("learn numbers.csv --knowledge {}", "posterior numbers.csv --knowledge {}"),
+    "result.json": ("load result {}",),
+    "run.json": ("learn numbers.csv --method cg-dca-paper --checkpoint {} --resume",),
+    "network.json": ("load network {}",),
 }  # fmt: skip
 WORDS = (
     "nan", "inf", "-inf", "1e308", "-1e400", "", " ", '"', "'", ",", ";", "\t", "\n", "\r", "\r\n", "\0", "\ufeff",
@@ -152,6 +160,14 @@ def right_files() -> dict[str, bytes]:
         "variable B {\n type discrete [ 2 ] { x, y };\n}\n"
         "probability ( A ) {\n table 0.25, 0.75;\n}\nprobability ( B | A ) {\n (x) 0.5, 0.5;\n (y) 0.1, 0.9;\n}\n"
     )
+    gaussian = {
+        "format": "dagopt gaussian network 1",
+        "description": "",
+        "nodes": [
+            {"name": "A", "intercept": 0.5, "variance": 1.0, "parents": {}},
+            {"name": "B", "intercept": 0.0, "variance": 2.0, "parents": {"A": 0.5}},
+        ],
+    }
     toml = 'required = [["A", "B"]]\nforbidden = [["C", "D"]]\ntiers = [["A"], ["B", "C"]]\nmax_parents = 2\n'
     return {
         "numbers.csv": numbers.encode(),
@@ -168,7 +184,36 @@ def right_files() -> dict[str, bytes]:
         "graph.txt": b"[A][B|A][C|B][D]\n",
         "network.bif": bif.encode(),
         "known.toml": toml.encode(),
+        "network.json": json.dumps(gaussian).encode(),
+        **_saved(numbers),
     }
+
+
+def _saved(numbers: str) -> dict[str, bytes]:
+    """Return a saved result and a checkpoint of the table of numbers."""
+    with tempfile.TemporaryDirectory() as folder:
+        data, result, run = (Path(folder) / name for name in ("numbers.csv", "result.json", "run.json"))
+        data.write_text(numbers)
+        dagopt.learn(data, "exact").save(result)
+        dagopt.learn(data, "cg-dca-paper", checkpoint=run)
+        return {path.name: path.read_bytes() for path in (result, run)}
+
+
+def run_command(command: str, name: str) -> int:
+    """Run a command on a file and return its exit code; ``load`` stands for the readers that no command has."""
+    from dagopt.cli import run
+
+    if not command.startswith("load "):
+        return run(command.format(*[name] * command.count("{}")).split() + quiet(command))
+    try:
+        if command.startswith("load result"):
+            dagopt.Result.load(name).summary()
+        else:
+            read_gaussian_json(name).sample(10, 0)
+    except dagopt.InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
 
 
 # --- the child that runs the commands ---------------------------------------------------------------------------
@@ -235,7 +280,7 @@ def _serve(pipe: Connection) -> None:
             code: int | str
             with redirect_stdout(io.StringIO()), redirect_stderr(said):
                 try:
-                    code = run(command.format(*[name] * command.count("{}")).split() + quiet(command))
+                    code = run_command(command, name)
                 except BaseException as error:
                     code = type(error).__name__
                     said.write(traceback.format_exc())

@@ -10,7 +10,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dagopt.cli import run
 from dagopt.methods.branch_and_cut.prefix_search import PrefixSearch
 from hunt import cuts, files, others
 from hunt.__main__ import look_at_claims
@@ -131,9 +130,7 @@ def test_broken_files_end_in_a_sentence(kind, tmp_path, monkeypatch, capsys):
     ending = kind[kind.index(".") :]
     for _ in range(6):
         (tmp_path / f"broken{ending}").write_bytes(files.broken(files.right_files()[kind], rng))
-        command = files.COMMANDS[kind][0]
-        words = command.format(*[f"broken{ending}"] * command.count("{}")).split() + files.quiet(command)
-        code = run(words)
+        code = files.run_command(files.COMMANDS[kind][0], f"broken{ending}")
         said = capsys.readouterr().err
         assert code in (0, 1, 2)
         assert code != 2 or said.count("\n") == 1
