@@ -15,7 +15,8 @@ from dagopt.data.table import ContinuousTable, as_table
 from dagopt.deadline import Deadline
 from dagopt.families import listing
 from dagopt.families.keys import BitKeys, DigitKeys
-from dagopt.families.listing import Candidates, _Growth, candidate_pool, count_sets, limited, listable
+from dagopt.families.listing import Candidates, candidate_pool, count_sets, limited, listable
+from dagopt.families.node_growth import NodeGrowth
 from dagopt.graph.knowledge import Constraints
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
@@ -196,11 +197,15 @@ def proper_subsets(parents):
 def test_too_large_sets_of_many_columns_are_refused(rng):
     """Where a set has too many members for one integer, the message names the limit to set."""
     table = ContinuousTable(tuple(f"x{k}" for k in range(1000)), rng.normal(size=(10, 1000)))
-    growth = _Growth(make_score(table), Constraints().resolve(table.names), 0, 0.0)
-    growth._size = 6
+    growth = NodeGrowth(make_score(table), Constraints().resolve(table.names), 0, 0.0)
+    growth.pieces()
     growth._scores, growth._bounds = np.zeros(1), np.full(1, np.inf)
+    growth.open()
+    growth._size = 6
+    growth.extend(most_sets=1000)
+    assert not growth.level.size
     with pytest.raises(dagopt.InputError, match=r"at most 6 of 999 candidate parents of 'x0' .* max_parents=6"):
-        growth.next_level()
+        growth.extend()
 
 
 @given(st.lists(st.sets(st.integers(0, 59), min_size=3, max_size=3), min_size=1, max_size=20))
@@ -213,7 +218,7 @@ def test_sets_as_digits_and_as_bits_do_the_same(sets):
         back = keys.members(own, 3)
         assert (keys.sizes(own) == 3).all()
         less = [keys.members(keys.without(own, back, t), 2) for t in range(3)]
-        more = keys.grown(own, 3)
+        more = np.concatenate([keys.grown(own, 3, item) for item in range(60)])
         assert (np.diff(more) > 0).all()
         found.append([{tuple(row) for row in part.tolist()} for part in (back, *less, keys.members(more, 4))])
     assert found[0] == found[1]

@@ -37,15 +37,17 @@ class SetKeys(Protocol):
     def without(self, keys: Ints, rows: Ints, t: int) -> Ints:
         """Return the keys of sets without their t-th member; ``rows`` has their members."""
 
-    def grown(self, keys: Ints, size: int) -> Ints:
-        """Return, sorted, all sets made of one of these sets (of one size) and one item larger than its members."""
+    def grown(self, keys: Ints, size: int, item: int) -> Ints:
+        """Return those of these sets (sorted, of one size) whose members are all below an item, with the item added.
+
+        The results are sorted, and those of a larger item come after them.
+        """
 
 
 class BitKeys:
     """One bit per item."""
 
     def __init__(self, n_items: int) -> None:
-        self._n_items = n_items
         self.most = n_items
 
     def of(self, rows: Ints) -> Ints:
@@ -73,10 +75,9 @@ class BitKeys:
         """Return the keys of sets without their t-th member."""
         return keys ^ (np.int64(1) << rows[:, t])
 
-    def grown(self, keys: Ints, size: int) -> Ints:
-        """Return, sorted, all sets made of one of these sets and one item larger than its members."""
-        more = [keys[keys < (1 << j)] | (1 << j) for j in range(self._n_items)]
-        return np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *more]))
+    def grown(self, keys: Ints, size: int, item: int) -> Ints:
+        """Return those of these sets whose members are all below an item, with the item added."""
+        return keys[: np.searchsorted(keys, np.int64(1) << item)] | np.int64(1) << item
 
 
 class DigitKeys:
@@ -107,11 +108,11 @@ class DigitKeys:
             below += keys // self._powers[t + 1] * self._powers[t]
         return below
 
-    def grown(self, keys: Ints, size: int) -> Ints:
-        """Return, sorted, all sets made of one of these sets (of one size) and one item larger than its members."""
-        last = keys // self._powers[size - 1] if size else np.zeros(len(keys), dtype=np.int64)
-        more = [keys[last < digit] + digit * self._powers[size] for digit in range(1, self._base)]
-        return np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *more]))
+    def grown(self, keys: Ints, size: int, item: int) -> Ints:
+        """Return those of these sets whose members are all below an item, with the item added."""
+        most = (item + 1) * self._powers[size - 1] if size else 1  # keys of sets whose last digit is smaller are below
+        grown: Ints = keys[: np.searchsorted(keys, most)] + (item + 1) * self._powers[size]
+        return grown
 
 
 def set_keys(n_items: int) -> SetKeys:

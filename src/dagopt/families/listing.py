@@ -1,14 +1,25 @@
 """Candidate parent sets: all that could matter, and no others.
 
 A set is dropped when one of its subsets scores at least as well (no best DAG needs it), and a set is not
-extended when no superset can beat the scores of its subsets. The bounds are
+extended when no superset can beat the scores of its subsets. Two rules do that.
+
+**Bounds.** Supersets of J are useless if a bound on their scores is at most the score of a subset of J. The bounds are
 
 * penalised multinomial likelihood: supersets of J score at most the likelihood with all columns as parents minus the
-  penalty of J (after de Campos and Ji 2011, whose bound on the likelihood is 0);
+  penalty of J (after de Campos and Ji 2011, whose bound on the likelihood is 0), and proper supersets minus that of J
+  and one more parent;
 * BDeu: the first row of every configuration of the parents that occurs has probability 1 / a_i and the others
   at most 1, so supersets of J score at most -K(J) log a_i, K(J) the number of configurations that occur;
 * penalised Gaussian likelihood: supersets of J score at most the likelihood with all columns as parents minus
   the penalty of J.
+
+**Entropies** (penalised multinomial likelihood; de Campos et al. 2018). A member Y of J adds N I(i; Y | J' - Y) to the
+likelihood of a superset J'. I is H(Y | J' - Y) - H(Y | J' - Y + i), which is at most H(Y | J - Y) - H(Y | all others).
+The penalty that Y adds grows with J'. So if N times this difference is at most the penalty that Y adds to J, every
+superset of J scores at most as much as without Y.
+
+Both rules allow for rounding. If the listing ends early, the sets that are not listed have stand-ins: see
+``Candidates.relaxed_pool``.
 
 Sets grow by one member at a time for all nodes together: the local scores of discrete data are differences of joints,
 and the joint of one set of columns serves all its members.
@@ -16,23 +27,24 @@ and the joint of one set of columns serves all its members.
 References
 ----------
 de Campos, Ji (2011). Efficient structure learning of Bayesian networks using constraints. JMLR 12.
+de Campos, Scanagatta, Corani, Zaffalon (2018). Entropy-based pruning for learning Bayesian networks using BIC. AIJ 260.
 Scanagatta, de Campos, Zaffalon (2018). Efficient learning of bounded-treewidth Bayesian networks. ML 107.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import comb
 
 import numpy as np
 
-from dagopt.arrays import Floats, Ints, Words
-from dagopt.bits import n_words, words_of_rows
-from dagopt.errors import InputError
+from dagopt.arrays import Floats, Ints
+from dagopt.bits import words_of_rows
 from dagopt.families.keys import set_keys
+from dagopt.families.node_growth import NodeGrowth
 from dagopt.families.pool import Pool
 from dagopt.graph.knowledge import Knowledge
 from dagopt.scores.base import BulkJoints, Score
@@ -42,7 +54,6 @@ __all__ = ["MOST_SETS", "Candidates", "candidate_pool", "count_sets", "limited",
 
 MOST_SETS = 100_000_000  # the most sets scored; above this the user must lower max_parents
 MOST_UNASKED = 3_000_000  # the most sets inside a superstructure if no limit is given
-SETS_PER_PIECE = 2048
 JOINTS_PER_PIECE = 512
 ORDERED_TOGETHER, MERGED_TOGETHER = 1 << 18, 1 << 20  # sets, between two looks at the clock: tenths of a second
 PHASE = "scores of candidate parents"
@@ -119,25 +130,53 @@ class Candidates:
 
     def __init__(self, score: Score, knowledge: Knowledge, slack: float = 0.0) -> None:
         self._score = score
-        self._growths = [_Growth(score, knowledge, node, slack) for node in range(score.n_nodes)]
+        self._growths = [NodeGrowth(score, knowledge, node, slack) for node in range(score.n_nodes)]
         self._joints = None if score.bulk_joints is None else _Joints(score.bulk_joints)
         self._total = count_sets(knowledge)
         self.n_scored = 0
 
-    def grow(self, workers: Workers) -> bool:
-        """Score all sets worth scoring; False if the deadline came first. The smallest sets are always scored."""
+    def grow(self, workers: Workers, most_sets: int | None = None, nodes: Iterable[int] | None = None) -> bool:
+        """Score all sets worth scoring; False if the deadline or ``most_sets`` came first.
+
+        The smallest sets are always scored.
+
+        Parameters
+        ----------
+        workers : Workers
+            The threads, and the clock.
+        most_sets : int, optional
+            The most sets of one size of one node. A node with more stays at the size before.
+        nodes : iterable of int, optional
+            The nodes that grow; all unless given.
+        """
+        growing = self._growths if nodes is None else [self._growths[node] for node in nodes]
         try:
-            while any(growth.level.size for growth in self._growths):
-                self._score_level(workers)
+            while self._score_level(growing, workers, most_sets):
+                pass
         except Stopped:
             return False
-        return True
+        return self.is_complete
 
-    def _score_level(self, workers: Workers) -> None:
-        """Score the sets of the current size and go on to the next size."""
-        growths = [growth for growth in self._growths if growth.level.size]
+    @property
+    def is_complete(self) -> bool:
+        """Whether all useful sets are listed."""
+        return all(growth.is_over for growth in self._growths)
+
+    @property
+    def full_size(self) -> int:
+        """The size up to which all useful sets are listed."""
+        sizes = [growth.full_size for growth in self._growths if not growth.is_over]
+        return min(sizes, default=self._score.n_nodes - 1)
+
+    def _score_level(self, growing: list[NodeGrowth], workers: Workers, most_sets: int | None) -> bool:
+        """Make the sets of the next size of each node and score them; False if there are none."""
+        waiting = [growth for growth in growing if not growth.level.size and not growth.is_over]
+        workers.each(PHASE, [partial(growth.extend, most_sets) for growth in waiting], len(waiting), (self._share,) * 2)
+        growths = [growth for growth in growing if growth.level.size]
+        if not growths:
+            return False
         size = sum(growth.level.size for growth in growths)
-        share = (self.n_scored / self._total, (self.n_scored + size) / self._total)
+        share = (self._share, self._share + size / self._total)
         joints = self._joints
         if joints is None or any(growth.size >= joints.most for growth in growths):
             joints = None
@@ -152,19 +191,26 @@ class Candidates:
             self._look_at(workers)
             if joints is not None:
                 growth.evaluate_by(joints)
-            growth.next_level()
+            growth.open()
         self.n_scored += size
+        return True
 
-    def _wanted(self, joints: _Joints, growths: list[_Growth], workers: Workers) -> Ints:
+    @property
+    def _share(self) -> float:
+        """The share of all allowed sets that are scored."""
+        return self.n_scored / self._total
+
+    def _wanted(self, joints: _Joints, growths: list[NodeGrowth], workers: Workers) -> Ints:
         """Return the keys of all sets whose joints the present level takes, sorted."""
         parts = []
         for growth in growths:
             self._look_at(workers)
-            parts.append(np.unique(np.concatenate(joints.keys_of(growth))))
+            parts.append(np.sort(np.concatenate(joints.keys_of(growth))))
         merged = []
         for together in _in_ranges(parts):
             self._look_at(workers)
-            merged.append(np.unique(np.concatenate(together)))
+            keys = np.sort(np.concatenate(together))
+            merged.append(keys[np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)]])
         return np.concatenate(merged)
 
     def _look_at(self, workers: Workers) -> None:
@@ -185,6 +231,25 @@ class Candidates:
         return Pool.of_words(
             self._score.names, [g.kept_words() for g in self._growths], [g.kept_scores() for g in self._growths]
         )
+
+    def relaxed_pool(self, most_stand_ins: int) -> Pool:
+        """Return the pool with stand-ins for the useful sets that are not listed; no DAG beats its best DAG.
+
+        A stand-in is a subset of such sets with a bound on their scores. Replacing a set that is not listed by its
+        stand-in keeps a DAG acyclic and does not lower its score.
+
+        Parameters
+        ----------
+        most_stand_ins : int
+            The most stand-ins of one node; they have as many members as this allows.
+        """
+        words, scores = [], []
+        for growth in self._growths:
+            members, bounds = growth.stand_ins(most_stand_ins)
+            stand_ins = words_of_rows(growth.full(members), self._score.n_nodes)
+            words.append(np.concatenate([growth.kept_words(), stand_ins]))
+            scores.append(np.concatenate([growth.kept_scores(), bounds]))
+        return Pool.of_words(self._score.names, words, scores).without_dominated()
 
     def ceiling(self) -> float:
         """Return the sum of an upper limit on each node's score, infinity if it is not known."""
@@ -222,7 +287,7 @@ class _Joints:
         self._occurring = np.zeros(0, dtype=np.int64)
         self._new = list[_Block]()
 
-    def keys_of(self, growth: _Growth) -> tuple[Ints, Ints]:
+    def keys_of(self, growth: NodeGrowth) -> tuple[Ints, Ints]:
         """Return the keys of the current sets of a node, without and with the node itself."""
         own = np.full((growth.level.size, 1), growth.node, dtype=np.int64)
         together = np.sort(np.concatenate([growth.rows, own], axis=1), axis=1)
@@ -268,116 +333,3 @@ class _Joints:
         """Return joints, and how many configurations occur."""
         at = np.searchsorted(self._sets, keys)
         return self._values[at], self._occurring[at]
-
-
-class _Growth:
-    """The sets of one node, level by level of their size."""
-
-    def __init__(self, score: Score, knowledge: Knowledge, node: int, slack: float) -> None:
-        self._score = score
-        self.node = node
-        self._slack = slack
-        self._must = np.flatnonzero(knowledge.must[:, node]).astype(np.int64)
-        self._free = knowledge.free(node)
-        self._keys = set_keys(len(self._free))
-        self._most = min(int(knowledge.at_most[node]) - len(self._must), len(self._free))
-        self.level: Ints = np.zeros(1, dtype=np.int64)  # keys over the free candidates, sorted
-        self._size = 0  # of the sets of this level, without required parents
-        self._members: Ints = np.zeros((1, 0), dtype=np.int64)  # indices among the free candidates, one row per set
-        self._inherited: Floats = np.full(1, -np.inf)  # best score of proper subsets
-        self._ceiling: Floats = np.full(1, np.inf)  # bound on supersets, inherited
-        candidates = np.flatnonzero(knowledge.may[:, node]).astype(np.int64)
-        self._fall = 0.0 if len(candidates) == score.n_nodes - 1 else score.bounds_fall_by(node, candidates)
-        self._kept: list[tuple[Words, Floats]] = []
-        self._scores: Floats = np.empty(0)
-        self._bounds: Floats = np.empty(0)
-
-    @property
-    def size(self) -> int:
-        """Size of the sets of this level."""
-        return self._size + len(self._must)
-
-    @property
-    def rows(self) -> Ints:
-        """The sets of this level as rows of columns, in increasing order."""
-        return self._full(self._members)
-
-    def _full(self, members: Ints) -> Ints:
-        """Return sets of free candidates, given as indices, as rows of columns with the required parents added."""
-        if not len(self._must):
-            return self._free[members]
-        fixed = np.broadcast_to(self._must, (len(members), len(self._must)))
-        return np.sort(np.concatenate([fixed, self._free[members]], axis=1), axis=1)
-
-    def pieces(self) -> list[partial[None]]:
-        """Return the work of scoring this level."""
-        self._scores = np.empty(self.level.size)
-        self._bounds = np.empty(self.level.size)
-        return [partial(self._evaluate, *span) for span in spans(self.level.size, SETS_PER_PIECE)]
-
-    def _evaluate(self, first: int, last: int) -> None:
-        rows = self._full(self._members[first:last])
-        nodes = np.full(last - first, self.node, dtype=np.int64)
-        offsets = np.arange(last - first + 1, dtype=np.int64) * rows.shape[1]
-        self._scores[first:last], self._bounds[first:last] = self._score.local_and_bounds(nodes, rows.ravel(), offsets)
-
-    def evaluate_by(self, joints: _Joints) -> None:
-        """Score this level by joints that are known."""
-        score = joints.score
-        alone, with_node = joints.keys_of(self)
-        without, occurring = joints.of(alone)
-        together, _ = joints.of(with_node)
-        cost = score.costs_of_sets(self.node, self.rows)
-        self._scores = together - without - cost
-        self._bounds = score.superset_bounds(self.node, cost, occurring)
-
-    def next_level(self) -> None:
-        """Keep the sets that are not dominated, and go on to the supersets that could still win."""
-        better = self._scores > self._inherited - self._slack
-        self._kept.append((words_of_rows(self._full(self._members[better]), self._score.n_nodes), self._scores[better]))
-        best = np.maximum(self._scores, self._inherited)
-        ceiling = np.minimum(self._bounds - self._fall, self._ceiling)
-        open_sets = np.flatnonzero(ceiling > best - self._slack)
-        if self._size + 1 > self._most or not open_sets.size:
-            self.level = np.zeros(0, dtype=np.int64)
-            self._members = np.zeros((0, self._size), dtype=np.int64)
-            return
-        if self._size + 1 > self._keys.most:
-            raise InputError(
-                f"expected at most {self._keys.most} of {len(self._free)} candidate parents of "
-                f"{self._score.names[self.node]!r} in a parent set; set max_parents={self._keys.most} or less"
-            )
-        self._extend(self.level[open_sets], best[open_sets], ceiling[open_sets])
-
-    def _extend(self, parents: Ints, best: Floats, ceiling: Floats) -> None:
-        """Make the next level: every set whose subsets with one fewer member are all open."""
-        level = self._keys.grown(parents, self._size)
-        self._size += 1
-        members = self._keys.members(level, self._size)
-        inherited = np.full(level.size, -np.inf)
-        lowest = np.full(level.size, np.inf)
-        alive = np.ones(level.size, dtype=bool)
-        for t in range(self._size):
-            subset = self._keys.without(level, members, t)
-            at = np.minimum(np.searchsorted(parents, subset), parents.size - 1)
-            alive &= parents[at] == subset
-            inherited = np.maximum(inherited, best[at])
-            lowest = np.minimum(lowest, ceiling[at])
-        alive &= lowest > inherited - self._slack
-        self.level, self._members = level[alive], members[alive]
-        self._inherited, self._ceiling = inherited[alive], lowest[alive]
-
-    def kept_words(self) -> Words:
-        """Return the sets that were kept."""
-        none = np.zeros((0, n_words(self._score.n_nodes)), dtype=np.uint64)
-        return np.concatenate([none, *(words for words, _ in self._kept)])
-
-    def kept_scores(self) -> Floats:
-        """Return their scores."""
-        scores: Floats = np.concatenate([np.zeros(0), *(scores for _, scores in self._kept)])
-        return scores
-
-    def ceiling(self) -> float:
-        """Return an upper limit for all allowed sets: the best score so far and the bounds of the open sets."""
-        scores = [values.max(initial=-np.inf) for _, values in self._kept]
-        return float(max(*scores, self._ceiling.max(initial=-np.inf) if self.level.size else -np.inf, -np.inf))

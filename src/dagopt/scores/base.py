@@ -41,6 +41,7 @@ from dagopt.graph.order import parent_lists
 
 if TYPE_CHECKING:
     from dagopt.kernels.counts.counting import CountForm
+    from dagopt.kernels.counts.open_sets import Penalties
     from dagopt.kernels.gaussian.blocks import BlockForm
     from dagopt.kernels.gaussian.logdet import LogDetForm
     from dagopt.scores.gaussian import GaussianScore
@@ -71,6 +72,19 @@ class BulkJoints(Protocol):
 
     def superset_bounds(self, nodes: int | Ints, cost: Floats, occurring: Ints) -> Floats:
         """Return bounds on the scores of supersets of parent sets with these penalties and configurations."""
+
+    @property
+    def bound_rounding(self) -> float:
+        """How far a comparison of a local score with a bound can be wrong by rounding."""
+
+    def informative(self, node: int, candidates: Ints) -> Ints:
+        """Return the candidates that can change the score of a node: none that is constant, none for a constant."""
+
+    def cheapest(self, candidates: Ints) -> Ints:
+        """Return the candidate that adds the least to a penalty, none if there are none."""
+
+    def penalties_of(self, node: int, candidates: Ints) -> Penalties:
+        """Return what parents among the candidates cost a node, and what they must be worth."""
 
 
 class Score(ABC):

@@ -21,6 +21,7 @@ from dagopt.errors import InputError
 from dagopt.kernels.counts import counting as kernels
 from dagopt.kernels.counts import few_cells, joint_sets, slices
 from dagopt.kernels.counts.counting import CountForm, Counts
+from dagopt.kernels.counts.open_sets import Penalties
 from dagopt.kernels.plain import compiled_or_python
 from dagopt.scores.base import as_set
 from dagopt.scores.digits import UNIT
@@ -170,7 +171,11 @@ class CountingScore(JointScore):
         """Return the order in which sets of one size, one row per set, are best counted, and the rows for counting."""
         order = self._rare[0]
         ranks = np.sort(np.argsort(order)[rows], axis=1)
-        chosen = np.lexsort(ranks.T[::-1]) if rows.shape[1] else np.arange(len(rows))
+        if self.n_nodes <= 62:  # as bits from the highest down, which are much faster to sort
+            keys = (np.int64(1) << (61 - ranks)).sum(axis=1)
+            chosen = np.argsort(-keys, kind="stable")
+        else:
+            chosen = np.lexsort(ranks.T[::-1]) if rows.shape[1] else np.arange(len(rows))
         return chosen, np.ascontiguousarray(order[ranks[chosen]])
 
     def joints_of_sets(self, rows: Ints) -> tuple[Floats, Ints]:
@@ -183,6 +188,32 @@ class CountingScore(JointScore):
         """Return the penalties of a node with parent sets of one size, one row per set."""
         with np.errstate(over="ignore"):
             return self._cost(node, np.prod(self.arity[rows], axis=1, dtype=np.float64), rows.shape[1])
+
+    @property
+    def bound_rounding(self) -> float:
+        """How far a comparison of a local score with a bound can be wrong by rounding; 0 if nothing is penalised."""
+        return self.rounding if self._rate > 0 or self._data.ess > 0 else 0.0
+
+    def informative(self, node: int, candidates: Ints) -> Ints:
+        """Return the candidates that can change the score of a node: none that is constant, none for a constant."""
+        chosen: Ints = candidates[(self.arity[candidates] > 1) & (self.arity[node] > 1)]
+        return chosen
+
+    def cheapest(self, candidates: Ints) -> Ints:
+        """Return the candidate with the smallest arity, none if there are none."""
+        return candidates[np.argsort(self.arity[candidates], kind="stable")[:1]]
+
+    def penalties_of(self, node: int, candidates: Ints) -> Penalties:
+        """Return what parents among the candidates cost a node, and what they must be worth."""
+        most = float(self.superset_bounds(node, np.zeros(1), np.ones(1, dtype=np.int64))[0])
+        unit = self._rate * float(self.arity[node] - 1)
+        arity = self.arity[candidates].astype(np.float64)
+        return Penalties(unit, float(self.edge_cost), most, arity, self._spare[candidates])
+
+    @property
+    def _spare(self) -> Floats:
+        """N times the entropy of each column given all others; minus infinity without the rule by entropies."""
+        return np.full(self.n_nodes, -np.inf)
 
     @abstractmethod
     def superset_bounds(self, nodes: int | Ints, cost: Floats, occurring: Ints) -> Floats:
@@ -301,3 +332,8 @@ class MultinomialScore(CountingScore):
     def superset_bounds(self, nodes: int | Ints, cost: Floats, occurring: Ints) -> Floats:
         """Return the likelihood with all parents minus the penalty, since both grow with the set."""
         return np.asarray(self._most[nodes] - cost)
+
+    @property
+    def _spare(self) -> Floats:
+        """N times the entropy of each column given all others."""
+        return -self._most

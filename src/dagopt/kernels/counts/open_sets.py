@@ -1,0 +1,143 @@
+"""The next level of a listing of parent sets: the sets all of whose subsets with one fewer member are open.
+
+Sets are the bits of one integer each; bit b is the b-th candidate of the node. The open sets are found by a hash table.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from dagopt.arrays import Floats, Ints
+
+__all__ = ["OpenSets", "Penalties", "extended"]
+
+ONE = np.int64(1)
+HASH = np.int64(-7046029254386353131)
+
+
+class OpenSets(NamedTuple):
+    """Sets of one size, sorted: the best score of each and its subsets, a bound on its supersets, and its joint."""
+
+    keys: Ints
+    best: Floats
+    ceiling: Floats
+    joints: Floats
+
+
+class Penalties(NamedTuple):
+    """What a set costs, and what its members must be worth.
+
+    A set J costs ``unit`` times the product of its arities, and ``edge`` per member; ``most`` minus that bounds its
+    score and those of its supersets. ``spare[b]`` is N times the entropy of candidate b given all other columns, minus
+    infinity if the score has no rule by entropies.
+    """
+
+    unit: float
+    edge: float
+    most: float
+    arity: Floats
+    spare: Floats
+
+
+@njit(cache=True, nogil=True)
+def _table(keys):  # type: ignore[no-untyped-def]
+    """Return a hash table of the places of the keys, with open addressing; -1 for a free place."""
+    size = 16
+    while size < 2 * keys.shape[0]:
+        size *= 2
+    table = np.full(size, -1, dtype=np.int32)
+    for k in range(keys.shape[0]):
+        at = ((keys[k] * HASH) >> np.int64(20)) & (size - 1)
+        while table[at] >= 0:
+            at = (at + 1) & (size - 1)
+        table[at] = k
+    return table
+
+
+@njit(cache=True, nogil=True)
+def _place(table, keys, key):  # type: ignore[no-untyped-def]
+    """Return the place of a key, -1 if it is not there."""
+    at = ((key * HASH) >> np.int64(20)) & (table.shape[0] - 1)
+    while table[at] >= 0:
+        if keys[table[at]] == key:
+            return table[at]
+        at = (at + 1) & (table.shape[0] - 1)
+    return np.int32(-1)
+
+
+@njit(cache=True, nogil=True)
+def extended(open_sets, penalties, fixed, reach, most_sets, out_keys, out_values):  # type: ignore[no-untyped-def]
+    """Fill in the sets of the next size that can still win, sorted, and return how many there are.
+
+    Parameters
+    ----------
+    open_sets : OpenSets
+        The sets that grow.
+    penalties : Penalties
+        The candidates' arities and costs.
+    fixed : tuple of float and int
+        The product of the arities of the required parents, and how many there are.
+    reach : float
+        A set is given up if its bound is below the best score of its subsets by this much.
+    most_sets : int
+        Stop if there are more.
+    out_keys, out_values : int array, float array of shape (3, len)
+        Room for one more than the most sets: their keys, and the best score of the subsets, the bound, and the joint
+        from which on a member is redundant.
+
+    Returns
+    -------
+    int
+        How many there are; ``most_sets`` plus one if it was stopped.
+    """
+    keys, best, ceiling, joints = open_sets
+    unit, edge, most, arity, spare = penalties
+    table = _table(keys)
+    members = np.empty(64, dtype=np.int64)
+    places = np.empty(64, dtype=np.int64)
+    found = 0
+    for item in range(arity.shape[0]):
+        k = 0
+        while k < keys.shape[0] and keys[k] < (ONE << item):
+            key = keys[k] | (ONE << item)
+            k += 1
+            # the members, and the places of the subsets without one of them
+            size = 0
+            rest = key
+            product = fixed[0]
+            alive = True
+            for b in range(item + 1):
+                if (rest >> b) & 1:
+                    members[size] = b
+                    product *= arity[b]
+                    places[size] = k - 1 if b == item else _place(table, keys, key ^ (ONE << b))
+                    if places[size] < 0:
+                        alive = False
+                        break
+                    size += 1
+            if not alive:
+                continue
+            # what the subsets say about the set
+            cost = unit * product
+            inherited = -np.inf
+            lowest = most - cost - edge * (size + fixed[1])
+            redundant = np.inf
+            for t in range(size):
+                at = places[t]
+                inherited = max(inherited, best[at])
+                lowest = min(lowest, ceiling[at])
+                b = members[t]
+                redundant = min(redundant, joints[at] - (cost - cost / arity[b]) - edge - spare[b])
+            if not lowest > inherited - reach:
+                continue
+            out_keys[found] = key
+            out_values[0, found] = inherited
+            out_values[1, found] = lowest
+            out_values[2, found] = redundant
+            found += 1
+            if found > most_sets:
+                return found
+    return found
