@@ -87,8 +87,8 @@ def learn(
         What is known about the graph; every method respects it. A dict has any of the keys of ``Constraints``.
     max_parents : int, optional
         The largest number of parents of a node, in addition to the constraints. By default there is no limit, except 3
-        for ``"gobnilp"`` unless a superstructure leaves few enough parent sets. ``"auto"`` limits discrete data in the
-        same way if it chooses ``"gobnilp"``; the scope of the result names the limit.
+        for ``"gobnilp"`` with continuous data or BDeu, unless a superstructure leaves few enough parent sets.
+        ``"auto"`` limits BDeu in the same way if it chooses ``"gobnilp"``; the scope of the result names the limit.
     time_limit : float, optional
         Seconds for everything; then the best answer so far is returned.
     progress : bool, Progress or None

@@ -60,12 +60,13 @@ def pose_table(
     """Return the problem of a table, and the doctor's diagnosis of it together with earlier findings."""
     known = Constraints.of(constraints)
     knowledge = with_limit(known, max_parents).resolve(table.names)
+    score = make_score(table, **scoring.to_dict())
     usual = METHODS[method].max_parents
-    if usual is not None and max_parents is None and known.max_parents is None:
+    if usual is not None and max_parents is None and known.max_parents is None and score.likelihood != "multinomial":
         knowledge = listable(knowledge, usual) if knowledge.in_superstructure else limited(knowledge, usual)
     diagnosis = examine_table(table, knowledge.limit, findings)
     diagnosis.raise_for_errors()
-    problem = Problem(table, make_score(table, **scoring.to_dict()), knowledge)
+    problem = Problem(table, score, knowledge)
     penalty = problem.score.joints
     if penalty is not None and problem.score.likelihood is not None:
         by_chance = chance_finding(table.names, table.sizes, penalty.parameter_cost, penalty.edge_cost)

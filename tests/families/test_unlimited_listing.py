@@ -138,7 +138,7 @@ def test_best_dag_over_the_listing_is_the_best_of_all(score, seed):
     problem = discrete_problem(score, 9, 250, seed)
     best = solve_exact(problem, deadline=Deadline(), progress=NoProgress()).score
     found = gobnilp.solve_gobnilp(problem, deadline=Deadline(), progress=NoProgress())
-    assert (found.status, found.scope) == ("optimal", "all DAGs")
+    assert (found.status, found.certificate.scope) == ("optimal", "all DAGs")
     assert found.score == pytest.approx(best, abs=1e-6)
     assert found.bound >= best - ROUNDING
 

@@ -3,10 +3,11 @@
 The rules, in this order; "the time" is ``PATIENCE`` seconds, or the time limit if that is shorter:
 
 1. exact, if its estimate fits the memory and the time;
-2. gobnilp, if the parent sets can be listed. On discrete data these are all allowed ones if the number of parents is
-   limited or a superstructure given, otherwise those of up to 3 or 2 parents; by an estimate that ignores pruning,
-   scoring them must fit in the time. On continuous data pruning saves less, so there must be a limit or a
-   superstructure, and at most ``MOST_CONTINUOUS_SETS`` sets;
+2. gobnilp, if the parent sets can be listed. On discrete data with a penalised likelihood these are the useful sets of
+   any size, as far as the time allows, and the others are bounded; with BDeu they are those of up to 3 or 2 parents,
+   unless the number of parents is limited or a superstructure given. By an estimate that ignores pruning, scoring the
+   sets of the given or the smaller size must fit in the time. On continuous data pruning saves less, so there must be a
+   limit or a superstructure, and at most ``MOST_CONTINUOUS_SETS`` sets;
 3. branch-and-cut, for Gaussian likelihoods of up to ``MOST_COLUMNS`` columns. If all undominated parent sets can be
    listed, it usually proves the best DAG; if there are too many, they are priced, which gives a bound on all DAGs.
    The first steps of the listing give an estimate, which may take ``ESTIMATE_SHARE`` of the time. The method begins
@@ -45,7 +46,7 @@ from dagopt.workers import Stopped, Workers
 __all__ = ["PATIENCE", "AutoOptions", "Choice", "choose", "solve_auto", "solve_auto_pool"]
 
 PATIENCE = 60.0
-LISTED_SIZES = (3, 2)  # sizes of the parent sets listed if nothing limits them
+LISTED_SIZES = (3, 2)  # sizes of the parent sets listed if nothing limits them and no larger ones are pruned
 MOST_CONTINUOUS_SETS = 300_000
 MOST_UNDOMINATED = 100_000  # by estimate; a quarter of what branch-and-cut lists, because estimates are often too low
 RESTARTS = 10  # of the order search, if there are too many sets to list
@@ -126,7 +127,8 @@ def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
     lack = f"the proven optimum would take {estimate}, more than {'the time' if estimate.fits else 'the memory'} allows"
     listed = _listed(problem, patience, workers.count)
     if listed is not None:
-        return Choice("gobnilp", f"{lack}, but {scope_of(listed)} can be listed", listed)
+        what = "parent sets of all sizes" if listed.limit is None else scope_of(listed)
+        return Choice("gobnilp", f"{lack}, but {what} can be listed", listed)
     if problem.score.likelihood is None and problem.score.bulk_joints is None:
         return Choice("order", lack, problem.knowledge)
     n_sets = _undominated(problem, patience, workers)
@@ -150,7 +152,7 @@ def _listed(problem: Problem, patience: float, cores: int) -> Knowledge | None:
     for way in ways:
         sets = count_sets(way)
         if sets <= MOST_SETS and listing_seconds(problem, sets, cores) <= patience:
-            return way
+            return known if problem.score.likelihood == "multinomial" else way
     return None
 
 

@@ -103,7 +103,7 @@ class CuttingPlanes(StructureLearner):
 
     Notes
     -----
-    ``max_parents`` is 3 unless given.
+    ``max_parents`` is 3 unless given, except for discrete data with a penalised likelihood, which has no limit.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class CuttingPlanes(StructureLearner):
     >>> data, _ = dagopt.datasets.load("asia", n_samples=1000, random_state=1)
     >>> learner = dagopt.CuttingPlanes().fit(data)
     >>> learner.result_.status, learner.result_.scope
-    ('optimal', 'parent sets of size <= 3')
+    ('optimal', 'all DAGs')
     """
 
     method: ClassVar[MethodName] = "gobnilp"

@@ -1,7 +1,7 @@
 """``method="gobnilp"``: the integer program of GOBNILP, solved by cutting planes and, when these stall, by branching.
 
-All parent sets up to a size are scored and those that matter become families; ``branch_and_cut.py`` finds and proves
-the best DAG over them. The k best equivalence classes are found one after the other: with c(S) = 1 if some node of S
+The parent sets that matter, up to a size if it is limited, become families; ``tree.py`` finds and proves the best DAG
+over them. The k best equivalence classes are found one after the other: with c(S) = 1 if some node of S
 has the others of S as parents, which is linear in the families, two DAGs are equivalent if and only if they have the
 same c on pairs and triples (Studený, Hemmecke and Lindner 2010), so one row excludes a class.
 
@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +24,19 @@ import numpy as np
 import pandas as pd
 
 from dagopt.arrays import Bools, Dag, Ints
-from dagopt.bits import to_bitsets, to_words
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.families.family_arrays import FamilyArrays
 from dagopt.families.jkl import write_jkl
-from dagopt.families.listing import MOST_SETS, Candidates, candidate_pool, count_sets
+from dagopt.families.listing import MOST_SETS, Candidates, candidate_pool, count_sets, limited
 from dagopt.families.pool import Pool
 from dagopt.graph.cpdag import cpdag
-from dagopt.graph.order import is_acyclic
 from dagopt.lp.rows.clusters import ClusterRows, pair_rows
 from dagopt.lp.rows.local import LocalRows
 from dagopt.lp.rows.local_separation import LARGEST_SIZE
-from dagopt.lp.rows.row import Point, Row, RowFinder
+from dagopt.lp.rows.row import Point, RowFinder
+from dagopt.memory import available_bytes
+from dagopt.methods.branch_and_cut.class_rows import columns_of, neighbouring_classes, row_without_class
 from dagopt.methods.branch_and_cut.prefix_search import PrefixSearch
 from dagopt.methods.branch_and_cut.tree import BranchAndCut, Outcome, Rules
 from dagopt.methods.climbing.hill_climbing import start_dag
@@ -58,6 +57,14 @@ CLUSTERS_PER_ROUND = 30
 ROUNDS_BACK = 3  # cutting at a node ends when the last rounds closed less than a share of the gap
 NODES_PER_ROUND = 8  # a round of cuts moves few nodes, so one more round back per this many nodes
 TRACE_EVERY = 0.2  # seconds between rows of the trace
+FIRST_SETS = 10_000_000  # the most parent sets of one size in the first round, about, over all nodes
+SECONDS_PER_SET = 3e-6  # of the listing, on one thread: twice what it takes, because each size is a part of it
+SETS_FACTOR = 4  # more of them in each further round
+BYTES_PER_SET = 200  # of a level of the listing
+STAND_INS = 700  # per node, for the parent sets that are not listed: all pairs of 38 columns
+LISTING_SHARE = 0.5  # of the time left, for the listing of one round
+LISTED_SHARE = 0.4  # of the time left, for the best DAG over the listed sets alone
+CLASS_PARENTS = 3  # the most parents of a node in the best classes, unless a limit is given
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,7 @@ class GobnilpOptions(CutOptions):
 
 @solver(GobnilpOptions)
 def solve_gobnilp(problem: Problem, options: GobnilpOptions, deadline: Deadline, progress: Progress) -> Answer:
-    """Return the proven best DAG over all parent sets up to a size, the limit on the number of parents.
+    """Return the proven best DAG over all parent sets, up to a limit on the number of parents if there is one.
 
     Returns
     -------
@@ -95,34 +102,28 @@ def solve_gobnilp(problem: Problem, options: GobnilpOptions, deadline: Deadline,
         With ``status="optimal"`` if the gap between bound and score is within the tolerance; at the deadline, the best
         DAG so far with a proven bound.
     """
-    n_best = options.n_best
+    if problem.score.bulk_joints is None:
+        _refuse_too_many(problem)
+    if options.n_best > 1 and problem.knowledge.limit is None and not problem.knowledge.in_superstructure:
+        problem = replace(problem, knowledge=limited(problem.knowledge, CLASS_PARENTS))
+    answer = _Rounds(problem, options, deadline, progress).run()
+    if options.n_best > 1 and answer.status == "optimal":
+        classes, complete = _best_classes(problem, answer.adjacency, options.n_best, deadline, progress, options)
+        answer = with_classes(answer, classes, options.n_best)
+        if not complete:
+            assert deadline.reason is not None
+            answer = replace(answer, status=deadline.reason)
+    return answer
+
+
+def _refuse_too_many(problem: Problem) -> None:
+    """Raise an error if all allowed parent sets must be scored and there are too many."""
     sets = count_sets(problem.knowledge)
     if sets > MOST_SETS:
         raise InputError(
             f"expected at most {MOST_SETS:,} parent sets to score but the limits on the parents allow {sets:,}; set "
             f"max_parents= (3 or 4)"
         )
-    given = None if options.start is None else start_dag(problem, options.start)
-    candidates = Candidates(problem.score, problem.knowledge)
-    with Workers(deadline, progress, options.n_jobs) as workers:
-        finished = candidates.grow(workers)
-    pool = candidates.pool()
-    note = f"{pool.n_sets:,} of {sets:,} parent sets can be part of a best DAG"
-    if not finished:
-        return _unfinished(problem, pool, candidates.ceiling(), given, deadline)
-    progress.note(note)
-    if options.save_scores is not None:
-        write_jkl(pool.to_local_scores(), options.save_scores)
-    search = _Search(FamilyArrays.of_sets(pool), deadline, progress, options)
-    outcome = search.run(given)
-    answer = _answer(problem, search, outcome, note)
-    if n_best > 1 and answer.status == "optimal":
-        classes, complete = _best_classes(problem, answer.adjacency, n_best, deadline, progress, options)
-        answer = with_classes(answer, classes, n_best)
-        if not complete:
-            assert deadline.reason is not None
-            answer = replace(answer, status=deadline.reason)
-    return answer
 
 
 @solver(CutOptions)
@@ -234,46 +235,151 @@ def _figures(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _answer(problem: Problem, search: _Search, outcome: Outcome, note: str) -> Answer:
-    """Return the result of branch and cut."""
-    if outcome.chosen is None:  # there was no time to find an order that the required edges allow
-        adjacency = problem.knowledge.must.astype(np.int8)
-    else:
-        adjacency = search.families.adjacency(outcome.chosen)
-    score = problem.score.total(adjacency)
-    proven = outcome.status == "optimal"
-    bound = max(outcome.bound, score) + (Rules.tolerance * max(abs(score), 1.0) if proven else 0.0)  # not searched
-    return Answer(
-        "gobnilp",
-        adjacency,
-        score,
-        outcome.status,
-        Certificate(bound, scope_of(problem.knowledge), "branch and cut"),
-        trace=search.trace(),
-        notes=(note,),
-        figures=Figures(**worth(problem, adjacency), **_figures(outcome)),
-    )
+class _Rounds:
+    """Lists parent sets and finds the best DAG over them, in rounds.
 
+    Useful parent sets that are not listed have stand-ins, small sets with a bound on their scores. If the best DAG over
+    both uses no stand-in, it is the best of all. Otherwise, its score is a bound for all DAGs, and more sets are listed
+    for the nodes that use one.
+    """
 
-def _unfinished(problem: Problem, pool: Pool, ceiling: float, given: Dag | None, deadline: Deadline) -> Answer:
-    """Return the DAG of an order over the sets scored so far, with a bound from the bounds on all sets' scores."""
-    assert deadline.reason is not None
-    dags = [problem.knowledge.must.astype(np.int8)] + ([] if given is None else [given])
-    if all(len(own) for own in pool.scores):
-        families = FamilyArrays.of_sets(pool)
-        chosen = families.start(given)
-        dags += [] if chosen is None else [families.adjacency(chosen)]
-    scores = [problem.score.total(dag) for dag in dags]
-    best = int(np.argmax(scores))
-    return Answer(
-        "gobnilp",
-        dags[best],
-        scores[best],
-        deadline.reason,
-        tightest(Certificate(ceiling, scope_of(problem.knowledge), "bounds of parent sets")),
-        notes=("stopped before all parent sets were scored: the bound is a sum of bounds on their scores",),
-        figures=Figures(**worth(problem, dags[best])),
-    )
+    def __init__(self, problem: Problem, options: GobnilpOptions, deadline: Deadline, progress: Progress) -> None:
+        self._problem = problem
+        self._options = options
+        self._deadline = deadline
+        self._progress = progress
+        self._candidates = Candidates(problem.score, problem.knowledge)
+        self._bounded = problem.score.bulk_joints is not None  # whether unlisted sets have bounds
+        likely = LISTING_SHARE * deadline.remaining() * thread_count(options.n_jobs) / SECONDS_PER_SET
+        self._most_sets = int(max(min(likely, FIRST_SETS) // problem.n_nodes, 1))  # of one size of one node
+        self._share = LISTING_SHARE
+        given = None if options.start is None else start_dag(problem, options.start)
+        self._best = problem.knowledge.must.astype(np.int8)
+        self._score = problem.score.total(self._best)
+        if given is not None:
+            self._improve(given)
+        self._bound = np.inf
+        self._best_listed = np.inf  # the proven best score over the listed sets
+
+    def run(self) -> Answer:
+        """Return the proven best DAG, or at the end of the time the best DAG so far and a bound."""
+        nodes = list(range(self._problem.n_nodes))
+        answer: Answer | None = None
+        while True:
+            progressed = self._list(nodes)
+            if self._deadline.reason is not None:
+                return self._unfinished() if answer is None else replace(answer, status=self._deadline.reason)
+            if answer is not None and not progressed:
+                self._share = min(2 * self._share, 1.0)
+                if not self._may_list_more(nodes):
+                    return answer
+                continue
+            search, outcome = self._solve()
+            self._bound = min(self._bound, outcome.bound)
+            nodes = self._overestimated(search.families, outcome)
+            answer = self._answer(search, outcome)
+            if answer.status == "optimal" or outcome.status != "optimal" or not self._may_list_more(nodes):
+                return answer
+
+    def _list(self, nodes: list[int]) -> bool:
+        """List more sets of these nodes, for part of the time if the rest is bounded; say whether there are any."""
+        before = self._candidates.n_scored
+        clock = self._deadline.within(self._share * self._deadline.remaining()) if self._bounded else self._deadline
+        with Workers(clock, self._progress, self._options.n_jobs) as workers:
+            self._candidates.grow(workers, self._most_sets if self._bounded else None, nodes)
+        return self._candidates.n_scored > before
+
+    def _solve(self) -> tuple[_Search, Outcome]:
+        """Find the best DAG over the listed sets, and then over these and the stand-ins if not all are listed."""
+        candidates, options = self._candidates, self._options
+        pool = candidates.pool()
+        if candidates.is_complete:
+            if options.save_scores is not None:
+                write_jkl(pool.to_local_scores(), options.save_scores)
+            return self._best_over(pool, self._deadline)
+        _, listed = self._best_over(pool, self._deadline.within(LISTED_SHARE * self._deadline.remaining()))
+        self._best_listed = listed.score if listed.status == "optimal" else np.inf
+        return self._best_over(candidates.relaxed_pool(STAND_INS), self._deadline)
+
+    def _best_over(self, pool: Pool, deadline: Deadline) -> tuple[_Search, Outcome]:
+        """Find the best DAG over a pool and keep it if it is the best so far, by its true score."""
+        self._progress.note(self._note())
+        search = _Search(FamilyArrays.of_sets(pool), deadline, self._progress, self._options)
+        outcome = search.run(self._best)
+        if outcome.chosen is not None:
+            self._improve(search.families.adjacency(outcome.chosen))
+        return search, outcome
+
+    def _note(self) -> str:
+        """Return how many sets were listed."""
+        candidates = self._candidates
+        listed = f"{candidates.n_scored:,} parent sets scored; {candidates.pool().n_sets:,} can be part of a best DAG"
+        return listed if candidates.is_complete else f"{listed}, and bounds on the others"
+
+    def _improve(self, dag: Dag) -> None:
+        """Keep the DAG if it is the best so far."""
+        score = self._problem.score.total(dag)
+        if score > self._score:
+            self._best, self._score = dag, score
+
+    def _overestimated(self, families: FamilyArrays, outcome: Outcome) -> list[int]:
+        """Return the nodes whose stand-ins are part of the best DAG."""
+        if outcome.chosen is None:
+            return []
+        real = self._problem.score.per_node(families.adjacency(outcome.chosen))
+        return np.flatnonzero(families.score[outcome.chosen] > real + self._tolerance).tolist()
+
+    @property
+    def _tolerance(self) -> float:
+        return Rules.tolerance * max(abs(self._score), 1.0)
+
+    def _may_list_more(self, nodes: list[int]) -> bool:
+        """Allow more sets of these nodes, if there is memory for them."""
+        self._most_sets *= SETS_FACTOR
+        return len(nodes) * self._most_sets * BYTES_PER_SET < available_bytes() / 2
+
+    def _answer(self, search: _Search, outcome: Outcome) -> Answer:
+        """Return the best DAG with what is proven."""
+        proven = outcome.status == "optimal" and self._bound <= self._score + self._tolerance
+        bound = max(self._bound, self._score) + (self._tolerance if proven else 0.0)  # not searched
+        return Answer(
+            "gobnilp",
+            self._best,
+            self._score,
+            "converged" if outcome.status == "optimal" and not proven else outcome.status,
+            Certificate(bound, scope_of(self._problem.knowledge), "branch and cut"),
+            limited=self._proof_of_listed(),
+            trace=search.trace(),
+            notes=(self._note(),),
+            figures=Figures(**worth(self._problem, self._best), **_figures(outcome)),
+        )
+
+    def _proof_of_listed(self) -> Certificate | None:
+        """Return what is proven over the sizes that are listed completely, if not all are."""
+        if self._candidates.is_complete or not np.isfinite(self._best_listed):
+            return None
+        scope = scope_of(limited(self._problem.knowledge, self._candidates.full_size))
+        return Certificate(self._best_listed + self._tolerance, scope, "branch and cut")
+
+    def _unfinished(self) -> Answer:
+        """Return the DAG of an order over the sets scored so far, with a bound from the bounds on all sets' scores."""
+        assert self._deadline.reason is not None
+        pool = self._candidates.pool()
+        if all(len(own) for own in pool.scores):
+            families = FamilyArrays.of_sets(pool)
+            chosen = families.start(self._best)
+            if chosen is not None:
+                self._improve(families.adjacency(chosen))
+        ceiling, scope = self._candidates.ceiling(), scope_of(self._problem.knowledge)
+        return Answer(
+            "gobnilp",
+            self._best,
+            self._score,
+            self._deadline.reason,
+            tightest(Certificate(ceiling, scope, "bounds of parent sets")),
+            notes=("stopped before all parent sets were scored: the bound is a sum of bounds on their scores",),
+            figures=Figures(**worth(self._problem, self._best)),
+        )
 
 
 def _best_classes(
@@ -284,7 +390,7 @@ def _best_classes(
     Classes one edge away from the best limit how much worse the wanted classes can be, and so which parent sets they
     can have.
     """
-    near = _neighbours(problem, best)
+    near = neighbouring_classes(problem, best)
     top = problem.score.total(best)
     enough = len(near) >= n_best - 1
     slack = top - near[n_best - 2]["score"] + 1e-6 * max(abs(top), 1.0) if enough else np.inf
@@ -299,8 +405,8 @@ def _best_classes(
     while len(classes) < n_best:
         start = next((one["adjacency"] for one in near if one["cpdag"].tobytes() not in excluded), None)
         outcome = search.cut(
-            None if start is None else _columns_of(families, start),
-            rows=tuple(_without_class(families, one["adjacency"]) for one in classes),
+            None if start is None else columns_of(families, start),
+            rows=tuple(row_without_class(families, one["adjacency"]) for one in classes),
             allowed=lambda chosen: cpdag(families.adjacency(chosen)).tobytes() not in excluded,
         )
         if outcome.status != "optimal":
@@ -311,48 +417,3 @@ def _best_classes(
         classes.append({"score": problem.score.total(dag), "adjacency": dag, "cpdag": cpdag(dag)})
         excluded.add(classes[-1]["cpdag"].tobytes())
     return classes, True
-
-
-def _neighbours(problem: Problem, dag: Dag) -> list[dict[str, Any]]:
-    """Return the classes, other than the DAG's, of the allowed DAGs that differ in one edge, from the best down."""
-    n = problem.n_nodes
-    found: dict[bytes, dict[str, Any]] = {cpdag(dag).tobytes(): {}}
-    for i, j in combinations(range(n), 2):
-        for here, back in ((0, 0), (1, 0), (0, 1)):
-            if (dag[i, j], dag[j, i]) == (here, back):
-                continue
-            other = dag.copy()
-            other[i, j], other[j, i] = here, back
-            allowed = all(problem.knowledge.allows(k, np.flatnonzero(other[:, k])) for k in (i, j))
-            if allowed and is_acyclic(other):
-                essential = cpdag(other)
-                if essential.tobytes() not in found:
-                    score = problem.score.total(other)
-                    found[essential.tobytes()] = {"score": score, "adjacency": other, "cpdag": essential}
-    return sorted(list(found.values())[1:], key=lambda one: -one["score"])
-
-
-def _columns_of(families: FamilyArrays, dag: Dag) -> Ints | None:
-    """Return the families that are the parent sets of a DAG, None if one is missing."""
-    parents = to_words(to_bitsets(dag.T), families.n_nodes)
-    places = np.flatnonzero((families.words == parents[families.node]).all(axis=1))
-    return places.astype(np.int64) if len(places) == families.n_nodes else None
-
-
-def _without_class(families: FamilyArrays, dag: Dag) -> Row:
-    """Return the row that only the DAGs equivalent to one DAG violate: all others differ in c on a pair or triple.
-
-    With s(S) = 1 where c(S) = 1 for the class and -1 elsewhere, only the class has Σ s(S) c(S) = its number of ones.
-    """
-    ones = set()
-    for i in range(families.n_nodes):
-        own = [int(j) for j in np.flatnonzero(dag[:, i])]
-        ones |= {frozenset((i, *some)) for size in (1, 2) for some in combinations(own, size)}
-    values = np.empty(len(families.node))
-    parents, starts = families.listed
-    for k, node in enumerate(families.node):
-        own = parents[starts[k] : starts[k + 1]].tolist()
-        some = (frozenset((int(node), *part)) for size in (1, 2) for part in combinations(own, size))
-        values[k] = sum(1.0 if one in ones else -1.0 for one in some)
-    places = np.flatnonzero(values)
-    return Row(places, values[places], len(ones) - 1.0)
