@@ -4,8 +4,11 @@ python -m benchmarks.public_instances [NAME or GROUP ...] [--limit 600] [--threa
 python -m benchmarks.public_instances --show [--results FILE]
 python -m benchmarks.public_instances --write docs/real_data.md [--results FILE]
 python -m benchmarks.public_instances --methods [--limit 60] [--quick]
+python -m benchmarks.public_instances --uci [--others] [--limit 60] [--threads 2]
 
-Groups are ``tables``, ``micodag``, ``scores`` and ``large`` (a simulated table with as many columns as MUNIN). Each
+Groups are ``tables``, ``micodag``, ``scores``, ``uci`` and ``large`` (a simulated table with as many columns as MUNIN).
+``--uci`` runs the discrete tables of ``bench/uci`` with ``auto``, 60 s each unless given. ``left`` is the gap as a
+share of what the graph explains, score(best) - score(empty), and ``--others`` adds the best of the other methods. Each
 instance runs in a process of its own, so that its peak memory is its own, and is appended to the results as one line
 of JSON. ``--show`` prints the last run of each and ``--write`` puts the tables between the marks of a page. ``--quick``
 runs what is over in seconds. ``--methods`` compares ``auto`` with the other methods on 20 instances of all kinds.
@@ -36,8 +39,8 @@ from dagopt.networks.gaussian_json import read_gaussian_json
 
 ROWS = 5000  # drawn from a network that is published without data
 COLUMNS = [
-    "instance", "columns", "rows", "method", "score", "bound", "gap", "proven over", "SHD", "seconds", "CPU s", "MB",
-    "known",
+    "instance", "columns", "rows", "method", "score", "bound", "gap", "left", "proven over", "SHD", "seconds", "CPU s",
+    "MB", "best of others", "known",
 ]  # fmt: skip
 METHODS = ("auto", "gobnilp", "cg-dca", "order", "tabu", "hc", "mmhc")
 FIELDS = ("9insurance", "10factors", "11hfinder", "12hepar")
@@ -113,6 +116,16 @@ def scores(name: str) -> Callable[[Path], Posed]:
     return lambda bench: Posed(bench / "scores" / f"{name}.jkl.gz", {"method": "gobnilp"})
 
 
+def uci(name: str) -> Callable[[Path], Posed]:
+    """Return what reads a discrete table."""
+
+    def pose(bench: Path) -> Posed:
+        table = pd.read_csv(bench / "uci" / f"{name}.csv.gz", dtype=str, keep_default_na=False)
+        return Posed(table, {"kind": "discrete"})
+
+    return pose
+
+
 def munin_sized(bench: Path) -> Posed:
     """Return a simulated table with the columns and arcs of MUNIN: 1,041 and about 1,397, and four more pairs a column.
 
@@ -155,6 +168,30 @@ GROUPS: dict[str, dict[str, Case]] = {
         "insurance_2000_1_BDeu": Case(scores("insurance_2000_1_BDeu"), "", quick=True),
         "water_1000_1_BDeu": Case(scores("water_1000_1_BDeu")),
     },
+    "uci": {
+        "alarm": Case(uci("alarm"), "-14390.7843 over up to 3 parents"),
+        "alarm1000": Case(uci("alarm1000"), "-11783.0524 found"),
+        "carpo100": Case(uci("carpo100"), "-2000.2132 over up to 3 parents"),
+        "costs": Case(uci("costs"), "-2358.6520"),
+        "flag": Case(uci("flag"), "-2748.1052 over up to 3 parents"),
+        "hailfinder100": Case(uci("hailfinder100"), "-6414.5342"),
+        "hailfinder500": Case(uci("hailfinder500"), "-27777.5544 over up to 3 parents"),
+        "hepatitis": Case(uci("hepatitis"), "-1322.5842"),
+        "horse": Case(uci("horse"), "-4524.6631 over up to 3 parents"),
+        "insurance1000": Case(uci("insurance1000"), "-14350.4714"),
+        "iris": Case(uci("iris"), "-465.4350"),
+        "letter": Case(uci("letter"), "-174997.4502"),
+        "mildew1000": Case(uci("mildew1000"), "-57238.0204 over up to 3 parents"),
+        "mushroom": Case(uci("mushroom"), "-89683.4536"),
+        "nltcs": Case(uci("nltcs"), "-20033.5955"),
+        "soybean": Case(uci("soybean"), "-3122.0630 found"),
+        "steel": Case(uci("steel"), "-18805.5229"),
+        "tic-tac-toe": Case(uci("tic-tac-toe"), "-9396.3759"),
+        "voting": Case(uci("voting"), "-4642.6310"),
+        "water1000": Case(uci("water1000"), "-13290.1091"),
+        "wine": Case(uci("wine"), "-1258.4459"),
+        "zoo": Case(uci("zoo"), "-612.2612"),
+    },
     "large": {"munin-sized": Case(munin_sized, "simulated")},
 }
 CASES = {name: case for group in GROUPS.values() for name, case in group.items()}
@@ -170,7 +207,25 @@ def known(name: str, bench: Path) -> str:
     return "" if row.empty else f"gap {row['RGAP'].iloc[0]:.1%} in {row['Time'].iloc[0]:.0f} s (MICODAG, Gurobi)"
 
 
-def run_one(name: str, bench: Path, limit: float, threads: int | None) -> dict[str, Any]:
+def explained_left(result: dagopt.Result) -> float | None:
+    """Return the gap as a share of what the graph explains; None without a bound or without data."""
+    if result.bound is None or result.score is None or result.problem is None:
+        return None
+    gain = result.score - result.problem.score.total(np.zeros_like(result.adjacency))
+    return float((result.bound - result.score) / max(gain, 1e-12))
+
+
+def best_of_others(data: Any, options: dict[str, Any], limit: float, threads: int | None) -> str:
+    """Return the best score of the methods other than ``auto``, and which method has it."""
+    found = {}
+    for method in METHODS[1:]:
+        jobs = {} if method in ("hc", "tabu", "mmhc") else {"n_jobs": threads}
+        found[method] = dagopt.learn(data, method, time_limit=limit, progress=False, **jobs, **options).score
+    best = max(found, key=lambda method: found[method])
+    return f"{found[best]:.4f} ({best})"
+
+
+def run_one(name: str, bench: Path, limit: float, threads: int | None, others: bool) -> dict[str, Any]:
     """Run an instance here and return its line."""
     warm, _ = dagopt.datasets.load("asia", n_samples=300, random_state=0)
     for method in ("auto", "gobnilp"):
@@ -184,7 +239,9 @@ def run_one(name: str, bench: Path, limit: float, threads: int | None) -> dict[s
         "score": result.score, "bound": result.bound, "gap": result.gap, "status": result.status,
         "scope": result.scope, "SHD": None if true is None else dagopt.compare(result.graph, true).shd,
         "seconds": wall, "CPU s": cpu, "MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "known": known(name, bench), "limit": limit, "threads": threads, "date": str(date.today()),
+        "left": explained_left(result), "known": known(name, bench),
+        "others": best_of_others(data, options, limit, threads) if others else "not run",
+        "limit": limit, "threads": threads, "date": str(date.today()),
         "details": {key: value for key, value in result.details.items() if key.startswith("n_")},
     }  # fmt: skip
 
@@ -197,9 +254,16 @@ def table(lines: dict[str, dict[str, Any]], group: dict[str, Case]) -> str:
         gap = "-" if line["gap"] is None else "0" if line["status"] == "optimal" else f"{line['gap']:.4%}"
         cells = [line["instance"], line["columns"], line["rows"] or "not given", line["method"]]
         cells += ["-" if line[key] is None else f"{line[key]:.4f}" for key in ("score", "bound")]
-        cells += [gap, line["scope"] or "nothing", "no truth" if line["SHD"] is None else line["SHD"]]
+        left = line.get("left")
+        cells += [
+            gap,
+            "-" if left is None else f"{left:.3%}",
+            line["scope"] or "nothing",
+            "no truth" if line["SHD"] is None else line["SHD"],
+        ]
         cells += [f"{line[key]:.1f}" for key in ("seconds", "CPU s")]
-        rows.append(f"| {' | '.join(map(str, [*cells, round(line['MB']), line['known'] or 'nothing']))} |")
+        cells += [round(line["MB"]), line.get("others", "not run"), line["known"] or "nothing"]
+        rows.append(f"| {' | '.join(map(str, cells))} |")
     runs = sorted({f"{line['date']}, limit {line['limit']:g} s, {line['threads'] or 'all'} threads" for line in found})
     conditions = f"dagopt {dagopt.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores"
     return "\n".join([*rows, "", f"{conditions}; {'; '.join(runs)}."])
@@ -232,6 +296,7 @@ def run_all(names: list[str], given: argparse.Namespace, limit: float) -> None:
     for name in names:
         command = [sys.executable, "-m", "benchmarks.public_instances", name, "--here", "--limit", str(limit)]
         command += ["--shared", str(given.shared)]
+        command += ["--others"] if given.others else []
         command += [] if given.threads is None else ["--threads", str(given.threads)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -284,22 +349,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="instances or groups; all unless given")
     parser.add_argument("--shared", default="../shared", type=Path)
-    parser.add_argument("--limit", type=float, default=600.0, help="seconds for each run")
+    parser.add_argument("--limit", type=float, help="seconds for each run; 600 unless given, 60 for --uci")
     parser.add_argument("--threads", type=int, help="threads of each run; all cores unless given")
     parser.add_argument("--results", type=Path, default=Path("public_instances.jsonl"))
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables of the results into a page")
-    for flag in ("--quick", "--show", "--methods"):
+    for flag in ("--quick", "--show", "--methods", "--uci", "--others"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    limit = min(given.limit, 10.0) if given.quick else given.limit
+    limit = given.limit or (60.0 if given.uci else 600.0)
+    limit = min(limit, 10.0) if given.quick else limit
+    given.names += ["uci"] if given.uci else []
     wrong = [name for name in given.names if name not in CASES and name not in GROUPS]
     if wrong:
         parser.error(f"no instance or group named {', '.join(wrong)}; instances: {', '.join(CASES)}")
     if given.methods:
         compare(limit, given.quick)
     elif given.here:
-        print(json.dumps(run_one(given.names[0], given.shared / "bench", limit, given.threads)))
+        print(json.dumps(run_one(given.names[0], given.shared / "bench", limit, given.threads, given.others)))
     else:
         if not given.show and given.write is None:
             names = [one for name in given.names for one in GROUPS.get(name, [name])] or list(CASES)
