@@ -119,7 +119,7 @@ def test_best_dag_over_a_pool(pool):
         return
     result = solve(pool)
     assert result.score == result.bound == expected
-    assert (result.status, result.scope, result.method) == ("optimal", "the given pool", "exact")
+    assert (result.status, result.certificate.scope, result.method) == ("optimal", "the given pool", "exact")
     for own, mask in zip(as_sets(pool), masks_of(result.adjacency), strict=True):
         assert mask in own
     assert expected == sum(own[m] for own, m in zip(as_sets(pool), masks_of(result.adjacency), strict=True))

@@ -50,7 +50,7 @@ def test_optimum_is_that_of_the_recursion(kind, seed):
     assert result.score == pytest.approx(problem.score.total(result.adjacency))
     assert result.score < result.bound <= result.score + 2e-9 * abs(result.score)
     assert problem.knowledge.allows_dag(result.adjacency)
-    assert result.scope.startswith("parent sets of size <= 3")
+    assert result.certificate.scope.startswith("parent sets of size <= 3")
 
 
 @pytest.mark.parametrize("local_size", [0, 3, 6])
@@ -93,7 +93,7 @@ def test_best_classes_are_those_of_all_dags(kind, n, n_best, limit):
     """The k best classes score what brute force over all DAGs gives, each once; fewer where there are fewer."""
     problem = make_problem(kind, n, 7, Constraints(max_parents=limit))
     result = solve(problem, n_best=n_best)
-    found = result.details["best_classes"]
+    found = result.figures.best_classes
     expected = class_scores(problem.score, problem.knowledge)[:n_best]
     np.testing.assert_allclose([one["score"] for one in found], expected, rtol=1e-9)
     assert len({one["cpdag"].tobytes() for one in found}) == len(found)

@@ -28,7 +28,7 @@ from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.families.family_arrays import FamilyArrays
 from dagopt.families.jkl import write_jkl
-from dagopt.families.listing import MOST_SETS, Candidates, candidate_pool, count_sets, limited
+from dagopt.families.listing import MOST_SETS, Candidates, candidate_pool, count_sets, limited, listable
 from dagopt.families.pool import Pool
 from dagopt.graph.cpdag import cpdag
 from dagopt.lp.rows.clusters import ClusterRows, pair_rows
@@ -64,7 +64,7 @@ BYTES_PER_SET = 200  # of a level of the listing
 STAND_INS = 700  # per node, for the parent sets that are not listed: all pairs of 38 columns
 LISTING_SHARE = 0.5  # of the time left, for the listing of one round
 LISTED_SHARE = 0.4  # of the time left, for the best DAG over the listed sets alone
-CLASS_PARENTS = 3  # the most parents of a node in the best classes, unless a limit is given
+CLASS_PARENTS = 3  # the most parents of a node in the best classes, if there are too many sets and no limit is given
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ def solve_gobnilp(problem: Problem, options: GobnilpOptions, deadline: Deadline,
     """
     if problem.score.bulk_joints is None:
         _refuse_too_many(problem)
-    if options.n_best > 1 and problem.knowledge.limit is None and not problem.knowledge.in_superstructure:
-        problem = replace(problem, knowledge=limited(problem.knowledge, CLASS_PARENTS))
+    if options.n_best > 1 and problem.knowledge.limit is None:
+        problem = replace(problem, knowledge=listable(problem.knowledge, CLASS_PARENTS))
     answer = _Rounds(problem, options, deadline, progress).run()
     if options.n_best > 1 and answer.status == "optimal":
         classes, complete = _best_classes(problem, answer.adjacency, options.n_best, deadline, progress, options)
