@@ -30,7 +30,7 @@ class Rules(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def closure(adjacency, reach):  # type: ignore[no-untyped-def]
+def closure(adjacency, reach):
     """Fill ``reach`` for a DAG, children before parents; return False if there is a cycle."""
     n = adjacency.shape[0]
     left = np.zeros(n, dtype=np.int64)
@@ -74,7 +74,7 @@ def closure(adjacency, reach):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def extend_closure(reach, tail, head):  # type: ignore[no-untyped-def]
+def extend_closure(reach, tail, head):
     """Update ``reach`` for a new edge: nodes that reach the tail now reach the head and all that it reaches."""
     n = reach.shape[0]
     for i in range(n):
@@ -85,7 +85,7 @@ def extend_closure(reach, tail, head):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def has_detour(adjacency, reach, tail, head):  # type: ignore[no-untyped-def]
+def has_detour(adjacency, reach, tail, head):
     """Say whether a path other than the edge itself leads from tail to head."""
     k = 0
     while k < adjacency.shape[0] and not (adjacency[tail, k] and k != head and reach[k, head]):
@@ -94,7 +94,7 @@ def has_detour(adjacency, reach, tail, head):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def is_legal(adjacency, reach, rules, kind, tail, head):  # type: ignore[no-untyped-def]
+def is_legal(adjacency, reach, rules, kind, tail, head):
     """Say whether a move leads to a DAG that obeys the knowledge."""
     must, may, room = rules
     if kind == 0:
@@ -109,7 +109,7 @@ def is_legal(adjacency, reach, rules, kind, tail, head):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True)
-def _is_banned(banned, kind, tail, head):  # type: ignore[no-untyped-def]
+def _is_banned(banned, kind, tail, head):
     found = False
     for b in range(banned.shape[0]):
         found |= banned[b, 0] == kind and banned[b, 1] == tail and banned[b, 2] == head
@@ -117,7 +117,7 @@ def _is_banned(banned, kind, tail, head):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def best_move(gain, adjacency, reach, rules, banned, least, tolerance):  # type: ignore[no-untyped-def]
+def best_move(gain, adjacency, reach, rules, banned, least, tolerance):
     """Return (kind, tail, head, gain) of the best legal move that gains more than ``least``; kind -1 if there is none.
 
     Gains within ``tolerance`` of each other count as equal, and the first of equal moves wins: additions,

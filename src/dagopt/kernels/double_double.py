@@ -15,7 +15,7 @@ SPLITTER = 134217729.0  # 2^27 + 1
 
 
 @njit(cache=True, nogil=True)
-def two_sum(a, b):  # type: ignore[no-untyped-def]
+def two_sum(a, b):
     """Return a + b as a rounded sum and its error."""
     total = a + b
     other = total - a
@@ -23,7 +23,7 @@ def two_sum(a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def two_product(a, b):  # type: ignore[no-untyped-def]
+def two_product(a, b):
     """Return a b as a rounded product and its error."""
     product = a * b
     wide = SPLITTER * a
@@ -36,7 +36,7 @@ def two_product(a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def add(a, a_low, b, b_low):  # type: ignore[no-untyped-def]
+def add(a, a_low, b, b_low):
     """Return the sum of two pairs."""
     high, low = two_sum(a, b)
     high_low, low_low = two_sum(a_low, b_low)
@@ -45,14 +45,14 @@ def add(a, a_low, b, b_low):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def multiply(a, a_low, b, b_low):  # type: ignore[no-untyped-def]
+def multiply(a, a_low, b, b_low):
     """Return the product of two pairs."""
     high, low = two_product(a, b)
     return two_sum(high, low + (a * b_low + a_low * b))
 
 
 @njit(cache=True, nogil=True)
-def divide(a, a_low, b, b_low):  # type: ignore[no-untyped-def]
+def divide(a, a_low, b, b_low):
     """Return the quotient of two pairs, by three steps of long division."""
     first = a / b
     high, low = multiply(first, 0.0, b, b_low)

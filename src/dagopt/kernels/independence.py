@@ -26,7 +26,7 @@ DETERMINED = 1e-12  # a variable with this residual variance (of 1) or less is a
 
 
 @njit(cache=True, nogil=True)
-def _grow(correlation, factor, given, k, row, variable):  # type: ignore[no-untyped-def]
+def _grow(correlation, factor, given, k, row, variable):
     """Write a ``row`` of the factor: a variable given the first ``k`` of ``given``; return its residual variance.
 
     The diagonal of a variable that those before it determine is 0: it explains nothing further.
@@ -46,7 +46,7 @@ def _grow(correlation, factor, given, k, row, variable):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True)
-def _residual_correlation(correlation, factor, given, x, y):  # type: ignore[no-untyped-def]
+def _residual_correlation(correlation, factor, given, x, y):
     """Return the partial correlation of x and y, with the factor of ``given`` in the first rows of ``factor``."""
     size = given.shape[0]
     left_x = _grow(correlation, factor, given, size, size, x)
@@ -60,7 +60,7 @@ def _residual_correlation(correlation, factor, given, x, y):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def partial_correlations(correlation, x, y, sets, out):  # type: ignore[no-untyped-def]
+def partial_correlations(correlation, x, y, sets, out):
     """Fill ``out[k]`` with the partial correlation of x and y given the variables ``sets[k]``."""
     size = sets.shape[1]
     factor = np.empty((size + 2, size + 2))
@@ -71,7 +71,7 @@ def partial_correlations(correlation, x, y, sets, out):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
-def partial_correlations_with(correlation, x, others, given, out):  # type: ignore[no-untyped-def]
+def partial_correlations_with(correlation, x, others, given, out):
     """Fill ``out[k]`` with the partial correlation of x and ``others[k]`` given one set."""
     size = given.shape[0]
     factor = np.empty((size + 2, size + 2))
@@ -82,7 +82,7 @@ def partial_correlations_with(correlation, x, others, given, out):  # type: igno
 
 
 @njit(cache=True, nogil=True)
-def next_combination(chosen, n):  # type: ignore[no-untyped-def]
+def next_combination(chosen, n):
     """Step to the next k numbers of ``range(n)`` in lexicographic order; return the first index changed, or -1."""
     k = chosen.shape[0]
     a = k - 1
@@ -115,7 +115,7 @@ class Aim(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def separate_pairs(correlation, pairs, adjacent, aim, state, sets, found):  # type: ignore[no-untyped-def]
+def separate_pairs(correlation, pairs, adjacent, aim, state, sets, found):
     """Find, for each pair, a set of neighbours given which its correlation is not significant.
 
     The sets come from the neighbours of the pair's first node, then from those of its second, in lexicographic order.
@@ -184,7 +184,7 @@ def separate_pairs(correlation, pairs, adjacent, aim, state, sets, found):  # ty
 
 
 @njit(cache=True, nogil=True)
-def _table_statistic(cells, span, codes, arity, weights, x, y, pearson):  # type: ignore[no-untyped-def]
+def _table_statistic(cells, span, codes, arity, weights, x, y, pearson):
     """Return G² or χ² of x against y, summed over the tables of the different ``cells``."""
     rows, columns = arity[x], arity[y]
     counts = np.zeros((span, rows, columns), dtype=np.int64)
@@ -214,7 +214,7 @@ def _table_statistic(cells, span, codes, arity, weights, x, y, pearson):  # type
 
 
 @njit(cache=True, nogil=True)
-def _split(codes, arity, given, cells):  # type: ignore[no-untyped-def]
+def _split(codes, arity, given, cells):
     """Label the rows by the configuration of ``given``; return the range of labels."""
     cells[:] = 0
     span = 1
@@ -224,7 +224,7 @@ def _split(codes, arity, given, cells):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def table_statistics(codes, arity, weights, x, y, sets, pearson, out):  # type: ignore[no-untyped-def]
+def table_statistics(codes, arity, weights, x, y, sets, pearson, out):
     """Fill ``out[k]`` with G² or χ² of x against y given the variables ``sets[k]``.
 
     Sets that differ only in their last member, as neighbours in lexicographic order do, share a split.
@@ -248,7 +248,7 @@ def table_statistics(codes, arity, weights, x, y, sets, pearson, out):  # type: 
 
 
 @njit(cache=True, nogil=True)
-def table_statistics_with(codes, arity, weights, x, others, given, pearson, out):  # type: ignore[no-untyped-def]
+def table_statistics_with(codes, arity, weights, x, others, given, pearson, out):
     """Fill ``out[k]`` with G² or χ² of x against ``others[k]`` given one set."""
     cells = np.empty(codes.shape[1], dtype=np.int64)
     span = renumber(cells, _split(codes, arity, given, cells))

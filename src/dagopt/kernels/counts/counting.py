@@ -53,7 +53,7 @@ class CountForm(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def renumber(cells, span):  # type: ignore[no-untyped-def]
+def renumber(cells, span):
     """Renumber the labels in ``range(span)`` as 0, 1, ... in place; return how many there are."""
     rows = cells.shape[0]
     found = 0
@@ -83,7 +83,7 @@ def renumber(cells, span):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def refine(cells, span, code, arity):  # type: ignore[no-untyped-def]
+def refine(cells, span, code, arity):
     """Split the cells by one more variable in place; return the new range of labels."""
     rows = cells.shape[0]
     if span * arity > max(DENSE_CELLS, 2 * rows):
@@ -94,7 +94,7 @@ def refine(cells, span, code, arity):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _stirling(x):  # type: ignore[no-untyped-def]
+def _stirling(x):
     """Return lgamma(x) - (x - 1/2) log x + x - log(2 pi) / 2 for x of at least ``LEAST_STIRLING``."""
     y = 1.0 / x
     z = y * y
@@ -102,7 +102,7 @@ def _stirling(x):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def log_rising(count, prior):  # type: ignore[no-untyped-def]
+def log_rising(count, prior):
     """Return lgamma(count + prior) - lgamma(prior), the logarithm of prior (prior + 1) ... (prior + count - 1).
 
     The first factors are multiplied. From ``LEAST_STIRLING`` on, the difference of Stirling's series at both ends is
@@ -122,7 +122,7 @@ def log_rising(count, prior):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def term(count, clogc, ess, prior):  # type: ignore[no-untyped-def]
+def term(count, clogc, ess, prior):
     """Return what one cell adds to ``joint``."""
     if ess == 0.0:
         return clogc[count]
@@ -130,7 +130,7 @@ def term(count, clogc, ess, prior):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _counts(cells, span, weights):  # type: ignore[no-untyped-def]
+def _counts(cells, span, weights):
     """Return the weight of every label; few labels use four tables, so that no addition waits for the last one."""
     rows = cells.shape[0]
     if span > FEW_CELLS:
@@ -152,7 +152,7 @@ def _counts(cells, span, weights):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def cell_sum(cells, span, weights, clogc, ess, product):  # type: ignore[no-untyped-def]
+def cell_sum(cells, span, weights, clogc, ess, product):
     """Return the sum over the cells that makes up ``joint`` (see the module docstring)."""
     if span > 4 * cells.shape[0] + DENSE_CELLS:
         span = renumber(cells, span)
@@ -165,7 +165,7 @@ def cell_sum(cells, span, weights, clogc, ess, product):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True)
-def two_sums(cells, span, arity, weights, clogc, ess, product):  # type: ignore[no-untyped-def]
+def two_sums(cells, span, arity, weights, clogc, ess, product):
     """Return the joints of a set and of the set before its last refinement, by a variable of this arity.
 
     Labels are ``coarse * arity + code``, so the coarse counts are sums of ``arity`` neighbours.
@@ -194,7 +194,7 @@ def two_sums(cells, span, arity, weights, clogc, ess, product):  # type: ignore[
 
 
 @njit(cache=True, nogil=True)
-def joint_chain(counts, order, out):  # type: ignore[no-untyped-def]
+def joint_chain(counts, order, out):
     """Fill ``out[k]`` with the joint of the first ``k`` variables of ``order``, k = 0 .. len(order)."""
     codes, arity, weights, clogc, ess = counts
     cells = np.zeros(codes.shape[1], dtype=np.int64)
@@ -208,7 +208,7 @@ def joint_chain(counts, order, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _cells(codes, arity, parents, cells):  # type: ignore[no-untyped-def]
+def _cells(codes, arity, parents, cells):
     """Label the rows by the configuration of ``parents``; return the range of labels and the product."""
     cells[:] = 0
     span = np.int64(1)
@@ -220,7 +220,7 @@ def _cells(codes, arity, parents, cells):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def joints(counts, node, parents, cells):  # type: ignore[no-untyped-def]
+def joints(counts, node, parents, cells):
     """Return the joints of ``J`` and ``J + i`` and the product of the arities; ``cells`` is a buffer for the labels."""
     codes, arity, weights, clogc, ess = counts
     span, product = _cells(codes, arity, parents, cells)
@@ -230,7 +230,7 @@ def joints(counts, node, parents, cells):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def joints_many(counts, nodes, flat, offsets, without, together, product):  # type: ignore[no-untyped-def]
+def joints_many(counts, nodes, flat, offsets, without, together, product):
     """Fill the joints of many sets; set ``k`` is ``flat[offsets[k]:offsets[k + 1]]``."""
     cells = np.empty(counts.codes.shape[1], dtype=np.int64)
     for k in range(nodes.shape[0]):
@@ -278,7 +278,7 @@ def joints_many_arrays(
 
 
 @njit(cache=True, nogil=True)
-def occurring_many(codes, arity, flat, offsets, out):  # type: ignore[no-untyped-def]
+def occurring_many(codes, arity, flat, offsets, out):
     """Fill ``out[k]`` with the number of configurations of set ``k`` that occur in the rows."""
     cells = np.empty(codes.shape[1], dtype=np.int64)
     for k in range(out.shape[0]):
@@ -287,7 +287,7 @@ def occurring_many(codes, arity, flat, offsets, out):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def chain(counts, node, order, without, together):  # type: ignore[no-untyped-def]
+def chain(counts, node, order, without, together):
     """Fill entry ``k`` with the joints of the first ``k`` variables of ``order``, without and with ``i``."""
     codes, arity, weights, clogc, ess = counts
     cells = np.zeros(codes.shape[1], dtype=np.int64)
@@ -306,7 +306,7 @@ def chain(counts, node, order, without, together):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
-def additions(counts, node, parents, without, together):  # type: ignore[no-untyped-def]
+def additions(counts, node, parents, without, together):
     """Fill entry ``j`` with the joints of ``J + j`` for every variable outside ``J + i``, else NaN."""
     codes, arity, weights, clogc, ess = counts
     n = codes.shape[0]
@@ -332,7 +332,7 @@ def additions(counts, node, parents, without, together):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True)
-def _joint_tree(counts, variables, base, first_span, first_product, out):  # type: ignore[no-untyped-def]
+def _joint_tree(counts, variables, base, first_span, first_product, out):
     """Fill ``out[mask]`` with the joint of the cells ``base`` split by the variables in the bits of ``mask``.
 
     Counting ``mask`` upwards walks a tree of refinements from the highest bit down, so that each set needs
@@ -364,14 +364,14 @@ def _joint_tree(counts, variables, base, first_span, first_product, out):  # typ
 
 
 @njit(cache=True, nogil=True)
-def all_joints(counts, variables, out):  # type: ignore[no-untyped-def]
+def all_joints(counts, variables, out):
     """Fill ``out[mask]`` with the joint of the variables in the bits of ``mask``, for all 2^m masks."""
     cells = np.zeros(counts.codes.shape[1], dtype=np.int64)
     _joint_tree(counts, variables, cells, np.int64(1), 1.0, out)
 
 
 @njit(cache=True, nogil=True)
-def plain_joint_slice(counts, high, low_bits, out):  # type: ignore[no-untyped-def]
+def plain_joint_slice(counts, high, low_bits, out):
     """Do what ``slices.joint_slice`` does, for rows that are too wide to be one number each."""
     codes, arity = counts.codes, counts.arity
     cells = np.zeros(codes.shape[1], dtype=np.int64)

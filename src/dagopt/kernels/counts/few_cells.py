@@ -70,7 +70,7 @@ def walk_by_arrays(
 
 
 @njit(cache=True, nogil=True)
-def _joint(label, weights, cells, clogc, counters):  # type: ignore[no-untyped-def]
+def _joint(label, weights, cells, clogc, counters):
     """Return the sum of c log c over the cells."""
     rows = label.shape[0]
     total = 0.0
@@ -97,7 +97,7 @@ def _joint(label, weights, cells, clogc, counters):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def walk_few_cells(codes, arity, weights, clogc, labels, cells, largest, out):  # type: ignore[no-untyped-def]
+def walk_few_cells(codes, arity, weights, clogc, labels, cells, largest, out):
     """Fill ``out[mask]``, counting ``mask`` upwards.
 
     ``labels[b]`` has the cells of the latest set whose lowest variable is b. The last one has those of the variables

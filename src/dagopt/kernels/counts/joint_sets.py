@@ -15,7 +15,7 @@ from dagopt.kernels.store import njit
 
 
 @njit(cache=True, nogil=True)
-def rare_rows(codes, arity, weights):  # type: ignore[no-untyped-def]
+def rare_rows(codes, arity, weights):
     """Return the rows in which each variable is not at its most frequent level, concatenated, and their offsets."""
     n, rows = codes.shape
     offsets = np.zeros(n + 1, dtype=np.int64)
@@ -38,7 +38,7 @@ def rare_rows(codes, arity, weights):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _sum_split(counts, last, cells, rare, whole, prior, finer):  # type: ignore[no-untyped-def]
+def _sum_split(counts, last, cells, rare, whole, prior, finer):
     """Return the joint of cells split by one more variable, and how many of the finer cells occur.
 
     ``whole`` are the weights of the cells before the split; ``finer`` is a buffer for the weights after it.
@@ -63,7 +63,7 @@ def _sum_split(counts, last, cells, rare, whole, prior, finer):  # type: ignore[
 
 
 @njit(cache=True, nogil=True)
-def _sum_sparse(counts, last, cells, span, prior):  # type: ignore[no-untyped-def]
+def _sum_sparse(counts, last, cells, span, prior):
     """Return the same as ``_sum_split``, where there could be many more cells than rows."""
     code, arity, weights = counts.codes[last], counts.arity[last], counts.weights
     split = np.empty(cells.shape[0], dtype=np.int64)
@@ -80,7 +80,7 @@ def _sum_sparse(counts, last, cells, span, prior):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
-def joints_of_sets(counts, listed, offsets, sets, joint, occurring):  # type: ignore[no-untyped-def]
+def joints_of_sets(counts, listed, offsets, sets, joint, occurring):
     """Fill ``joint[k]`` and the number of configurations that occur for every set ``sets[k]``.
 
     Variables split the rows in the order given. Consecutive sets should share their first variables, and the last

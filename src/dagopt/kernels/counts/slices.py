@@ -142,7 +142,7 @@ def _room(m: int, rows: int) -> Levels:
 
 
 @njit(cache=True, nogil=True)
-def tabulate(priors, values):  # type: ignore[no-untyped-def]
+def tabulate(priors, values):
     """Fill ``values[k, count]`` with lgamma(count + prior) - lgamma(prior) for each prior."""
     for k in range(priors.shape[0]):
         values[k, 0] = 0.0
@@ -151,7 +151,7 @@ def tabulate(priors, values):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def walk(levels, widths, arity, heads, terms, largest, out):  # type: ignore[no-untyped-def]
+def walk(levels, widths, arity, heads, terms, largest, out):
     """Fill ``out[mask]`` by walking down from the highest level, counting ``mask`` upwards.
 
     Variable 0 is decided last: if it is kept, every row is a cell; if it is dropped, every group is a cell.
@@ -185,7 +185,7 @@ def walk(levels, widths, arity, heads, terms, largest, out):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def _term(count, values, prior):  # type: ignore[no-untyped-def]
+def _term(count, values, prior):
     """Return what one cell adds to the joint."""
     if count < values.shape[0]:
         return values[count]
@@ -193,7 +193,7 @@ def _term(count, values, prior):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _sum(levels, b, by_rows, values, prior):  # type: ignore[no-untyped-def]
+def _sum(levels, b, by_rows, values, prior):
     """Return the sum over the rows of a level, or over its groups, plus the sum over the rows that are alone."""
     mass, starts = levels.mass[b], levels.starts[b]
     total = levels.alone[b]
@@ -214,7 +214,7 @@ def _sum(levels, b, by_rows, values, prior):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _begin(levels, b, more):  # type: ignore[no-untyped-def]
+def _begin(levels, b, more):
     """Begin level ``b`` as a copy of level ``b + 1`` without its rows."""
     levels.products[b] = levels.products[b + 1] * more
     levels.alone[b] = levels.alone[b + 1]
@@ -224,7 +224,7 @@ def _begin(levels, b, more):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _end_group(levels, b, found, end, clogc):  # type: ignore[no-untyped-def]
+def _end_group(levels, b, found, end, clogc):
     """End the group that extends to ``end``; return the number of groups. A group of one row leaves the tables."""
     if end == levels.starts[b, found] + 1:
         weight = levels.mass[b, end - 1]
@@ -239,7 +239,7 @@ def _end_group(levels, b, found, end, clogc):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _keep(levels, b, width, arity, clogc):  # type: ignore[no-untyped-def]
+def _keep(levels, b, width, arity, clogc):
     """Make level ``b`` from level ``b + 1`` by splitting the groups where variable ``b`` changes."""
     lows, mass, starts = levels.lows[b + 1], levels.mass[b + 1], levels.starts[b + 1]
     own_lows, own_mass = levels.lows[b], levels.mass[b]
@@ -263,7 +263,7 @@ def _keep(levels, b, width, arity, clogc):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _drop(levels, b, width, heads, clogc):  # type: ignore[no-untyped-def]
+def _drop(levels, b, width, heads, clogc):
     """Make level ``b`` from level ``b + 1`` by merging the rows of a group that differ only in variable ``b``."""
     lows, mass, starts = levels.lows[b + 1], levels.mass[b + 1], levels.starts[b + 1]
     own_lows, own_mass = levels.lows[b], levels.mass[b]
@@ -309,7 +309,7 @@ def _drop(levels, b, width, heads, clogc):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _merge(levels, b, heads, runs, width, end, kept):  # type: ignore[no-untyped-def]
+def _merge(levels, b, heads, runs, width, end, kept):
     """Merge any number of runs; return where the merged rows end."""
     lows, mass = levels.lows[b + 1], levels.mass[b + 1]
     while True:

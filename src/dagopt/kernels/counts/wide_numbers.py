@@ -22,7 +22,7 @@ NEVER = -1e9
 
 
 @njit(cache=True, nogil=True)
-def _split(logarithm):  # type: ignore[no-untyped-def]
+def _split(logarithm):
     """Return the part and the level of a number given by its logarithm."""
     if logarithm == -np.inf:
         return 0.0, NEVER
@@ -31,13 +31,13 @@ def _split(logarithm):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _log(part, level):  # type: ignore[no-untyped-def]
+def _log(part, level):
     """Return the logarithm of a number."""
     return -np.inf if part == 0.0 else math.log(part) + level * STEP
 
 
 @njit(cache=True, nogil=True)
-def _add_run(parts, levels, more_parts, more_levels):  # type: ignore[no-untyped-def]
+def _add_run(parts, levels, more_parts, more_levels):
     """Add the numbers of one run to those of another, element by element."""
     for k in range(parts.shape[0]):
         a, b = levels[k], more_levels[k]
@@ -49,7 +49,7 @@ def _add_run(parts, levels, more_parts, more_levels):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def _add_short_runs(parts, levels, step):  # type: ignore[no-untyped-def]
+def _add_short_runs(parts, levels, step):
     """Add to each entry with the bit ``step`` the entry without it, for a bit so low that runs are short."""
     for k in range(parts.shape[0] // 2):
         low = k & (step - 1)
@@ -64,7 +64,7 @@ def _add_short_runs(parts, levels, step):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def sum_low(parts, levels):  # type: ignore[no-untyped-def]
+def sum_low(parts, levels):
     """Replace 2^k neighbouring numbers by their sums over subsets of the k bits."""
     size = parts.shape[0]
     step = 1
@@ -79,7 +79,7 @@ def sum_low(parts, levels):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _copy(parts, levels, from_parts, from_levels, at):  # type: ignore[no-untyped-def]
+def _copy(parts, levels, from_parts, from_levels, at):
     """Fill a run with the numbers from index ``at`` on."""
     length = parts.shape[0]
     some_parts, some_levels = from_parts[at : at + length], from_levels[at : at + length]
@@ -89,7 +89,7 @@ def _copy(parts, levels, from_parts, from_levels, at):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True)
-def sum_high(parts, levels, first_bit, n_bits, first, last):  # type: ignore[no-untyped-def]
+def sum_high(parts, levels, first_bit, n_bits, first, last):
     """Sum a table over subsets of the bits ``first_bit`` to ``first_bit + n_bits``, stretches ``first`` to ``last``.
 
     A stretch is ROW neighbouring numbers, taken from all 2^n_bits rows into a buffer that stays in cache. There are

@@ -15,7 +15,7 @@ from dagopt.kernels.store import njit
 
 
 @njit(cache=True, nogil=True)
-def violation(matrix, node, flat, starts, mass, gradient):  # type: ignore[no-untyped-def]
+def violation(matrix, node, flat, starts, mass, gradient):
     """Add the families' part to the violation of the row of M with C = V, and to its gradient in M.
 
     The violation is ½ log det M - ½ Σ x log var(i | J), and var(i | J) has the gradient u uᵀ, u = 1 at i and minus the
@@ -52,7 +52,7 @@ def violation(matrix, node, flat, starts, mass, gradient):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def _together(n, node, flat, starts):  # type: ignore[no-untyped-def]
+def _together(n, node, flat, starts):
     """Return which two nodes are in one family, each with itself."""
     found = np.zeros((n, n), dtype=np.bool_)
     for k in range(node.shape[0]):
@@ -66,7 +66,7 @@ def _together(n, node, flat, starts):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _objective(factor, centre, weight, node, flat, starts, mass, together, slope):  # type: ignore[no-untyped-def]
+def _objective(factor, centre, weight, node, flat, starts, mass, together, slope):
     """Return minus the violation of the row of M = K Kᵀ plus weight |K - centre|², and its gradient in K.
 
     The gradient of ½ log det M in K is K⁻ᵀ, whose lower triangle is the inverse of the diagonal. M is needed only where
@@ -103,7 +103,7 @@ def _objective(factor, centre, weight, node, flat, starts, mass, together, slope
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _product(one, other):  # type: ignore[no-untyped-def]
+def _product(one, other):
     """Return Σ one * other; loops over whole arrays compile in a fraction of the time that expressions take."""
     total = 0.0
     for a in range(one.shape[0]):
@@ -113,7 +113,7 @@ def _product(one, other):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _set(target, factor, source):  # type: ignore[no-untyped-def]
+def _set(target, factor, source):
     """Set target = factor * source."""
     for a in range(target.shape[0]):
         for b in range(target.shape[1]):
@@ -121,7 +121,7 @@ def _set(target, factor, source):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _add(target, factor, source):  # type: ignore[no-untyped-def]
+def _add(target, factor, source):
     """Set target = target + factor * source."""
     for a in range(target.shape[0]):
         for b in range(target.shape[1]):
@@ -129,7 +129,7 @@ def _add(target, factor, source):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def deepest(centre, weight, node, flat, starts, mass, most_steps, memory):  # type: ignore[no-untyped-def]
+def deepest(centre, weight, node, flat, starts, mass, most_steps, memory):
     """Return the Cholesky factor of the matrix whose row over all nodes is violated most, by L-BFGS from ``centre``.
 
     Steps go along the direction of the two-loop recursion over the last ``memory`` steps, halved until the objective
@@ -202,7 +202,7 @@ def deepest(centre, weight, node, flat, starts, mass, most_steps, memory):  # ty
 
 
 @njit(cache=True, nogil=True)
-def correlations(factor):  # type: ignore[no-untyped-def]
+def correlations(factor):
     """Return the matrix with this Cholesky factor, scaled to a unit diagonal."""
     n = factor.shape[0]
     matrix = np.empty((n, n))

@@ -17,7 +17,7 @@ from dagopt.kernels.store import njit
 
 
 @njit(cache=True, nogil=True)
-def strong_components(heads, tails, n_nodes):  # type: ignore[no-untyped-def]
+def strong_components(heads, tails, n_nodes):
     """Return the number of each node's strongly connected component in the graph of the arcs tail → head (Tarjan)."""
     starts = np.zeros(n_nodes + 1, dtype=np.int64)
     for t in tails:
@@ -91,7 +91,7 @@ class Support(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def support_of(nodes, local, offsets, mass, parents, starts):  # type: ignore[no-untyped-def]
+def support_of(nodes, local, offsets, mass, parents, starts):
     """Return the support over ``nodes``; ``local`` is each node's index among them, -1 for other nodes."""
     n = nodes.shape[0]
     count = size = 0
@@ -129,7 +129,7 @@ def support_of(nodes, local, offsets, mass, parents, starts):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True)
-def _join(c, support, inside, met, change, linked):  # type: ignore[no-untyped-def]
+def _join(c, support, inside, met, change, linked):
     """Add node c to a cluster; update which families meet it and how adding each other node would change the escape."""
     inside[c] = True
     for q in range(support.use_starts[c], support.use_starts[c + 1]):
@@ -151,7 +151,7 @@ def _join(c, support, inside, met, change, linked):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def _shrink(support, inside):  # type: ignore[no-untyped-def]
+def _shrink(support, inside):
     """Remove nodes from a cluster while the escape does not rise; return the escape."""
     members = np.flatnonzero(inside)
     hits = np.zeros(support.node.shape[0], dtype=np.int64)  # parents in the cluster
@@ -189,7 +189,7 @@ def _shrink(support, inside):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def grow_clusters(support, seeds, most_escape, clusters, escapes):  # type: ignore[no-untyped-def]
+def grow_clusters(support, seeds, most_escape, clusters, escapes):
     """Grow a cluster from each seed (one or two nodes), always by the node that lowers the escape most.
 
     Each seed gives up to two clusters with escape < ``most_escape``: the first such set met, and the set

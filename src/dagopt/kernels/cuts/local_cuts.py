@@ -27,7 +27,7 @@ NEVER = -1e30
 
 
 @njit(cache=True, nogil=True)
-def _spread(s, best):  # type: ignore[no-untyped-def]
+def _spread(s, best):
     """Replace ``best[P * s + i]`` by its maximum over the subsets of P."""
     for b in range(s):
         width = (1 << b) * s
@@ -37,7 +37,7 @@ def _spread(s, best):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _recursion(s, best, opt, sink):  # type: ignore[no-untyped-def]
+def _recursion(s, best, opt, sink):
     """Return the value of the best DAG when node i with predecessors P earns ``best[P * s + i]``."""
     opt[0] = 0.0
     for p in range(1, 1 << s):
@@ -54,7 +54,7 @@ def _recursion(s, best, opt, sink):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _best_dag(s, item_node, item_set, price, best, opt, sink):  # type: ignore[no-untyped-def]
+def _best_dag(s, item_node, item_set, price, best, opt, sink):
     """Return the value of the best DAG for these prices of the items, where each node earns at least 0."""
     best[:] = 0.0
     for k in range(item_node.shape[0]):
@@ -65,7 +65,7 @@ def _best_dag(s, item_node, item_set, price, best, opt, sink):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True)
-def _enter_dag(s, item_node, item_set, price, best, sink, inverse, direction):  # type: ignore[no-untyped-def]
+def _enter_dag(s, item_node, item_set, price, best, sink, inverse, direction):
     """Fill ``direction`` with the basis inverse times the vector of the DAG that ``sink`` encodes."""
     direction[:] = 0.0
     p = (1 << s) - 1
@@ -83,7 +83,7 @@ def _enter_dag(s, item_node, item_set, price, best, sink, inverse, direction):  
 
 
 @njit(cache=True, nogil=True)
-def cover(s, item_node, item_set, mass, enough, coefficient):  # type: ignore[no-untyped-def]
+def cover(s, item_node, item_set, mass, enough, coefficient):
     """Return the weight of the least cover of the items' mass by DAGs, and its prices as coefficients.
 
     The weight minus 1 is the violation of Σ coefficient * y ≤ 1, which holds for all DAGs. Returns 0, meaning that
@@ -160,7 +160,7 @@ def cover(s, item_node, item_set, mass, enough, coefficient):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True)
-def lift(s, table):  # type: ignore[no-untyped-def]
+def lift(s, table):
     """Raise the coefficients ``table[T * s + i]`` as far as Σ table * y ≤ 1 allows, one node after the other.
 
     Node i takes one item only, so all its coefficients are raised together: that of T to 1 minus the best value of a
@@ -202,7 +202,7 @@ def lift(s, table):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _inside(words, subset):  # type: ignore[no-untyped-def]
+def _inside(words, subset):
     """Return a parent set's part inside a subset: bit b is the subset's b-th node."""
     found = 0
     for b in range(subset.shape[0]):
@@ -212,7 +212,7 @@ def _inside(words, subset):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _is_one_component(s, item_node, item_set):  # type: ignore[no-untyped-def]
+def _is_one_component(s, item_node, item_set):
     """Say whether all nodes reach each other by the arcs of the items; if not, a smaller set gives the same cut."""
     into = np.zeros((2, s), dtype=np.int64)
     for k in range(item_node.shape[0]):
@@ -236,7 +236,7 @@ def _is_one_component(s, item_node, item_set):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def local_cuts(words, mass, offsets, subsets, least, tables):  # type: ignore[no-untyped-def]
+def local_cuts(words, mass, offsets, subsets, least, tables):
     """Search each subset of nodes for a cut violated by more than ``least``.
 
     Families ``offsets[i]`` to ``offsets[i + 1]`` are those of node i. Returns by how much each cut is violated,
@@ -278,7 +278,7 @@ def local_cuts(words, mass, offsets, subsets, least, tables):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True)
-def grow_subsets(arcs, noise, seeds, size, subsets):  # type: ignore[no-untyped-def]
+def grow_subsets(arcs, noise, seeds, size, subsets):
     """Grow a subset from the two ends of each seed; fill one row per seed in the order of growth.
 
     ``arcs[i, j]`` is the mass of families of i with parent j. The next node is the one with most mass to and from the
@@ -317,7 +317,7 @@ def grow_subsets(arcs, noise, seeds, size, subsets):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True)
-def cut_row(words, offsets, subset, table, coefficient):  # type: ignore[no-untyped-def]
+def cut_row(words, offsets, subset, table, coefficient):
     """Fill ``coefficient`` with a cut's coefficients for all families of the subset's nodes, node by node."""
     s = subset.shape[0]
     at = 0
@@ -328,7 +328,7 @@ def cut_row(words, offsets, subset, table, coefficient):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True)
-def arc_mass(node, parents, starts, mass, arcs):  # type: ignore[no-untyped-def]
+def arc_mass(node, parents, starts, mass, arcs):
     """Add the mass of families of i with parent j to ``arcs[i, j]``."""
     for k in range(node.shape[0]):
         for t in range(starts[k], starts[k + 1]):

@@ -17,7 +17,7 @@ FLOOR = 1e-12
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def dot(a, b, count):  # type: ignore[no-untyped-def]
+def dot(a, b, count):
     """Return the inner product of the first entries of two vectors; the order of the sum is free."""
     total = 0.0
     for c in range(count):
@@ -26,7 +26,7 @@ def dot(a, b, count):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _extend(matrix, j, chosen, size, factor):  # type: ignore[no-untyped-def]
+def _extend(matrix, j, chosen, size, factor):
     """Fill row ``size`` of the Cholesky factor of ``chosen[:size]`` for node j, except its pivot, which is returned."""
     pivot = matrix[j, j]
     for b in range(size):
@@ -40,7 +40,7 @@ def _extend(matrix, j, chosen, size, factor):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def last_pivot(matrix, chosen, size, factor):  # type: ignore[no-untyped-def]
+def last_pivot(matrix, chosen, size, factor):
     """Factorise the rows and columns ``chosen[: size + 1]`` (Cholesky) and return the variance left of the last."""
     pivot = 1.0
     for a in range(size + 1):
@@ -50,7 +50,7 @@ def last_pivot(matrix, chosen, size, factor):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _gain(matrix, i, flat, first, last, inside, chosen, factor):  # type: ignore[no-untyped-def]
+def _gain(matrix, i, flat, first, last, inside, chosen, factor):
     """Return half of -log var(i | J ∩ C), J the members from ``first`` to ``last``, by a Cholesky factorisation."""
     size = np.int64(0)
     for q in range(first, last):
@@ -64,7 +64,7 @@ def _gain(matrix, i, flat, first, last, inside, chosen, factor):  # type: ignore
 
 
 @njit(cache=True, nogil=True)
-def shared_parents(node, flat, starts, order, shared):  # type: ignore[no-untyped-def]
+def shared_parents(node, flat, starts, order, shared):
     """Fill ``shared[q]`` with how many first parents family ``order[q]`` shares with the one before it in ``order``."""
     for q in range(order.shape[0]):
         shared[q] = 0
@@ -76,7 +76,7 @@ def shared_parents(node, flat, starts, order, shared):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True)
-def coefficients(matrix, node, flat, starts, order, shared, inside, out):  # type: ignore[no-untyped-def]
+def coefficients(matrix, node, flat, starts, order, shared, inside, out):
     """Fill ``out`` with the coefficients of all families in the row of M and C.
 
     Families are visited in ``order``. The Cholesky factor of the first ``shared`` parents is kept from one to the next.
@@ -114,7 +114,7 @@ def coefficients(matrix, node, flat, starts, order, shared, inside, out):  # typ
 
 
 @njit(cache=True, nogil=True)
-def cholesky(matrix, shift, factor):  # type: ignore[no-untyped-def]
+def cholesky(matrix, shift, factor):
     """Fill ``factor`` with the Cholesky factor of M - shift times the identity; say whether there is one."""
     n = matrix.shape[0]
     for a in range(n):
@@ -132,7 +132,7 @@ def cholesky(matrix, shift, factor):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def eigenvalue_floor(matrix):  # type: ignore[no-untyped-def]
+def eigenvalue_floor(matrix):
     """Return the largest power of two, at most a half, that all eigenvalues exceed; 0 if it is below 1e-9."""
     factor = np.empty_like(matrix)
     floor = 0.5
@@ -144,7 +144,7 @@ def eigenvalue_floor(matrix):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def logdet(matrix, inside):  # type: ignore[no-untyped-def]
+def logdet(matrix, inside):
     """Return log det M_CC."""
     n = matrix.shape[0]
     chosen = np.empty(n, dtype=np.int64)
@@ -163,7 +163,7 @@ def logdet(matrix, inside):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _sweep(matrix, p):  # type: ignore[no-untyped-def]
+def _sweep(matrix, p):
     """Sweep a symmetric matrix by variable ``p`` in place, or undo it; return the pivot."""
     n = matrix.shape[0]
     pivot = matrix[p, p]
@@ -183,7 +183,7 @@ def _sweep(matrix, p):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def sweep_all(matrix):  # type: ignore[no-untyped-def]
+def sweep_all(matrix):
     """Return the matrix swept by all nodes, minus its inverse."""
     swept = matrix.copy()
     for b in range(matrix.shape[0]):
@@ -192,7 +192,7 @@ def sweep_all(matrix):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def flip(matrix, whole, node, flat, starts, mass, users, user_starts, inside, most_flips):  # type: ignore[no-untyped-def]
+def flip(matrix, whole, node, flat, starts, mass, users, user_starts, inside, most_flips):
     """Change C node by node while the row's violation Σ x l_i(J ∩ C) - L(C) grows; return the violation.
 
     ``users[user_starts[b]:user_starts[b + 1]]`` are the families that have b as node or parent. C is ``inside``, which

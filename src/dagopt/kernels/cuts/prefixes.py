@@ -49,7 +49,7 @@ class Groups(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def fill_bits(masks, bits):  # type: ignore[no-untyped-def]
+def fill_bits(masks, bits):
     """Fill the words of one list from its sets, given as masks; bits after the last set are ones, so they never fit."""
     n = bits.shape[1]
     for k in range(masks.shape[0]):
@@ -62,7 +62,7 @@ def fill_bits(masks, bits):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _lowest(word):  # type: ignore[no-untyped-def]
+def _lowest(word):
     """Return the position of the lowest bit that is set."""
     low = word & (~word + ONE)
     place = 0
@@ -82,7 +82,7 @@ def _lowest(word):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def first_fitting(lists, i, out, count):  # type: ignore[no-untyped-def]
+def first_fitting(lists, i, out, count):
     """Return the position of the best set of node i without any of the nodes ``out[:count]``; -1 if there is none.
 
     ``out`` has at least one node.
@@ -98,7 +98,7 @@ def first_fitting(lists, i, out, count):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def fill_group(lists, group, values):  # type: ignore[no-untyped-def]
+def fill_group(lists, group, values):
     """Fill ``values[R]`` with the best total of the nodes R of a group; only cycles among these nodes are forbidden."""
     size = group.shape[0]
     out = np.empty(size, dtype=np.int64)
@@ -119,7 +119,7 @@ def fill_group(lists, group, values):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _rest(groups, prefix):  # type: ignore[no-untyped-def]
+def _rest(groups, prefix):
     """Return an upper bound on the total score of the nodes outside a prefix."""
     total = 0.0
     for q in range(groups.first.shape[0]):
@@ -132,7 +132,7 @@ def _rest(groups, prefix):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def slot(keys, key):  # type: ignore[no-untyped-def]
+def slot(keys, key):
     """Return where a key is, or where it belongs."""
     last = np.uint64(keys.shape[0] - 1)
     at = ((key * GOLDEN) >> np.uint64(20)) & last
@@ -142,7 +142,7 @@ def slot(keys, key):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _put(table, key, score, loss, node):  # type: ignore[no-untyped-def]
+def _put(table, key, score, loss, node):
     """Keep the best score and the least loss of a prefix; return whether it is new."""
     at = slot(table.keys, key)
     if table.keys[at] == 0:
@@ -159,7 +159,7 @@ def _put(table, key, score, loss, node):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def merge(table, used, keys, score, loss, last):  # type: ignore[no-untyped-def]
+def merge(table, used, keys, score, loss, last):
     """Put prefixes into a table that has room for them; return how many it then holds."""
     for k in range(keys.shape[0]):
         if keys[k] != 0:
@@ -168,7 +168,7 @@ def merge(table, used, keys, score, loss, last):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def expand(prefixes, score, loss, by_score, by_loss, groups, limits, table, used):  # type: ignore[no-untyped-def]
+def expand(prefixes, score, loss, by_score, by_loss, groups, limits, table, used):
     """Add every prefix with one more node to the table, unless no better DAG begins with it.
 
     ``limits`` are the score to beat and the lowest loss allowed (losses are negative). If some node can take its best

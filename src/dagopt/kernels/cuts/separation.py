@@ -20,19 +20,19 @@ EQUAL_MASS = 1e-12  # sums of the same masses in another order differ by less
 
 
 @njit(cache=True, nogil=True)
-def _has(row, j):  # type: ignore[no-untyped-def]
+def _has(row, j):
     """Say whether node ``j`` is in a set."""
     return (row[j >> 6] >> np.uint64(j & 63)) & ONE != 0
 
 
 @njit(cache=True, nogil=True)
-def _flip(row, j):  # type: ignore[no-untyped-def]
+def _flip(row, j):
     """Add node ``j`` to a set, or remove it if it is there."""
     row[j >> 6] ^= ONE << np.uint64(j & 63)
 
 
 @njit(cache=True, nogil=True)
-def _meets(row, other):  # type: ignore[no-untyped-def]
+def _meets(row, other):
     """Say whether two sets have a node in common."""
     for w in range(row.shape[0]):  # noqa: SIM110
         if row[w] & other[w]:
@@ -41,7 +41,7 @@ def _meets(row, other):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _inside(row, other):  # type: ignore[no-untyped-def]
+def _inside(row, other):
     """Say whether the first set is a subset of the second."""
     for w in range(row.shape[0]):  # noqa: SIM110
         if row[w] & ~other[w]:
@@ -50,7 +50,7 @@ def _inside(row, other):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def escape(node, words, mass, cluster):  # type: ignore[no-untyped-def]
+def escape(node, words, mass, cluster):
     """Return the mass of the families of a cluster's nodes that have no parent in it."""
     total = 0.0
     for k in range(node.shape[0]):
@@ -60,7 +60,7 @@ def escape(node, words, mass, cluster):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _weigh(node, words, mass, inside, open_, weight):  # type: ignore[no-untyped-def]
+def _weigh(node, words, mass, inside, open_, weight):
     """Return the certain and the undecided escape; ``weight`` is filled with each node's part of the latter."""
     certain = 0.0
     undecided = 0.0
@@ -79,7 +79,7 @@ def _weigh(node, words, mass, inside, open_, weight):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def least_escape(node, words, mass, n_nodes, smallest, start, most_steps, best):  # type: ignore[no-untyped-def]
+def least_escape(node, words, mass, n_nodes, smallest, start, most_steps, best):
     """Search all clusters with a given smallest node for the least escape below ``start``, into ``best``.
 
     A depth-first search over nodes that are in, out or open; nodes that decide most come first. The bound is the mass
@@ -117,7 +117,7 @@ def least_escape(node, words, mass, n_nodes, smallest, start, most_steps, best):
 
 
 @njit(cache=True, nogil=True)
-def sink_order(node, mass, parents, starts, n_nodes, order):  # type: ignore[no-untyped-def]
+def sink_order(node, mass, parents, starts, n_nodes, order):
     """Fill ``order`` from its end: the next last node is the one that costs the other nodes least mass.
 
     Families are those of node 0, 1, ...; the parents of family k are ``parents[starts[k] : starts[k + 1]]``.
@@ -146,7 +146,7 @@ def sink_order(node, mass, parents, starts, n_nodes, order):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def impossible(words, offsets, alive, drop):  # type: ignore[no-untyped-def]
+def impossible(words, offsets, alive, drop):
     """Mark families that would close a cycle, given the families still alive; return False if a cycle is certain.
 
     The parents that all families of a node share are certain; with their closure, a family of i with a certain
@@ -186,7 +186,7 @@ def impossible(words, offsets, alive, drop):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def dominated(words, offsets, out):  # type: ignore[no-untyped-def]
+def dominated(words, offsets, out):
     """Mark the families of which an earlier family of the same node is a subset."""
     for i in range(offsets.shape[0] - 1):
         for k in range(offsets[i], offsets[i + 1]):

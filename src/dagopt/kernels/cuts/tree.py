@@ -14,17 +14,17 @@ ONE = np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
-def _has(row, j):  # type: ignore[no-untyped-def]
+def _has(row, j):
     return (row[j >> 6] >> np.uint64(j & 63)) & ONE != 0
 
 
 @njit(cache=True, nogil=True)
-def _put(row, j):  # type: ignore[no-untyped-def]
+def _put(row, j):
     row[j >> 6] |= ONE << np.uint64(j & 63)
 
 
 @njit(cache=True, nogil=True)
-def propagate(words, after, offsets, later, alive):  # type: ignore[no-untyped-def]
+def propagate(words, after, offsets, later, alive):
     """Close ``later`` under transitivity and under what all remaining families of a node imply; False if none remain.
 
     ``later[i]`` is the set of nodes that come after i. Families that contradict it are no longer ``alive``. Both are
@@ -79,7 +79,7 @@ def propagate(words, after, offsets, later, alive):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def improvable(words, score, offsets, least, first, last, after):  # type: ignore[no-untyped-def]
+def improvable(words, score, offsets, least, first, last, after):
     """Fill ``after[k]`` with the nodes b for which some family inside J + b scores more than family k by ``least``.
 
     This is done for the families of the nodes from ``first`` to ``last``, each sorted from the best score down. A
@@ -106,14 +106,14 @@ def improvable(words, score, offsets, least, first, last, after):  # type: ignor
 
 
 @njit(cache=True, nogil=True)
-def take_row(index, value, weight, remainder):  # type: ignore[no-untyped-def]
+def take_row(index, value, weight, remainder):
     """Subtract a row, ``value`` at ``index``, times its weight from ``remainder``."""
     for q in range(index.shape[0]):
         remainder[index[q]] -= weight * value[q]
 
 
 @njit(cache=True, nogil=True)
-def best_remainders(remainder, alive, offsets, best):  # type: ignore[no-untyped-def]
+def best_remainders(remainder, alive, offsets, best):
     """Fill ``best`` with each node's largest remainder over the families alive."""
     for i in range(offsets.shape[0] - 1):
         best[i] = -np.inf
@@ -123,7 +123,7 @@ def best_remainders(remainder, alive, offsets, best):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def covered_pairs(node, words, offsets, rank, pairs):  # type: ignore[no-untyped-def]
+def covered_pairs(node, words, offsets, rank, pairs):
     """Write pairs of families (p, J), (r, J + p) with r of higher priority, ``rank[r] < rank[p]``; return how many.
 
     They are the two ends of a covered arc p → r. At most ``len(pairs)`` pairs are written.
@@ -156,7 +156,7 @@ def covered_pairs(node, words, offsets, rank, pairs):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def _at_or_behind(index, low, high, family):  # type: ignore[no-untyped-def]
+def _at_or_behind(index, low, high, family):
     """Return the first place from ``low`` to ``high`` whose family is not before ``family``."""
     step = 1
     while low + step < high and index[low + step] < family:
@@ -173,7 +173,7 @@ def _at_or_behind(index, low, high, family):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def entries(index, value, places, out):  # type: ignore[no-untyped-def]
+def entries(index, value, places, out):
     """Fill ``out`` with a row's values at ``places``, which are in increasing order, as is ``index``."""
     at, last = 0, index.shape[0]
     for k in range(places.shape[0]):

@@ -41,7 +41,7 @@ class Trees(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def eliminate(matrix, out, y, active, count):  # type: ignore[no-untyped-def]
+def eliminate(matrix, out, y, active, count):
     """Fill the ``count`` active rows and columns of ``out`` with the inverse that is left without variable y."""
     pivot = matrix[y, y]
     for a in range(count):
@@ -55,7 +55,7 @@ def eliminate(matrix, out, y, active, count):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _list_active(kept, i, active):  # type: ignore[no-untyped-def]
+def _list_active(kept, i, active):
     """Fill ``active`` with the nodes of a set and i; return how many there are."""
     count = 0
     for y in range(active.shape[0]):
@@ -66,14 +66,14 @@ def _list_active(kept, i, active):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _loss(inverse, i, y, half):  # type: ignore[no-untyped-def]
+def _loss(inverse, i, y, half):
     """Return how much the likelihood of i falls when y is left out."""
     share = inverse[i, y] * inverse[i, y] / (inverse[i, i] * inverse[y, y])
     return -half * math.log(max(1.0 - share, 1e-300))
 
 
 @njit(cache=True, nogil=True)
-def _eliminated_backwards(inverse, i, candidates, half, cost, work):  # type: ignore[no-untyped-def]
+def _eliminated_backwards(inverse, i, candidates, half, cost, work):
     """Return a good set, and its score: the candidate with the smallest loss is left out while that is a gain."""
     active = np.empty(inverse.shape[0], dtype=np.int64)
     kept, turn, now = candidates, 0, inverse
@@ -95,7 +95,7 @@ def _eliminated_backwards(inverse, i, candidates, half, cost, work):  # type: ig
 
 
 @njit(cache=True, nogil=True)
-def best_subset(inverse, i, candidates, half, cost, work):  # type: ignore[no-untyped-def]
+def best_subset(inverse, i, candidates, half, cost, work):
     """Return the best set of parents of i inside the candidates, and its score -N/2 log var(i | T) - Λ|T|.
 
     Parameters
@@ -157,7 +157,7 @@ def best_subset(inverse, i, candidates, half, cost, work):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def _new_vertex(trees, i, left_out, whole, half, cost, work):  # type: ignore[no-untyped-def]
+def _new_vertex(trees, i, left_out, whole, half, cost, work):
     """Add the vertex of a set of nodes that are left out; return its place."""
     n = whole.shape[0]
     turn = 0
@@ -184,14 +184,14 @@ def _new_vertex(trees, i, left_out, whole, half, cost, work):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True)
-def plant(trees, i, whole, half, cost):  # type: ignore[no-untyped-def]
+def plant(trees, i, whole, half, cost):
     """Make the root of the tree of node i; ``whole`` is the inverse of the matrix of all nodes."""
     n = whole.shape[0]
     _new_vertex(trees, i, np.uint64(0), whole, half, cost, np.empty((n + 4, n, n)))
 
 
 @njit(cache=True, nogil=True)
-def walk_down(trees, i, sets, wanted, places, whole, half, cost):  # type: ignore[no-untyped-def]
+def walk_down(trees, i, sets, wanted, places, whole, half, cost):
     """Move the ``places`` that are wanted of the tree of node i down to the best sets inside the given sets.
 
     Returns how many sets were processed: fewer than given if the tree has no more room.

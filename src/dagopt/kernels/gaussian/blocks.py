@@ -35,7 +35,7 @@ class BlockForm(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _append_group(matrix, log_scale, starts, factor, order, size, node):  # type: ignore[no-untyped-def]
+def _append_group(matrix, log_scale, starts, factor, order, size, node):
     """Append the columns of a group to ``size`` columns; return what they add to the log-determinant."""
     total = log_scale[node]
     for column in range(starts[node], starts[node + 1]):
@@ -46,7 +46,7 @@ def _append_group(matrix, log_scale, starts, factor, order, size, node):  # type
 
 
 @njit(cache=True, nogil=True)
-def _room(starts, nodes):  # type: ignore[no-untyped-def]
+def _room(starts, nodes):
     total = 0
     for node in nodes:
         total += starts[node + 1] - starts[node]
@@ -54,7 +54,7 @@ def _room(starts, nodes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def logs(matrix, log_scale, starts, node, parents):  # type: ignore[no-untyped-def]
+def logs(matrix, log_scale, starts, node, parents):
     """Return ``logdet(J)``, ``logres(i, J)`` and how many columns J has."""
     room = _room(starts, parents)
     most = room + starts[node + 1] - starts[node]
@@ -69,7 +69,7 @@ def logs(matrix, log_scale, starts, node, parents):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def logs_many(matrix, log_scale, starts, nodes, flat, offsets, logres, widths):  # type: ignore[no-untyped-def]
+def logs_many(matrix, log_scale, starts, nodes, flat, offsets, logres, widths):
     """Fill ``logres`` and the width of the parents for many sets; set ``k`` is ``flat[offsets[k]:offsets[k + 1]]``."""
     for k in range(nodes.shape[0]):
         parents = flat[offsets[k] : offsets[k + 1]]
@@ -77,7 +77,7 @@ def logs_many(matrix, log_scale, starts, nodes, flat, offsets, logres, widths): 
 
 
 @njit(cache=True, nogil=True)
-def joint_chain(matrix, log_scale, starts, order, logdet):  # type: ignore[no-untyped-def]
+def joint_chain(matrix, log_scale, starts, order, logdet):
     """Fill ``logdet[k]`` with the log-determinant of the first ``k`` nodes of ``order``."""
     room = _room(starts, order)
     factor = np.empty((room, room))
@@ -90,7 +90,7 @@ def joint_chain(matrix, log_scale, starts, order, logdet):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def additions(matrix, log_scale, starts, node, parents, candidates, logres):  # type: ignore[no-untyped-def]
+def additions(matrix, log_scale, starts, node, parents, candidates, logres):
     """Fill ``logres[k]`` with ``logres(i, J + candidates[k])``; return ``logres(i, J)`` and how many columns J has."""
     room = _room(starts, parents)
     widest = 0
@@ -113,7 +113,7 @@ def additions(matrix, log_scale, starts, node, parents, candidates, logres):  # 
 
 
 @njit(cache=True, nogil=True)
-def _eliminate(work, first, last):  # type: ignore[no-untyped-def]
+def _eliminate(work, first, last):
     """Eliminate columns ``last - 1`` down to ``first`` from those before them; return the sum of the log pivots."""
     total = 0.0
     for column in range(last - 1, first - 1, -1):
@@ -128,7 +128,7 @@ def _eliminate(work, first, last):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def logdet_slice(matrix, log_scale, starts, high, low_bits, out):  # type: ignore[no-untyped-def]
+def logdet_slice(matrix, log_scale, starts, high, low_bits, out):
     """Fill ``out`` with the log-determinants of the 2^low_bits sets whose bits above are those of ``high``.
 
     A tree of Schur complements as in ``logdet.py``, with one group at each level.

@@ -19,7 +19,7 @@ CLOSE = 100.0  # times the floor: a residual variance up to this is decided by p
 
 
 @njit(cache=True, nogil=True)
-def _counts_and_means(values, chosen, cells, n_cells):  # type: ignore[no-untyped-def]
+def _counts_and_means(values, chosen, cells, n_cells):
     """Return the rows of each cell, and its means: those of the numbers, and those of what is left of them."""
     rows = cells.shape[0]
     count = np.zeros(n_cells)
@@ -40,7 +40,7 @@ def _counts_and_means(values, chosen, cells, n_cells):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True)
-def _too_few(count, size, fewest):  # type: ignore[no-untyped-def]
+def _too_few(count, size, fewest):
     """Say whether a cell that occurs has too few rows for a covariance."""
     found = False
     for rows in count:
@@ -49,7 +49,7 @@ def _too_few(count, size, fewest):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def cell_sum(values, chosen, cells, n_cells, fewest):  # type: ignore[no-untyped-def]
+def cell_sum(values, chosen, cells, n_cells, fewest):
     """Return the log-likelihood of the cells and of a Gaussian over the chosen columns in each, and its error.
 
     ``values`` has one row per column, ``cells`` the cell of each row of data. The result is minus infinity if a cell
@@ -89,7 +89,7 @@ def cell_sum(values, chosen, cells, n_cells, fewest):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def _log_det(scatter, count):  # type: ignore[no-untyped-def]
+def _log_det(scatter, count):
     """Return the log-determinant of a covariance, the determinant of its correlations, and their least pivot."""
     size = scatter.shape[0]
     factor = np.zeros((size, size))
@@ -117,7 +117,7 @@ def _log_det(scatter, count):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def precise_cell_sum(values, chosen, cells, n_cells, fewest):  # type: ignore[no-untyped-def]
+def precise_cell_sum(values, chosen, cells, n_cells, fewest):
     """Do what ``cell_sum`` does with pairs of floats: differences from the means are exact."""
     rows = cells.shape[0]
     size = chosen.shape[0]
@@ -158,7 +158,7 @@ def precise_cell_sum(values, chosen, cells, n_cells, fewest):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True)
-def _precise_log_det(work, count):  # type: ignore[no-untyped-def]
+def _precise_log_det(work, count):
     """Return the log-determinant of a covariance and the determinant of its correlations, 0 if columns are dependent.
 
     The scatter matrix is replaced by its Schur complements.

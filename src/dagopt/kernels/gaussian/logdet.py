@@ -36,7 +36,7 @@ class LogDetForm(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _append_row(matrix, factor, order, k, variable):  # type: ignore[no-untyped-def]
+def _append_row(matrix, factor, order, k, variable):
     """Write row ``k`` of the Cholesky factor of ``matrix[order, order]`` and return its pivot (squared)."""
     pivot = matrix[variable, variable]
     for a in range(k):
@@ -53,7 +53,7 @@ def _append_row(matrix, factor, order, k, variable):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True)
-def logs(matrix, log_scale, node, parents):  # type: ignore[no-untyped-def]
+def logs(matrix, log_scale, node, parents):
     """Return ``logdet(J)`` and ``logres(i, J)`` for one node and one set."""
     size = parents.shape[0]
     factor = np.empty((size + 1, size + 1))
@@ -65,14 +65,14 @@ def logs(matrix, log_scale, node, parents):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def logs_many(matrix, log_scale, nodes, flat, offsets, logdet, logres):  # type: ignore[no-untyped-def]
+def logs_many(matrix, log_scale, nodes, flat, offsets, logdet, logres):
     """Fill ``logdet`` and ``logres`` for many sets; set ``k`` is ``flat[offsets[k]:offsets[k + 1]]``."""
     for k in range(nodes.shape[0]):
         logdet[k], logres[k] = logs(matrix, log_scale, nodes[k], flat[offsets[k] : offsets[k + 1]])
 
 
 @njit(cache=True, nogil=True)
-def chain(matrix, log_scale, node, order, logdet, logres):  # type: ignore[no-untyped-def]
+def chain(matrix, log_scale, node, order, logdet, logres):
     """Fill entry ``k`` with the logs of the first ``k`` variables of ``order``, k = 0 .. len(order)."""
     size = order.shape[0]
     factor = np.empty((size + 1, size + 1))
@@ -92,7 +92,7 @@ def chain(matrix, log_scale, node, order, logdet, logres):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def joint_chain(matrix, log_scale, order, logdet):  # type: ignore[no-untyped-def]
+def joint_chain(matrix, log_scale, order, logdet):
     """Fill ``logdet[k]`` with the log-determinant of the first ``k`` variables of ``order``."""
     size = order.shape[0]
     factor = np.empty((size, size))
@@ -103,7 +103,7 @@ def joint_chain(matrix, log_scale, order, logdet):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
-def additions(matrix, log_scale, node, parents, logdet, logres):  # type: ignore[no-untyped-def]
+def additions(matrix, log_scale, node, parents, logdet, logres):
     """Fill entry ``j`` with the logs of ``J + j`` for every variable outside ``J + i``, else NaN."""
     n = matrix.shape[0]
     size = parents.shape[0]
@@ -135,7 +135,7 @@ def additions(matrix, log_scale, node, parents, logdet, logres):  # type: ignore
 
 
 @njit(cache=True, nogil=True)
-def removals(matrix, log_scale, node, parents, logdet, logres):  # type: ignore[no-untyped-def]
+def removals(matrix, log_scale, node, parents, logdet, logres):
     """Fill entry ``k`` with the logs of ``J - parents[k]``, by the inverse of the Cholesky factor.
 
     With K the inverse of M over (J, i), removing j leaves the variance 1 / (K_ii - K_ij^2 / K_jj).
@@ -165,7 +165,7 @@ def removals(matrix, log_scale, node, parents, logdet, logres):  # type: ignore[
 
 
 @njit(cache=True, nogil=True)
-def _logdet_tree(matrix, log_scale, base, out):  # type: ignore[no-untyped-def]
+def _logdet_tree(matrix, log_scale, base, out):
     """Fill ``out[mask]`` with ``base`` plus the log-determinant of the set of bits of ``mask``.
 
     A tree of Schur complements: from the highest variable down each is kept (eliminated from the rest)
@@ -203,13 +203,13 @@ def _logdet_tree(matrix, log_scale, base, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def all_logdets(matrix, log_scale, out):  # type: ignore[no-untyped-def]
+def all_logdets(matrix, log_scale, out):
     """Fill ``out[mask]`` with the log-determinant of the set of bits of ``mask``, for all 2^m masks."""
     _logdet_tree(matrix, log_scale, 0.0, out)
 
 
 @njit(cache=True, nogil=True)
-def logdet_slice(matrix, log_scale, high, low_bits, out):  # type: ignore[no-untyped-def]
+def logdet_slice(matrix, log_scale, high, low_bits, out):
     """Fill ``out`` with the log-determinants of the 2^low_bits sets whose bits above are those of ``high``."""
     rest = matrix.copy()
     base = 0.0

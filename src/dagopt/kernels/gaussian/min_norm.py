@@ -39,7 +39,7 @@ class GaussianForm(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _greedy(form, linear, order, factor, row_factor, vertex):  # type: ignore[no-untyped-def]
+def _greedy(form, linear, order, factor, row_factor, vertex):
     """Fill ``vertex`` with the greedy base of an order; return the least prefix sum and its length.
 
     ``factor`` is a buffer for a Cholesky factor whose first rows are those of the node and its required parents;
@@ -75,7 +75,7 @@ def _greedy(form, linear, order, factor, row_factor, vertex):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True)
-def _begun(form, size):  # type: ignore[no-untyped-def]
+def _begun(form, size):
     """Return a buffer for a Cholesky factor, with the rows of the node and its required parents filled in."""
     first = form.first
     factor = np.empty((first.shape[0] + size, first.shape[0] + size))
@@ -85,7 +85,7 @@ def _begun(form, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _begun_rows(form, size):  # type: ignore[no-untyped-def]
+def _begun_rows(form, size):
     """Return a buffer for the Cholesky factors of the rows, with the required parents filled in."""
     parents = form.first[1:]
     most = parents.shape[0] + size
@@ -96,7 +96,7 @@ def _begun_rows(form, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def greedy_base(form, linear, order):  # type: ignore[no-untyped-def]
+def greedy_base(form, linear, order):
     """Return the greedy base of an order for g - linear, its least prefix sum and the length of that prefix."""
     factor = _begun(form, order.shape[0])
     vertex = np.empty(order.shape[0])
@@ -105,7 +105,7 @@ def greedy_base(form, linear, order):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _affine_minimiser(gram, count, target):  # type: ignore[no-untyped-def]
+def _affine_minimiser(gram, count, target):
     """Fill ``target`` with the weights, summing to 1, of the affine combination of least norm."""
     scale = 0.0
     for a in range(count):
@@ -138,7 +138,7 @@ def _affine_minimiser(gram, count, target):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def min_norm_gaussian(form, linear, order, tolerance):  # type: ignore[no-untyped-def]
+def min_norm_gaussian(form, linear, order, tolerance):
     """Return a set that minimises g - linear, as positions in the candidates."""
     size = order.shape[0]
     room = size + 2

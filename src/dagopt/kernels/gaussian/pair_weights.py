@@ -97,7 +97,7 @@ class Violations(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _open(s, c, last):  # type: ignore[no-untyped-def]
+def _open(s, c, last):
     """Return an upper bound on the sets that the search for T has not reached when it is stopped."""
     bound = -np.inf
     for e in range(last + 1):
@@ -107,7 +107,7 @@ def _open(s, c, last):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _best_addition(s, c, base, floor):  # type: ignore[no-untyped-def]
+def _best_addition(s, c, base, floor):
     """Return the largest base + w(A) - I(i; A | J) over the columns A; the bound is ``floor`` if none is above it.
 
     ``s.columns`` has the ``c`` columns, and ``s.matrices[0]`` their covariances given J, with the node last. The
@@ -167,7 +167,7 @@ def _best_addition(s, c, base, floor):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _next_hopeful(s, m, first, last, floor, n_columns):  # type: ignore[no-untyped-def]
+def _next_hopeful(s, m, first, last, floor, n_columns):
     """Return the first z in a range whose J, with ``m`` members before z (none if z is 0), may exceed the floor.
 
     Only the first columns are looked at, a few at a time, until too much weight is lost. I(i; j | J) is at least N/2
@@ -205,7 +205,7 @@ def _next_hopeful(s, m, first, last, floor, n_columns):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
-def _examine(s, m, z, floor):  # type: ignore[no-untyped-def]
+def _examine(s, m, z, floor):
     """Return the excess of J, which is the first ``m`` members and ``z`` (0: J is empty), if it is above the floor."""
     if _next_hopeful(s, m, z, z + 1, floor, s.n_weights) > z:
         return Excess(floor, -np.inf)
@@ -239,7 +239,7 @@ def _examine(s, m, z, floor):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _eliminate(s, m, z, n_columns):  # type: ignore[no-untyped-def]
+def _eliminate(s, m, z, n_columns):
     """Write the covariances given ``m`` members and ``z``: the first columns, of their own rows and those after z."""
     matrix, diagonal = s.covariances, s.diagonals
     size = matrix.shape[1]
@@ -257,7 +257,7 @@ def _eliminate(s, m, z, n_columns):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _note(s, m, z, value):  # type: ignore[no-untyped-def]
+def _note(s, m, z, value):
     """Keep a set with large excess in place of the smallest one that was kept."""
     q = 0
     for k in range(s.values.shape[0]):
@@ -277,7 +277,7 @@ def _note(s, m, z, value):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _walk(s, least, first, last):  # type: ignore[no-untyped-def]
+def _walk(s, least, first, last):
     """Go through all J whose first member is in a range; return an upper bound on the excess."""
     size, n_weights, depth = s.covariances.shape[1], s.n_weights, s.depth
     few = min(CHUNK, n_weights)

@@ -46,7 +46,7 @@ LEAST_MULTIPLIER = 0.1  # of D
 
 
 @njit(cache=True, nogil=True)
-def _compared(prices, k, place):  # type: ignore[no-untyped-def]
+def _compared(prices, k, place):
     """Return Σ w_r y_r, Σ w_r log y_r and what is lost, for y_r = var_r(i | J) / v_r, v_r given the first members."""
     total, logs, weight = 0.0, 0.0, 0.0
     for r in range(prices.weights.shape[0]):
@@ -58,7 +58,7 @@ def _compared(prices, k, place):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _sum_of_products(a, b, c):  # type: ignore[no-untyped-def]
+def _sum_of_products(a, b, c):
     """Return the sum of the products of the entries of three vectors; the order of the sum is free."""
     total = 0.0
     for r in range(a.shape[0]):
@@ -67,7 +67,7 @@ def _sum_of_products(a, b, c):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _sum_rows(prices, members, k, count):  # type: ignore[no-untyped-def]
+def _sum_rows(prices, members, k, count):
     """Keep A for J with ``k`` members and the ``count`` candidates in ``ids``; False if a variance is too small."""
     origin, sums, ids, scaled = prices.origin, prices.sums_of_rows, prices.ids, prices.scaled
     n_rows = prices.weights.shape[0]
@@ -107,7 +107,7 @@ def _sum_rows(prices, members, k, count):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _maximum(unit, slope, kappa, least, total, count, diagonal, prices):  # type: ignore[no-untyped-def]
+def _maximum(unit, slope, kappa, least, total, count, diagonal, prices):
     """Return h'H⁻¹h, with D = ``unit`` times ``diagonal``; infinity if H is not positive definite."""
     ids, factors = prices.ids, prices.factors
     i = least.shape[0] - 1
@@ -134,7 +134,7 @@ def _maximum(unit, slope, kappa, least, total, count, diagonal, prices):  # type
 
 
 @njit(cache=True, nogil=True)
-def _step(excess, unit, least, count, diagonal, prices):  # type: ignore[no-untyped-def]
+def _step(excess, unit, least, count, diagonal, prices):
     """Change D by a step that lowers the bound by ``excess`` if it is linear."""
     ids, factors, y, slopes = prices.ids, prices.factors, prices.work[0], prices.work[1]
     i = least.shape[0] - 1
@@ -158,7 +158,7 @@ def _step(excess, unit, least, count, diagonal, prices):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True)
-def most_above(n_samples, members, k, upper, least, free, wanted, diagonal, prices):  # type: ignore[no-untyped-def]
+def most_above(n_samples, members, k, upper, least, free, wanted, diagonal, prices):
     """Return the bound on the remainder of T minus that of J, without the penalty; infinity if none is found.
 
     It is not improved any more once it is below ``wanted``. ``diagonal`` holds the multipliers to begin with, and then

@@ -56,7 +56,7 @@ class Climb(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _turn(climb, inside, b):  # type: ignore[no-untyped-def]
+def _turn(climb, inside, b):
     """Take b into T, or out of it."""
     swept = climb.swept
     size = swept.shape[1]
@@ -87,7 +87,7 @@ def _turn(climb, inside, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _counted(climb, a, b, sign):  # type: ignore[no-untyped-def]
+def _counted(climb, a, b, sign):
     """Return what clusters and tables subtract once a has left and b has come (sign 1) or left (-1); -1 is no node."""
     total = 0.0
     for c in range(climb.counts.shape[0]):
@@ -109,7 +109,7 @@ def _counted(climb, a, b, sign):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _value(climb, k):  # type: ignore[no-untyped-def]
+def _value(climb, k):
     """Return the remainder of T, which has ``k`` members."""
     i = climb.swept.shape[1] - 1
     total = -climb.cost[k] - _counted(climb, -1, -1, 0)
@@ -119,7 +119,7 @@ def _value(climb, k):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _best_change(climb, inside, free, k, most, a):  # type: ignore[no-untyped-def]
+def _best_change(climb, inside, free, k, most, a):
     """Return the b whose change leaves the largest remainder, which is ``climb.worth`` of it; -1 if there is none.
 
     T has ``k`` members. If ``a`` is one of them, it leaves and b comes in its place; if it is -1, b comes or leaves.
@@ -154,7 +154,7 @@ def _best_change(climb, inside, free, k, most, a):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
-def climb_from(climb, inside, free, most, least, found, values, count):  # type: ignore[no-untyped-def]
+def climb_from(climb, inside, free, most, least, found, values, count):
     """Climb from the set ``inside``, and add to ``found`` what is worth more than ``least``; return their number.
 
     Members that are not ``free`` stay. Besides the sets on the way, those that differ from the last one in one member

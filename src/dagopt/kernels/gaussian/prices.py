@@ -106,7 +106,7 @@ class Prices(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def take(prices, k, b):  # type: ignore[no-untyped-def]
+def take(prices, k, b):
     """Return what the rows subtract more from J + b than from J, which has ``k`` members; keep what J + b needs."""
     total = 0.0
     prices.origin[k + 1] = -1
@@ -126,7 +126,7 @@ def take(prices, k, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _extend(prices, members, k, b):  # type: ignore[no-untyped-def]
+def _extend(prices, members, k, b):
     """Bring what is kept of candidate ``b`` to J, whose first ``k - 1`` members it knows."""
     matrices, factor, spread, cross = prices.matrices, prices.factor, prices.spread, prices.cross
     n_rows = prices.weights.shape[0]
@@ -145,7 +145,7 @@ def _extend(prices, members, k, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _weigh(prices, k, b):  # type: ignore[no-untyped-def]
+def _weigh(prices, k, b):
     """Keep a lower bound on the marginal of ``b``: the first terms of the series of the logarithm are enough."""
     total = 0.0
     for r in range(prices.weights.shape[0]):
@@ -161,7 +161,7 @@ def _weigh(prices, k, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def extend_all(prices, members, k, free):  # type: ignore[no-untyped-def]
+def extend_all(prices, members, k, free):
     """Bring what is kept of every candidate to J, after the last of its ``k`` members was taken."""
     if k > 0:
         for b in range(free.shape[0]):
@@ -170,7 +170,7 @@ def extend_all(prices, members, k, free):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def weigh_all(prices, k, free):  # type: ignore[no-untyped-def]
+def weigh_all(prices, k, free):
     """Keep a lower bound on the marginal of every candidate, for J with ``k`` members."""
     for b in range(free.shape[0]):
         if free[b]:
@@ -178,7 +178,7 @@ def weigh_all(prices, k, free):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def most_gain(half, cost, k, most, upper, least, free, error, prices):  # type: ignore[no-untyped-def]
+def most_gain(half, cost, k, most, upper, least, free, error, prices):
     """Return a bound on the remainder of T minus that of J, for J ⊂ T ⊆ J + R with at most ``most`` members.
 
     The likelihood grows by at most l_i(J + R) - l_i(J), and by at most the sum over T - J of bounds on one term of the
@@ -216,7 +216,7 @@ def most_gain(half, cost, k, most, upper, least, free, error, prices):  # type: 
 
 
 @njit(cache=True, nogil=True)
-def most_with(cost, k, most, b, full, first, prices):  # type: ignore[no-untyped-def]
+def most_with(cost, k, most, b, full, first, prices):
     """Return a bound on the remainder of T minus that of J, for the same T if b is one of them.
 
     ``first`` is l_i(J + b) - l_i(J), ``full`` is l_i(J + R) - l_i(J). The rows subtract at least the marginal of b.
@@ -239,7 +239,7 @@ def most_with(cost, k, most, b, full, first, prices):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def require(prices, members, n_must):  # type: ignore[no-untyped-def]
+def require(prices, members, n_must):
     """Take the required parents, which are the first ``n_must`` members."""
     prices.by_rows[0] = 0.0
     for t in range(prices.tables.shape[0]):

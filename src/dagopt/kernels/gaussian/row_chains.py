@@ -39,7 +39,7 @@ def no_terms(n_nodes: int) -> RowTerms:
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def append_to_rows(terms, factor, chosen, k):  # type: ignore[no-untyped-def]
+def append_to_rows(terms, factor, chosen, k):
     """Add ``chosen[k]`` to the Cholesky factors of all rows; return the weighted sum of h by which they grow.
 
     The diagonals of the factors hold inverses.
@@ -65,7 +65,7 @@ def append_to_rows(terms, factor, chosen, k):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def row_chain(terms, order):  # type: ignore[no-untyped-def]
+def row_chain(terms, order):
     """Return Σ w_r h_r of the empty set, the first of ``order``, the first two, and so on."""
     size = order.shape[0]
     factor = np.empty((terms.weights.shape[0], size, size))

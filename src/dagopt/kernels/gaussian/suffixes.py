@@ -62,7 +62,7 @@ class Found(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def close_subsets(values):  # type: ignore[no-untyped-def]
+def close_subsets(values):
     """Replace each value by the largest over the subsets of its index."""
     step = 1
     while step < values.shape[0]:
@@ -74,7 +74,7 @@ def close_subsets(values):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def least_lack(fit, most, cost, n_sizes, out):  # type: ignore[no-untyped-def]
+def least_lack(fit, most, cost, n_sizes, out):
     """Fill ``out[A]`` with the least of Λ|T| + max(0, fit(A) - most(T)) over T ⊆ A, at most Λ times ``n_sizes``."""
     size = np.empty(fit.shape[0], dtype=np.int64)
     size[0] = 0
@@ -94,13 +94,13 @@ def least_lack(fit, most, cost, n_sizes, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def with_gap(bits, bit):  # type: ignore[no-untyped-def]
+def with_gap(bits, bit):
     """Return bits with a zero inserted at the position of another bit."""
     return (bits & (bit - 1)) | ((bits & ~(bit - 1)) << 1)
 
 
 @njit(cache=True, nogil=True)
-def fill_totals(weights, i, near, out):  # type: ignore[no-untyped-def]
+def fill_totals(weights, i, near, out):
     """Fill ``out[A]`` with w_i(A) + Δκ_i(A), the weights of pairs and of the group, for each A ⊆ Q_i = near."""
     bit, kappa = weights.bit[i], weights.kappa[weights.group[i]]
     low = 0
@@ -116,7 +116,7 @@ def fill_totals(weights, i, near, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def fill_gains(least, total, gains, sets):  # type: ignore[no-untyped-def]
+def fill_gains(least, total, gains, sets):
     """Fill the tables of one node from the least cost and the weight of each pattern."""
     for a in range(least.shape[0]):
         gains[a] = total[a] - least[a]
@@ -130,7 +130,7 @@ def fill_gains(least, total, gains, sets):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _members(key, nodes):  # type: ignore[no-untyped-def]
+def _members(key, nodes):
     """Fill ``nodes`` with the members of a set; return how many there are."""
     count = 0
     for j in range(nodes.shape[0]):
@@ -141,7 +141,7 @@ def _members(key, nodes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _likelihoods(matrix, nodes, count, half, factor, out):  # type: ignore[no-untyped-def]
+def _likelihoods(matrix, nodes, count, half, factor, out):
     """Fill ``out`` with -N/2 log var(i | the other nodes) for each node: N/2 log of the diagonal of the inverse.
 
     The inverse of the Cholesky factor L is filled by rows, and the diagonal of the inverse is its columns' squares.
@@ -168,7 +168,7 @@ def _likelihoods(matrix, nodes, count, half, factor, out):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def _patterns_of(patterns, nodes, count, out):  # type: ignore[no-untyped-def]
+def _patterns_of(patterns, nodes, count, out):
     """Fill ``out`` with the patterns of a set in the tables of its members."""
     for r in range(count):
         pattern = 0
@@ -178,7 +178,7 @@ def _patterns_of(patterns, nodes, count, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _groups_of(weights, nodes, count, out):  # type: ignore[no-untyped-def]
+def _groups_of(weights, nodes, count, out):
     """Fill ``out`` with the subset of each group that is in a set; return the sum of their weights."""
     total = 0.0
     for g in range(out.shape[0]):
@@ -191,7 +191,7 @@ def _groups_of(weights, nodes, count, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def least_costs_of(keys, weights, patterns, out):  # type: ignore[no-untyped-def]
+def least_costs_of(keys, weights, patterns, out):
     """Fill ``out`` with the lower bound on the cost of the nodes of each set."""
     n = patterns.bits.shape[0]
     nodes, own = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
@@ -208,7 +208,7 @@ def least_costs_of(keys, weights, patterns, out):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
-def slopes(keys, shares, weights, patterns, pairs, kappa):  # type: ignore[no-untyped-def]
+def slopes(keys, shares, weights, patterns, pairs, kappa):
     """Add the slopes of the bounds of some sets, by each weight and times the share of each set, to two arrays."""
     n = patterns.bits.shape[0]
     nodes, own = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
@@ -240,7 +240,7 @@ def slopes(keys, shares, weights, patterns, pairs, kappa):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def _bounds(key, cost, weights, patterns, nodes, own, parts, lack):  # type: ignore[no-untyped-def]
+def _bounds(key, cost, weights, patterns, nodes, own, parts, lack):
     """Replace ``lack``, the cost of each node of a set as the last one, by a bound on the cost of the whole order."""
     count = _members(key, nodes)
     _patterns_of(patterns, nodes, count, own)
@@ -260,7 +260,7 @@ def _bounds(key, cost, weights, patterns, nodes, own, parts, lack):  # type: ign
 
 
 @njit(cache=True, nogil=True)
-def expand(states, trees, matrix, half, weights, patterns, limit, first, out):  # type: ignore[no-untyped-def]
+def expand(states, trees, matrix, half, weights, patterns, limit, first, out):
     """Remove each node of each state in turn; keep what may cost less than ``limit``.
 
     Where a node's place in its tree has a set that is not inside the state, the cost is only a lower bound.
@@ -308,14 +308,14 @@ def expand(states, trees, matrix, half, weights, patterns, limit, first, out):  
 
 
 @njit(cache=True, nogil=True)
-def note_wanted(out, count, wanted):  # type: ignore[no-untyped-def]
+def note_wanted(out, count, wanted):
     """Set ``wanted[origin, last]`` for the first new states of a list."""
     for k in range(count):
         wanted[out.origin[k], out.last[k]] = True
 
 
 @njit(cache=True, nogil=True)
-def gather(found, used, keys, cost, origin, last):  # type: ignore[no-untyped-def]
+def gather(found, used, keys, cost, origin, last):
     """Put states into a table, of equal sets the cheapest; return how many it holds and how many were put."""
     room = FULL * found.keys.shape[0]
     for k in range(keys.shape[0]):

@@ -103,7 +103,7 @@ def begin(matrix: NDArray[np.float64], n_must: int) -> Rooms:
 
 
 @njit(cache=True, nogil=True)
-def resume(n_samples, cost, n_must, most, margin, rooms, prices, most_steps, found, values):  # type: ignore[no-untyped-def]
+def resume(n_samples, cost, n_must, most, margin, rooms, prices, most_steps, found, values):
     """Continue for up to ``most_steps`` steps or until ``found`` is full; ``counters[OVER]`` says when it is over.
 
     Parameters
@@ -197,7 +197,7 @@ def resume(n_samples, cost, n_must, most, margin, rooms, prices, most_steps, fou
 
 
 @njit(cache=True, nogil=True)
-def _choose(half, cost, n_must, most, margin, rooms, prices, depth):  # type: ignore[no-untyped-def]
+def _choose(half, cost, n_must, most, margin, rooms, prices, depth):
     """Drop candidates that cannot be useful and return the one to branch on, -1 if no larger set is of interest."""
     upper, up, scores, members = rooms.upper, rooms.up, rooms.scores, rooms.members
     free = rooms.free[depth]
@@ -266,7 +266,7 @@ def _choose(half, cost, n_must, most, margin, rooms, prices, depth):  # type: ig
 
 
 @njit(cache=True, nogil=True)
-def _never_adds(least, inverse, i, b, threshold, error):  # type: ignore[no-untyped-def]
+def _never_adds(least, inverse, i, b, threshold, error):
     """Say whether candidate b earns its cost in no set between J and J + R."""
     ratio = inverse[b, b] * least[b, b]
     if ratio > threshold:
@@ -275,7 +275,7 @@ def _never_adds(least, inverse, i, b, threshold, error):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True)
-def _has_useless_member(least, inverse, members, threshold, error):  # type: ignore[no-untyped-def]
+def _has_useless_member(least, inverse, members, threshold, error):
     """Say whether some member of J earns its cost in no set between J and J + R."""
     i = least.shape[0] - 1
     for j in members:
@@ -291,7 +291,7 @@ def _has_useless_member(least, inverse, members, threshold, error):  # type: ign
 
 
 @njit(cache=True, nogil=True)
-def _drop(rooms, depth, b):  # type: ignore[no-untyped-def]
+def _drop(rooms, depth, b):
     """Leave out candidate b for good below this level."""
     up, active = rooms.up, rooms.active[depth]
     level = up[depth]

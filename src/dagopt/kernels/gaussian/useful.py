@@ -30,7 +30,7 @@ MOST_FAILURES = 25
 
 
 @njit(cache=True, nogil=True)
-def leave_out(source, target, active, r):  # type: ignore[no-untyped-def]
+def leave_out(source, target, active, r):
     """Write the inverse of the matrix without variable ``r``, given the inverse with it."""
     size = source.shape[0]
     inverse = 1.0 / source[r, r]
@@ -42,7 +42,7 @@ def leave_out(source, target, active, r):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def sweep(source, target, p):  # type: ignore[no-untyped-def]
+def sweep(source, target, p):
     """Write the matrix swept by variable ``p``: residual covariances, coefficients, and minus the inverse."""
     size = source.shape[0]
     inverse = 1.0 / source[p, p]
@@ -58,7 +58,7 @@ def sweep(source, target, p):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def inverse_of(matrix):  # type: ignore[no-untyped-def]
+def inverse_of(matrix):
     """Return the inverse of a positive definite matrix, by sweeping all of its variables."""
     size = matrix.shape[0]
     two = np.empty((2, size, size))  # np.linalg and assignments of whole arrays take seconds to compile
@@ -76,7 +76,7 @@ def inverse_of(matrix):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _one_way(x, c, wi, wj, a, b):  # type: ignore[no-untyped-def]
+def _one_way(x, c, wi, wj, a, b):
     """Return the largest (q + c) / √((s² + wi) (t² + wj)) with q ≤ x, q ≤ st, s² ≤ a, t² ≤ b."""
     ends = math.sqrt(wi * wj)
     if x * wi > a * ends:  # s² = a
@@ -91,7 +91,7 @@ def _one_way(x, c, wi, wj, a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def largest_ratio(vi, vj, c, inverse, i, j, error):  # type: ignore[no-untyped-def]
+def largest_ratio(vi, vj, c, inverse, i, j, error):
     """Return a bound on var(i | J + Z) / var(i | J + Z + j) for all Z ⊆ R - j.
 
     ``vi``, ``vj``, ``c`` are the variances and the covariance of i and j given J, ``inverse`` is that of the matrix of
@@ -112,7 +112,7 @@ def largest_ratio(vi, vj, c, inverse, i, j, error):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def _pull(most, least, i, z, explained):  # type: ignore[no-untyped-def]
+def _pull(most, least, i, z, explained):
     """Return how much of what is explained of variable i changes if z is taken or left out."""
     taking = least[i, z] * least[i, z] / least[z, z]
     corr = most[i, z] * most[i, z] / (most[i, i] * most[z, z])
@@ -121,7 +121,7 @@ def _pull(most, least, i, z, explained):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def never_useful(inverse, matrix, i, u, threshold, most_steps, error):  # type: ignore[no-untyped-def]
+def never_useful(inverse, matrix, i, u, threshold, most_steps, error):
     """Say whether var(i | Z) / var(i | Z + u) ≤ ``threshold`` for every set Z of the other variables.
 
     Branch and bound over the Z between the variables taken and those not left out, with bounds from both ends. Also
@@ -201,7 +201,7 @@ def never_useful(inverse, matrix, i, u, threshold, most_steps, error):  # type: 
 
 
 @njit(cache=True, nogil=True)
-def useful_pairs(inverse, matrix, threshold, most_steps, error, pairs, useful):  # type: ignore[no-untyped-def]
+def useful_pairs(inverse, matrix, threshold, most_steps, error, pairs, useful):
     """Set ``useful[i, u]`` and ``useful[u, i]`` to False for those of the pairs that are in no undominated family."""
     for i, u in pairs:
         if never_useful(inverse, matrix, i, u, threshold, most_steps, error):
@@ -210,7 +210,7 @@ def useful_pairs(inverse, matrix, threshold, most_steps, error, pairs, useful): 
 
 
 @njit(cache=True, nogil=True)
-def useful_parents(matrix, threshold, most_steps, error, i, must, useful):  # type: ignore[no-untyped-def]
+def useful_parents(matrix, threshold, most_steps, error, i, must, useful):
     """Set ``useful[u]`` to False for candidates u that are in no undominated set of node i.
 
     Only sets of candidates that are still useful matter, so each one that goes may let others go. Nodes in ``must`` are

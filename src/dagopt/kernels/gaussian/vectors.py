@@ -29,7 +29,7 @@ LONG = 64
 
 
 @njit(cache=True, nogil=True)
-def _dot(a, b):  # type: ignore[no-untyped-def]
+def _dot(a, b):
     """Return the product of two vectors; long ones in four sums, which the processor adds up side by side."""
     length = a.shape[0]
     whole = length - length % 4 if length >= LONG else 0
@@ -46,12 +46,12 @@ def _dot(a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _log(pivot):  # type: ignore[no-untyped-def]
+def _log(pivot):
     return math.log(pivot) if pivot >= DEPENDENT else LOG_OF_NOTHING
 
 
 @njit(cache=True, nogil=True)
-def _take_away(vector, direction):  # type: ignore[no-untyped-def]
+def _take_away(vector, direction):
     """Subtract from a vector its projection on a direction of length 1 or 0."""
     share = _dot(vector, direction)
     for k in range(vector.shape[0]):
@@ -59,7 +59,7 @@ def _take_away(vector, direction):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _append(vectors, basis, k, variable):  # type: ignore[no-untyped-def]
+def _append(vectors, basis, k, variable):
     """Write the residual of a column after the first k directions as direction k; return its squared length."""
     own = basis[k]
     own[:] = vectors[variable]
@@ -73,7 +73,7 @@ def _append(vectors, basis, k, variable):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def logs(vectors, log_scale, node, parents):  # type: ignore[no-untyped-def]
+def logs(vectors, log_scale, node, parents):
     """Return ``logdet(J)`` and ``logres(i, J)`` for one node and one set."""
     size = parents.shape[0]
     basis = np.empty((size + 1, vectors.shape[1]))
@@ -84,14 +84,14 @@ def logs(vectors, log_scale, node, parents):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def logs_many(vectors, log_scale, nodes, flat, offsets, logdet, logres):  # type: ignore[no-untyped-def]
+def logs_many(vectors, log_scale, nodes, flat, offsets, logdet, logres):
     """Fill ``logdet`` and ``logres`` for many sets; set ``k`` is ``flat[offsets[k]:offsets[k + 1]]``."""
     for k in range(nodes.shape[0]):
         logdet[k], logres[k] = logs(vectors, log_scale, nodes[k], flat[offsets[k] : offsets[k + 1]])
 
 
 @njit(cache=True, nogil=True)
-def chain(vectors, log_scale, node, order, logdet, logres):  # type: ignore[no-untyped-def]
+def chain(vectors, log_scale, node, order, logdet, logres):
     """Fill entry ``k`` with the logs of the first ``k`` variables of ``order``, k = 0 .. len(order)."""
     size = order.shape[0]
     basis = np.empty((size, vectors.shape[1]))
@@ -105,7 +105,7 @@ def chain(vectors, log_scale, node, order, logdet, logres):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True)
-def joint_chain(vectors, log_scale, order, logdet):  # type: ignore[no-untyped-def]
+def joint_chain(vectors, log_scale, order, logdet):
     """Fill ``logdet[k]`` with the log-determinant of the first ``k`` variables of ``order``."""
     basis = np.empty((order.shape[0], vectors.shape[1]))
     logdet[0] = 0.0
@@ -114,7 +114,7 @@ def joint_chain(vectors, log_scale, order, logdet):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def additions(vectors, log_scale, node, parents, logdet, logres):  # type: ignore[no-untyped-def]
+def additions(vectors, log_scale, node, parents, logdet, logres):
     """Fill entry ``j`` with the logs of ``J + j`` for every variable outside ``J + i``, else NaN."""
     n = vectors.shape[0]
     size = parents.shape[0]
@@ -141,7 +141,7 @@ def additions(vectors, log_scale, node, parents, logdet, logres):  # type: ignor
 
 
 @njit(cache=True, nogil=True)
-def removals(vectors, log_scale, node, parents, logdet, logres):  # type: ignore[no-untyped-def]
+def removals(vectors, log_scale, node, parents, logdet, logres):
     """Fill entry ``k`` with the logs of ``J - parents[k]``."""
     size = parents.shape[0]
     others = np.empty(size - 1, dtype=np.int64)
@@ -152,7 +152,7 @@ def removals(vectors, log_scale, node, parents, logdet, logres):  # type: ignore
 
 
 @njit(cache=True, nogil=True)
-def _logdet_tree(vectors, log_scale, base, out):  # type: ignore[no-untyped-def]
+def _logdet_tree(vectors, log_scale, base, out):
     """Fill ``out[mask]`` with ``base`` plus the log-determinant of the set of bits of ``mask``.
 
     The tree of ``logdet.py``: from the highest variable down, each is kept (projected out of those below) or dropped.
@@ -176,7 +176,7 @@ def _logdet_tree(vectors, log_scale, base, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _keep(above, below, b):  # type: ignore[no-untyped-def]
+def _keep(above, below, b):
     """Write the residuals of the variables below b given b; return the logarithm of the residual of b."""
     pivot = _dot(above[b], above[b])
     inverse = 1.0 / pivot if pivot >= DEPENDENT else 0.0
@@ -188,13 +188,13 @@ def _keep(above, below, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def all_logdets(vectors, log_scale, out):  # type: ignore[no-untyped-def]
+def all_logdets(vectors, log_scale, out):
     """Fill ``out[mask]`` with the log-determinant of the set of bits of ``mask``, for all 2^m masks."""
     _logdet_tree(vectors, log_scale, 0.0, out)
 
 
 @njit(cache=True, nogil=True)
-def logdet_slice(vectors, log_scale, high, low_bits, out):  # type: ignore[no-untyped-def]
+def logdet_slice(vectors, log_scale, high, low_bits, out):
     """Fill ``out`` with the log-determinants of the 2^low_bits sets whose bits above are those of ``high``."""
     rest = vectors.copy()
     base = 0.0

@@ -49,13 +49,13 @@ class RandomCodes(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _lowest(mask):  # type: ignore[no-untyped-def]
+def _lowest(mask):
     """Return the index of the lowest bit."""
     return _ones((mask & -mask) - 1)
 
 
 @njit(cache=True, nogil=True)
-def _merge(masks, values, small, large, new_masks, new_values):  # type: ignore[no-untyped-def]
+def _merge(masks, values, small, large, new_masks, new_values):
     """Merge row ``small`` into row ``large``: the best of both, from the best down; ties go to ``small``."""
     width = masks.shape[1]
     p = q = 0
@@ -71,7 +71,7 @@ def _merge(masks, values, small, large, new_masks, new_values):  # type: ignore[
 
 
 @njit(cache=True, nogil=True)
-def best_sets(table, node, must, may, at_most, masks, values):  # type: ignore[no-untyped-def]
+def best_sets(table, node, must, may, at_most, masks, values):
     """Fill ``masks[x]`` with the best allowed parent sets of a node inside x, from the best down.
 
     Rows leave the node's own bit out. ``values`` are their local scores, -inf where there are no more sets.
@@ -97,7 +97,7 @@ def best_sets(table, node, must, may, at_most, masks, values):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True)
-def _code(classes, random, rest, rank, node, chosen):  # type: ignore[no-untyped-def]
+def _code(classes, random, rest, rank, node, chosen):
     """Return the code of the class that results when a sink with the chosen parents joins a class over ``rest``."""
     _, codes, sinks, parents, ranks = classes
     edges, colliders = random
@@ -131,7 +131,7 @@ def _code(classes, random, rest, rank, node, chosen):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def _seen(codes, count, one, two, slots, stamp):  # type: ignore[no-untyped-def]
+def _seen(codes, count, one, two, slots, stamp):
     """Say whether the code is among the first ``count``; if not, add it as the next one.
 
     ``slots`` is a table of (stamp, place); entries with another stamp are empty.
@@ -149,7 +149,7 @@ def _seen(codes, count, one, two, slots, stamp):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _rise(keys, pairs, value, node, rank, place, count):  # type: ignore[no-untyped-def]
+def _rise(keys, pairs, value, node, rank, place, count):
     """Add an entry to a heap of ``count`` entries, with the largest value on top."""
     at = count
     while at > 0 and keys[(at - 1) >> 1] < value:
@@ -162,7 +162,7 @@ def _rise(keys, pairs, value, node, rank, place, count):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True)
-def _drop_top(keys, pairs, count):  # type: ignore[no-untyped-def]
+def _drop_top(keys, pairs, count):
     """Remove the top of a heap of ``count`` entries."""
     last = count - 1
     at = 0
@@ -180,7 +180,7 @@ def _drop_top(keys, pairs, count):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def extend(chosen, table, best, classes, random):  # type: ignore[no-untyped-def]
+def extend(chosen, table, best, classes, random):
     """Find the best classes of the chosen sets; all their subsets must be done.
 
     For one sink i the pairs (class of S - i, parents) give different classes, so of the pairs with ranks (a, b),

@@ -39,7 +39,7 @@ class Tables(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _sinks_one_by_one(best, here):  # type: ignore[no-untyped-def]
+def _sinks_one_by_one(best, here):
     """Finish the entries in order; each depends only on smaller ones."""
     for s in range(1, here.shape[0]):
         i = 0
@@ -51,7 +51,7 @@ def _sinks_one_by_one(best, here):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _sinks_of_eight(best, begin, v):  # type: ignore[no-untyped-def]
+def _sinks_of_eight(best, begin, v):
     """Finish eight entries by the sinks among their three lowest bits."""
     a = best[0, begin >> 1 : (begin >> 1) + 4]  # node 0 after 0, 2, 4, 6
     b = best[1, begin >> 1 : (begin >> 1) + 4]  # node 1 after 0, 1, 4, 5
@@ -66,7 +66,7 @@ def _sinks_of_eight(best, begin, v):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _pull(best, here, at, length, first_bit):  # type: ignore[no-untyped-def]
+def _pull(best, here, at, length, first_bit):
     """Raise the entries from ``at`` on by the sinks from ``first_bit`` up."""
     i = first_bit
     while (1 << i) <= at:
@@ -78,7 +78,7 @@ def _pull(best, here, at, length, first_bit):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def sinks(best, here):  # type: ignore[no-untyped-def]
+def sinks(best, here):
     """Finish ``here``, the entries of ``opt`` for all places of one row, by the nodes of the place as sinks.
 
     ``best[i]`` is the closed table of node i, without its bit. ``here`` already holds what other sinks give.
@@ -101,7 +101,7 @@ def sinks(best, here):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def close_places(table, row, out):  # type: ignore[no-untyped-def]
+def close_places(table, row, out):
     """Copy one row of the tables of all place nodes, and close it under subsets of places."""
     for i in range(out.shape[0]):
         _copy(table[i, row], out[i])
@@ -109,7 +109,7 @@ def close_places(table, row, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def extend(tables, shape, block, opt, chosen):  # type: ignore[no-untyped-def]
+def extend(tables, shape, block, opt, chosen):
     """Finish ``opt`` for the chosen rows of a block; all rows inside them must be finished.
 
     ``block`` has the high bits in place. ``opt`` already holds what the blocks inside this one gave it.

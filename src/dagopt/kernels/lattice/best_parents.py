@@ -45,7 +45,7 @@ class Block(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _raise_run(run, table, at, bit):  # type: ignore[no-untyped-def]
+def _raise_run(run, table, at, bit):
     """Raise a run to the local scores of the sets ``at``, ``at + 1``, ..."""
     without = table[at : at + run.shape[0]]  # views from zero, so that the loop becomes vector instructions
     together = table[at + bit : at + bit + run.shape[0]]
@@ -55,7 +55,7 @@ def _raise_run(run, table, at, bit):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _fold(wide, bit, tile):  # type: ignore[no-untyped-def]
+def _fold(wide, bit, tile):
     """Raise a tile to the entries of ``wide`` whose sets lack a low bit."""
     if bit == 1:
         for k in range(tile.shape[0]):
@@ -67,7 +67,7 @@ def _fold(wide, bit, tile):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _raise_tile(tile, wide, table, at, bit):  # type: ignore[no-untyped-def]
+def _raise_tile(tile, wide, table, at, bit):
     """Raise a tile to the local scores of the sets from ``at`` on that lack the node's bit.
 
     Where this bit is so low that such sets come in short runs, ``wide`` is raised to the scores of all sets instead,
@@ -82,7 +82,7 @@ def _raise_tile(tile, wide, table, at, bit):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _raise_allowed(tile, table, at, node, allowed):  # type: ignore[no-untyped-def]
+def _raise_allowed(tile, table, at, node, allowed):
     """Do what ``_raise_tile`` does for the allowed sets alone."""
     bit = 1 << node
     must = allowed.must & ~at
@@ -96,7 +96,7 @@ def _raise_allowed(tile, table, at, node, allowed):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def _raise_subsets(tile, wide, table, upper, node, block, allowed):  # type: ignore[no-untyped-def]
+def _raise_subsets(tile, wide, table, upper, node, block, allowed):
     """Raise a tile by its sets in all blocks inside the present one that are new; ``upper`` is the upper place."""
     others = block.bits ^ block.new
     inside = others
@@ -112,7 +112,7 @@ def _raise_subsets(tile, wide, table, upper, node, block, allowed):  # type: ign
 
 
 @njit(cache=True, nogil=True)
-def fill(table, node, shape, block, allowed, out, first, last):  # type: ignore[no-untyped-def]
+def fill(table, node, shape, block, allowed, out, first, last):
     """Fill the tiles ``first`` to ``last`` of a node's table in a block, closed under subsets of rows.
 
     ``out[row, place]`` leaves the node's own bit out. A tile has all rows, and the lower places of one upper place.

@@ -24,7 +24,7 @@ from dagopt.kernels.store import njit
 
 
 @njit(cache=True, nogil=True)
-def _sources_one_by_one(best, here):  # type: ignore[no-untyped-def]
+def _sources_one_by_one(best, here):
     """Finish the entries in falling order; each depends only on larger ones."""
     for s in range(here.shape[0] - 2, -1, -1):
         i = 0
@@ -35,7 +35,7 @@ def _sources_one_by_one(best, here):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _sources_of_eight(best, begin, v):  # type: ignore[no-untyped-def]
+def _sources_of_eight(best, begin, v):
     """Finish eight entries by letting the nodes among their three lowest bits come next."""
     a = best[0, begin >> 1 : (begin >> 1) + 4]  # node 0 after 0, 2, 4, 6
     b = best[1, begin >> 1 : (begin >> 1) + 4]  # node 1 after 0, 1, 4, 5
@@ -50,7 +50,7 @@ def _sources_of_eight(best, begin, v):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def sources(best, here):  # type: ignore[no-untyped-def]
+def sources(best, here):
     """Finish ``here``, the entries of ``rest`` for all places of one row, by letting a node of the place come next.
 
     The twin of ``best_orders.sinks``: ``best[i]`` is the closed table of node i, without its bit, and ``here`` already
@@ -72,7 +72,7 @@ def sources(best, here):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def extend_back(tables, shape, block, rest, chosen):  # type: ignore[no-untyped-def]
+def extend_back(tables, shape, block, rest, chosen):
     """Finish ``rest`` for the chosen rows of a block; all rows that contain them must be finished.
 
     The twin of ``best_orders.extend``, for blocks from the one with all high nodes down.
@@ -98,7 +98,7 @@ def extend_back(tables, shape, block, rest, chosen):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True)
-def blocks_back(form, rest, chosen):  # type: ignore[no-untyped-def]
+def blocks_back(form, rest, chosen):
     """Finish ``rest`` for the chosen blocks of a pool; all blocks that contain them must be finished.
 
     The twin of ``pools.blocks``.
@@ -125,7 +125,7 @@ def blocks_back(form, rest, chosen):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def around(opt, rest, node, out, chunk_bits, first, last):  # type: ignore[no-untyped-def]
+def around(opt, rest, node, out, chunk_bits, first, last):
     """Fill chunks of a table of complements with ``opt[S] + rest[S + i]``, closed within each chunk."""
     length = 1 << chunk_bits
     final = out.shape[0] - 1
@@ -137,7 +137,7 @@ def around(opt, rest, node, out, chunk_bits, first, last):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def _raise_parents(found, first_bit, x, value):  # type: ignore[no-untyped-def]
+def _raise_parents(found, first_bit, x, value):
     """Raise ``found`` to a score of the sets whose bits from ``first_bit`` on are ``x``."""
     for b in range(first_bit, found.shape[1]):
         without = 1 - ((x >> b) & 1)
@@ -145,7 +145,7 @@ def _raise_parents(found, first_bit, x, value):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _raise_apart(found, chunk_bits, chunk, scores, above):  # type: ignore[no-untyped-def]
+def _raise_apart(found, chunk_bits, chunk, scores, above):
     """Raise ``found[x]`` to the best score in which x comes before the node but is no parent of it.
 
     ``scores`` are the local scores of the parent sets of a chunk.
@@ -168,7 +168,7 @@ def _raise_apart(found, chunk_bits, chunk, scores, above):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def with_and_without(table, node, allowed, above, chunk_bits, first, last, found):  # type: ignore[no-untyped-def]
+def with_and_without(table, node, allowed, above, chunk_bits, first, last, found):
     """Raise ``found[0, x]`` and ``found[1, x]`` to the best scores with and without each parent.
 
     The maximum is over the sets J of the chunks ``first`` to ``last``; ``above`` is the closed table of ``around``.
@@ -202,7 +202,7 @@ def with_and_without(table, node, allowed, above, chunk_bits, first, last, found
 
 
 @njit(cache=True, nogil=True)
-def listed_with_and_without(masks, scores, node, above, found):  # type: ignore[no-untyped-def]
+def listed_with_and_without(masks, scores, node, above, found):
     """Do what ``with_and_without`` does over listed parent sets."""
     final = above.shape[0] - 1
     for k in range(masks.shape[0]):

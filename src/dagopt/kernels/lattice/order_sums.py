@@ -51,7 +51,7 @@ class Weights(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _log_weight(weights, mask):  # type: ignore[no-untyped-def]
+def _log_weight(weights, mask):
     """Return the logarithm of ``weight_i(J)``."""
     if not is_allowed(weights.allowed, mask):
         return -np.inf
@@ -60,7 +60,7 @@ def _log_weight(weights, mask):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def weigh(weights, parts, levels, chunk_bits, first, last):  # type: ignore[no-untyped-def]
+def weigh(weights, parts, levels, chunk_bits, first, last):
     """Fill the chunks ``first`` to ``last`` of a node's table with its weights, summed within each chunk."""
     length = 1 << chunk_bits
     for chunk in range(first, last):
@@ -72,14 +72,14 @@ def weigh(weights, parts, levels, chunk_bits, first, last):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True)
-def logarithms(parts, levels, out, first, last):  # type: ignore[no-untyped-def]
+def logarithms(parts, levels, out, first, last):
     """Fill ``out`` with the logarithms of a table."""
     for x in range(first, last):
         out[x] = _log(parts[x], levels[x])
 
 
 @njit(cache=True, nogil=True)
-def _log_sum(terms, count):  # type: ignore[no-untyped-def]
+def _log_sum(terms, count):
     """Return the logarithm of the sum of the exponentials of the first ``count`` terms."""
     top = -np.inf
     for k in range(count):
@@ -94,7 +94,7 @@ def _log_sum(terms, count):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def sum_before(choice, before, chunk_bits, chunks):  # type: ignore[no-untyped-def]
+def sum_before(choice, before, chunk_bits, chunks):
     """Finish ``before`` for the given chunks of 2^chunk_bits sets; all chunks inside them must be finished."""
     n = choice.shape[0]
     terms = np.empty(n)
@@ -110,7 +110,7 @@ def sum_before(choice, before, chunk_bits, chunks):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def sum_after(choice, after, chunk_bits, chunks):  # type: ignore[no-untyped-def]
+def sum_after(choice, after, chunk_bits, chunks):
     """Finish ``after`` for the given chunks; all chunks that contain them must be finished."""
     n = choice.shape[0]
     terms = np.empty(n)
@@ -125,7 +125,7 @@ def sum_after(choice, after, chunk_bits, chunks):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
-def around(before, after, node, parts, levels, chunk_bits, first, last):  # type: ignore[no-untyped-def]
+def around(before, after, node, parts, levels, chunk_bits, first, last):
     """Fill chunks of a table of complements with ``before[S] + after[S + i]``, summed within each chunk."""
     length = 1 << chunk_bits
     final = parts.shape[0] - 1
@@ -138,7 +138,7 @@ def around(before, after, node, parts, levels, chunk_bits, first, last):  # type
 
 
 @njit(cache=True, nogil=True)
-def parent_shares(weights, parts, levels, total, chunk_bits, first, last, out):  # type: ignore[no-untyped-def]
+def parent_shares(weights, parts, levels, total, chunk_bits, first, last, out):
     """Add to ``out[x]`` the probability of each parent: the sum over the sets J of the chunks that contain it.
 
     ``parts`` and ``levels`` are the closed table of ``around``, so that J has the probability

@@ -28,7 +28,7 @@ class PoolForm(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _table(masks, scores, low_bits, block, node, out):  # type: ignore[no-untyped-def]
+def _table(masks, scores, low_bits, block, node, out):
     """Fill ``out`` with the best candidate inside each set of the block; a low node's own bit is left out."""
     low_node = node < low_bits
     bits = low_bits - 1 if low_node else low_bits
@@ -47,7 +47,7 @@ def _table(masks, scores, low_bits, block, node, out):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True)
-def blocks(form, opt, chosen):  # type: ignore[no-untyped-def]
+def blocks(form, opt, chosen):
     """Finish ``opt`` for the chosen blocks; all blocks inside them must be finished."""
     masks, scores, offsets, low_bits = form
     n = offsets.shape[0] - 1
@@ -69,7 +69,7 @@ def blocks(form, opt, chosen):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def best_candidate(masks, scores, inside):  # type: ignore[no-untyped-def]
+def best_candidate(masks, scores, inside):
     """Return the index of the best candidate inside a set, the first of ties, or -1."""
     best = -np.inf
     chosen = -1

@@ -30,21 +30,21 @@ class Allowed(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _without(mask, bit):  # type: ignore[no-untyped-def]
+def _without(mask, bit):
     """Return the mask with the position of ``bit`` removed."""
     low = (1 << bit) - 1
     return (mask & low) | ((mask >> 1) & ~low)
 
 
 @njit(cache=True, nogil=True)
-def _with_gap(mask, bit):  # type: ignore[no-untyped-def]
+def _with_gap(mask, bit):
     """Return the mask with a zero inserted at the position of ``bit``."""
     low = (1 << bit) - 1
     return (mask & low) | ((mask & ~low) << 1)
 
 
 @njit(cache=True, nogil=True)
-def _ones(mask):  # type: ignore[no-untyped-def]
+def _ones(mask):
     count = 0
     while mask:
         mask &= mask - 1
@@ -53,26 +53,26 @@ def _ones(mask):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def is_allowed(allowed, mask):  # type: ignore[no-untyped-def]
+def is_allowed(allowed, mask):
     """Say whether a parent set is allowed."""
     must, may = allowed.must, allowed.may
     return (mask & must) == must and (mask & ~may) == 0 and _ones(mask) <= allowed.at_most
 
 
 @njit(cache=True, nogil=True)
-def _larger(a, b):  # type: ignore[no-untyped-def]
+def _larger(a, b):
     return a if a > b else b
 
 
 @njit(cache=True, nogil=True)
-def _copy(source, target):  # type: ignore[no-untyped-def]
+def _copy(source, target):
     """Copy a run."""
     for k in range(source.shape[0]):
         target[k] = source[k]
 
 
 @njit(cache=True, nogil=True)
-def _close_three_bits(values):  # type: ignore[no-untyped-def]
+def _close_three_bits(values):
     """Close each eight neighbours under subsets of their three bits."""
     for k in range(0, values.shape[0] - 7, 8):
         v = values[k : k + 8]
@@ -84,7 +84,7 @@ def _close_three_bits(values):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _close_one_bit(values, step):  # type: ignore[no-untyped-def]
+def _close_one_bit(values, step):
     """Close a run under the subsets of one bit, ``step``."""
     for base in range(0, values.shape[0], 2 * step):
         small = values[base : base + step]
@@ -94,7 +94,7 @@ def _close_one_bit(values, step):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _close_two_bits(values, step):  # type: ignore[no-untyped-def]
+def _close_two_bits(values, step):
     """Close a run under the subsets of the bits ``step`` and ``2 * step``, reading and writing each number once."""
     for base in range(0, values.shape[0], 4 * step):
         none = values[base : base + step]
@@ -111,7 +111,7 @@ def _close_two_bits(values, step):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _close_from(values, step):  # type: ignore[no-untyped-def]
+def _close_from(values, step):
     """Close a run of 2^k numbers under the subsets of the bits from ``step`` up."""
     while 4 * step <= values.shape[0]:
         _close_two_bits(values, step)
@@ -121,7 +121,7 @@ def _close_from(values, step):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _close_bits(out, begin, bits):  # type: ignore[no-untyped-def]
+def _close_bits(out, begin, bits):
     """Close 2^bits neighbouring entries under subsets."""
     values = out[begin : begin + (1 << bits)]
     if bits >= 3:
@@ -132,7 +132,7 @@ def _close_bits(out, begin, bits):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _raise_by_sums(here, before, gain):  # type: ignore[no-untyped-def]
+def _raise_by_sums(here, before, gain):
     """Raise a run to the sums of two others, entry by entry."""
     for k in range(here.shape[0]):
         value = before[k] + gain[k]
@@ -140,7 +140,7 @@ def _raise_by_sums(here, before, gain):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def close_high(out, first_bit, n_bits, first, last):  # type: ignore[no-untyped-def]
+def close_high(out, first_bit, n_bits, first, last):
     """Close a table under the bits ``first_bit`` to ``first_bit + n_bits``, for stretches ``first`` to ``last``.
 
     A stretch is ROW neighbouring entries, taken from all 2^n_bits rows into a buffer that stays in cache.
@@ -174,7 +174,7 @@ def close_high(out, first_bit, n_bits, first, last):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True)
-def _raise_scan(table, at, bit, left, sizes, peaks, where):  # type: ignore[no-untyped-def]
+def _raise_scan(table, at, bit, left, sizes, peaks, where):
     """Raise ``peaks`` to the local scores of the sets from ``at`` on that have at most ``left`` low bits."""
     without = table[at : at + peaks.shape[0]]
     together = table[at + bit : at + bit + peaks.shape[0]]
@@ -186,7 +186,7 @@ def _raise_scan(table, at, bit, left, sizes, peaks, where):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True)
-def best_set(table, node, candidates, must, may, at_most):  # type: ignore[no-untyped-def]
+def best_set(table, node, candidates, must, may, at_most):
     """Return the best allowed parent set inside ``candidates`` and its score; the smallest mask of ties.
 
     The sets with the same bits above the lowest ``SCAN_BITS`` are compared at once, each place with itself. A place
@@ -227,7 +227,7 @@ def best_set(table, node, candidates, must, may, at_most):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def scale_by_size(table, constant, power, more):  # type: ignore[no-untyped-def]
+def scale_by_size(table, constant, power, more):
     """Turn log-determinants into ``constant[size] - power[size] / 2 * logdet`` in place, size = ones + more."""
     for mask in range(table.shape[0]):
         size = _ones(mask) + more

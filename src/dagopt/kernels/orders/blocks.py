@@ -12,7 +12,7 @@ from dagopt.kernels.store import njit
 
 
 @njit(cache=True, nogil=True)
-def local_score(form, v, parents):  # type: ignore[no-untyped-def]
+def local_score(form, v, parents):
     """Return the score of v with these parents."""
     matrix, log_scale, starts, rates = form.matrix, form.log_scale, form.starts, form.rates
     _, logres, width = gaussian.logs(matrix, log_scale, starts, v, parents)
@@ -20,7 +20,7 @@ def local_score(form, v, parents):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def removals(form, v, parents, values):  # type: ignore[no-untyped-def]
+def removals(form, v, parents, values):
     """Fill ``values[k]`` with the score of v with all parents but the k-th."""
     rest = parents[1:].copy()
     for k in range(parents.shape[0]):
@@ -30,7 +30,7 @@ def removals(form, v, parents, values):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def additions(form, v, parents, candidates, enough, values):  # type: ignore[no-untyped-def]
+def additions(form, v, parents, candidates, enough, values):
     """Fill ``values[k]`` with the score of v with the extra parent ``candidates[k]``; return the score without it.
 
     A candidate that is a parent, or that does not raise the score by ``enough``, gets -inf.
@@ -57,7 +57,7 @@ def additions(form, v, parents, candidates, enough, values):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def _has(parents, x):  # type: ignore[no-untyped-def]
+def _has(parents, x):
     for y in parents:  # noqa: SIM110
         if y == x:
             return True
@@ -65,5 +65,5 @@ def _has(parents, x):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _value(rates, size, logres, width, count):  # type: ignore[no-untyped-def]
+def _value(rates, size, logres, width, count):
     return -rates[1] * size - rates[0] * logres - rates[2] * size * width - rates[3] * count

@@ -35,17 +35,17 @@ class CountScore(NamedTuple):
 
 
 @intrinsic
-def _ones(context, word):  # type: ignore[no-untyped-def]
+def _ones(context, word):
     """Return the number of ones of a word."""
 
-    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def code(context, builder, signature, arguments):
         return builder.ctpop(arguments[0])
 
     return types.uint64(types.uint64), code
 
 
 @njit(cache=True, nogil=True)
-def local_score(score, v, parents):  # type: ignore[no-untyped-def]
+def local_score(score, v, parents):
     """Return the score of v with these parents."""
     counts = score.counts
     cells = np.empty(counts.codes.shape[1], dtype=np.int64)
@@ -54,7 +54,7 @@ def local_score(score, v, parents):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def removals(score, v, parents, values):  # type: ignore[no-untyped-def]
+def removals(score, v, parents, values):
     """Fill ``values[k]`` with the score of v with all parents but the k-th."""
     rest = parents[1:].copy()
     for k in range(parents.shape[0]):
@@ -64,7 +64,7 @@ def removals(score, v, parents, values):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def additions(score, v, parents, candidates, enough, values):  # type: ignore[no-untyped-def]
+def additions(score, v, parents, candidates, enough, values):
     """Fill ``values[k]`` with the score of v with the extra parent ``candidates[k]``; return the score without it.
 
     A candidate that is a parent, or that does not raise the score by ``enough``, gets -inf.
@@ -117,7 +117,7 @@ def additions(score, v, parents, candidates, enough, values):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True)
-def _has(parents, x):  # type: ignore[no-untyped-def]
+def _has(parents, x):
     for y in parents:  # noqa: SIM110
         if y == x:
             return True
@@ -125,12 +125,12 @@ def _has(parents, x):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _cost(arity, rate, v, product):  # type: ignore[no-untyped-def]
+def _cost(arity, rate, v, product):
     return rate * (arity[v] - 1) * min(product, counting.LARGEST_PRODUCT)
 
 
 @njit(cache=True, nogil=True)
-def _shared(one, other):  # type: ignore[no-untyped-def]
+def _shared(one, other):
     """Return how many bits are set in both of two bit vectors."""
     total = np.uint64(0)
     for w in range(one.shape[0]):
@@ -139,7 +139,7 @@ def _shared(one, other):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _masks(bits, starts, arity, parents, v):  # type: ignore[no-untyped-def]
+def _masks(bits, starts, arity, parents, v):
     """Return the rows of every configuration of the parents that occurs, split by the level of v, as bits."""
     words = bits.shape[1]
     found = np.full((1, words), ~np.uint64(0), dtype=np.uint64)
@@ -164,7 +164,7 @@ def _masks(bits, starts, arity, parents, v):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _table_by_bits(masks, totals, levels):  # type: ignore[no-untyped-def]
+def _table_by_bits(masks, totals, levels):
     """Return how many rows of each mask have each level; the last level gets the remaining rows."""
     table = np.zeros((masks.shape[0], levels.shape[0]), dtype=np.int64)
     last = levels.shape[0] - 1
@@ -180,7 +180,7 @@ def _table_by_bits(masks, totals, levels):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _table_by_rows(cells, span, code, arity, weights):  # type: ignore[no-untyped-def]
+def _table_by_rows(cells, span, code, arity, weights):
     """Return the weight of every cell and level; two tables alternate, so that no addition waits for the last one."""
     rows = cells.shape[0]
     table = np.zeros((2, span, arity), dtype=np.int64)
@@ -193,7 +193,7 @@ def _table_by_rows(cells, span, code, arity, weights):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True)
-def _sums(table, own_arity, clogc, ess, product):  # type: ignore[no-untyped-def]
+def _sums(table, own_arity, clogc, ess, product):
     """Return the joints of J + x and of J + x + v from the counts of (J + v, x), v the lowest digit of the first."""
     prior = ess / min(product * own_arity, counting.LARGEST_PRODUCT)
     coarse_prior = ess / product

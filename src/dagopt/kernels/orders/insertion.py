@@ -134,7 +134,7 @@ def make_room(n: int, most_parents: int, required: bool) -> Room:
 
 
 @njit(cache=True, nogil=True)
-def score_order(growth, state, first):  # type: ignore[no-untyped-def]
+def score_order(growth, state, first):
     """Find the parents of the variables from position ``first`` on; return the position where the budget ran out."""
     order, rank, parents, sizes, stamps = state.order, state.rank, state.parents, state.sizes, state.stamps
     trees = growth.trees
@@ -152,7 +152,7 @@ def score_order(growth, state, first):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def give_required(growth, state, first):  # type: ignore[no-untyped-def]
+def give_required(growth, state, first):
     """Give the variables from position ``first`` on only their required parents."""
     for p in range(first, state.order.shape[0]):
         v = state.order[p]
@@ -160,13 +160,13 @@ def give_required(growth, state, first):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def use_parents(growth, state, v, chosen):  # type: ignore[no-untyped-def]
+def use_parents(growth, state, v, chosen):
     """Give v these parents, which all come before it, if they score better than its current ones."""
     _give(growth, state, v, chosen, state.scores[v] + ENOUGH)
 
 
 @njit(cache=True, nogil=True)
-def _give(growth, state, v, chosen, bar):  # type: ignore[no-untyped-def]
+def _give(growth, state, v, chosen, bar):
     """Give v these parents if they score above the bar."""
     value = local_score(growth.score, v, chosen)
     if value > bar:
@@ -178,7 +178,7 @@ def _give(growth, state, v, chosen, bar):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def mark_parents(state, v):  # type: ignore[no-untyped-def]
+def mark_parents(state, v):
     """Mark the parents of v, of which its last walk may have taken only some."""
     marks, parents, stamp = state.marks, state.parents, state.stamps[v]
     for k in range(state.sizes[v]):
@@ -186,7 +186,7 @@ def mark_parents(state, v):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def insert_best(growth, state, room, variables):  # type: ignore[no-untyped-def]
+def insert_best(growth, state, room, variables):
     """Put each variable in turn at its best place; return how many were tried and how many of the last ones stayed.
 
     Not all are tried if the budget of the trees runs out. A variable's score falls only if it loses a parent.
@@ -209,7 +209,7 @@ def insert_best(growth, state, room, variables):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def best_place(growth, state, room, v, depth):  # type: ignore[no-untyped-def]
+def best_place(growth, state, room, v, depth):
     """Return the place at which the gain from moving v is largest; this may be its current place.
 
     Of equally good places the nearest one is returned.
@@ -236,7 +236,7 @@ def best_place(growth, state, room, v, depth):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _best_along(growth, state, room, v, step, depth):  # type: ignore[no-untyped-def]
+def _best_along(growth, state, room, v, step, depth):
     """Return the best place for v in one direction."""
     order, rank, parents, sizes, scores = state.order, state.rank, state.parents, state.sizes, state.scores
     must, trees, own = growth.given.must, growth.trees, room.own
@@ -294,7 +294,7 @@ def _best_along(growth, state, room, v, step, depth):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def _passed(growth, state, v, x, step):  # type: ignore[no-untyped-def]
+def _passed(growth, state, v, x, step):
     """Return what x gains when v passes it; minus infinity if the budget ran out."""
     rank, parents, sizes, scores = state.rank, state.parents, state.sizes, state.scores
     rank[v] = -1 if step < 0 else NOWHERE
@@ -306,7 +306,7 @@ def _passed(growth, state, v, x, step):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def put(growth, state, room, v, place):  # type: ignore[no-untyped-def]
+def put(growth, state, room, v, place):
     """Move v, update its parents and those of all variables that it passes, and queue the variables affected."""
     order, rank, parents, sizes, marks, stamps = (
         state.order, state.rank, state.parents, state.sizes, state.marks, state.stamps,
@@ -336,7 +336,7 @@ def put(growth, state, room, v, place):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _change(growth, state, room, u, limit, must_change):  # type: ignore[no-untyped-def]
+def _change(growth, state, room, u, limit, must_change):
     """Walk for u; take the parents found if they are better or must change, and queue the variables affected."""
     parents, sizes, scores, stamps, trees = state.parents, state.sizes, state.scores, state.stamps, growth.trees
     if room.counts[UNDER_WAY] and not room.entry[u]:
@@ -362,7 +362,7 @@ def _change(growth, state, room, u, limit, must_change):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True)
-def queue(room, v):  # type: ignore[no-untyped-def]
+def queue(room, v):
     """Append v to the queue unless it is already there."""
     if room.waiting[v]:
         return
@@ -372,7 +372,7 @@ def queue(room, v):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def has(chosen, size, x):  # type: ignore[no-untyped-def]
+def has(chosen, size, x):
     """Say whether x is among the first ``size`` members of ``chosen``."""
     for k in range(size):  # noqa: SIM110
         if chosen[k] == x:

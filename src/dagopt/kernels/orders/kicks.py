@@ -36,14 +36,14 @@ DRAWS = 2 + 3 * MOST_MOVED  # the random numbers that one kick uses
 
 
 @njit(cache=True, nogil=True)
-def queue_all(room, variables):  # type: ignore[no-untyped-def]
+def queue_all(room, variables):
     """Queue these variables, in this order."""
     for v in variables:
         queue(room, v)
 
 
 @njit(cache=True, nogil=True)
-def settle(growth, state, room, depth):  # type: ignore[no-untyped-def]
+def settle(growth, state, room, depth):
     """Empty the queue; return False if the budget of the trees ran out first."""
     counts = room.counts
     while counts[LENGTH] > 0:
@@ -62,7 +62,7 @@ def settle(growth, state, room, depth):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def kick(growth, state, room, draws, depth, equal):  # type: ignore[no-untyped-def]
+def kick(growth, state, room, draws, depth, equal):
     """Make one kick for each row of ``draws``, numbers in [0, 1); return how many were made.
 
     Fewer than all are made if the budget of the trees runs out; the next call then continues the unfinished kick. An
@@ -78,7 +78,7 @@ def kick(growth, state, room, draws, depth, equal):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def end(growth, state, room, equal):  # type: ignore[no-untyped-def]
+def end(growth, state, room, equal):
     """Empty the queue without a search, and keep or undo the unfinished kick."""
     room.counts[LENGTH] = 0
     room.waiting[:] = False
@@ -87,7 +87,7 @@ def end(growth, state, room, equal):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _begin_kick(growth, state, room, draw):  # type: ignore[no-untyped-def]
+def _begin_kick(growth, state, room, draw):
     """Move a variable and some of its neighbours."""
     for k in range(state.order.shape[0]):
         room.order[k] = state.order[k]
@@ -105,7 +105,7 @@ def _begin_kick(growth, state, room, draw):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _end_kick(growth, state, room, equal):  # type: ignore[no-untyped-def]
+def _end_kick(growth, state, room, equal):
     """Keep the order if it is not worse, else restore the one before."""
     order, rank, parents, sizes, scores, stamps = (
         state.order, state.rank, state.parents, state.sizes, state.scores, state.stamps,
@@ -139,7 +139,7 @@ def _end_kick(growth, state, room, equal):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _neighbours(state, v, near):  # type: ignore[no-untyped-def]
+def _neighbours(state, v, near):
     """Fill ``near`` with the parents and children of v and the parents of its children; return how many."""
     parents, sizes, marks, stamps = state.parents, state.sizes, state.marks, state.stamps
     size = np.int64(0)
@@ -161,7 +161,7 @@ def _neighbours(state, v, near):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _target(given, state, room, v, a, b):  # type: ignore[no-untyped-def]
+def _target(given, state, room, v, a, b):
     """Return a position for v: next to one of its neighbours, or as near to it as required parents allow."""
     order, rank = state.order, state.rank
     must = given.must

@@ -32,7 +32,7 @@ class Lists(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def lists_of(parents, starts, values, offsets):  # type: ignore[no-untyped-def]
+def lists_of(parents, starts, values, offsets):
     """Return the lists with the nodes that each node may be a parent of."""
     n = offsets.shape[0] - 1
     count = np.zeros(n + 1, dtype=np.int64)
@@ -57,7 +57,7 @@ def lists_of(parents, starts, values, offsets):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _first_fitting(lists, first, last, place, limit, v, with_v):  # type: ignore[no-untyped-def]
+def _first_fitting(lists, first, last, place, limit, v, with_v):
     """Return the first set from ``first`` on with all members before ``limit``, and whether v is in it; or -1.
 
     The position of v does not count: v may be a member if and only if ``with_v``.
@@ -80,7 +80,7 @@ def _first_fitting(lists, first, last, place, limit, v, with_v):  # type: ignore
 
 
 @njit(cache=True, nogil=True)
-def _changes(lists, place, v, change, missing):  # type: ignore[no-untyped-def]
+def _changes(lists, place, v, change, missing):
     """Fill the change at each position (with v removed) when v comes after that variable instead of before it."""
     change[:] = 0.0
     missing[:] = 0
@@ -98,7 +98,7 @@ def _changes(lists, place, v, change, missing):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _own(lists, place, v, value):  # type: ignore[no-untyped-def]
+def _own(lists, place, v, value):
     """Fill the best value of v at each position; return the first position at which a set fits."""
     old = place[v]
     fits_from = place.shape[0]
@@ -120,7 +120,7 @@ def _own(lists, place, v, value):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def insert_best_listed(lists, order, variables):  # type: ignore[no-untyped-def]
+def insert_best_listed(lists, order, variables):
     """Do what ``insert_best`` does over lists: move each variable to its best position, the first of ties.
 
     Variables for which no listed set fits are counted separately: fewer of them matters more than the score.
@@ -174,7 +174,7 @@ def insert_best_listed(lists, order, variables):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def settle(lists, order):  # type: ignore[no-untyped-def]
+def settle(lists, order):
     """Move one variable after the other to its best position until all stay."""
     n = order.shape[0]
     variables = np.arange(n)
@@ -184,7 +184,7 @@ def settle(lists, order):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def listed_parents(lists, order, chosen):  # type: ignore[no-untyped-def]
+def listed_parents(lists, order, chosen):
     """Fill ``chosen`` with each variable's best listed set under an order, -1 for none; return the score."""
     n = order.shape[0]
     place = np.empty(n, dtype=np.int64)

@@ -76,14 +76,14 @@ def make_work(most_parents: int, most_candidates: int) -> Work:
 
 
 @njit(cache=True, nogil=True)
-def local_score(logdet, v, parents):  # type: ignore[no-untyped-def]
+def local_score(logdet, v, parents):
     """Return the score of v with these parents."""
     log_of_parents, logres = gaussian.logs(logdet.matrix, logdet.log_scale, v, parents)
     return _value(logdet.form, parents.shape[0], log_of_parents, logres)
 
 
 @njit(cache=True, nogil=True)
-def removals(logdet, v, parents, values):  # type: ignore[no-untyped-def]
+def removals(logdet, v, parents, values):
     """Fill ``values[k]`` with the score of v with all parents but the k-th."""
     form = logdet.form
     size = parents.shape[0]
@@ -94,7 +94,7 @@ def removals(logdet, v, parents, values):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def additions(logdet, v, parents, candidates, enough, keys):  # type: ignore[no-untyped-def]
+def additions(logdet, v, parents, candidates, enough, keys):
     """Fill ``keys`` with numbers that sort the candidates by score; return the score with the current parents.
 
     The key is -inf for v itself, for a parent, and for a candidate that does not raise the score by ``enough``. If the
@@ -128,7 +128,7 @@ def additions(logdet, v, parents, candidates, enough, keys):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def _bring_to(logdet, v, candidates, parents):  # type: ignore[no-untyped-def]
+def _bring_to(logdet, v, candidates, parents):
     """Bring ``work`` to v with these parents, reusing what it holds for the first of them."""
     matrix, work = logdet.matrix, logdet.work
     head = work.head
@@ -155,7 +155,7 @@ def _bring_to(logdet, v, candidates, parents):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _push(logdet, v, candidates, y):  # type: ignore[no-untyped-def]
+def _push(logdet, v, candidates, y):
     """Add y to the parents of v."""
     matrix, log_scale, work = logdet.matrix, logdet.log_scale, logdet.work
     factor, of_v, path = work.factor, work.of_v, work.path
@@ -202,7 +202,7 @@ def _push(logdet, v, candidates, y):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _place_of(candidates, y):  # type: ignore[no-untyped-def]
+def _place_of(candidates, y):
     """Return the place of y among the candidates, which increase; the place after it if y is not among them."""
     low = 0
     high = candidates.shape[0]
@@ -216,5 +216,5 @@ def _place_of(candidates, y):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _value(form, size, logdet, logres):  # type: ignore[no-untyped-def]
+def _value(form, size, logdet, logres):
     return form[0, size] - form[1, size] * logres - form[2, size] * logdet

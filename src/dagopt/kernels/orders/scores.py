@@ -41,18 +41,18 @@ def _kind(score: Any) -> Any:
 
 
 @overload(local_score)  # numba wants no annotations from here on
-def _local_score(score, v, parents):  # type: ignore[no-untyped-def]
+def _local_score(score, v, parents):
     chosen = _kind(score).local_score
     return lambda score, v, parents: chosen(score, v, parents)
 
 
 @overload(removals)
-def _removals(score, v, parents, values):  # type: ignore[no-untyped-def]
+def _removals(score, v, parents, values):
     chosen = _kind(score).removals
     return lambda score, v, parents, values: chosen(score, v, parents, values)
 
 
 @overload(additions)
-def _additions(score, v, parents, candidates, enough, keys):  # type: ignore[no-untyped-def]
+def _additions(score, v, parents, candidates, enough, keys):
     chosen = _kind(score).additions
     return lambda score, v, parents, candidates, enough, keys: chosen(score, v, parents, candidates, enough, keys)

@@ -97,7 +97,7 @@ def _with_address(given: Box, score: Box, trees: Box) -> Growth:
     return growth._replace(walk=address_of(walk, kinds))
 
 
-def _call_walk(context, growth, v, rank, limit, marks, column, stamp):  # type: ignore[no-untyped-def]
+def _call_walk(context, growth, v, rank, limit, marks, column, stamp):
     """Call ``walk``; its code is not compiled again in each kernel that does."""
     signature = types.int64(growth, types.int64, rank, types.int64, marks, types.int64, types.int64)
     return signature, partial(call_by_address, "walk", types.int64)
@@ -107,7 +107,7 @@ call_walk: Any = intrinsic(_call_walk)
 
 
 @njit(cache=True, nogil=True)
-def walk(growth, v, rank, limit, marks, column, stamp):  # type: ignore[no-untyped-def]
+def walk(growth, v, rank, limit, marks, column, stamp):
     """Return the set at which growing and shrinking ends among the candidates of rank below ``limit``.
 
     ``marks[x, column]`` becomes ``stamp`` for every x that was taken and ``-stamp`` for those that would have been;
@@ -156,7 +156,7 @@ def walk(growth, v, rank, limit, marks, column, stamp):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
-def _makes_room(growth):  # type: ignore[no-untyped-def]
+def _makes_room(growth):
     """Use one unit of the budget; clear all lists if there is no room for another one, and return whether it did."""
     trees = growth.trees
     used = trees.used
@@ -168,7 +168,7 @@ def _makes_room(growth):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def members(trees, k, out):  # type: ignore[no-untyped-def]
+def members(trees, k, out):
     """Fill ``out`` with the parents of a set in increasing order; return how many there are."""
     nodes, lists = trees.nodes, trees.lists
     size = 0
@@ -190,7 +190,7 @@ def members(trees, k, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _in_turn(trees, k, out):  # type: ignore[no-untyped-def]
+def _in_turn(trees, k, out):
     """Fill ``out`` with the parents of a set in the order they were added, so its value does not depend on the walk."""
     nodes, lists = trees.nodes, trees.lists
     size = nodes[k, SIZE]
@@ -203,7 +203,7 @@ def _in_turn(trees, k, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _add_set(nodes, used, var, up, size):  # type: ignore[no-untyped-def]
+def _add_set(nodes, used, var, up, size):
     k = used[SETS]
     used[SETS] += 1
     nodes[k, VAR] = var
@@ -218,7 +218,7 @@ def _add_set(nodes, used, var, up, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _begin(trees, parents, up):  # type: ignore[no-untyped-def]
+def _begin(trees, parents, up):
     """Add a set that starts a tree."""
     nodes, lists, used = trees.nodes, trees.lists, trees.used
     size = parents.shape[0]
@@ -232,7 +232,7 @@ def _begin(trees, parents, up):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _plant(growth, v):  # type: ignore[no-untyped-def]
+def _plant(growth, v):
     """Start the tree of v at its required parents."""
     roots = growth.trees.roots
     if roots[v] < 0:
@@ -241,7 +241,7 @@ def _plant(growth, v):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def required_parents(growth, v):  # type: ignore[no-untyped-def]
+def required_parents(growth, v):
     """Return the required parents of v."""
     required = growth.given.must[v]
     found = np.empty(required.shape[0], dtype=np.int64)
@@ -254,7 +254,7 @@ def required_parents(growth, v):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _forget(growth):  # type: ignore[no-untyped-def]
+def _forget(growth):
     roots, used = growth.trees.roots, growth.trees.used
     roots[:] = -1
     used[SETS] = 0
@@ -263,7 +263,7 @@ def _forget(growth):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _list_additions(growth, v, k):  # type: ignore[no-untyped-def]
+def _list_additions(growth, v, k):
     """Score a set and list the additions that help, from the best down; ties are in the order of the candidates."""
     given, trees = growth.given, growth.trees
     nodes, lists, children, used = trees.nodes, trees.lists, trees.children, trees.used
@@ -289,7 +289,7 @@ def _list_additions(growth, v, k):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _sort_down(keys, entries):  # type: ignore[no-untyped-def]
+def _sort_down(keys, entries):
     """Sort entries stably by decreasing keys: short runs by insertion, then merging."""
     size = keys.shape[0]
     for first in range(0, size, SORTED_BY_INSERTION):
@@ -330,7 +330,7 @@ def _sort_down(keys, entries):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _shrinkings(nodes, k):  # type: ignore[no-untyped-def]
+def _shrinkings(nodes, k):
     """Return how many shrinkings led to a set."""
     count = 0
     while nodes[k, UP] >= 0:
@@ -341,7 +341,7 @@ def _shrinkings(nodes, k):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _shrunk(growth, v, k):  # type: ignore[no-untyped-def]
+def _shrunk(growth, v, k):
     """Make the best removal while one helps; return the smaller set, or NONE if none helps.
 
     A set already reached by many shrinkings is left as it is: where columns are nearly dependent, the gains of growing
