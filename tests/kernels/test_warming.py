@@ -10,15 +10,15 @@ from numba import types
 from dagopt.kernels import needed, store, warming
 from dagopt.kernels.boxes import Box
 from dagopt.kernels.counts.counting import Counts
-from dagopt.kernels.gaussian import useful
+from dagopt.kernels.gaussian import subset_walk
 from dagopt.kernels.needed import Needed, as_type, as_words
 from dagopt.kernels.orders.trees import Given
 
 MATRIX = ["array", "float64", 2, "C", True]
 SMALL = [  # kernels that compile in a moment
-    Needed("gaussian.useful.sweep", (MATRIX, MATRIX, "int64")),
-    Needed("gaussian.useful.leave_out", (MATRIX, MATRIX, ["array", "bool", 1, "C", True], "int64")),
-    Needed("gaussian.useful.inverse_of", (MATRIX,)),
+    Needed("gaussian.subset_walk.sweep", (MATRIX, MATRIX, "int64")),
+    Needed("gaussian.subset_walk.leave_out", (MATRIX, MATRIX, ["array", "bool", 1, "C", True], "int64")),
+    Needed("gaussian.subset_walk.inverse_of", (MATRIX,)),
 ]
 
 
@@ -61,7 +61,7 @@ def test_a_type_survives_being_written_down(kind):
 def test_only_the_outermost_kernels_are_recorded(empty):
     """``inverse_of`` calls ``sweep``, which is compiled into it."""
     empty("store")
-    fresh = store.njit(nogil=True)(useful.inverse_of.py_func)
+    fresh = store.njit(nogil=True)(subset_walk.inverse_of.py_func)
     with needed.recording() as found:
         fresh(np.eye(3))
     assert found == [SMALL[2]]
@@ -110,8 +110,8 @@ def test_shipped_kernels_are_used(empty, tmp_path, monkeypatch):
     if not store._runs_generic():
         pytest.skip("this processor is older than what wheels are made for")
     matrix = np.array([[2.0, 0.3], [0.3, 1.0]])
-    fresh = store.njit(nogil=True)(useful.inverse_of.py_func)
-    assert np.array_equal(fresh(matrix), useful.inverse_of(matrix))
+    fresh = store.njit(nogil=True)(subset_walk.inverse_of.py_func)
+    assert np.array_equal(fresh(matrix), subset_walk.inverse_of(matrix))
     assert sum(fresh.stats.cache_hits.values()) == 1
     assert not folder.exists()
 

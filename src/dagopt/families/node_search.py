@@ -19,6 +19,7 @@ from dagopt.kernels.gaussian import price_climbs
 from dagopt.kernels.gaussian import prices as price_kernels
 from dagopt.kernels.gaussian import undominated as kernels
 from dagopt.kernels.gaussian.row_chains import RowTerms
+from dagopt.kernels.gaussian.subset_walk import DEPTH, FOUND, OVER, STEPS
 
 __all__ = ["NodeSearch", "Prices", "TableRow"]
 
@@ -208,15 +209,15 @@ class NodeSearch:
         self._facts = (n_samples, cost, len(must), most, margin)
         own = np.ascontiguousarray(matrix[np.ix_(self._ids, self._ids)])
         self._rooms = Box(kernels.begin(own, len(must)))
-        self._counters = self._rooms.counters
-        self._prices = Box((prices or Prices.none(len(matrix))).of(self._ids, len(self._rooms.lower), limit))
+        self._counters = self._rooms.walk.counters
+        self._prices = Box((prices or Prices.none(len(matrix))).of(self._ids, len(self._rooms.walk.lower), limit))
         self._found: list[Bools] = []
         self._values: list[Floats] = []
 
     @property
     def over(self) -> bool:
         """Whether all sets have been found."""
-        return bool(self._counters[kernels.OVER])
+        return bool(self._counters[OVER])
 
     @property
     def share(self) -> float:
@@ -231,7 +232,7 @@ class NodeSearch:
     @property
     def n_steps(self) -> int:
         """The number of steps done so far."""
-        return int(self._counters[kernels.STEPS])
+        return int(self._counters[STEPS])
 
     def run(self, steps: int) -> None:
         """Do this many more steps, or fewer if many sets are found."""
@@ -239,9 +240,9 @@ class NodeSearch:
             return
         room = np.zeros((SETS_PER_PIECE, len(self._ids)), dtype=np.bool_)
         values = np.empty(SETS_PER_PIECE)
-        self._counters[kernels.FOUND] = 0
+        self._counters[FOUND] = 0
         kernels.resume(*self._facts, self._rooms, self._prices, steps, room, values)
-        count = self._counters[kernels.FOUND]
+        count = self._counters[FOUND]
         self._found.append(room[:count].copy())
         self._values.append(values[:count].copy())
 
@@ -253,8 +254,8 @@ class NodeSearch:
         """
         if self.over:
             return -np.inf
-        depth = int(self._counters[kernels.DEPTH])
-        stage, fresh, ceilings = self._rooms.stage, self._rooms.fresh, self._prices.ceilings
+        depth = int(self._counters[DEPTH])
+        stage, fresh, ceilings = self._rooms.walk.stage, self._rooms.walk.fresh, self._prices.ceilings
         left = [d for d in range(depth + 1) if stage[d] < 2 and not (d == depth and fresh[d])]
         if fresh[depth]:  # not examined yet: the ceiling of its parent holds for it
             left.append(depth - 1)

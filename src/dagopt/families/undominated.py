@@ -19,6 +19,7 @@ from dagopt.families.node_search import NodeSearch
 from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels.cuts import separation
 from dagopt.kernels.gaussian import useful as kernels
+from dagopt.kernels.gaussian.subset_walk import inverse_of
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Workers
 
@@ -131,7 +132,7 @@ class Listing:
         threshold = float(np.exp(2.0 * (step - self._margin) / self._score.n_samples))
         facts = (self._matrix, threshold, STEPS_PER_PAIR, 2.0 * self._margin / self._score.n_samples)
         useful = np.ones((n, n), dtype=np.bool_)
-        inverse, pairs = kernels.inverse_of(self._matrix), np.column_stack(np.tril_indices(n, -1))
+        inverse, pairs = inverse_of(self._matrix), np.column_stack(np.tril_indices(n, -1))
         parts = np.array_split(pairs, max(min(len(pairs), len(pairs) * n * n // ENTRIES_PER_PIECE), 1))
         pieces = [partial(kernels.useful_pairs, inverse, *facts, part, useful) for part in parts]
         workers.each(PHASE, pieces, len(pieces), (0.0, 0.05))

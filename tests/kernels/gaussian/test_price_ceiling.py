@@ -9,8 +9,8 @@ import pytest
 from dagopt.kernels.boxes import Box
 from dagopt.kernels.gaussian.price_ceiling import most_above
 from dagopt.kernels.gaussian.prices import extend_all, take
+from dagopt.kernels.gaussian.subset_walk import inverse_of, sweep
 from dagopt.kernels.gaussian.undominated import begin
-from dagopt.kernels.gaussian.useful import inverse_of, sweep
 from dagopt.scores.build import make_score
 from made_prices import NODE, N, made_prices, remainder
 from made_problems import gaussian_table
@@ -32,7 +32,7 @@ def made(seed, near):
 def walk(score, prices, taken, left_out):
     """Take members one at a time; yield the facts about every J on the way, with the others as candidates."""
     own = Box(prices.of(IDS, N + 2, -np.inf))
-    rooms = Box(begin(np.ascontiguousarray(score.correlation[np.ix_(IDS, IDS)]), 0))
+    rooms = begin(np.ascontiguousarray(score.correlation[np.ix_(IDS, IDS)]), 0).walk
     free = ~np.isin(IDS, [*left_out, NODE])
     for k in range(len(taken) + 1):
         extend_all(own, rooms.members, k, free)

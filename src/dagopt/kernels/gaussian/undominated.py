@@ -6,10 +6,9 @@ A set T is dominated if a subset scores at least as well. In an undominated T ev
 
 where l_i(J) = -N/2 log var(i | J). In a search that has taken J and has the candidates R left, J ⊆ T ⊆ J + R, both
 forms have bounds: the first is at most l_i(J + R) - l_i(J - j), the second l_j(J + R + i) - l_j(J - j). The largest
-likelihoods are read off the diagonal of the inverse of the matrix of J + R + i, the smallest off the matrix swept by J
-(the regression on J). Leaving a candidate out is one step of elimination in the inverse, taking it is one sweep.
+likelihoods are read off the inverse of the matrix of J + R + i, the smallest off the matrix swept by J.
 
-A third bound uses both ends at once (``useful.py``).
+The levels of the search are those of ``subset_walk.py``. A third bound uses both ends at once (``useful.py``).
 
 With prices (``prices.py``) only sets with a large remainder are of interest, and a step is pruned if none of its sets
 has one.
@@ -21,85 +20,59 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dagopt.arrays import Floats
+from dagopt.kernels.boxes import Box
 from dagopt.kernels.gaussian.price_ceiling import most_above
 from dagopt.kernels.gaussian.prices import extend_all, most_gain, most_with, require, take, weigh_all
-from dagopt.kernels.gaussian.useful import inverse_of, largest_ratio, leave_out, sweep
+from dagopt.kernels.gaussian.subset_walk import (
+    DEPTH,
+    FEWER_CANDIDATES,
+    FOUND,
+    NEW_SET,
+    OVER,
+    SEEN,
+    STEPS,
+    TAKEN,
+    UNOPENED,
+    descend,
+    drop,
+    inverse_of,
+    new_walk,
+    sweep,
+)
+from dagopt.kernels.gaussian.useful import largest_ratio
 from dagopt.kernels.store import njit
-
-# Places of the numbers in ``counters``: depth, sets found, steps done, and whether the search is over.
-DEPTH, FOUND, STEPS, OVER = 0, 1, 2, 3
 
 
 class Rooms(NamedTuple):
-    """The state of a search, one entry or row of each array per level.
+    """The state of a search.
 
     Attributes
     ----------
-    upper, lower : arrays of matrices
-        The inverses of the matrices of J + R + i, and the matrices swept by J; ``lower`` has one per number of parents.
-    free, active : bool arrays
-        The candidates to choose from, and the variables of J + R + i.
-    branch, stage, up, taken, fresh : int arrays
-        The candidate branched on, how many of its branches were begun, the inverse used, the number of parents taken,
-        and whether the level is a new set (1), or new (2).
-    counters : int array
-        See above.
+    walk : Walk, in a box
+        The levels, with J, the candidates R and the matrices of both ends.
     scores : array of shape (2, levels)
         For each number of parents taken: the score of J, and the best score met of a subset of J.
     done : array of one
         The share of the search that is done, counting each branch as half of its parent: an estimate of the rest.
-    members : int array
-        The members of J in the order in which they were taken.
     """
 
-    upper: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    free: NDArray[np.bool_]
-    active: NDArray[np.bool_]
-    branch: NDArray[np.int64]
-    stage: NDArray[np.int64]
-    up: NDArray[np.int64]
-    taken: NDArray[np.int64]
-    fresh: NDArray[np.int64]
-    counters: NDArray[np.int64]
-    scores: NDArray[np.float64]
-    done: NDArray[np.float64]
-    members: NDArray[np.int64]
+    walk: Box
+    scores: Floats
+    done: Floats
 
 
-def begin(matrix: NDArray[np.float64], n_must: int) -> Rooms:
+def begin(matrix: Floats, n_must: int) -> Rooms:
     """Set up the search: the node is the last variable of ``matrix``, required parents are the first ones."""
     size = len(matrix)
-    levels = size + 2
-
-    def integers() -> NDArray[np.int64]:
-        return np.zeros(levels + 1, dtype=np.int64)
-
-    rooms = Rooms(
-        upper=np.empty((levels, size, size)),
-        lower=np.empty((levels, size, size)),
-        free=np.zeros((levels, size), dtype=np.bool_),
-        active=np.ones((levels, size), dtype=np.bool_),
-        branch=integers(),
-        stage=integers(),
-        up=integers(),
-        taken=integers(),
-        fresh=integers(),
-        counters=np.zeros(4, dtype=np.int64),
-        scores=np.full((2, levels), -np.inf),
-        done=np.zeros(1),
-        members=np.arange(levels, dtype=np.int64),
-    )
-    rooms.upper[0] = inverse_of(matrix)
-    rooms.lower[0] = matrix
+    walk = new_walk(inverse_of(matrix), matrix)
     for k in range(n_must):
-        sweep(rooms.lower[k], rooms.lower[k + 1], k)
-    rooms.free[0, n_must : size - 1] = True
-    rooms.taken[0] = n_must
-    rooms.fresh[0] = 1
-    return rooms
+        sweep(walk.lower[k], walk.lower[k + 1], k)
+    walk.free[0] = False
+    walk.free[0, n_must : size - 1] = True
+    walk.taken[0] = n_must
+    return Rooms(Box(walk), np.full((2, len(walk.lower)), -np.inf), np.zeros(1))
 
 
 @njit(cache=True, nogil=True)
@@ -120,115 +93,117 @@ def resume(n_samples, cost, n_must, most, margin, rooms, prices, most_steps, fou
         The state of the search.
     prices : Prices, in a box
         Rows with multipliers; a set with a remainder below ``prices.limit`` by more than ``margin`` is not wanted.
+    most_steps : int
+        The number of levels to look at.
     found : bool array of shape (room, size)
         The sets found; the caller must still remove those that a subset beats.
     values : array
         Their remainders, which are their scores if there are no prices.
     """
-    upper, lower, free, active = rooms.upper, rooms.lower, rooms.free, rooms.active
-    branch, stage, up, taken, fresh = rooms.branch, rooms.stage, rooms.up, rooms.taken, rooms.fresh
-    counters, scores, done, members = rooms.counters, rooms.scores, rooms.done, rooms.members
-    size = upper.shape[1]
-    i = size - 1
+    walk, done = rooms.walk, rooms.done
+    counters = walk.counters
     half = 0.5 * n_samples
-    depth = counters[0]
-    last = counters[2] + most_steps
+    depth = counters[DEPTH]
+    last = counters[STEPS] + most_steps
     while depth >= 0:
-        if counters[2] >= last or counters[1] + 1 >= found.shape[0]:
-            counters[0] = depth
+        if counters[STEPS] >= last or counters[FOUND] + 1 >= found.shape[0]:
+            counters[DEPTH] = depth
             return
-        k = taken[depth]
-        if fresh[depth]:
-            counters[2] += 1
-            least = lower[k]
-            if fresh[depth] == 1:  # a new set
+        k = walk.taken[depth]
+        if walk.fresh[depth] != SEEN:
+            counters[STEPS] += 1
+            if walk.fresh[depth] == NEW_SET:
                 if depth == 0:
-                    require(prices, members, n_must)
-                own = -half * math.log(least[i, i]) - cost[k]
-                best = -np.inf
-                if k > n_must:
-                    best = max(scores[1, k - 1], scores[0, k - 1])
-                for a in range(n_must, k):
-                    j = members[a]
-                    without = least[i, i] + least[i, j] * least[i, j] / -least[j, j]
-                    best = max(best, -half * math.log(without) - cost[k - 1])
-                scores[0, k] = own
-                scores[1, k] = best
-                prices.taken_away[k] = prices.by_rows[k] - prices.whole * half * math.log(least[i, i])
-                if own > best - margin and own - prices.taken_away[k] > prices.limit[0] - margin:
-                    for a in range(k):
-                        found[counters[1], members[a]] = True
-                    values[counters[1]] = own - prices.taken_away[k]
-                    counters[1] += 1
-            stage[depth] = 0
-            branch[depth] = -1
+                    require(prices, walk.members, n_must)
+                _note(half, cost, n_must, margin, rooms, prices, k, found, values)
+            # Drop candidates, and choose one to branch on unless no larger set is of interest.
+            walk.stage[depth] = UNOPENED
+            walk.branch[depth] = -1
             if k < most:
-                branch[depth] = _choose(half, cost, n_must, most, margin, rooms, prices, depth)
-            fresh[depth] = 0
-            if branch[depth] < 0:
+                walk.branch[depth] = _choose(half, cost, n_must, most, margin, rooms, prices, depth)
+            walk.fresh[depth] = SEEN
+            if walk.branch[depth] < 0:
                 done[0] += 0.5**depth
                 depth -= 1
                 continue
-        b = branch[depth]
-        stage[depth] += 1
-        if stage[depth] > 2:
+        # Go down: first to the sets with the candidate, then to those without it, then back up.
+        if not descend(walk, depth):
             depth -= 1
             continue
-        for z in range(size):
-            free[depth + 1, z] = free[depth, z]
-            active[depth + 1, z] = active[depth, z]
-        free[depth + 1, b] = False
-        up[depth + 1] = up[depth]
-        if stage[depth] == 1:
-            sweep(lower[k], lower[k + 1], b)
-            members[k] = b
-            prices.by_rows[k + 1] = prices.by_rows[k] + take(prices, k, b)
-            taken[depth + 1] = k + 1
-            fresh[depth + 1] = 1
-        else:
-            active[depth + 1, b] = False
-            up[depth + 1] = up[depth] + 1
-            leave_out(upper[up[depth]], upper[up[depth] + 1], active[depth], b)
-            taken[depth + 1] = k
-            fresh[depth + 1] = 2
+        if walk.stage[depth] == TAKEN:
+            prices.by_rows[k + 1] = prices.by_rows[k] + take(prices, k, walk.branch[depth])
         depth += 1
-    counters[3] = 1
-    counters[0] = -1
+    counters[OVER] = 1
+    counters[DEPTH] = -1
+
+
+@njit(cache=True, nogil=True)
+def _note(half, cost, n_must, margin, rooms, prices, k, found, values):
+    """Score J, a new set with ``k`` members, and add it to ``found`` unless a subset beats it or it is not wanted."""
+    scores, members, counters = rooms.scores, rooms.walk.members, rooms.walk.counters
+    least = rooms.walk.lower[k]
+    i = least.shape[0] - 1
+    # score(J) = -N/2 log var(i | J) - cost(|J|)
+    own = -half * math.log(least[i, i]) - cost[k]
+    # The best known subset: those of J without its last member, and J without any one member j, for which
+    # var(i | J - j) = var(i | J) + beta_j² var(j | J - j), with the coefficient beta_j of j in the regression on J.
+    best = -np.inf
+    if k > n_must:
+        best = max(scores[1, k - 1], scores[0, k - 1])
+    for a in range(n_must, k):
+        j = members[a]
+        without = least[i, i] + least[i, j] * least[i, j] / -least[j, j]
+        best = max(best, -half * math.log(without) - cost[k - 1])
+    scores[0, k] = own
+    scores[1, k] = best
+    # The remainder is the score less what the rows subtract, the row that is a share of the likelihood included.
+    prices.taken_away[k] = prices.by_rows[k] - prices.whole * half * math.log(least[i, i])
+    if own > best - margin and own - prices.taken_away[k] > prices.limit[0] - margin:
+        for a in range(k):
+            found[counters[FOUND], members[a]] = True
+        values[counters[FOUND]] = own - prices.taken_away[k]
+        counters[FOUND] += 1
 
 
 @njit(cache=True, nogil=True)
 def _choose(half, cost, n_must, most, margin, rooms, prices, depth):
     """Drop candidates that cannot be useful and return the one to branch on, -1 if no larger set is of interest."""
-    upper, up, scores, members = rooms.upper, rooms.up, rooms.scores, rooms.members
-    free = rooms.free[depth]
+    walk, scores = rooms.walk, rooms.scores
+    upper, up, members = walk.upper, walk.up, walk.members
+    free = walk.free[depth]
     size = upper.shape[1]
     i = size - 1
-    k = rooms.taken[depth]
-    least = rooms.lower[k]
+    k = walk.taken[depth]
+    least = walk.lower[k]
     step = cost[k + 1] - cost[k]
-    threshold = math.exp((step - margin) / half)
+    threshold = math.exp((step - margin) / half)  # of a ratio of variances: N/2 log of it is what a parent costs
     error = margin / half
     priced = prices.limit[0] > -np.inf or prices.weights.shape[0] > 0
-    extended = weighed = rooms.fresh[depth] == 2  # the candidates of the same set J were weighed a level above
+    # With fewer candidates for the same J, they were weighed a level above.
+    extended = weighed = walk.fresh[depth] == FEWER_CANDIDATES
     if priced and depth > 0:
         for b in range(size):
             prices.diagonals[depth, b] = prices.diagonals[depth - 1, b]
     dropping = True
     while dropping:
+        # Candidates that earn their cost in no set of the range; each that goes narrows the range for the others.
         dropping = False
         for b in range(size):
             if free[b] and _never_adds(least, upper[up[depth]], i, b, threshold, error):
-                _drop(rooms, depth, b)
+                drop(walk, depth, b)
                 dropping = True
         if dropping:
             continue
+        # No larger set can beat J or a subset: l_i(J + R) - cost(|J| + 1) is too small.
         inverse = upper[up[depth]]
         largest = half * math.log(inverse[i, i])
         if largest - cost[k + 1] <= max(scores[0, k], scores[1, k]) - margin:
             return -1
+        # Every larger set is dominated, because a member of J never earns its cost.
         if _has_useless_member(least, inverse, members[n_must:k], threshold, error):
             return -1
         if priced:
+            # No larger set has a remainder of interest, by the sums of gains and then by the quadratic bound.
             own = scores[0, k] - prices.taken_away[k] + margin
             prices.ceilings[depth] = own + most_gain(half, cost, k, most, inverse, least, free, error, prices)
             if prices.ceilings[depth] < prices.limit[0]:
@@ -241,6 +216,7 @@ def _choose(half, cost, n_must, most, margin, rooms, prices, depth):
             prices.ceilings[depth] = min(prices.ceilings[depth], own - step + above)
             if above < wanted:
                 return -1
+            # Candidates with which no set has a remainder of interest.
             if not weighed:
                 weighed = True
                 weigh_all(prices, k, free)
@@ -249,12 +225,17 @@ def _choose(half, cost, n_must, most, margin, rooms, prices, depth):
                 if free[b]:
                     first = -half * math.log1p(-least[i, b] * least[i, b] / (least[i, i] * least[b, b]))
                     if own + most_with(cost, k, most, b, full, first, prices) < prices.limit[0]:
-                        _drop(rooms, depth, b)
+                        drop(walk, depth, b)
                         dropping = True
-    inverse = upper[up[depth]]
+    return _strongest(upper[up[depth]], least, i, free)
+
+
+@njit(cache=True, nogil=True)
+def _strongest(inverse, least, i, free):
+    """Return the candidate with the largest squared correlation with i given all others, and a little given J."""
     best = -1.0
     chosen = -1
-    for b in range(size):
+    for b in range(free.shape[0]):
         if free[b]:
             first = inverse[i, b] * inverse[i, b] / (inverse[i, i] * inverse[b, b])
             second = least[i, b] * least[i, b] / (least[i, i] * least[b, b])
@@ -288,17 +269,3 @@ def _has_useless_member(least, inverse, members, threshold, error):
         if largest_ratio(without, vj, least[i, j] * vj, inverse, i, j, error) <= threshold:
             return True
     return False
-
-
-@njit(cache=True, nogil=True)
-def _drop(rooms, depth, b):
-    """Leave out candidate b for good below this level."""
-    up, active = rooms.up, rooms.active[depth]
-    level = up[depth]
-    target = level
-    if depth > 0 and level == up[depth - 1]:  # the level above still needs its own copy
-        target = level + 1
-    leave_out(rooms.upper[level], rooms.upper[target], active, b)
-    up[depth] = target
-    rooms.free[depth, b] = False
-    active[b] = False

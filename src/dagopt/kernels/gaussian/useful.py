@@ -24,55 +24,10 @@ import math
 
 import numpy as np
 
+from dagopt.kernels.gaussian.subset_walk import SEEN, UNOPENED, descend, inverse_of, new_walk
 from dagopt.kernels.store import njit
 
-MOST_FAILURES = 25
-
-
-@njit(cache=True, nogil=True)
-def leave_out(source, target, active, r):
-    """Write the inverse of the matrix without variable ``r``, given the inverse with it."""
-    size = source.shape[0]
-    inverse = 1.0 / source[r, r]
-    for a in range(size):
-        if active[a] and a != r:
-            factor = source[a, r] * inverse
-            for b in range(size):
-                target[a, b] = source[a, b] - factor * source[r, b]
-
-
-@njit(cache=True, nogil=True)
-def sweep(source, target, p):
-    """Write the matrix swept by variable ``p``: residual covariances, coefficients, and minus the inverse."""
-    size = source.shape[0]
-    inverse = 1.0 / source[p, p]
-    for a in range(size):
-        if a != p:
-            factor = source[a, p] * inverse
-            for b in range(size):
-                target[a, b] = source[a, b] - factor * source[p, b]
-            target[a, p] = factor
-    for b in range(size):
-        target[p, b] = source[p, b] * inverse
-    target[p, p] = -inverse
-
-
-@njit(cache=True, nogil=True)
-def inverse_of(matrix):
-    """Return the inverse of a positive definite matrix, by sweeping all of its variables."""
-    size = matrix.shape[0]
-    two = np.empty((2, size, size))  # np.linalg and assignments of whole arrays take seconds to compile
-    for a in range(size):
-        for b in range(size):
-            two[0, a, b] = matrix[a, b]
-    for p in range(size):
-        sweep(two[p % 2], two[1 - p % 2], p)
-    inverse = two[size % 2]
-    for a in range(size):
-        for b in range(a + 1):
-            inverse[a, b] = -inverse[a, b]
-            inverse[b, a] = inverse[a, b]
-    return inverse
+MOST_FAILURES = 25  # candidates in a row that stay, after which a round ends: each costs a search
 
 
 @njit(cache=True, nogil=True)
@@ -127,77 +82,54 @@ def never_useful(inverse, matrix, i, u, threshold, most_steps, error):
     Branch and bound over the Z between the variables taken and those not left out, with bounds from both ends. Also
     False if ``most_steps`` are not enough.
     """
-    n = matrix.shape[0]
-    levels = n + 2
-    upper = np.empty((levels, n, n))
-    lower = np.empty((levels, n, n))
-    for a in range(n):
-        for b in range(n):
-            upper[0, a, b] = inverse[a, b]
-            lower[0, a, b] = matrix[a, b]
-    free = np.ones((levels, n), dtype=np.bool_)
-    active = np.ones((levels, n), dtype=np.bool_)
-    free[0, i] = False
-    free[0, u] = False
-    branch = np.zeros(levels, dtype=np.int64)
-    stage = np.zeros(levels, dtype=np.int64)
-    up = np.zeros(levels, dtype=np.int64)
-    low = np.zeros(levels, dtype=np.int64)
+    walk = new_walk(inverse, matrix)
+    walk.free[0, i] = False
+    walk.free[0, u] = False
     depth = 0
     steps = 0
-    fresh = True
     while depth >= 0:
-        if fresh:
-            fresh = False
+        if walk.fresh[depth] != SEEN:
+            walk.fresh[depth] = SEEN
             steps += 1
             if steps > most_steps:
                 return False
-            most = upper[up[depth]]
-            least = lower[low[depth]]
+            most = walk.upper[walk.up[depth]]
+            least = walk.lower[walk.taken[depth]]
+            # The ratio for the smallest and for the largest Z: 1 / (1 - the squared partial correlation of i and u).
             with_least = 1.0 / (1.0 - least[i, u] * least[i, u] / (least[i, i] * least[u, u]))
             with_most = 1.0 / (1.0 - most[i, u] * most[i, u] / (most[i, i] * most[u, u]))
             if with_least > threshold or with_most > threshold:
                 return False
+            # Three bounds on the ratio for all Z in between; if one is small enough, there is nothing to branch on.
             by_u = most[u, u] * least[u, u]
             by_i = most[i, i] * least[i, i]
-            best = -1.0
-            chosen = -1
             by_both = largest_ratio(least[i, i], least[u, u], least[i, u], most, i, u, error)
-            if min(by_u, by_i, by_both) > threshold:
-                ai = least[i, i] - 1.0 / most[i, i]
-                au = least[u, u] - 1.0 / most[u, u]
-                for z in range(n):
-                    if free[depth, z]:
-                        value = max(_pull(most, least, i, z, ai), _pull(most, least, u, z, au))
-                        if value > best:
-                            best = value
-                            chosen = z
-            if chosen < 0:
+            if min(by_u, by_i, by_both) <= threshold:
                 depth -= 1
                 continue
-            branch[depth] = chosen
-            stage[depth] = 0
-        b = branch[depth]
-        stage[depth] += 1
-        if stage[depth] > 2:
-            depth -= 1
-            continue
-        for z in range(n):
-            free[depth + 1, z] = free[depth, z]
-            active[depth + 1, z] = active[depth, z]
-        free[depth + 1, b] = False
-        up[depth + 1] = up[depth]
-        low[depth + 1] = low[depth]
-        if stage[depth] == 1:
-            low[depth + 1] = low[depth] + 1
-            sweep(lower[low[depth]], lower[low[depth] + 1], b)
-        else:
-            active[depth + 1, b] = False
-            up[depth + 1] = up[depth] + 1
-            leave_out(upper[up[depth]], upper[up[depth] + 1], active[depth], b)
-        depth += 1
-        fresh = True
+            walk.branch[depth] = _strongest(most, least, i, u, walk.free[depth])
+            if walk.branch[depth] < 0:
+                depth -= 1
+                continue
+            walk.stage[depth] = UNOPENED
+        depth += 1 if descend(walk, depth) else -1
     return True
+
+
+@njit(cache=True, nogil=True)
+def _strongest(most, least, i, u, free):
+    """Return the candidate that changes most of what is explained of i or u; -1 if there is none."""
+    explained_i = least[i, i] - 1.0 / most[i, i]
+    explained_u = least[u, u] - 1.0 / most[u, u]
+    best = -1.0
+    chosen = -1
+    for z in range(free.shape[0]):
+        if free[z]:
+            value = max(_pull(most, least, i, z, explained_i), _pull(most, least, u, z, explained_u))
+            if value > best:
+                best = value
+                chosen = z
+    return chosen
 
 
 @njit(cache=True, nogil=True)
