@@ -35,6 +35,7 @@ def closure(adjacency, reach):
     n = adjacency.shape[0]
     left = np.zeros(n, dtype=np.int64)
     ends = np.zeros(n + 1, dtype=np.int64)  # of the parents of each node, below
+    # Count the children of each node that are not done, and clear the answer.
     for i in range(n):
         for j in range(n):
             if adjacency[i, j]:
@@ -43,6 +44,7 @@ def closure(adjacency, reach):
             reach[i, j] = 0
     for j in range(n):
         ends[j + 1] += ends[j]
+    # List the parents of each node one after the other: those of j end at ends[j + 1].
     parents = np.empty(ends[n], dtype=np.int64)
     place = ends[:n].copy()
     for i in range(n):
@@ -51,12 +53,14 @@ def closure(adjacency, reach):
                 if adjacency[i, j]:
                     parents[place[j]] = i
                     place[j] += 1
+    # Begin with the nodes without children.
     ready = np.empty(n, dtype=np.int64)
     found = 0
     for i in range(n):
         if left[i] == 0:
             ready[found] = i
             found += 1
+    # A node whose children are all done passes what it reaches to its parents: reach(i) ∪= {j} ∪ reach(j).
     done = 0
     while done < found:
         j = ready[done]
@@ -128,6 +132,7 @@ def best_move(gain, adjacency, reach, rules, banned, least, tolerance):
     found = (-1, -1, -1)
     n_edges = 0
     add = np.int64(ADD)  # for a literal, numba would compile another version of what it is passed to
+    # Additions, and on the way the number of edges.
     for i in range(n):
         for j in range(n):
             n_edges += adjacency[i, j]
@@ -136,6 +141,7 @@ def best_move(gain, adjacency, reach, rules, banned, least, tolerance):
             if is_legal(adjacency, reach, rules, add, i, j) and not _is_banned(banned, add, i, j):
                 best = gain[i, j]
                 found = (0, i, j)
+    # List the edges, of which there are far fewer than pairs.
     edges = np.empty((n_edges, 2), dtype=np.int64)
     k = 0
     for i in range(n):
@@ -144,6 +150,7 @@ def best_move(gain, adjacency, reach, rules, banned, least, tolerance):
                 edges[k, 0] = i
                 edges[k, 1] = j
                 k += 1
+    # Deletions, then reversals, which also gain what the new edge gains.
     for kind in (1, 2):
         for k in range(n_edges):
             i, j = edges[k, 0], edges[k, 1]

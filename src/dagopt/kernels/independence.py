@@ -147,6 +147,7 @@ def separate_pairs(correlation, pairs, adjacent, aim, state, sets, found):
     chosen = state[3:]
     made = 0
     while state[0] < pairs.shape[0]:
+        # The candidates are the neighbours of one end, without the other.
         k = state[0]
         x = pairs[k, state[1]]
         y = pairs[k, 1 - state[1]]
@@ -155,6 +156,7 @@ def separate_pairs(correlation, pairs, adjacent, aim, state, sets, found):
             if adjacent[x, j] and j != y:
                 candidates[count] = j
                 count += 1
+        # Begin with the first set, or where the last call stopped; there is none if the neighbours are too few.
         if state[2] == 0:
             for a in range(size):
                 chosen[a] = a
@@ -163,17 +165,20 @@ def separate_pairs(correlation, pairs, adjacent, aim, state, sets, found):
             if made >= aim.budget:
                 state[2] = 1
                 return made
+            # Rows of the Cholesky factor change only from the first member that is another one.
             for a in range(changed, size):
                 given[a] = candidates[chosen[a]]
                 _grow(correlation, factor, given, a, a, given[a])
             value = _residual_correlation(correlation, factor, given, x, y)
             made += 1
+            # Note a set that separates; the first one ends the search unless the best is wanted.
             if abs(value) <= aim.critical and not abs(value) >= abs(found[k]):
                 sets[k] = given
                 found[k] = value
                 if not aim.best:
                     break
             changed = next_combination(chosen, count)
+        # Go on with the other end, or with the next pair.
         state[2] = 0
         if (aim.best or math.isnan(found[k])) and state[1] == 0 and size > 0:
             state[1] = 1

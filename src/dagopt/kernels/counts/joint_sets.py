@@ -98,6 +98,7 @@ def joints_of_sets(counts, listed, offsets, sets, joint, occurring):
     path = np.full(size + 1, -1, dtype=np.int64)
     depth = 0  # how far the path is split
     for k in range(sets.shape[0]):
+        # The prior count of one configuration is ess / (product of arities).
         members = sets[k]
         product = 1.0
         for j in members:
@@ -107,6 +108,7 @@ def joints_of_sets(counts, listed, offsets, sets, joint, occurring):
             joint[k] = term(wholes[0, 0], clogc, ess, prior)
             occurring[k] = 1
             continue
+        # Keep the split by the variables that this set shares with the one before; split further by the others but one.
         common = 0
         while common < depth and common < size - 1 and path[common] == members[common]:
             common += 1
@@ -116,6 +118,7 @@ def joints_of_sets(counts, listed, offsets, sets, joint, occurring):
             source, target = cells[d], cells[d + 1]
             for r in range(rows):
                 target[r] = source[r] * arity[j] + codes[j, r]
+            # Number the cells that occur if there could be too many for an array; then count them.
             spans[d + 1] = spans[d] * arity[j]
             if spans[d + 1] > DENSE_CELLS:
                 spans[d + 1] = renumber(target, spans[d + 1])
@@ -123,6 +126,7 @@ def joints_of_sets(counts, listed, offsets, sets, joint, occurring):
             whole[: spans[d + 1]] = 0
             for r in range(rows):
                 whole[target[r]] += weights[r]
+        # The last variable: from its rare rows alone if the finer table fits, else by splitting all rows once more.
         depth = size - 1
         last = members[depth]
         if spans[depth] * arity[last] <= finer.shape[0]:

@@ -28,7 +28,7 @@ from dagopt.kernels.store import njit
 
 __all__ = ["fits_numbers", "joint_slice"]
 
-LARGEST_KEY = 2.0**62
+LARGEST_KEY = 2.0**62  # numbers of cells stay below, so that int64 holds them with a bit to spare
 FEW = 16  # with a prior, rows that are alone are counted by weight if their weight is below this
 TABULATED = 128  # with a prior, what a cell adds is read from a table for counts below this
 
@@ -270,6 +270,7 @@ def _drop(levels, b, width, heads, clogc):
     _begin(levels, b, 1.0)
     found = np.int64(0)
     for g in range(levels.groups[b + 1]):
+        # The rows of a group are sorted by their numbers, so each value of variable b is one run of them.
         runs = 0
         r = starts[g]
         end = starts[g + 1]
@@ -283,6 +284,7 @@ def _drop(levels, b, width, heads, clogc):
             runs += 1
             while r < end and lows[r] < base + width:
                 r += 1
+        # Two runs are merged in place of the general case: equal numbers become one row with the sum of the masses.
         if runs == 2:
             middle = heads[0, 1]
             p, q = heads[0, 0], middle
@@ -304,6 +306,7 @@ def _drop(levels, b, width, heads, clogc):
                     kept += 1
         else:
             kept = _merge(levels, b, heads, runs, width, end, kept)
+        # The group ends here, with its sum.
         found = _end_group(levels, b, found, kept, clogc)
     levels.groups[b] = found
 

@@ -15,10 +15,10 @@ from dagopt.kernels.store import njit
 
 LOW_BITS = 11  # 2^11 numbers are 32 KB: summed while they are in the first-level cache
 ROW = 128  # numbers of one row that are summed over high bits at a time
-SHORT_RUN = 8
-STEP = 512 * math.log(2.0)
-DOWN = 2.0**-512
-NEVER = -1e9
+SHORT_RUN = 8  # numbers; shorter runs are added in one loop over all of them
+STEP = 512 * math.log(2.0)  # the logarithm of one level
+DOWN = 2.0**-512  # a part as seen from one level above
+NEVER = -1e9  # the level of zero, below that of any number
 
 
 @njit(cache=True, nogil=True)

@@ -13,6 +13,15 @@ import numpy as np
 from dagopt.kernels.cuts.logdet_rows import dot, last_pivot
 from dagopt.kernels.store import njit
 
+LEAST_DIAGONAL = 1e-6  # of the factor; a matrix closer to singular is not tried
+FIRST_STEP = 0.1  # the length of the first step, in entries of the factor, before any curvature is known
+ARMIJO, MOST_HALVINGS = (
+    1e-4,
+    25,
+)  # the share of the promised fall that a step must give, and the trials (2^-25 of a step)
+LEAST_CURVATURE = 1e-14  # s·y / y·y; steps with less would turn the direction uphill by rounding
+LEAST_GAIN = 1e-7  # of the violation, relative; a smaller gain ends the method
+
 
 @njit(cache=True, nogil=True)
 def violation(matrix, node, flat, starts, mass, gradient):
@@ -27,6 +36,7 @@ def violation(matrix, node, flat, starts, mass, gradient):
     beta = np.empty(n + 1)
     total = 0.0
     for k in range(node.shape[0]):
+        # var(i | J) is the last pivot of the Cholesky factorisation of the matrix of J + i.
         first = starts[k]
         size = starts[k + 1] - first
         i = node[k]
@@ -40,6 +50,7 @@ def violation(matrix, node, flat, starts, mass, gradient):
             for c in range(a + 1, size):
                 value -= factor[c, a] * beta[c]
             beta[a] = value / factor[a, a]
+        # d/dM of -½ x log var(i | J) is -½ x u uᵀ / var(i | J), with u = (1, -beta).
         weight = 0.5 * mass[k] / pivot
         gradient[i, i] -= weight
         for a in range(size):
@@ -83,7 +94,7 @@ def _objective(factor, centre, weight, node, flat, starts, mass, together, slope
     gradient = np.zeros((n, n))
     value = -violation(matrix, node, flat, starts, mass, gradient)
     for a in range(n):
-        if abs(factor[a, a]) < 1e-6:
+        if abs(factor[a, a]) < LEAST_DIAGONAL:
             return np.inf
         value -= math.log(abs(factor[a, a]))
     for a in range(n):
@@ -136,6 +147,7 @@ def deepest(centre, weight, node, flat, starts, mass, most_steps, memory):
     falls enough.
     """
     n = centre.shape[0]
+    # Begin at the centre, with no steps remembered.
     together = _together(n, node, flat, starts)
     point = np.empty((n, n))
     _set(point, 1.0, centre)
@@ -150,53 +162,60 @@ def deepest(centre, weight, node, flat, starts, mass, most_steps, memory):
     direction = np.empty((n, n))
     trial = np.empty((n, n))
     for _ in range(most_steps):
+        # The two-loop recursion: minus the slope, corrected by the remembered steps s and turns of the slope y,
         _set(direction, -1.0, slope)
         first = max(kept - memory, 0)
         for q in range(kept - 1, first - 1, -1):
             at = q % memory
             alpha[at] = rho[at] * _product(steps[at], direction)
             _add(direction, -alpha[at], turns[at])
+        # scaled by s·y / y·y of the last step (a short step at first),
         if kept > 0:
             at = (kept - 1) % memory
             _set(direction, 1.0 / (rho[at] * _product(turns[at], turns[at])), direction)
         else:
-            _set(direction, min(1.0, 0.1 / math.sqrt(_product(slope, slope) + 1e-300)), direction)
+            _set(direction, min(1.0, FIRST_STEP / math.sqrt(_product(slope, slope) + 1e-300)), direction)
+        # and corrected once more, from the oldest step to the newest.
         for q in range(first, kept):
             at = q % memory
             beta = rho[at] * _product(turns[at], direction)
             _add(direction, alpha[at] - beta, steps[at])
+        # Halve the step until the objective falls by a small part of what the slope promises (Armijo).
         fall = _product(direction, slope)
         if fall >= 0.0:
             break
         length = 1.0
         trial_value = np.inf
-        for _ in range(25):
+        for _ in range(MOST_HALVINGS):
             _set(trial, 1.0, point)
             _add(trial, length, direction)
             trial_value = _objective(trial, centre, weight, node, flat, starts, mass, together, trial_slope)
-            if trial_value <= value + 1e-4 * length * fall:
+            if trial_value <= value + ARMIJO * length * fall:
                 break
             length *= 0.5
+        # Go there.
         if not trial_value < value:
             break
         step = direction
         _set(step, length, direction)
         _add(point, 1.0, step)
+        # Remember the step if the slope turned along it, which keeps the direction downhill.
         turn = slope
         for a in range(n):
             for b in range(n):
                 turn[a, b] = trial_slope[a, b] - slope[a, b]
         curvature = _product(step, turn)
-        if curvature > 1e-14 * _product(turn, turn):
+        if curvature > LEAST_CURVATURE * _product(turn, turn):
             at = kept % memory
             _set(steps[at], 1.0, step)
             _set(turns[at], 1.0, turn)
             rho[at] = 1.0 / curvature
             kept += 1
+        # Stop when the objective hardly changes.
         gain = value - trial_value
         _set(slope, 1.0, trial_slope)
         value = trial_value
-        if gain < 1e-7 * max(abs(value), 1e-6):
+        if gain < LEAST_GAIN * max(abs(value), 1e-6):
             break
     return point
 

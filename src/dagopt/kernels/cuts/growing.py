@@ -19,6 +19,7 @@ from dagopt.kernels.store import njit
 @njit(cache=True, nogil=True)
 def strong_components(heads, tails, n_nodes):
     """Return the number of each node's strongly connected component in the graph of the arcs tail → head (Tarjan)."""
+    # List the heads of the arcs of each tail one after the other.
     starts = np.zeros(n_nodes + 1, dtype=np.int64)
     for t in tails:
         starts[t + 1] += 1
@@ -28,6 +29,7 @@ def strong_components(heads, tails, n_nodes):
     for k in range(heads.shape[0]):
         targets[fill[tails[k]]] = heads[k]
         fill[tails[k]] += 1
+    # A node gets a number when it is reached; low is the smallest number reached from it that still waits.
     component = np.full(n_nodes, -1, dtype=np.int64)
     number = np.full(n_nodes, -1, dtype=np.int64)
     low = np.zeros(n_nodes, dtype=np.int64)
@@ -46,6 +48,7 @@ def strong_components(heads, tails, n_nodes):
         n_waiting += 1
         while depth >= 0:
             v = path[depth]
+            # Follow the next arc: down to a new node, or note a node that waits for its component.
             if at[v] < starts[v + 1]:
                 w = targets[at[v]]
                 at[v] += 1
@@ -59,9 +62,11 @@ def strong_components(heads, tails, n_nodes):
                 elif component[w] < 0:
                     low[v] = min(low[v], number[w])
                 continue
+            # All arcs of v are done; its parent on the path inherits what v reached.
             depth -= 1
             if depth >= 0:
                 low[path[depth]] = min(low[path[depth]], low[v])
+            # v is the first of its component: all that wait since v belong to it.
             if low[v] == number[v]:
                 while True:
                     n_waiting -= 1
@@ -203,10 +208,12 @@ def grow_clusters(support, seeds, most_escape, clusters, escapes):
     met = np.empty(support.node.shape[0], dtype=np.bool_)
     inside = np.empty(n, dtype=np.bool_)
     best = np.zeros(n, dtype=np.bool_)
+    # A node that joins alone adds the mass of all of its families to the escape.
     for k in range(support.node.shape[0]):
         total[support.node[k]] += support.mass[k]
     found = 0
     for s in range(seeds.shape[0]):
+        # Begin with the one or two nodes of the seed.
         for j in range(n):  # loops, since assignments of whole arrays take seconds to compile
             change[j] = total[j]
             linked[j] = 0.0
@@ -220,6 +227,7 @@ def grow_clusters(support, seeds, most_escape, clusters, escapes):
         least = most_escape
         first = -1
         while True:
+            # Note the first set that is violated, and the best one.
             if value < least:
                 if first < 0:
                     first = found
@@ -230,6 +238,7 @@ def grow_clusters(support, seeds, most_escape, clusters, escapes):
                 least = value
                 for j in range(n):
                     best[j] = inside[j]
+            # Join the linked node that lowers the escape most, until none is linked.
             chosen = -1
             for j in range(n):
                 if linked[j] > EQUAL_MASS and not inside[j] and (chosen < 0 or change[j] < change[chosen]):
@@ -238,6 +247,7 @@ def grow_clusters(support, seeds, most_escape, clusters, escapes):
                 break
             value += change[chosen]
             _join(np.int64(chosen), support, inside, met, change, linked)
+        # Write the best set if it is another one, and remove from both what does not help.
         if first >= 0 and least < escapes[first]:
             for j in range(n):
                 clusters[found, j] = best[j]

@@ -21,9 +21,12 @@ from dagopt.kernels.store import njit
 
 PRICE_TOLERANCE = 1e-9  # a price above minus this is not negative
 DAG_TOLERANCE = 1e-7  # a DAG worth at most 1 + this does not enter; coefficients are then scaled to 1
-PIVOT_TOLERANCE = 1e-9
+PIVOT_TOLERANCE = 1e-9  # a smaller pivot counts as zero
+EQUAL_RATIO = 1e-12  # ratios closer than this are tied
+PIVOTS_PER_ITEM, MORE_PIVOTS = 40, 100  # the most pivots: far more than a cover takes
+LEAST_MASS = 1e-9  # of the arcs that link a node to a subset; less is rounding error
 REFRESH = 50  # pivots after which prices are computed anew
-NEVER = -1e30
+NEVER = -1e30  # the value of a path that does not exist
 
 
 @njit(cache=True, nogil=True)
@@ -93,6 +96,7 @@ def cover(s, item_node, item_set, mass, enough, coefficient):
     best = np.empty(s << s)
     opt = np.empty(1 << s)
     sink = np.zeros(1 << s, dtype=np.int64)
+    # Begin with the basis that covers each item alone: weights are the masses, prices and costs are 1.
     inverse = np.zeros((m, m))
     weight = np.empty(m)
     for r in range(m):  # loops throughout, since expressions of whole arrays take seconds to compile
@@ -101,12 +105,15 @@ def cover(s, item_node, item_set, mass, enough, coefficient):
     cost = np.ones(m)
     price = np.ones(m)
     direction = np.empty(m)
-    for step in range(1, 40 * m + 100):
+    for step in range(1, PIVOTS_PER_ITEM * m + MORE_PIVOTS):
+        # The value of the basis; it only falls.
         total = 0.0
         for r in range(m):
             total += cost[r] * weight[r]
         if total <= enough:
             return 0.0
+        # Choose what enters: the slack of an item with a negative price, or else the DAG with the largest sum of
+        # prices.
         lowest = 0
         for r in range(1, m):
             if price[r] < price[lowest]:
@@ -117,6 +124,7 @@ def cover(s, item_node, item_set, mass, enough, coefficient):
             gain = price[lowest]
             entering = 0.0
         else:
+            # If no DAG is worth more than 1, the prices are feasible in the dual: they are the coefficients.
             top = _best_dag(s, item_node, item_set, price, best, opt, sink)
             if top <= 1.0 + DAG_TOLERANCE:
                 total = 0.0
@@ -127,17 +135,20 @@ def cover(s, item_node, item_set, mass, enough, coefficient):
             _enter_dag(s, item_node, item_set, price, best, sink, inverse, direction)
             gain = 1.0 - top
             entering = 1.0
+        # The ratio test: the member of the basis that reaches zero first leaves; of ties the one with the largest
+        # pivot.
         leaving = -1
         ratio = np.inf
         for r in range(m):
             if direction[r] > PIVOT_TOLERANCE:
                 here = weight[r] / direction[r]
-                tied = here < ratio + 1e-12
-                if here < ratio - 1e-12 or (tied and direction[r] > direction[leaving]):
+                tied = here < ratio + EQUAL_RATIO
+                if here < ratio - EQUAL_RATIO or (tied and direction[r] > direction[leaving]):
                     ratio = here
                     leaving = r
         if leaving < 0:
             return 0.0
+        # Update weights, prices and the inverse of the basis by one pivot.
         pivot = direction[leaving]
         for r in range(m):
             weight[r] = max(weight[r] - ratio * direction[r], 0.0)
@@ -150,6 +161,7 @@ def cover(s, item_node, item_set, mass, enough, coefficient):
             if r != leaving and direction[r] != 0.0:
                 for k in range(m):
                     inverse[r, k] -= direction[r] * inverse[leaving, k]
+        # From time to time compute the prices anew, price = cost · inverse, so that errors do not add up.
         if step % REFRESH == 0:
             for k in range(m):
                 price[k] = 0.0
@@ -298,7 +310,7 @@ def grow_subsets(arcs, noise, seeds, size, subsets):
                 chosen = seeds[q, k]
             else:
                 chosen = -1
-                top = 1e-9
+                top = LEAST_MASS
                 for j in range(n):
                     value = noise[q, j] * (into[j] + out[j] + min(into[j], out[j]))
                     if left[j] and value > top:

@@ -13,7 +13,8 @@ import numpy as np
 
 from dagopt.kernels.store import njit
 
-FLOOR = 1e-12
+FLOOR = 1e-12  # of a variance given others, as a share of its own: a smaller one is rounding error
+LEAST_GAIN = 1e-9  # of the violation by one flip; less is rounding error
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
@@ -203,6 +204,7 @@ def flip(matrix, whole, node, flat, starts, mass, users, user_starts, inside, mo
     count = node.shape[0]
     chosen = np.empty(n + 1, dtype=np.int64)
     factor = np.empty((n + 1, n + 1))
+    # Sweep the matrix by C, from the nearer end.
     size = 0
     for b in range(n):
         if inside[b]:
@@ -212,6 +214,7 @@ def flip(matrix, whole, node, flat, starts, mass, users, user_starts, inside, mo
     for b in range(n):
         if inside[b] != many:
             _sweep(swept, b)
+    # The families' part of the violation: Σ x l_i(J ∩ C) over the families whose node is in C.
     value = np.zeros(count)
     total = 0.0
     for k in range(count):
@@ -221,7 +224,8 @@ def flip(matrix, whole, node, flat, starts, mass, users, user_starts, inside, mo
     change = np.empty(n)  # of the families, if a node is flipped
     changed = np.ones(n, dtype=np.bool_)  # whether it is to be computed
     for _ in range(most_flips):
-        gain = 1e-9
+        # Find the flip that gains most: the change of the families, where it is not known, plus that of ½ log det.
+        gain = LEAST_GAIN
         best = -1
         for b in range(n):
             if inside[b] and size <= 2:
@@ -242,6 +246,7 @@ def flip(matrix, whole, node, flat, starts, mass, users, user_starts, inside, mo
             if change[b] + own > gain:
                 gain = change[b] + own
                 best = b
+        # Flip it, and bring the families that use the node up to date; their nodes are to be looked at again.
         if best < 0:
             break
         _sweep(swept, np.int64(best))  # numba would compile another version for a literal -1

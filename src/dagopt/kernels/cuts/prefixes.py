@@ -13,8 +13,8 @@ import numpy as np
 
 from dagopt.kernels.store import njit
 
-ONE = np.uint64(1)
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+ONE = np.uint64(1)  # a bit; with a plain 1 numba would compute in floats
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: products spread over all bits (Knuth)
 FULL = 0.6  # the share of a table that may be filled: fuller tables are slow
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from dagopt.kernels.store import njit
 
-ONE = np.uint64(1)
+ONE = np.uint64(1)  # a bit; with a plain 1 numba would compute in floats
 EQUAL_MASS = 1e-12  # sums of the same masses in another order differ by less
 
 

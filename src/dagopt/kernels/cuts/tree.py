@@ -10,7 +10,7 @@ import numpy as np
 
 from dagopt.kernels.store import njit
 
-ONE = np.uint64(1)
+ONE = np.uint64(1)  # a bit; with a plain 1 numba would compute in floats
 
 
 @njit(cache=True, nogil=True)
@@ -34,11 +34,13 @@ def propagate(words, after, offsets, later, alive):
     earlier = np.empty((n, width), dtype=np.uint64)
     common = np.empty((2, width), dtype=np.uint64)
     while True:
+        # Transitivity (Warshall): what comes after k comes after all that k comes after.
         for k in range(n):
             for i in range(n):
                 if _has(later[i], k):
                     for w in range(width):
                         later[i, w] |= later[k, w]
+        # The same relation the other way round; a node after itself is a contradiction.
         earlier[:] = 0
         for i in range(n):
             if _has(later[i], i):
@@ -48,6 +50,8 @@ def propagate(words, after, offsets, later, alive):
                     _put(earlier[j], i)
         changed = False
         for i in range(n):
+            # Families that contradict the order are dropped; the others have these parents and these later nodes in
+            # common.
             common[:] = ~np.uint64(0)
             left = False
             for k in range(offsets[i], offsets[i + 1]):
@@ -65,6 +69,7 @@ def propagate(words, after, offsets, later, alive):
                 for w in range(width):
                     common[0, w] &= words[k, w]
                     common[1, w] &= after[k, w]
+            # What all have in common follows: common parents come earlier, common later nodes later.
             if not left:
                 return False
             for j in range(n):

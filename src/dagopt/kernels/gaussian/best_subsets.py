@@ -21,7 +21,8 @@ import numpy as np
 
 from dagopt.kernels.store import njit
 
-ONE = np.uint64(1)
+ONE = np.uint64(1)  # a bit; with a plain 1 numba would compute in floats
+LEAST_SHARE = 1e-300  # of a variance, so that the logarithm is finite
 
 
 class Trees(NamedTuple):
@@ -69,7 +70,7 @@ def _list_active(kept, i, active):
 def _loss(inverse, i, y, half):
     """Return how much the likelihood of i falls when y is left out."""
     share = inverse[i, y] * inverse[i, y] / (inverse[i, i] * inverse[y, y])
-    return -half * math.log(max(1.0 - share, 1e-300))
+    return -half * math.log(max(1.0 - share, LEAST_SHARE))
 
 
 @njit(cache=True, nogil=True)
@@ -112,6 +113,7 @@ def best_subset(inverse, i, candidates, half, cost, work):
         Overwritten.
     """
     n = inverse.shape[0]
+    # A good set to begin with, by backward elimination.
     best_set, best = _eliminated_backwards(inverse, i, candidates, half, cost, work[n:])
     kept = np.empty(n + 1, dtype=np.uint64)
     forced = np.empty(n + 1, dtype=np.uint64)
@@ -120,14 +122,17 @@ def best_subset(inverse, i, candidates, half, cost, work):
     work[0] = inverse
     depth = 0
     while depth >= 0:
+        # The sets below this level lie between the forced members F and the kept candidates K.
         now = work[depth]
         n_kept = _list_active(kept[depth], i, active) - 1
         n_forced = 0
         for a in range(n_kept + 1):
             n_forced += 1 if (forced[depth] >> np.uint64(active[a])) & ONE else 0
+        # K itself is one of them: its score is N/2 log P_ii - Λ|K|.
         most = half * math.log(now[i, i])
         if most - cost * n_kept > best:
             best_set, best = kept[depth], most - cost * n_kept
+        # Force the candidates without which no set can be better; that raises Λ|F|, which may force others.
         strongest, largest = -1, -1.0
         again = True
         while again and most - cost * n_forced > best:
@@ -144,9 +149,11 @@ def best_subset(inverse, i, candidates, half, cost, work):
                         again = True
                     elif loss > largest:
                         strongest, largest = y, loss
+        # Go back up if nothing is left to choose, or if l_i(K) - Λ|F| is not above the best score.
         if strongest < 0 or most - cost * n_forced <= best:
             depth -= 1
             continue
+        # Go down without the candidate of largest loss; coming back, it is forced.
         bit = ONE << np.uint64(strongest)
         kept[depth + 1], forced[depth + 1] = kept[depth] ^ bit, forced[depth]
         forced[depth] |= bit  # the next time that this depth is reached

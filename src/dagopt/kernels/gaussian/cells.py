@@ -124,6 +124,7 @@ def precise_cell_sum(values, chosen, cells, n_cells, fewest):
     count, mean = _counts_and_means(values, chosen, cells, n_cells)
     if _too_few(count, size, fewest):
         return -np.inf, 0.0
+    # Sums and products of the differences from the rounded means, exact as pairs (high, low).
     sums = np.zeros((n_cells, size, 2))
     scatter = np.zeros((n_cells, size, size, 2))
     own = np.empty((size, 2))
@@ -146,6 +147,7 @@ def precise_cell_sum(values, chosen, cells, n_cells, fewest):
             for b in range(a + 1):
                 more, rest = multiply(high, low, sums[c, b, 0], sums[c, b, 1])
                 scatter[c, a, b, 0], scatter[c, a, b, 1] = add(scatter[c, a, b, 0], scatter[c, a, b, 1], more, rest)
+        # The log-likelihood of the cell, and how far off it can be, as in ``cell_sum``.
         logdet, share = _precise_log_det(scatter[c], count[c])
         if share == 0.0:
             return -np.inf, 0.0

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dagopt.kernels.store import njit
 
-PIVOT_FLOOR = 1e-12
+PIVOT_FLOOR = 1e-12  # of a variance given others, as a share of its own: a column below is determined by them
 _ROOT_OF_FLOOR = 1.0000001e-6  # a factor's diagonal at or below this was raised to the floor
 
 

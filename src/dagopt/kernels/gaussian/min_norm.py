@@ -15,8 +15,10 @@ from dagopt.kernels.gaussian.logdet import _append_row
 from dagopt.kernels.gaussian.row_chains import RowTerms, append_to_rows
 from dagopt.kernels.store import njit
 
-TINY_WEIGHT = 1e-12
-MOST_VERTICES = 2000
+TINY_WEIGHT = 1e-12  # of the point, whose weights sum to 1: a vertex with less is dropped
+LEAST_PIVOT = 1e-14  # of the scaled products of the vertices, whose rounding error is about that
+NO_DESCENT = 1e-12  # of the squared norm: a vertex that promises less is no step down
+MOST_VERTICES = 2000  # steps at most, as a safeguard: the tolerance ends the method before
 
 
 class GaussianForm(NamedTuple):
@@ -118,7 +120,7 @@ def _affine_minimiser(gram, count, target):
             for c in range(b):
                 value -= factor[a, c] * factor[b, c]
             if a == b:
-                factor[a, a] = math.sqrt(max(value, 1e-14))
+                factor[a, a] = math.sqrt(max(value, LEAST_PIVOT))
             else:
                 factor[a, b] = value / factor[b, b]
     for a in range(count):
@@ -149,6 +151,7 @@ def min_norm_gaussian(form, linear, order, tolerance):
     weights = np.zeros(room)
     target = np.zeros(room)
     vertex = np.empty(size)
+    # Begin with the vertex of the given order.
     best, length = _greedy(form, linear, order, factor, row_factor, vertex)
     chosen = order[:length].copy()
     vertices[0] = vertex
@@ -157,20 +160,24 @@ def min_norm_gaussian(form, linear, order, tolerance):
     count = 1
     point = vertex.copy()
     for _ in range(MOST_VERTICES):
+        # The sum of the negative coordinates of the point is a lower bound on the minimum: stop when it is reached.
         below = 0.0
         for j in range(size):
             if point[j] < 0:
                 below += point[j]
         if best - below <= tolerance:
             break
+        # The vertex that is lowest along the point, by the greedy algorithm; its prefixes are candidates for the set.
         order = np.argsort(point, kind="mergesort")
         value, length = _greedy(form, linear, order, factor, row_factor, vertex)
         if value < best:
             best = value
             chosen = order[:length].copy()
+        # Wolfe's criterion: no vertex lies below the hyperplane through the point.
         norm = point @ point
-        if norm - point @ vertex <= 1e-12 * (norm + 1.0) or count == room:
+        if norm - point @ vertex <= NO_DESCENT * (norm + 1.0) or count == room:
             break
+        # Add the vertex, with its products with the others.
         vertices[count] = vertex
         for a in range(count + 1):
             gram[count, a] = vertices[a] @ vertex
@@ -178,6 +185,7 @@ def min_norm_gaussian(form, linear, order, tolerance):
         weights[count] = 0.0
         count += 1
         while True:
+            # The point of least norm in the affine hull; if it lies outside the simplex, go only to the boundary.
             _affine_minimiser(gram, count, target)
             step = 1.0
             inside = True
@@ -189,6 +197,7 @@ def min_norm_gaussian(form, linear, order, tolerance):
             if inside:
                 weights[:count] = target[:count]
                 break
+            # Move along, and drop the vertices whose weight became zero.
             smallest = 0
             for a in range(count):
                 weights[a] += step * (target[a] - weights[a])

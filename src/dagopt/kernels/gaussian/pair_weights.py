@@ -117,9 +117,11 @@ def _best_addition(s, c, base, floor):
     weights, columns = s.weights, s.columns
     best = floor
     value = -np.inf
+    # The empty addition.
     if base > best:
         best = value = base
         s.best[s.best.shape[0] - 1] = 0
+    # The weight of the columns from t on bounds what they can add.
     rest[c] = 0.0
     for t in range(c - 1, -1, -1):
         rest[t] = rest[t + 1] + weights[columns[t]]
@@ -127,8 +129,10 @@ def _best_addition(s, c, base, floor):
     e = steps = places[0] = 0
     sums[0] = base
     while e >= 0:
+        # Of the A with e columns: what is spent so far, I(i; A | J) = N/2 log (start / variance).
         variance = matrices[e, c, c]
         spent = half * math.log(start / variance)
+        # The next column that may pay: its own cost -N/2 log(1 - share) is below the most that is left to win.
         t = places[e]
         gain = np.inf
         while t < c:
@@ -145,11 +149,13 @@ def _best_addition(s, c, base, floor):
         if t == c:
             e -= 1
             continue
+        # Too many steps: what is open counts with its bound.
         places[e] = t
         steps += 1
         if steps > s.most_steps:
             return Excess(max(best, _open(s, c, e)), value)
         places[e] = t + 1
+        # Take column t: one step of elimination in the columns behind it and the node.
         for a in range(t + 1, c + 1):
             ratio = matrices[e, t, a] / matrices[e, t, t]
             for b in range(a, c + 1):
@@ -158,6 +164,7 @@ def _best_addition(s, c, base, floor):
         sums[e + 1] = sums[e] + weights[columns[t]]
         e += 1
         places[e] = t + 1
+        # Note the set if it is the best.
         if sums[e] - spent - gain > best:
             best = value = sums[e] - spent - gain
             for q in range(e):

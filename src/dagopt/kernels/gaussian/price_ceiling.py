@@ -78,6 +78,7 @@ def _sum_rows(prices, members, k, count):
         for a in range(k):
             if prices.spread[a, members[a], r] < LEAST_VARIANCE:
                 return False
+    # Take A of a smaller J as a start if its variances are not too far off; then only the new members count.
     known = k
     while known >= 0 and origin[known] < 0:
         known -= 1
@@ -88,6 +89,7 @@ def _sum_rows(prices, members, k, count):
         known = -1
     for r in range(n_rows):
         scaled[r] = prices.weights[r] / prices.rest[place, r]
+    # A_bc = Σ_r w_r / v_r cov_r(b, c | J), one candidate pair at a time; the last row is that of the node.
     total = sums[k]
     for p in range(count):
         b = ids[p]
@@ -167,15 +169,18 @@ def most_above(n_samples, members, k, upper, least, free, wanted, diagonal, pric
     ids, before = prices.ids, prices.work[2]
     i = free.shape[0] - 1
     large, small = least[i, i], 1.0 / upper[i, i]
+    # Without rows, without likelihood that is left or without a range of variances, there is no bound.
     weight = 0.0
     for r in range(prices.weights.shape[0]):
         weight += prices.weights[r]
     n_left = (1.0 - prices.whole) * n_samples
     if weight <= 0.0 or n_left <= 0.0 or not small < large:
         return np.inf
+    # Do not try if even a small share of the gain is more than wanted.
     gain = 0.5 * n_left * math.log(large / small)
     if max(1.0 - weight / n_left, LEAST_SHARE) * gain > wanted:
         return np.inf
+    # The candidates, and the matrix A of the rows for them.
     count = 0
     for b in range(i):
         if free[b]:
@@ -183,12 +188,14 @@ def most_above(n_samples, members, k, upper, least, free, wanted, diagonal, pric
             count += 1
     if prices.origin[k] < 0 and not _sum_rows(prices, members, k, count):
         return np.inf
+    # The constants of the quadratic bound: kappa, the slope of the likelihood's chord, and the unit of D.
     total, logs, _ = _compared(prices, k, prices.origin[k])
     kappa = total / weight * math.sqrt(small / large)
     constant = 0.5 * (weight * (math.log(kappa) - 1.0) - logs + total / kappa)
     slope = 2.0 * gain / (large - small)
     unit = total / (kappa * large)
     best = np.inf
+    # Try multipliers D: grow them until H is positive definite, then go down the slope of the bound.
     for _ in range(TRIALS):
         bound = 0.125 * _maximum(unit, slope, kappa, least, prices.sums_of_rows[k], count, diagonal, prices)
         bound += constant + ROUNDING * (1.0 + bound)

@@ -17,7 +17,7 @@ import numpy as np
 
 from dagopt.kernels.store import njit
 
-FLOOR = 1e-12
+FLOOR = 1e-12  # of a variance given others, as a share of its own: a smaller one is rounding error
 LEAST_STEP = 1e-6  # an improvement by less ends the climb
 
 
@@ -163,6 +163,7 @@ def climb_from(climb, inside, free, most, least, found, values, count):
     swept = climb.swept
     size = swept.shape[1]
     start = inside.copy()
+    # Sweep the matrices of all rows by the set to begin with.
     for r in range(swept.shape[0]):
         for x in range(size):
             for y in range(size):
@@ -177,6 +178,7 @@ def climb_from(climb, inside, free, most, least, found, values, count):
             k += 1
     value = _value(climb, k)
     while True:
+        # Note the set, and take or leave the one node that raises the remainder most.
         if value > least and count < found.shape[0]:
             for b in range(size):
                 found[count, b] = inside[b]
@@ -188,6 +190,7 @@ def climb_from(climb, inside, free, most, least, found, values, count):
             k += -1 if inside[b] else 1
             _turn(climb, inside, b)
             continue
+        # No single change helps: note the neighbours that are worth it.
         for c in range(size - 1):
             if climb.worth[c] > least and count < found.shape[0]:
                 for x in range(size):
@@ -195,6 +198,7 @@ def climb_from(climb, inside, free, most, least, found, values, count):
                 found[count, c] = not inside[c]
                 values[count] = climb.worth[c]
                 count += 1
+        # Replace one member by another; without a gain the climb is over.
         out, into, top = -1, -1, value + LEAST_STEP
         for a in range(size - 1):
             if inside[a] and free[a]:

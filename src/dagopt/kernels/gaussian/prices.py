@@ -28,7 +28,7 @@ import numpy as np
 from dagopt.kernels.gaussian.useful import largest_ratio
 from dagopt.kernels.store import njit
 
-FLOOR = 1e-12
+FLOOR = 1e-12  # of a variance given others, as a share of its own: a smaller one is rounding error
 
 
 class Prices(NamedTuple):

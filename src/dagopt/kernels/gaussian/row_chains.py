@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dagopt.kernels.store import njit
 
-FLOOR = 1e-12
+FLOOR = 1e-12  # of a variance given others, as a share of its own: a smaller one is rounding error
 
 
 class RowTerms(NamedTuple):

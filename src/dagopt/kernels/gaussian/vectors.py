@@ -23,9 +23,9 @@ import numpy as np
 
 from dagopt.kernels.store import njit
 
-DEPENDENT = 1e-11
-LOG_OF_NOTHING = -1e7
-LONG = 64
+DEPENDENT = 1e-11  # of a squared length: below, a column of length 1 is a combination of others, see above
+LOG_OF_NOTHING = -1e7  # far below the logarithm of any float, so that such a score exceeds all others
+LONG = 64  # coordinates from which four sums are faster than one
 
 
 @njit(cache=True, nogil=True)

@@ -194,11 +194,13 @@ def extend(chosen, table, best, classes, random):
     room = n * (k + 1)
     keys = np.empty(room)
     pairs = np.empty((room, 3), dtype=np.int64)
+    # A hash table with room for the codes of k classes.
     size = 4
     while size < 2 * k:
         size *= 2
     slots = np.full((size, 2), -1, dtype=np.int64)
     for whole in chosen:
+        # For each sink its best pair: the best class of the rest and the best parents within the rest.
         waiting = 0
         for i in range(n):
             rest = whole ^ (1 << i)
@@ -209,6 +211,7 @@ def extend(chosen, table, best, classes, random):
                 value = values[rest, 0] + (table[mask + (1 << i)] - table[mask])
                 _rise(keys, pairs, value, i, 0, 0, waiting)
                 waiting += 1
+        # Take pairs from the best down, and put those in the queue that follow them.
         count = 0
         while waiting > 0 and count < k:
             value = keys[0]
@@ -226,6 +229,7 @@ def extend(chosen, table, best, classes, random):
                 next_value = values[rest, a + 1] + (table[mask + (1 << i)] - table[mask])
                 _rise(keys, pairs, next_value, i, a + 1, 0, waiting)
                 waiting += 1
+            # Keep the class if it is new.
             one, two = _code(classes, random, rest, a, i, mask)
             if _seen(codes[whole], count, one, two, slots, whole):
                 continue

@@ -27,7 +27,7 @@ import numpy as np
 from dagopt.kernels.lattice.subsets import _close_from, _copy, _larger, _ones, _with_gap
 from dagopt.kernels.store import njit
 
-LOWER_BITS = 6
+LOWER_BITS = 6  # 64 places of 8 bytes, eight lines of the cache, are raised at a time
 
 
 class Shape(NamedTuple):

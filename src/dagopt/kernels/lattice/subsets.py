@@ -198,6 +198,7 @@ def best_set(table, node, candidates, must, may, at_most):
     best = -np.inf
     if (must & ~allowed) != 0:
         return chosen, best
+    # For each value of the low bits: its size if it is allowed, and the best score so far with its high bits.
     length = min(1 << SCAN_BITS, table.shape[0])
     low = length - 1
     count = length - bit if bit < length else length  # sets beyond contain the node
@@ -209,6 +210,7 @@ def best_set(table, node, candidates, must, may, at_most):
         sizes[k] = _ones(k) if fits else NEVER
         peaks[k] = -np.inf
         where[k] = -1
+    # Raise the peaks by the sets with each value of the high bits.
     high_must = must & ~low
     free = allowed & ~low & ~high_must
     more = np.int64(0)

@@ -33,8 +33,8 @@ __all__ = ["Place", "Room", "State", "best_place", "give_required", "has", "inse
 
 NOWHERE = 1 << 40  # the rank of a variable that is removed
 NO_LIMIT = 1 << 60  # no limit on the number of lists made
-SPENT = -1
-HEAD, LENGTH, JOURNAL, UNDER_WAY, REQUIRED = range(5)
+SPENT = -1  # instead of a place: the budget of the trees ran out
+HEAD, LENGTH, JOURNAL, UNDER_WAY, REQUIRED = range(5)  # places in ``Room.counts``
 
 
 class State(NamedTuple):
@@ -244,6 +244,7 @@ def _best_along(growth, state, room, v, step, depth):
     events, marks = room.events, room.marks
     old = rank[v]
     event = 2 if step < 0 else 1
+    # Walk once for v where it stands: the marks say which variables matter to v.
     rank[v] = NOWHERE
     marks[:] = 0
     stamp = np.int64(1)
@@ -251,6 +252,7 @@ def _best_along(growth, state, room, v, step, depth):
         return Place(0.0, np.int64(SPENT), np.int64(-1))
     for k in range(sizes[v]):
         marks[parents[v, k], 0] = stamp
+    # The best place so far is where v stands, with the parents that it has.
     top = Place(0.0, old, np.int64(-1))
     size = sizes[v]
     for k in range(size):
@@ -260,18 +262,22 @@ def _best_along(growth, state, room, v, step, depth):
     found = np.int64(-1)
     p = old + step
     while 0 <= p < order.shape[0]:
+        # v cannot pass a required parent, or a child that requires it.
         x = order[p]  # the variable that v passes
         if required and (must[v, x] if step < 0 else must[x, v]):
             break
+        # Nothing changes if neither matters to the other.
         own_event = marks[x, 0] == -step * stamp
         if not own_event and events[p] != event:
             p += step
             continue
+        # What x gains or loses when v passes it.
         if events[p] == event:
             gain = _passed(growth, state, v, x, step)
             if gain == -np.inf:
                 return Place(0.0, np.int64(SPENT), np.int64(-1))
             from_others += gain
+        # What v gains: its walk among the variables that now come before it.
         if own_event:
             stamp += 1
             rank[v] = NOWHERE
@@ -284,6 +290,7 @@ def _best_along(growth, state, room, v, step, depth):
                 found = np.int64(p)
             for j in range(size):
                 marks[own[j], 0] = stamp
+        # Note the place if it is the best; stop when too much is lost.
         gain = from_others + best - scores[v]
         if gain > top.gain + ENOUGH:
             top = Place(gain, np.int64(p), found)

@@ -136,9 +136,11 @@ def insert_best_listed(lists, order, variables):
     gained = 0.0
     idle = 0
     for v in variables:
+        # What the others gain or lose when v passes them, and what v has at each place.
         old = place[v]
         _changes(lists, place, v, change, missing)
         fits_from = _own(lists, place, v, own)
+        # Go along all places and keep the best: fewest without a set first, then the score.
         score = 0.0  # relative to v before all others
         lack = 0
         top = -np.inf
@@ -159,6 +161,7 @@ def insert_best_listed(lists, order, variables):
                 target = p
             score += change[p]
             lack += missing[p]
+        # Move v there if that is better than where it stands.
         if not (fewest < lacking or top > present + ENOUGH):
             idle += 1
             continue

@@ -163,6 +163,7 @@ def _push(logdet, v, candidates, y):
     a = work.head[SIZE]
     row = work.rows[a]
     where = y
+    # The covariances of y with the candidates.
     if m == matrix.shape[0]:
         of_y = matrix[y]
         for k in range(m):
@@ -171,6 +172,7 @@ def _push(logdet, v, candidates, y):
         for k in range(m):
             row[k] = matrix[y, candidates[k]]
         where = _place_of(candidates, y)
+    # The new row of the Cholesky factor, F_ab = (r_ab - Σ_c F_ac F_bc) / F_bb; candidates lose the same part.
     pivot = 1.0
     step = matrix[v, y]
     for b in range(a):
@@ -185,6 +187,7 @@ def _push(logdet, v, candidates, y):
         for k in range(m):
             row[k] -= value * before[k]
     inverse = 1.0 / math.sqrt(pivot) if pivot > PIVOT_FLOOR else 0.0  # a determined variable predicts nothing
+    # What is left of each candidate, and of its covariance with v, given y too.
     factor[a, a] = inverse
     step *= inverse
     of_v[a] = step
@@ -195,6 +198,7 @@ def _push(logdet, v, candidates, y):
         new_left[k] = left[k] - value * value
         new_cross[k] = cross[k] - value * step
     new_left[where] = -1.0
+    # y is a parent now: the residual of v and the log-determinant follow.
     path[a] = y
     work.head[SIZE] = a + 1
     work.residual[a + 1] = work.residual[a] - step * step
