@@ -4,12 +4,13 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-all cover lint hunt matrix bench peers paper docs notebooks package clean
+.PHONY: help demo test test-all uncompiled cover lint hunt matrix bench peers paper docs notebooks package clean
 
 help:
 	@echo "make demo    install dagopt into .venv, learn a network from bundled data, write demo/report.html"
 	@echo "make test    install the test tools and run the suite, all but the slow tests"
 	@echo "make test-all   the slow tests too, as CI does"
+	@echo "make uncompiled   the tests of the kernels as plain Python, which a debugger can step through"
 	@echo "make cover   which lines the tests reach, kernels included"
 	@echo "make lint    check style (ruff) and types (mypy)"
 	@echo "make hunt    look for false claims and tracebacks in random instances and broken files (SECONDS=60 SEED=0)"
@@ -57,16 +58,19 @@ test-all: $(VENV)/test
 	@echo "running the whole suite on all cores ..."
 	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-# Compiled code is not traced, so the kernels are covered by their own tests, run uncompiled. The kernels of the order
-# search choose their score when they are compiled and cannot be run in this way: they are left out of the figure. Of the
-# other tests those are left out that run documents, experiments and browsers.
+uncompiled: $(VENV)/test
+	@echo "running the tests of the kernels as plain Python ..."
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels --numprocesses auto
+
+# Compiled code is not traced, so the kernels are covered by their own tests, run uncompiled. Of the other tests those are
+# left out that run documents, experiments and browsers.
 NOT_COVERED := tests/kernels tests/experiments tests/test_docs.py tests/test_notebooks.py tests/test_hunt.py \
 	tests/test_packaging.py tests/report/test_browser.py
 
 cover: $(VENV)/test
 	@$(BIN)/python -m coverage erase
 	@echo "the tests of the kernels, uncompiled ..."
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest tests/kernels --ignore tests/kernels/orders --ignore tests/kernels/test_compiling.py --ignore tests/kernels/test_boxes.py
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest tests/kernels --numprocesses auto
 	@echo "the tests of all other rooms, on all cores ..."
 	@$(BIN)/python -m coverage run -m pytest --numprocesses auto --dist worksteal -m "not slow" $(addprefix --ignore ,$(NOT_COVERED))
 	@$(BIN)/python -m coverage combine --quiet && $(BIN)/python -m coverage report

@@ -48,6 +48,7 @@ def many():
     return Box(Many(np.arange(4), 0.5, pair, -3, inner, np.zeros((2, 3, 4), dtype=np.int32)))
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("make", [many, lambda: pickle.loads(pickle.dumps(many()))], ids=["made", "copied"])
 def test_compiled_and_plain_agree(make):
     """The same numbers come back, and the same places are written."""
@@ -61,6 +62,7 @@ def test_compiled_and_plain_agree(make):
         assert box.cube.sum() == 7
 
 
+@pytest.mark.compiled
 def test_read_only_arrays_need_no_other_version():
     """A kernel is compiled once, whichever arrays may be written to."""
 

@@ -2,10 +2,13 @@
 
 import io
 
+import pytest
 from numba import njit
 
 from dagopt.kernels.compiling import CompilationWatch
 from dagopt.progress import COMPILING, LinesProgress
+
+pytestmark = pytest.mark.compiled
 
 
 def test_every_compilation_is_told():

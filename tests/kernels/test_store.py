@@ -11,6 +11,8 @@ import pytest
 
 from dagopt.kernels import store
 
+pytestmark = pytest.mark.compiled
+
 INNER = "from dagopt.kernels.store import njit\n\n@njit(cache=True, nogil=True)\ndef inner(x):\n    return x + {}\n"
 OUTER = (
     "from dagopt.kernels.made_inner import inner\nfrom dagopt.kernels.store import njit\n\n"

@@ -14,6 +14,8 @@ from dagopt.kernels.gaussian import subset_walk
 from dagopt.kernels.needed import Needed, as_type, as_words
 from dagopt.kernels.orders.trees import Given
 
+pytestmark = pytest.mark.compiled
+
 MATRIX = ["array", "float64", 2, "C", True]
 SMALL = [  # kernels that compile in a moment
     Needed("gaussian.subset_walk.sweep", (MATRIX, MATRIX, "int64")),

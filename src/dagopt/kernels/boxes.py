@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Any
 from zlib import crc32
 
+import numba
 import numba.core
 import numba.extending
 import numba.np.arrayobj
@@ -28,14 +29,16 @@ from numba.core.datamodel import models
 from numba.core.types import Type
 from numba.core.typing.templates import AttributeTemplate
 
-__all__ = ["Box", "address_of", "call_by_address"]
+__all__ = ["UNCOMPILED", "Box", "address_of", "call_by_address"]
 
 cgutils: Any = numba.core.cgutils  # untyped
 extending: Any = numba.extending
 arrayobj: Any = numba.np.arrayobj
 numpy_support: Any = numba.np.numpy_support
 types: Any = numba.core.types
+config: Any = numba.config
 WORD = ir.IntType(64)
+UNCOMPILED = bool(config.DISABLE_JIT)  # NUMBA_DISABLE_JIT=1: all kernels are plain Python, for tests and debuggers
 
 
 class Box:
@@ -72,6 +75,8 @@ class Box:
 
 def address_of(kernel: Any, kinds: tuple[Any, ...]) -> int:
     """Compile a kernel for these types, or load it, and return the address of its code."""
+    if UNCOMPILED:  # then the kernel is called by its name
+        return 0
     kernel.compile(kinds)
     compiled = kernel.overloads[kinds]
     return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))

@@ -110,6 +110,7 @@ def test_calls_stay_short_while_variables_are_placed(monkeypatch):
         assert after == (2 * patience if head == later else 1)
 
 
+@pytest.mark.compiled  # only compiled code runs side by side
 def test_the_same_dag_for_any_number_of_threads():
     """What a thread has met before does not change its answer, not even within an equivalence class."""
     data, _ = dagopt.simulate(n_nodes=12, n_samples=500, degree=1.5, random_state=2)

@@ -9,13 +9,14 @@ level l: a small table is counted by the bits that two levels share, a large one
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from dagopt.kernels.boxes import UNCOMPILED
 from dagopt.kernels.counts import counting
 from dagopt.kernels.store import njit
 
@@ -34,14 +35,16 @@ class CountScore(NamedTuple):
     starts: NDArray[np.int64]
 
 
-@intrinsic
-def _ones(context, word):
+def _intrinsic_ones(context, word):
     """Return the number of ones of a word."""
 
     def code(context, builder, signature, arguments):
         return builder.ctpop(arguments[0])
 
     return types.uint64(types.uint64), code
+
+
+_ones: Any = np.bitwise_count if UNCOMPILED else intrinsic(_intrinsic_ones)
 
 
 @njit(cache=True, nogil=True)
@@ -72,6 +75,7 @@ def additions(score, v, parents, candidates, enough, values):
     codes, arity, weights, clogc, ess = score.counts
     rate, edge, information, bits, starts = score.rate, score.edge, score.information, score.bits, score.starts
     rows = codes.shape[1]
+    # Split the rows by the parents and by v, and find the score without another parent.
     cells = np.zeros(rows, dtype=np.int64)
     span = 1
     product = 1.0
@@ -84,8 +88,10 @@ def additions(score, v, parents, candidates, enough, values):
     without, together = counting.two_sums(cells, span, arity[v], weights, clogc, ess, product * arity[v])
     own = together - without - _cost(arity, rate, v, product) - edge * parents.shape[0]
     values[:] = -np.inf
+    # BDeu with more parents is at most -(configurations of the parents that occur) log(arity of v).
     if ess > 0.0 and -occurring * math.log(arity[v]) <= own + enough:
         return own
+    # Count by bits where that takes fewer words than there are rows.
     words = bits.shape[1]
     by_bits = 0 < span * words <= WORDS_PER_ROW * rows
     masks = _masks(bits, starts, arity, parents, v) if by_bits else np.empty((0, 0), dtype=np.uint64)
@@ -93,12 +99,14 @@ def additions(score, v, parents, candidates, enough, values):
     split = np.empty(rows, dtype=np.int64)
     for k in range(candidates.shape[0]):
         x = candidates[k]
+        # Skip a candidate whose gain in likelihood, N H(x) at most, does not pay for its parameters.
         larger = min(product * arity[x], counting.LARGEST_PRODUCT)
         cost = _cost(arity, rate, v, larger) + edge * (parents.shape[0] + 1)
         if ess == 0.0 and min(together - without + information[x], 0.0) - cost <= own + enough:
             continue
         if _has(parents, x):
             continue
+        # The sums over the cells of (parents, x) and (parents, x, v), in the cheapest of three ways.
         if by_bits and masks.shape[0] * (arity[x] - 1) * words <= WORDS_PER_ROW * rows:
             table = _table_by_bits(masks, totals, bits[starts[x] : starts[x] + arity[x]])
             coarse, fine = _sums(table, arity[v], clogc, ess, larger)
@@ -134,7 +142,7 @@ def _shared(one, other):
     """Return how many bits are set in both of two bit vectors."""
     total = np.uint64(0)
     for w in range(one.shape[0]):
-        total += _ones(one[w] & other[w])  # type: ignore[call-arg]
+        total += _ones(one[w] & other[w])
     return np.int64(total)
 
 

@@ -35,7 +35,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from dagopt.kernels.boxes import Box, address_of, call_by_address
+from dagopt.kernels.boxes import UNCOMPILED, Box, address_of, call_by_address
 from dagopt.kernels.orders import scores
 from dagopt.kernels.store import njit
 
@@ -103,9 +103,6 @@ def _call_walk(context, growth, v, rank, limit, marks, column, stamp):
     return signature, partial(call_by_address, "walk", types.int64)
 
 
-call_walk: Any = intrinsic(_call_walk)
-
-
 @njit(cache=True, nogil=True)
 def walk(growth, v, rank, limit, marks, column, stamp):
     """Return the set at which growing and shrinking ends among the candidates of rank below ``limit``.
@@ -118,12 +115,14 @@ def walk(growth, v, rank, limit, marks, column, stamp):
     nodes, lists, children, used = trees.nodes, trees.lists, trees.children, trees.used
     k = trees.roots[v]
     while True:
+        # The set has no list of additions yet: make it, if the budget allows.
         if k < 0 or nodes[k, COUNT] < 0:
             if used[BUDGET] <= 0:
                 return -1
             if _makes_room(growth) or k < 0:
                 k = _plant(growth, v)
             _list_additions(growth, v, k)
+        # Take the best addition whose rank is low enough; those before it would have been taken.
         taken = -1
         for e in range(nodes[k, FIRST], nodes[k, FIRST] + nodes[k, COUNT]):
             x = lists[e]
@@ -132,6 +131,7 @@ def walk(growth, v, rank, limit, marks, column, stamp):
                 break
             if stamp > 0 and marks[x, column] != stamp:
                 marks[x, column] = -stamp
+        # Go on with the larger set, which is a new one if nobody came here before.
         if taken >= 0:
             if stamp > 0:
                 marks[lists[taken], column] = stamp
@@ -143,6 +143,7 @@ def walk(growth, v, rank, limit, marks, column, stamp):
                 children[taken] = _add_set(nodes, used, np.int64(lists[taken]), k, nodes[k, SIZE] + 1)
             k = children[taken]
             continue
+        # Nothing can be added: shrink, and go on from there; without a gain the walk is over.
         if nodes[k, JUMP] == UNKNOWN:
             if used[BUDGET] <= 0:
                 return -1
@@ -153,6 +154,9 @@ def walk(growth, v, rank, limit, marks, column, stamp):
         if nodes[k, JUMP] == NONE:
             return k
         k = nodes[k, JUMP]
+
+
+call_walk: Any = walk if UNCOMPILED else intrinsic(_call_walk)
 
 
 @njit(cache=True, nogil=True)
@@ -292,6 +296,7 @@ def _list_additions(growth, v, k):
 def _sort_down(keys, entries):
     """Sort entries stably by decreasing keys: short runs by insertion, then merging."""
     size = keys.shape[0]
+    # Sort short runs by insertion.
     for first in range(0, size, SORTED_BY_INSERTION):
         for i in range(first + 1, min(first + SORTED_BY_INSERTION, size)):
             key = keys[i]
@@ -305,6 +310,7 @@ def _sort_down(keys, entries):
             entries[j] = entry
     if size <= SORTED_BY_INSERTION:
         return
+    # Merge neighbouring runs; of equal keys those of the left run come first.
     other_keys = np.empty_like(keys)
     other_entries = np.empty_like(entries)
     width = SORTED_BY_INSERTION
