@@ -43,7 +43,7 @@ class Penalties(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _table(keys):  # type: ignore[no-untyped-def]
+def _table(keys):
     """Return a hash table of the places of the keys, with open addressing; -1 for a free place."""
     size = 16
     while size < 2 * keys.shape[0]:
@@ -58,7 +58,7 @@ def _table(keys):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _place(table, keys, key):  # type: ignore[no-untyped-def]
+def _place(table, keys, key):
     """Return the place of a key, -1 if it is not there."""
     at = ((key * HASH) >> np.int64(20)) & (table.shape[0] - 1)
     while table[at] >= 0:
@@ -69,7 +69,7 @@ def _place(table, keys, key):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def extended(open_sets, penalties, fixed, reach, most_sets, out_keys, out_values):  # type: ignore[no-untyped-def]
+def extended(open_sets, penalties, fixed, reach, most_sets, out_keys, out_values):
     """Fill in the sets of the next size that can still win, sorted, and return how many there are.
 
     Parameters
