@@ -11,6 +11,7 @@ from dagopt.kernels import needed, store, warming
 from dagopt.kernels.boxes import Box
 from dagopt.kernels.counts.counting import Counts
 from dagopt.kernels.gaussian import subset_walk
+from dagopt.kernels.lattice.best_parents import Shape
 from dagopt.kernels.needed import Needed, as_type, as_words
 from dagopt.kernels.orders.trees import Given
 
@@ -48,9 +49,10 @@ def types_of_all_kinds():
         must=np.zeros((2, 2), dtype=np.bool_),
         most=np.zeros(2, dtype=np.int64),
     )
-    named = types.NamedTuple([types.float64] * len(Counts._fields), Counts)
+    named = types.NamedTuple([types.float64] * len(Counts._fields), Counts)  # as boxes have it
+    alike = numba.typeof(Shape(3, 4))
     tuples = [types.UniTuple(types.int64, 2), types.Tuple((types.float64, arrays[0]))]
-    return [types.int64, types.float64, types.boolean, types.none, *arrays, Box(given).kind, named, *tuples]
+    return [types.int64, types.float64, types.boolean, types.none, *arrays, Box(given).kind, named, alike, *tuples]
 
 
 @pytest.mark.parametrize("kind", types_of_all_kinds(), ids=str)

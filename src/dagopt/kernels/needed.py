@@ -96,6 +96,8 @@ def as_words(kind: Any) -> Any:
         return ["array", kind.dtype.name, kind.ndim, kind.layout, kind.mutable]
     if isinstance(kind, BoxType):
         return ["box", _name(kind.instance_class), *map(as_words, kind.fields)]
+    if isinstance(kind, types.NamedUniTuple):
+        return ["alike", _name(kind.instance_class), kind.count, as_words(kind.dtype)]
     if isinstance(kind, types.BaseNamedTuple):
         return ["named", _name(kind.instance_class), *map(as_words, kind.types)]
     if isinstance(kind, types.BaseTuple):
@@ -112,6 +114,8 @@ def as_type(words: Any) -> Any:
             return types.Array(getattr(types, dtype), ndim, layout, readonly=not mutable)
         case ["box", name, *fields]:
             return BoxType(_class(name), tuple(map(as_type, fields)))
+        case ["alike", name, count, field]:
+            return types.NamedUniTuple(as_type(field), count, _class(name))
         case ["named", name, *fields]:
             return types.NamedTuple(tuple(map(as_type, fields)), _class(name))
         case ["tuple", *fields]:
