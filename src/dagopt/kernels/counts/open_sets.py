@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from dagopt.arrays import Floats, Ints
+from dagopt.kernels.store import njit
 
 __all__ = ["OpenSets", "Penalties", "extended"]
 
