@@ -214,7 +214,7 @@ def list_sets(seconds: float) -> None:
         try:
             with Workers(Deadline(seconds), NoProgress(), 1) as workers:
                 likely = f"{listing.estimate(workers).n_sets:,.0f}"
-                count: object = sum(len(own) for own in listing.run(workers)[0])
+                count: object = len(listing.run(workers))
         except (TooMany, Stopped) as end:
             count = type(end).__name__
         print(

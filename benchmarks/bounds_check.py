@@ -128,7 +128,7 @@ def _solve(problem: Problem, deadline: Deadline, blind: bool, max_sets: int) -> 
         patch.object(branch_and_cut, "Lane", Blind),
         patch.object(method.PricedRoot, "_round", lambda self, values: None),
         patch.object(method, "order_incumbent", lambda *args, **kwargs: (worst, [])),
-        patch.object(method.FamilyArrays, "start", lambda self, dag: self.inside(dag)),
+        patch.object(method.Families, "start", lambda self, dag: self.inside(dag)),
     ):
         return method.solve_branch_and_cut(problem, **options)  # type: ignore[arg-type]
 

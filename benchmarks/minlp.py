@@ -73,12 +73,12 @@ def first_pricing(limit: float) -> None:
     lp = master.solve()
     minlp, dca = MinlpPricer(problem, seconds=limit), DcaPricer(problem)
     rng = np.random.default_rng(0)
-    dca.price(0, master, lp, rng.random(problem.n_nodes - 1), Deadline())  # compiles
+    dca.price(0, lp, rng.random(problem.n_nodes - 1), Deadline())  # compiles
     taken, local, left, missed = [], [], [], 0
     for node in range(problem.n_nodes):
-        seconds, (priced, lower) = timed(lambda node=node: minlp.prove(node, master, lp, Deadline()))
+        seconds, (priced, lower) = timed(lambda node=node: minlp.prove(node, lp, Deadline()))
         start = rng.random(problem.n_nodes - 1)
-        short, found = timed(lambda node=node, start=start: dca.price(node, master, lp, start, Deadline()))
+        short, found = timed(lambda node=node, start=start: dca.price(node, lp, start, Deadline()))
         taken.append(seconds)
         local.append(short)
         left.append(priced.reduced_cost - lower)

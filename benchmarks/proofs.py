@@ -23,10 +23,9 @@ import pandas as pd
 
 import dagopt
 from dagopt.deadline import Deadline
-from dagopt.families.family_arrays import FamilyArrays
+from dagopt.families.families import Families
 from dagopt.families.jkl import read_jkl
 from dagopt.families.listing import candidate_pool
-from dagopt.families.pool import Pool
 from dagopt.graph.knowledge import Constraints
 from dagopt.lp.rows.clusters import ClusterRows, pair_rows
 from dagopt.lp.rows.local import LocalRows
@@ -70,21 +69,21 @@ def proofs(shared: Path, limit: float, threads: int | None) -> None:
         )
 
 
-def listed(shared: Path, name: str, score: str) -> tuple[FamilyArrays, np.ndarray | None, float]:
+def listed(shared: Path, name: str, score: str) -> tuple[Families, np.ndarray | None, float]:
     """Return the families of an instance, the correlations of its level codes, and the number of its rows."""
     if not score:
         file = shared / "bench" / "scores" / f"{name}.jkl.gz"
-        return FamilyArrays.of_sets(Pool.from_local_scores(read_jkl(file)).without_dominated()), None, WORTH
+        return Families.from_local_scores(read_jkl(file)).without_dominated(), None, WORTH
     path = table_of(shared, name)
     problem, _ = pose(path, score=score, constraints=Constraints(max_parents=3))
     with Workers(Deadline(), NoProgress(), 1) as workers:
         pool = candidate_pool(problem.score, problem.knowledge, workers)
     codes = pd.read_csv(path, dtype=str, keep_default_na=False).apply(lambda column: pd.factorize(column, sort=True)[0])
-    return FamilyArrays.of_sets(pool), np.corrcoef(codes.to_numpy().T), float(len(codes))
+    return pool, np.corrcoef(codes.to_numpy().T), float(len(codes))
 
 
 def finders(
-    kind: str, families: FamilyArrays, matrix: np.ndarray | None, worth: float, threads: ThreadPoolExecutor
+    kind: str, families: Families, matrix: np.ndarray | None, worth: float, threads: ThreadPoolExecutor
 ) -> Iterator[RowFinder]:
     """Yield what finds the rows of a kind."""
     yield ClusterRows(30)

@@ -12,8 +12,7 @@ from unittest.mock import patch
 import numpy as np
 
 from dagopt.deadline import Deadline
-from dagopt.families.family_arrays import FamilyArrays
-from dagopt.families.pool import Pool
+from dagopt.families.families import Families
 from dagopt.lp.relaxation import Relaxation
 from dagopt.lp.rows.clusters import ClusterRows, pair_rows
 from dagopt.lp.rows.row import Point, Row
@@ -89,9 +88,11 @@ class _Drawn:
         assert best[-1] is not None
         return best[-1]
 
-    def pool(self) -> Pool:
+    def pool(self) -> Families:
         names = [f"X{j}" for j in range(self.n)]
-        return Pool.of(names, [list(own) for own in self.sets], [[float(v) for v in own.values()] for own in self.sets])
+        return Families.from_masks(
+            names, [list(own) for own in self.sets], [[float(v) for v in own.values()] for own in self.sets]
+        )
 
 
 def _draw(rng: np.random.Generator) -> _Drawn:
@@ -114,7 +115,7 @@ def check_pool(rng: np.random.Generator, counts: Counter[str]) -> None:
     """Draw a pool; check the search over prefixes alone, and branch and cut with it, against the best score."""
     drawn = _draw(rng)
     best = drawn.best()
-    families = FamilyArrays.of_sets(drawn.pool().without_dominated())
+    families = drawn.pool().without_dominated()
     with small_parts(rng, counts):
         _check_prefixes(drawn, families, best, rng)
         counts["switches: pools"] += 1
@@ -127,7 +128,7 @@ def check_pool(rng: np.random.Generator, counts: Counter[str]) -> None:
             _check_dag(drawn, result.adjacency, best)
 
 
-def _check_prefixes(drawn: _Drawn, families: FamilyArrays, best: int, rng: np.random.Generator) -> None:
+def _check_prefixes(drawn: _Drawn, families: Families, best: int, rng: np.random.Generator) -> None:
     """Check the search from scores below, at and above the best, with weak and strong bounds."""
     lp = Relaxation(families, (), families.offsets[:-1], 100)
     if rng.random() < 0.6:

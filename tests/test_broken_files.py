@@ -15,7 +15,7 @@ import pytest
 import dagopt
 from dagopt import files, memory
 from dagopt.errors import InputError
-from dagopt.families.family_pool import Family
+from dagopt.families.families import Family
 from dagopt.families.jkl import LocalScores, read_jkl, write_jkl
 from dagopt.graph import read_graph, write_graph
 from dagopt.graph.dag import Graph

@@ -193,7 +193,7 @@ def test_the_whole_package_is_looked_at():
         ("results/result.py", "def f():\n    from dagopt.learning import learn", "results may not import learning"),
         ("strange.py", "", "strange.py: 'strange' has no place in LAYERS"),
         ("lp/highs.py", "from dagopt.integer.scip import x", "lp may not import integer"),
-        ("families/pool.py", "from dagopt.lp.relaxation import x", "families may not import lp"),
+        ("families/families.py", "from dagopt.lp.relaxation import x", "families may not import lp"),
         ("integer/recursion.py", "from dagopt.methods.auto import x", "integer may not import methods"),
         (
             "methods/orders/search.py",
@@ -216,7 +216,7 @@ def test_a_wrong_layer_is_found(path, text, message):
         ("report/html.py", "from dagopt import __version__"),
         ("cli/demo.py", "from dagopt.networks import datasets\nimport numpy, networkx.algorithms"),
         ("methods/cg_dca/kelley.py", "from dagopt.lp import highs\nfrom dagopt.lp.highs import LinearProgram"),
-        ("integer/scip.py", "from dagopt.families.pool import Pool\nfrom . import gurobi"),
+        ("integer/scip.py", "from dagopt.families.families import Families\nfrom . import gurobi"),
         ("cli/show.py", "import dagopt\nfrom dagopt import demo\nimport_module(name)"),
         ("__init__.py", "from dagopt.learning import learn\nimport_module('dagopt.networks.datasets')"),
     ],

@@ -22,6 +22,7 @@ __all__ = [
     "members",
     "to_bitsets",
     "to_words",
+    "words_of_bools",
     "words_of_rows",
 ]
 
@@ -98,6 +99,13 @@ def words_of_rows(rows: Ints, n_nodes: int) -> Words:
     for member in rows.T:
         words[every, member >> 6] |= np.uint64(1) << (member & 63).astype(np.uint64)
     return words
+
+
+def words_of_bools(rows: NDArray[np.bool_]) -> Words:
+    """Return sets given as rows of truth values, one per node, as rows of words."""
+    padded = np.zeros((len(rows), 64 * n_words(rows.shape[1])), dtype=np.bool_)
+    padded[:, : rows.shape[1]] = rows
+    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
 
 
 def listed_members(words: Words) -> tuple[Ints, Ints]:

@@ -19,8 +19,8 @@ from dagopt.data.incomplete import IncompleteLevels, incomplete_levels
 from dagopt.data.table import DiscreteTable, Table
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, quoted
+from dagopt.families.families import Families
 from dagopt.families.jkl import read_jkl
-from dagopt.families.pool import Pool
 from dagopt.graph.knowledge import Constraints
 from dagopt.methods.claims import (
     in_other_units,
@@ -288,13 +288,13 @@ def solve_scores(path: Path, asked: _Asked) -> Result:
     extra = [name for name in options if name not in solver.options.defaults()]
     if extra:
         raise InputError(f"with the local scores of {path} the option {quoted(extra)} has no meaning; leave it out")
-    pool = Pool.from_local_scores(read_jkl(path))
+    pool = Families.from_local_scores(read_jkl(path))
     knowledge = with_limit(asked.constraints, asked.max_parents).resolve(pool.names)
     shown = make_progress(asked.progress)
     try:
         with asked.deadline:
             allowed = pool.allowed_by(knowledge)
-            power = power_to_usual_size(abs(own).max() for own in allowed.scores if len(own))
+            power = power_to_usual_size([float(np.abs(allowed.score).max(initial=0.0))])
             taken = solver.options(**options)
             answer = solver(allowed.times(2.0**power), taken, deadline=asked.deadline, progress=shown)
     finally:

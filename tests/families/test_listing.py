@@ -29,7 +29,8 @@ def listed(problem, n_jobs=1):
     """Return the candidates of each node with their scores."""
     with Workers(Deadline(), NoProgress(), n_jobs) as workers:
         pool = candidate_pool(problem.score, problem.knowledge, workers)
-    return [dict(zip(m.tolist(), s.tolist(), strict=True)) for m, s in zip(pool.masks, pool.scores, strict=True)]
+    own = map(pool.own, range(pool.n_nodes))
+    return [dict(zip(pool.masks[k].tolist(), pool.score[k].tolist(), strict=True)) for k in own]
 
 
 def undominated(problem):
@@ -116,7 +117,7 @@ def test_slack_keeps_what_is_not_much_worse_than_its_subsets(kind, slack):
         sets = [m for m in range(64) if not m >> i & 1]
         scores = {m: problem.score.local(i, members(m)) for m in sets}
         wanted = {m for m in sets if all(scores[m] > scores[o] - slack for o in sets if o != m and o & ~m == 0)}
-        assert set(pool.masks[i].tolist()) == wanted
+        assert set(pool.masks[pool.own(i)].tolist()) == wanted
 
 
 class LooksLeft(Deadline):
@@ -146,7 +147,8 @@ def test_growth_stopped_anywhere_has_a_ceiling(kind, monkeypatch):
         with Workers(LooksLeft(looks), NoProgress(), 1) as workers:
             finished = candidates.grow(workers)
         pool = candidates.pool()
-        for masks, scores, own in zip(pool.masks, pool.scores, whole, strict=True):
+        for i, own in enumerate(whole):
+            masks, scores = pool.masks[pool.own(i)], pool.score[pool.own(i)]
             found = dict(zip(masks.tolist(), scores.tolist(), strict=True))
             assert 0 in found
             assert all(own[mask] == pytest.approx(score) for mask, score in found.items() if mask in own)
@@ -164,7 +166,7 @@ def test_stopped_growth_still_has_a_ceiling(kind):
     candidates = Candidates(problem.score, problem.knowledge)
     with Workers(deadline, NoProgress(), 1) as workers:
         assert not candidates.grow(workers)
-    assert [masks.tolist() for masks in candidates.pool().masks] == [[0]] * 5
+    assert candidates.pool().masks.tolist() == [0] * 5
     assert totals(problem.score, problem.knowledge).max() <= candidates.ceiling() < np.inf
 
 
@@ -184,7 +186,10 @@ def test_more_columns_than_bits_of_a_word(kind, score):
         sets = [s for size in range(3) for s in combinations(others, size) if problem.knowledge.allows(i, s)]
         scores = dict(zip(sets, problem.score.local_many([i] * len(sets), sets).tolist(), strict=True))
         wanted = {s: v for s, v in scores.items() if all(v > scores.get(o, -np.inf) for o in proper_subsets(s))}
-        found = {tuple(members(from_words(w))): v for w, v in zip(pool.words[i], pool.scores[i], strict=True)}
+        found = {
+            tuple(members(from_words(w))): v
+            for w, v in zip(pool.words[pool.own(i)], pool.score[pool.own(i)], strict=True)
+        }
         assert found.keys() == wanted.keys()
         np.testing.assert_allclose([found[s] for s in wanted], list(wanted.values()), rtol=1e-10)
 

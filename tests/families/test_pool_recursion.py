@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import dagopt
 from dagopt.deadline import Deadline
+from dagopt.families.families import Families
 from dagopt.families.jkl import read_jkl, write_jkl
 from dagopt.families.listing import candidate_pool
-from dagopt.families.pool import Pool
 from dagopt.graph.knowledge import Constraints
 from dagopt.methods.exact.exact import solve_given_pool
 from dagopt.progress import NoProgress
@@ -28,7 +28,7 @@ def pools(draw, min_nodes=1, max_nodes=5):
         own = draw(st.sets(st.integers(0, (1 << n) - 1).map(lambda m, i=i: m & ~(1 << i)), max_size=10))
         masks.append(sorted(own))
         scores.append(draw(st.lists(st.integers(-20, 20).map(float), min_size=len(own), max_size=len(own))))
-    return Pool.of(names_of(n), masks, scores)
+    return Families.from_masks(names_of(n), masks, scores)
 
 
 def best_total(pool):
@@ -36,7 +36,7 @@ def best_total(pool):
     n = pool.n_nodes
     table = np.full((n, 1 << n), -np.inf)
     for i in range(n):
-        table[i, pool.masks[i]] = pool.scores[i]
+        table[i, pool.masks[pool.own(i)]] = pool.score[pool.own(i)]
     return sum(table[i, parent_sets(n)[:, i]] for i in range(n)).max()
 
 
@@ -47,7 +47,8 @@ def solve(pool, **options):
 
 def as_sets(pool):
     """Return the candidates of each node as a dictionary."""
-    return [dict(zip(m.tolist(), s.tolist(), strict=True)) for m, s in zip(pool.masks, pool.scores, strict=True)]
+    own = map(pool.own, range(pool.n_nodes))
+    return [dict(zip(pool.masks[k].tolist(), pool.score[k].tolist(), strict=True)) for k in own]
 
 
 # --- the pool -------------------------------------------------------------------------------------------------
@@ -55,23 +56,23 @@ def as_sets(pool):
 
 def test_pool_is_sorted_and_has_each_set_once():
     """Candidates come from the best down, equals by smaller sets, and a set given twice keeps its best score."""
-    pool = Pool.of("abc", [[6, 0, 2, 6, 4], [], [3]], [[1.0, 1.0, 5.0, 7.0, 1.0], [], [0.0]])
-    assert pool.masks[0].tolist() == [6, 2, 0, 4]
-    assert pool.scores[0].tolist() == [7.0, 5.0, 1.0, 1.0]
-    assert (pool.n_nodes, pool.n_sets) == (3, 5)
+    pool = Families.from_masks("abc", [[6, 0, 2, 6, 4], [], [3]], [[1.0, 1.0, 5.0, 7.0, 1.0], [], [0.0]])
+    assert pool.masks[pool.own(0)].tolist() == [6, 2, 0, 4]
+    assert pool.score[pool.own(0)].tolist() == [7.0, 5.0, 1.0, 1.0]
+    assert (pool.n_nodes, len(pool)) == (3, 5)
 
 
 def test_pool_refuses_a_node_as_its_own_parent():
     """A set with the node itself is refused by name."""
     with pytest.raises(dagopt.InputError, match="'b' contains 'b' itself"):
-        Pool.of("ab", [[0], [2]], [[0.0], [0.0]])
+        Families.from_masks("ab", [[0], [2]], [[0.0], [0.0]])
 
 
 def test_sets_of_more_than_62_nodes_are_no_single_integers():
     """A pool of 63 nodes has words; asking for single integers is refused."""
     names = [f"x{k}" for k in range(130)]
-    pool = Pool.of(names, [[0, 1 << 129]] * 129 + [[0, 3]], [[0.0, 1.0]] * 130)
-    assert pool.words[0].tolist() == [[0, 0, 2], [0, 0, 0]]
+    pool = Families.from_masks(names, [[0, 1 << 129]] * 129 + [[0, 3]], [[0.0, 1.0]] * 130)
+    assert pool.words[pool.own(0)].tolist() == [[0, 0, 2], [0, 0, 0]]
     assert pool.to_local_scores().scores[129] == [((0, 1), 1.0), ((), 0.0)]
     with pytest.raises(dagopt.InputError, match=r"at most 62 nodes .* got 130"):
         _ = pool.masks
@@ -100,7 +101,7 @@ def test_pool_survives_a_jkl_file(pool, tmp_path_factory):
     """Writing a pool to a file and reading it gives the same sets and the same scores, to the last bit."""
     path = tmp_path_factory.mktemp("jkl") / "pool.jkl"
     write_jkl(pool.to_local_scores(), path)
-    back = Pool.from_local_scores(read_jkl(path))
+    back = Families.from_local_scores(read_jkl(path))
     assert back.names == pool.names
     assert as_sets(back) == as_sets(pool)
 
@@ -131,7 +132,7 @@ def test_pool_of_a_problem_gives_its_optimum(tmp_path):
     with Workers(Deadline(), NoProgress(), 2) as workers:
         pool = candidate_pool(problem.score, problem.knowledge, workers)
     write_jkl(pool.to_local_scores(), tmp_path / "pool.jkl")
-    read = Pool.from_local_scores(read_jkl(tmp_path / "pool.jkl"))
+    read = Families.from_local_scores(read_jkl(tmp_path / "pool.jkl"))
     result = solve(read)
     assert result.score == solve(pool, n_jobs=1).score
     assert result.score == pytest.approx(problem.score.total(result.adjacency), rel=1e-12)
@@ -140,18 +141,20 @@ def test_pool_of_a_problem_gives_its_optimum(tmp_path):
 def test_cyclic_pool_has_no_dag():
     """Two nodes that each need the other have no DAG."""
     with pytest.raises(dagopt.InputError, match="add the empty set"):
-        solve(Pool.of("ab", [[2], [1]], [[0.0], [0.0]]))
+        solve(Families.from_masks("ab", [[2], [1]], [[0.0], [0.0]]))
 
 
 def test_pool_that_does_not_fit_is_refused():
     """The error has the memory that is needed and the limit."""
     with pytest.raises(dagopt.InputError, match=r"needs 8\.4 MB but the memory limit is 1\.0 MB; raise memory_limit="):
-        solve(Pool.of(names_of(20), [[0]] * 20, [[0.0]] * 20), memory_limit=10**6)
+        solve(Families.from_masks(names_of(20), [[0]] * 20, [[0.0]] * 20), memory_limit=10**6)
 
 
 def test_stopped_pool_run_proves_nothing():
     """A run over a pool that is stopped says so and gives no score and no bound."""
     deadline = Deadline()
     deadline.interrupt()
-    result = solve_given_pool(Pool.of("ab", [[0], [0]], [[0.0], [0.0]]), deadline=deadline, progress=NoProgress())
+    result = solve_given_pool(
+        Families.from_masks("ab", [[0], [0]], [[0.0], [0.0]]), deadline=deadline, progress=NoProgress()
+    )
     assert (result.status, result.score, result.bound) == ("interrupted", None, None)

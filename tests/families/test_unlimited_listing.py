@@ -64,7 +64,8 @@ def all_scores(problem):
 
 def as_dicts(pool):
     """Return the sets of each node of a pool and their scores."""
-    return [dict(zip(m.tolist(), s.tolist(), strict=True)) for m, s in zip(pool.masks, pool.scores, strict=True)]
+    own = map(pool.own, range(pool.n_nodes))
+    return [dict(zip(pool.masks[k].tolist(), pool.score[k].tolist(), strict=True)) for k in own]
 
 
 def best_subset(sets, mask, proper=False):

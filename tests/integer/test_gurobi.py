@@ -8,15 +8,13 @@ import pytest
 
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.families.family_pool import Family, FamilyPool
+from dagopt.families.families import Families, Family
 from dagopt.integer.gurobi import GurobiBranchAndCut
 
 
 def small_pool():
     """Return a pool of one node."""
-    pool = FamilyPool(1)
-    pool.add(Family(0, 0, 0.0))
-    return pool
+    return Families.from_list(1, [Family(0, 0, 0.0)])
 
 
 def test_a_missing_gurobi_names_the_remedy(monkeypatch):

@@ -8,8 +8,7 @@ import pytest
 
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.families.family_arrays import FamilyArrays
-from dagopt.families.family_pool import Family, FamilyPool
+from dagopt.families.families import Families, Family
 from dagopt.graph.order import is_acyclic
 from dagopt.integer.restricted_ip import SubsetRecursion, make_integer_solver
 from made_pools import can_be_violated, random_pool, score_of
@@ -68,7 +67,7 @@ def test_pools_without_empty_sets(solver):
     solved = refused = 0
     for seed in range(12):
         pool = random_pool(np.random.default_rng(seed), 5, 6, empty=False)
-        pool.add(Family(0, 0, -1e5))
+        pool = pool.joined(Families.from_list(5, [Family(0, 0, -1e5)]))
         try:
             expected = optimum(pool)
         except InputError:
@@ -90,8 +89,8 @@ def test_clusters_returned_can_cut(solver):
     found = make_integer_solver(solver, 5).solve(pool, [], None, Deadline())
     assert found.clusters
     assert all(can_be_violated(pool, cluster) for cluster in found.clusters)
-    for chosen in itertools.product(*(pool.places(node) for node in range(5))):
-        graph = pool.adjacency(chosen)
+    for chosen in itertools.product(*(range(*pool.offsets[node : node + 2]) for node in range(5))):
+        graph = pool.adjacency(np.array(chosen))
         if is_acyclic(graph):
             for cluster in map(sorted, found.clusters):
                 assert graph[np.ix_(cluster, cluster)].any(axis=0).sum() < len(cluster)
@@ -118,13 +117,13 @@ def test_a_stop_gives_a_dag_and_a_true_bound(solver, calls):
 def test_an_interrupt_in_the_middle(solver, monkeypatch):
     """A request to stop that comes during the solve ends it with the best DAG so far."""
     deadline = Deadline()
-    taken = FamilyArrays.taken
+    taken = Families.taken
 
     def interrupting(self, values):
         deadline.interrupt()
         return taken(self, values)
 
-    monkeypatch.setattr(FamilyArrays, "taken", interrupting)
+    monkeypatch.setattr(Families, "taken", interrupting)
     pool = cyclic_pool(12, 3, 40)
     found = make_integer_solver(solver, 12).solve(pool, [], None, deadline)
     assert found.status == "interrupted"
@@ -152,7 +151,7 @@ def test_an_error_in_a_callback_is_raised(solver, monkeypatch):
     def broken(self, values):
         raise ZeroDivisionError("from the callback")
 
-    monkeypatch.setattr(FamilyArrays, "taken", broken)
+    monkeypatch.setattr(Families, "taken", broken)
     with pytest.raises(ZeroDivisionError, match="from the callback"):
         make_integer_solver(solver, 12).solve(cyclic_pool(12, 5), [], None, Deadline())
 
@@ -169,18 +168,15 @@ def test_the_same_answer_twice(solver):
 @pytest.mark.parametrize("solver", EVERY_SOLVER)
 def test_one_node(solver):
     """A single node takes its only family."""
-    pool = FamilyPool(1)
-    pool.add(Family(0, 0, -3.0))
+    pool = Families.from_list(1, [Family(0, 0, -3.0)])
     found = make_integer_solver(solver, 1).solve(pool, [], None, Deadline())
     assert (found.score, found.status) == (-3.0, "optimal")
 
 
 def test_more_nodes_than_a_word_has_bits():
     """A ring of 70 nodes whose best families all point one way loses the cheapest of them."""
-    pool = FamilyPool(70)
-    for node in range(70):
-        pool.add(Family(node, 0, -1000.0))
-        pool.add(Family(node, 1 << (node + 1) % 70, -100.0 - node % 7))
+    around = [Family(node, 1 << (node + 1) % 70, -100.0 - node % 7) for node in range(70)]
+    pool = Families.from_list(70, [*around, *(Family(node, 0, -1000.0) for node in range(70))])
     found = make_integer_solver("scip", 70).solve(pool, [], None, Deadline())
     assert found.status == "optimal"
     assert found.score == pytest.approx(-1000.0 + 106.0 + sum(-100.0 - node % 7 for node in range(70)))

@@ -5,38 +5,37 @@ import sys
 
 REPEATED = """
 import numpy as np
-from dagopt.families.family_pool import Family, FamilyPool
+from dagopt.families.families import Families, Family
 from dagopt.integer.scip import ScipBranchAndCut
 from dagopt.deadline import Deadline
 
 rng = np.random.default_rng(0)
 kept = []
 for time_limit in [None, None, 1e-3, None]:
-    pool = FamilyPool(8)
+    pool = []
     for node in range(8):
-        pool.add(Family(node, 0, -1e5))
+        pool.append(Family(node, 0, -1e5))
         for _ in range(10):
-            pool.add(Family(node, int(rng.integers(1, 256)) & ~(1 << node), -1e5 + rng.random()))
-    kept.append(ScipBranchAndCut().solve(pool, [], None, Deadline(time_limit)))
+            pool.append(Family(node, int(rng.integers(1, 256)) & ~(1 << node), -1e5 + rng.random()))
+    kept.append(ScipBranchAndCut().solve(Families.from_list(8, pool), [], None, Deadline(time_limit)))
 print(sorted({solution.status for solution in kept} & {"optimal"}))
 """
 
 BROKEN = """
-from dagopt.families.family_arrays import FamilyArrays
-from dagopt.families.family_pool import Family, FamilyPool
+from dagopt.families.families import Families, Family
 from dagopt.integer.scip import ScipBranchAndCut
 from dagopt.deadline import Deadline
 
 def broken(self, values):
     raise ZeroDivisionError("broken")
 
-FamilyArrays.taken = broken
-pool = FamilyPool(3)
+Families.taken = broken
+pool = []
 for node in range(3):
-    pool.add(Family(node, 0, -1.0))
-    pool.add(Family(node, 1 << (node + 1) % 3, 0.0))
+    pool.append(Family(node, 0, -1.0))
+    pool.append(Family(node, 1 << (node + 1) % 3, 0.0))
 try:
-    ScipBranchAndCut().solve(pool, [], None, Deadline())
+    ScipBranchAndCut().solve(Families.from_list(3, pool), [], None, Deadline())
 except ZeroDivisionError as error:
     print(error)
 """

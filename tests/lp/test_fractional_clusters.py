@@ -12,8 +12,7 @@ import naive
 from dagopt.bits import mask_of
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.families.family_arrays import FamilyArrays
-from dagopt.families.family_pool import Family, FamilyPool
+from dagopt.families.families import Families, Family
 from dagopt.kernels.cuts import separation as kernels
 from dagopt.kernels.orders import listed
 from dagopt.lp.fractional_clusters import (
@@ -34,8 +33,8 @@ def seeded(seed, n_nodes, n_families, **options):
 
 def support(pool, values):
     """Return the nodes, words and masses of the families with positive value."""
-    families = FamilyArrays.of(pool)
-    own = values[families.place]
+    families = pool
+    own = values
     some = np.flatnonzero(own > 0)
     return families.node[some], families.words[some], own[some]
 
@@ -78,8 +77,8 @@ def test_heuristic_clusters_are_violated_distinct_and_sorted(seed, n_nodes, spre
     """Every cluster that the heuristic returns is violated by more than the tolerance, the worst first."""
     rng, pool = seeded(seed, n_nodes, 8)
     values = random_point(rng, pool, spread)
-    families = FamilyArrays.of(pool)
-    clusters = FractionalSeparator(10).heuristic(families, values[families.place])
+    families = pool
+    clusters = FractionalSeparator(10).heuristic(families, values)
     violations = [violation(pool, values, cluster) for cluster in clusters]
     assert all(size > 0.99 * CUT_TOLERANCE for size in violations)
     np.testing.assert_allclose(violations, sorted(violations, reverse=True), atol=1e-9)
@@ -151,13 +150,13 @@ def test_the_integer_program_stops_when_asked():
 def test_a_mixture_of_dags_violates_nothing():
     """A convex combination of DAGs satisfies all clusters, and this is proven."""
     rng, pool = seeded(7, 10, 15)
-    families = FamilyArrays.of(pool)
+    families = pool
     values = np.zeros(len(pool))
     for _ in range(4):
         order = rng.permutation(10)
         chosen = np.empty(10, dtype=np.int64)
         listed.listed_parents(families.lists, order, chosen)
-        values[families.place[chosen]] += 0.25
+        values[chosen] += 0.25
     separator = FractionalSeparator()
     assert separator.most_violated(pool, values, Deadline()) == (None, pytest.approx(PROOF_TOLERANCE), True)
     assert separator.separate(pool, values, Deadline()) == []
@@ -177,24 +176,10 @@ def test_one_cluster_at_a_time_is_the_most_violated_one(seed):
 
 def test_separate_finds_what_only_the_search_finds(monkeypatch):
     """Where the heuristics find nothing the exact search is asked."""
-    pool = FamilyPool(3)
-    for node in range(3):
-        pool.add(Family(node, mask_of([(node + 1) % 3]), 0.0))
+    pool = Families.from_list(3, [Family(node, mask_of([(node + 1) % 3]), 0.0) for node in range(3)])
     separator = FractionalSeparator()
     monkeypatch.setattr(separator, "heuristic", lambda families, values: [])
     assert separator.separate(pool, np.ones(3), Deadline()) == [frozenset({0, 1, 2})]
-
-
-def test_a_pool_that_grows_is_read_again():
-    """Families added between two calls are seen."""
-    pool = FamilyPool(2)
-    for node in range(2):
-        pool.add(Family(node, 0, 0.0))
-    separator = FractionalSeparator()
-    assert separator.separate(pool, np.ones(2), Deadline()) == []
-    for node in range(2):
-        pool.add(Family(node, 1 << (1 - node), 1.0))
-    assert separator.separate(pool, np.array([0.0, 0.0, 1.0, 1.0]), Deadline()) == [frozenset({0, 1})]
 
 
 def test_a_stopped_search_proves_nothing():
@@ -210,14 +195,11 @@ def test_a_stopped_search_proves_nothing():
 def test_more_than_64_nodes():
     """A long cycle over 130 nodes, half of it fractional, is found by the heuristic and by the search."""
     n = 130
-    pool = FamilyPool(n)
-    for node in range(n):
-        pool.add(Family(node, 0, 0.0))
-        pool.add(Family(node, 1 << (node + 1) % n, 1.0))
-    values = np.array([0.0 if family.mask == 0 else 1.0 for family in pool])
-    values[[pool.index(5, 0), pool.index(5, 1 << 6)]] = 0.5
-    families = FamilyArrays.of(pool)
-    assert FractionalSeparator().heuristic(families, values[families.place]) == [frozenset(range(n))]
+    own = [(0, 0.0), (1, 1.0)]
+    pool = Families.from_list(n, [Family(i, some << (i + 1) % n, score) for i in range(n) for some, score in own])
+    values = np.array([0.5 if family.node == 5 else float(family.mask != 0) for family in pool])
+    families = pool
+    assert FractionalSeparator().heuristic(families, values) == [frozenset(range(n))]
     found = FractionalSeparator().most_violated(pool, values, Deadline())
     assert found == (frozenset(range(n)), pytest.approx(0.5), True)
 
@@ -239,7 +221,7 @@ def best_along(pool, order):
 def test_no_single_move_improves_the_order(seed):
     """The DAG near a point is a DAG, is scored right, and no node can move to a better place."""
     rng, pool = seeded(seed, 6, 8)
-    families = FamilyArrays.of(pool)
+    families = pool
     order = rng.permutation(6)
     before = best_along(pool, order)
     listed.settle(families.lists, order)
@@ -256,40 +238,34 @@ def test_no_single_move_improves_the_order(seed):
 
 def test_dominated_columns_are_left_out():
     """A family with a subset of at least its score goes, the smaller of equals stays."""
-    pool = FamilyPool(3)
-    for mask, score in [(0, 1.0), (0b010, 1.0), (0b100, 3.0), (0b110, 2.0)]:
-        pool.add(Family(0, mask, score))
-    pool.add(Family(1, 0, 0.0))
-    pool.add(Family(2, 0, 0.0))
-    families = FamilyArrays.of(pool).without_dominated()
-    assert {pool.families[k][:2] for k in families.place} == {(0, 0), (0, 0b100), (1, 0), (2, 0)}
+    own = [(0, 1.0), (0b010, 1.0), (0b100, 3.0), (0b110, 2.0)]
+    given = [*(Family(0, *one) for one in own), Family(1, 0, 0.0), Family(2, 0, 0.0)]
+    families = Families.from_list(3, given).without_dominated()
+    assert {family[:2] for family in families} == {(0, 0), (0, 0b100), (1, 0), (2, 0)}
+    assert [given[k] for k in families.place] == list(families)
 
 
 def test_parents_outside_the_pool_give_the_best_column_inside_them():
     """An incumbent with a parent set that is no family starts from the best family inside it."""
-    pool = FamilyPool(3)
-    for node in range(3):
-        pool.add(Family(node, 0, 0.0))
-    pool.add(Family(2, 0b001, 5.0))
+    pool = Families.from_list(3, [*(Family(node, 0, 0.0) for node in range(3)), Family(2, 0b001, 5.0)])
     incumbent = np.zeros((3, 3), dtype=np.int8)
     incumbent[[0, 1], 2] = 1
-    families = FamilyArrays.of(pool)
+    families = pool
     np.testing.assert_array_equal(families.adjacency(families.inside(incumbent))[:, 2], [1, 0, 0])
 
 
 def test_a_node_without_columns_is_refused():
     """The message says what to add."""
-    pool = FamilyPool(2)
-    pool.add(Family(0, 0, 0.0))
+    pool = Families.from_list(2, [Family(0, 0, 0.0)])
     with pytest.raises(InputError, match="add the empty set"):
-        FamilyArrays.of(pool).start(None)
+        pool.start(None)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_impossible_columns_are_in_no_dag_of_the_rest(seed):
     """A marked family is part of no DAG over the families that are alive, and a refusal means that there is none."""
     rng, pool = seeded(seed, 4, 4)
-    families = FamilyArrays.of(pool)
+    families = pool
     alive = rng.random(len(families.node)) < 0.6
     drop = np.zeros(len(alive), dtype=np.bool_)
     possible = kernels.impossible(families.words, families.offsets, alive, drop)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
+from dagopt.bits import members
 from dagopt.deadline import Deadline
-from dagopt.families.family_arrays import FamilyArrays
+from dagopt.families.undominated import scored
 from dagopt.lp import relaxation
 from dagopt.lp.relaxation import Relaxation
-from dagopt.lp.rows.clusters import pair_rows
-from dagopt.lp.rows.row import Row
+from dagopt.lp.restricted_master import reduced_cost
+from dagopt.lp.rows.clusters import cluster_row, pair_rows
+from dagopt.lp.rows.rewriting import Renumbering
+from made_masters import gaussian_table, problem_of
 from made_pools import random_pool
+from made_pricing import made_master
+from made_rows import coefficient, made_rows
 
 
 def solved(lp):
@@ -24,14 +32,19 @@ def cut(families, places, rows):
     found = []
     for row in rows:
         inside = np.isin(row.families, places)
-        found.append(Row(np.searchsorted(places, row.families[inside]), row.values[inside], row.upper))
+        found.append(replace(row, families=np.searchsorted(places, row.families[inside]), values=row.values[inside]))
     return found
+
+
+def place_among(some, others):
+    """Return where each of some places is among others, both in increasing order; -1 where it is not."""
+    return np.where(np.isin(some, others), np.searchsorted(others, some), -1)
 
 
 def made(seed):
     """Return random numbers, families, their rows of pairs, and which families have no parents."""
     rng = np.random.default_rng(seed)
-    families = FamilyArrays.of(random_pool(rng, 7, 30)).without_dominated()
+    families = random_pool(rng, 7, 30).without_dominated()
     return rng, families, pair_rows(families), ~families.words.any(axis=1)
 
 
@@ -46,7 +59,7 @@ def test_fewer_families_are_those_of_a_new_lp(seed, at_once, monkeypatch):
     solved(lp)
     kept = np.flatnonzero((rng.random(len(empty)) < 0.6) | empty)
     fewer = families.only(kept)
-    lp.change(fewer, families.places_in(fewer))
+    lp.change(Renumbering(fewer, place_among(np.arange(len(families)), kept)))
     anew = Relaxation(fewer, (), fewer.offsets[:-1], 1000)
     anew.add(cut(families, kept, rows))
     assert solved(lp) == pytest.approx(solved(anew), rel=1e-9)
@@ -63,9 +76,9 @@ def test_more_families_are_those_of_a_new_lp(seed, at_once, monkeypatch):
     lp = Relaxation(few, (), few.offsets[:-1], 1000)
     lp.add(cut(families, before, rows))
     solved(lp)
-    place = few.places_in(many)
+    place = place_among(before, after)
     assert (place < 0).any()
-    lp.change(many, place, cut(families, after, rows))
+    lp.change(Renumbering(many, place))
     anew = Relaxation(many, (), many.offsets[:-1], 1000)
     anew.add(cut(families, after, rows))
     assert solved(lp) == pytest.approx(solved(anew), rel=1e-9)
@@ -75,7 +88,7 @@ def test_more_families_are_those_of_a_new_lp(seed, at_once, monkeypatch):
 def test_an_lp_continues_where_another_stood(seed, monkeypatch):
     """With the rows and the basis of another LP, the bound is the same, after no more than one LP."""
     monkeypatch.setattr(relaxation, "ALL_AT_ONCE", 1)
-    families = FamilyArrays.of(random_pool(np.random.default_rng(seed), 7, 30)).without_dominated()
+    families = random_pool(np.random.default_rng(seed), 7, 30).without_dominated()
     rows = pair_rows(families)
     lp = Relaxation(families, (), families.offsets[:-1], 1000)
     other = lp.twin()
@@ -92,9 +105,39 @@ def test_an_lp_continues_where_another_stood(seed, monkeypatch):
 
 def test_pair_rows_end_when_it_gets_late():
     """Those made before are returned: each is valid on its own."""
-    families = FamilyArrays.of(random_pool(np.random.default_rng(3), 7, 30)).without_dominated()
+    families = random_pool(np.random.default_rng(3), 7, 30).without_dominated()
     rows = pair_rows(families)
     answers = iter([False, False])
     some = pair_rows(families, lambda: next(answers, True))
     assert [row.families.tolist() for row in some] == [row.families.tolist() for row in rows[:2]]
     assert len(rows) > 2
+
+
+@pytest.mark.parametrize("join", [False, True])
+@pytest.mark.parametrize("seed", range(10))
+def test_rows_of_log_determinants(seed, join):
+    """The bound is scipy's value with rows of all kinds and families that come after them, and holds for each."""
+    n = 3 + seed % 4
+    problem = problem_of(gaussian_table(seed, n))
+    master, lp = made_master(problem, seed)
+    first = lp.families
+    rows = [*made_rows(first, problem.score, seed), *(cluster_row(first, cluster) for cluster in master.clusters)]
+    one = Relaxation(first, (), np.arange(len(first)), 1000)
+    one.add(rows)
+    solved(one)
+    rng = np.random.default_rng(seed)
+    node = rng.integers(n, size=10)
+    more = scored(problem.score, node, (rng.random((10, n)) < 0.5) & (np.arange(n) != node[:, None]))
+    families = first.joined(more)
+    one.change(Renumbering(families, families.where(len(first))), join=join)
+    answer = linprog(
+        -families.score,
+        A_ub=[[coefficient(row, f.node, members(f.mask)) for f in families] for row in rows],
+        b_ub=[row.upper for row in rows],
+        A_eq=[(families.node == i).astype(float) for i in range(n)],
+        b_eq=np.ones(n),
+        method="highs-ipm",
+    )
+    point = one.solve(np.ones(len(families), dtype=np.bool_), Deadline())
+    assert point.bound == pytest.approx(-answer.fun, abs=1e-4)
+    assert all(reduced_cost(point, family) >= -1e-4 for family in families)

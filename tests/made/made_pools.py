@@ -4,31 +4,32 @@ import itertools
 
 import numpy as np
 
-from dagopt.families.family_pool import Family, FamilyPool
+from dagopt.bits import mask_of
+from dagopt.families.families import Families, Family
 
 SIZE = 1e5  # of a score, as with real data
 
 
 def random_pool(rng, n_nodes, n_families, empty=True):
     """Return a pool with up to ``n_families`` families a node, all empty sets among them unless told otherwise."""
-    pool = FamilyPool(n_nodes)
+    pool = []
     for node in range(n_nodes):
         base = -SIZE * rng.uniform(0.5, 1.5)
         if empty:
-            pool.add(Family(node, 0, base))
+            pool.append(Family(node, 0, base))
         for _ in range(n_families - empty):
             others = [j for j in range(n_nodes) if j != node]
             size = rng.integers(1, min(4, n_nodes))
             parents = rng.choice(others, size=size, replace=False)
-            pool.add(Family(node, sum(1 << int(j) for j in parents), base + rng.gamma(2.0, 200.0) - 5.0 * size))
-    return pool
+            pool.append(Family(node, sum(1 << int(j) for j in parents), base + rng.gamma(2.0, 200.0) - 5.0 * size))
+    return Families.from_list(n_nodes, pool)
 
 
 def random_point(rng, pool, spread=3):
     """Return values of the families that give each node mass 1, on few families."""
     values = np.zeros(len(pool))
     for node in range(pool.n_nodes):
-        places = pool.places(node)
+        places = np.arange(*pool.offsets[node : node + 2])
         chosen = rng.choice(places, size=min(spread, len(places)), replace=False)
         values[chosen] = rng.dirichlet(np.ones(len(chosen)))
     return values
@@ -60,5 +61,5 @@ def _in_row(family, cluster, inside):
 
 def score_of(pool, adjacency):
     """Return the score of a graph by the families of a pool, which must have them."""
-    masks = [sum(1 << int(j) for j in np.flatnonzero(own)) for own in adjacency.T]
-    return sum(pool.families[pool.index(node, mask)].score for node, mask in enumerate(masks))
+    known = {(family.node, family.mask): family.score for family in pool}
+    return sum(known[node, mask_of(np.flatnonzero(own))] for node, own in enumerate(adjacency.T))

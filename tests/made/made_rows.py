@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from dagopt.families.family_arrays import FamilyArrays
 from dagopt.lp.rows.matrices import LogDets
-from dagopt.lp.rows.row import Row
 
 
 def random_correlation(rng, n):
@@ -15,15 +13,14 @@ def random_correlation(rng, n):
     return matrix / np.outer(size, size)
 
 
-def made_rows(master, score, seed, count=4):
-    """Return rows over the places in a master's pool: that of the data over all nodes, and some of other matrices."""
+def made_rows(families, score, seed, count=4):
+    """Return rows over families: that of the data over all nodes, and some of other matrices."""
     rng = np.random.default_rng([seed, 5])
-    families, n = FamilyArrays.of(master.pool), master.n_nodes
+    n = families.n_nodes
     logdets = LogDets(score.n_samples)
     sets = [(score.correlation, np.ones(n, dtype=bool)), (score.correlation, rng.random(n) < 0.7)]
     sets += [(random_correlation(rng, n), rng.random(n) < 0.8) for _ in range(count)]
-    found = [logdets.row(families, matrix, inside, "made") for matrix, inside in sets]
-    return [Row(families.place[row.families], row.values, row.upper, row.kind, row.origin) for row in found]
+    return [logdets.row(families, matrix, inside, "made") for matrix, inside in sets]
 
 
 def h(matrix, members):
@@ -33,7 +30,9 @@ def h(matrix, members):
 
 
 def coefficient(row, node, parents):
-    """Return h(J ∩ C) - h((J + i) ∩ C), scaled: what a family has in a row, by definition."""
+    """Return h(J ∩ C) - h((J + i) ∩ C), scaled, or 1 where a family meets a cluster: its coefficient, by definition."""
     inside = set(np.flatnonzero(row.origin.inside).tolist())
     own = set(parents) & inside
+    if row.origin.matrix is None:
+        return float(node in inside and bool(own))
     return row.origin.scale * (h(row.origin.matrix, own) - h(row.origin.matrix, own | ({node} & inside)))

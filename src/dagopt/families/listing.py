@@ -43,9 +43,9 @@ import numpy as np
 
 from dagopt.arrays import Floats, Ints
 from dagopt.bits import words_of_rows
+from dagopt.families.families import Families
 from dagopt.families.keys import set_keys
 from dagopt.families.node_growth import NodeGrowth
-from dagopt.families.pool import Pool
 from dagopt.graph.knowledge import Knowledge
 from dagopt.scores.base import BulkJoints, Score
 from dagopt.workers import Stopped, Workers, spans
@@ -89,7 +89,7 @@ def listable(knowledge: Knowledge, least: int, most_sets: int = MOST_UNASKED) ->
     return limited(knowledge, size)
 
 
-def candidate_pool(score: Score, knowledge: Knowledge, workers: Workers, slack: float = 0.0) -> Pool:
+def candidate_pool(score: Score, knowledge: Knowledge, workers: Workers, slack: float = 0.0) -> Families:
     """Return every allowed parent set that could be part of a best DAG, scored, or raise ``Stopped``.
 
     Parameters
@@ -105,7 +105,7 @@ def candidate_pool(score: Score, knowledge: Knowledge, workers: Workers, slack: 
 
     Returns
     -------
-    Pool
+    Families
         The pool without dominated sets. Optimising over it is the same as optimising over all allowed sets.
     """
     candidates = Candidates(score, knowledge, slack)
@@ -226,13 +226,13 @@ class Candidates:
             for piece in pieces:
                 piece()
 
-    def pool(self) -> Pool:
+    def pool(self) -> Families:
         """Return what is kept so far; every node has a set once the smallest are scored."""
-        return Pool.of_words(
+        return Families.from_words(
             self._score.names, [g.kept_words() for g in self._growths], [g.kept_scores() for g in self._growths]
         )
 
-    def relaxed_pool(self, most_stand_ins: int) -> Pool:
+    def relaxed_pool(self, most_stand_ins: int) -> Families:
         """Return the pool with stand-ins for the useful sets that are not listed; no DAG beats its best DAG.
 
         A stand-in is a subset of such sets with a bound on their scores. Replacing a set that is not listed by its
@@ -249,7 +249,7 @@ class Candidates:
             stand_ins = words_of_rows(growth.full(members), self._score.n_nodes)
             words.append(np.concatenate([growth.kept_words(), stand_ins]))
             scores.append(np.concatenate([growth.kept_scores(), bounds]))
-        return Pool.of_words(self._score.names, words, scores).without_dominated()
+        return Families.from_words(self._score.names, words, scores).without_dominated()
 
     def ceiling(self) -> float:
         """Return the sum of an upper limit on each node's score, infinity if it is not known."""

@@ -18,7 +18,6 @@ from dagopt.kernels.boxes import Box
 from dagopt.kernels.gaussian import price_climbs
 from dagopt.kernels.gaussian import prices as price_kernels
 from dagopt.kernels.gaussian import undominated as kernels
-from dagopt.kernels.gaussian.row_chains import RowTerms
 from dagopt.kernels.gaussian.subset_walk import DEPTH, FOUND, OVER, STEPS
 
 __all__ = ["NodeSearch", "Prices", "TableRow"]
@@ -90,18 +89,18 @@ class Prices:
         """Return the rows of log-determinants that contain a node."""
         return np.flatnonzero(self.inside[:, node] & (self.weights > 0.0))
 
-    def terms(self, node: int) -> RowTerms:
-        """Return the rows of log-determinants that contain a node, over all nodes."""
+    def _terms(self, node: int) -> tuple[Floats, Floats]:
+        """Return the matrices of the rows that contain a node, the identity outside C, and their weights."""
         rows = self._rows_of(node)
         inside = self.inside[rows]
         matrices = self.matrices[self.which[rows]] * (inside[:, :, np.newaxis] & inside[:, np.newaxis, :])
         diagonal = np.arange(self.inside.shape[1])
         matrices[:, diagonal, diagonal] = 1.0
-        return RowTerms(matrices, self.weights[rows])
+        return matrices, self.weights[rows]
 
     def of(self, ids: Ints, levels: int, limit: float) -> price_kernels.Prices:
         """Return the rows that contain the node, which is the last of ``ids``, with their variables in this order."""
-        matrices, weights = self.terms(int(ids[-1]))
+        matrices, weights = self._terms(int(ids[-1]))
         own = matrices[:, ids][:, :, ids]
         inside = self.inside[self._rows_of(int(ids[-1]))][:, ids].T
         size, count, counted = len(ids), len(weights), self._counted(ids)
@@ -136,7 +135,7 @@ class Prices:
     def climb(self, correlation: Floats, n_samples: int, cost: Floats, node: int) -> price_climbs.Climb:
         """Return the rows that contain a node as climbs take them, with the node as the last variable."""
         ids = np.append(np.delete(np.arange(len(correlation)), node), node)
-        matrices, weights = self.terms(node)
+        matrices, weights = self._terms(node)
         own = np.ascontiguousarray(np.concatenate([correlation[np.newaxis], matrices])[:, ids][:, :, ids])
         counted = self._counted(ids)
         return price_climbs.Climb(

@@ -13,17 +13,18 @@ from functools import partial
 
 import numpy as np
 
-from dagopt.arrays import Bools, Floats, Words
+from dagopt.arrays import Bools, Floats, Ints
+from dagopt.bits import words_of_bools
 from dagopt.errors import InputError
+from dagopt.families.families import Families
 from dagopt.families.node_search import NodeSearch
 from dagopt.graph.knowledge import Knowledge
-from dagopt.kernels.cuts import separation
 from dagopt.kernels.gaussian import useful as kernels
 from dagopt.kernels.gaussian.subset_walk import inverse_of
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Workers
 
-__all__ = ["Estimate", "Listing", "TooMany", "is_searchable", "rounding_margin", "sets_of"]
+__all__ = ["Estimate", "Listing", "TooMany", "is_searchable", "rounding_margin", "scored", "undominated"]
 
 
 STEPS_PER_PAIR = 300
@@ -157,8 +158,8 @@ class Listing:
         most = int(min(self.knowledge.at_most[node], len(must) + len(free)))
         return NodeSearch(self._matrix, self._score.n_samples, self._cost, node, must, free, most, self._margin)
 
-    def run(self, workers: Workers) -> tuple[list[Words], list[Floats]]:
-        """Return the sets of each node as words, and their scores, from the best down; or raise ``TooMany``.
+    def run(self, workers: Workers) -> Families:
+        """Return the undominated families, or raise ``TooMany``.
 
         Raises ``Stopped`` at the deadline.
         """
@@ -169,34 +170,20 @@ class Listing:
             share = float(np.mean([search.share for search in self._searches]))
             workers.each(PHASE, [partial(search.run, STEPS_PER_PIECE) for search in left], len(left), (share, share))
             self._check()
-        return sets_of(self._score, [search.members(self._score.n_nodes) for search in self._searches])
+        return undominated(self._score, [search.members(self._score.n_nodes) for search in self._searches])
 
     def _check(self) -> None:
         if self.n_found > self._most_sets:
             raise TooMany(self.n_found, self.n_likely)
 
 
-def sets_of(score: GaussianScore, members: Sequence[Bools]) -> tuple[list[Words], list[Floats]]:
-    """Return sets of each node, given as rows of booleans, as words with scores from the best down.
-
-    Sets that a subset equals or beats are left out.
-    """
-    words: list[Words] = []
-    scores: list[Floats] = []
-    for node, rows in enumerate(members):
-        own = score.local_many([node] * len(rows), [np.flatnonzero(row) for row in rows])
-        order = np.lexsort((rows.sum(axis=1), -own))
-        packed = _words(rows[order])
-        beaten = np.empty(len(packed), dtype=np.bool_)
-        separation.dominated(packed, np.array([0, len(packed)]), beaten)
-        words.append(packed[~beaten])
-        scores.append(np.asarray(own[order][~beaten], dtype=np.float64))
-    return words, scores
+def scored(score: GaussianScore, node: Ints, rows: Bools) -> Families:
+    """Return families given by their nodes and by rows of truth values, one per possible parent."""
+    scores = score.local_many(node, [np.flatnonzero(row) for row in rows])
+    return Families.of(score.names, node, words_of_bools(rows), np.asarray(scores, dtype=np.float64))
 
 
-def _words(rows: Bools) -> Words:
-    """Return sets given as rows of booleans as rows of 64-bit words."""
-    width = (rows.shape[1] + 63) // 64
-    padded = np.zeros((len(rows), 64 * width), dtype=np.bool_)
-    padded[:, : rows.shape[1]] = rows
-    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+def undominated(score: GaussianScore, members: Sequence[Bools]) -> Families:
+    """Return the families of sets of each node, given as rows of truth values, without dominated ones."""
+    node = np.repeat(np.arange(len(members)), [len(rows) for rows in members])
+    return scored(score, node, np.concatenate(members)).without_dominated()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
 from dagopt.errors import DagoptError, InputError
-from dagopt.families.family_arrays import FamilyArrays
+from dagopt.families.families import Families
 from dagopt.integer.lazy_clusters import CLUSTERS_PER_ROUND, BranchAndCut, Cluster, conclude, refuse
 from dagopt.integer.restricted_ip import IntegerSolution
 from dagopt.lp.fractional_clusters import FractionalSeparator, integer_clusters
@@ -31,7 +31,7 @@ class GurobiBranchAndCut(BranchAndCut):
     name = "gurobi"
 
     def run(
-        self, families: FamilyArrays, clusters: list[Cluster], start: NDArray[np.int64] | None, deadline: Deadline
+        self, families: Families, clusters: list[Cluster], start: NDArray[np.int64] | None, deadline: Deadline
     ) -> IntegerSolution:
         """Solve in a separate environment."""
         gurobipy = _gurobipy()
@@ -67,7 +67,7 @@ class _Master:
     def __init__(
         self,
         model: Any,
-        families: FamilyArrays,
+        families: Families,
         clusters: list[Cluster],
         start: NDArray[np.int64] | None,
         deadline: Deadline,

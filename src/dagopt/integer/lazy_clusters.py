@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from dagopt.arrays import Ints
 from dagopt.deadline import Deadline
 from dagopt.errors import DagoptError, InputError
-from dagopt.families.family_arrays import NO_DAG, FamilyArrays
-from dagopt.families.family_pool import FamilyPool
+from dagopt.families.families import NO_DAG, Families
 from dagopt.integer.restricted_ip import IntegerSolution
 
 __all__ = ["CLUSTERS_PER_ROUND", "BranchAndCut", "Cluster", "conclude", "refuse"]
@@ -28,13 +27,13 @@ class BranchAndCut(ABC):
     name: str
 
     def solve(
-        self, pool: FamilyPool, clusters: list[Cluster], incumbent: NDArray[np.int8] | None, deadline: Deadline
+        self, families: Families, clusters: list[Cluster], incumbent: NDArray[np.int8] | None, deadline: Deadline
     ) -> IntegerSolution:
-        """Return the best DAG over the pool, given clusters known to cut and a DAG to start from.
+        """Return the best DAG over families, given clusters known to cut and a DAG to start from.
 
-        Parent sets of the incumbent that are not families of the pool are replaced by the best family inside them.
+        Parent sets of the incumbent that are not among them are replaced by the best family inside them.
         """
-        families = FamilyArrays.of(pool).without_dominated()
+        families = families.without_dominated()
         start = families.start(incumbent)
         if deadline.reason is not None and start is not None:
             score, ceiling = families.total(start), families.ceiling()
@@ -43,13 +42,13 @@ class BranchAndCut(ABC):
 
     @abstractmethod
     def run(
-        self, families: FamilyArrays, clusters: list[Cluster], start: Ints | None, deadline: Deadline
+        self, families: Families, clusters: list[Cluster], start: Ints | None, deadline: Deadline
     ) -> IntegerSolution:
         """Solve, starting from the families of a DAG if they are given."""
 
 
 def conclude(
-    families: FamilyArrays,
+    families: Families,
     best: Ints | None,
     status: Literal["optimal", "time_limit", "interrupted"],
     dual_bound: float,

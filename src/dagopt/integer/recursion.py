@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.errors import InputError
-from dagopt.families.pool import Pool
+from dagopt.families.families import Families
 from dagopt.integer.layers import each_layer, first_sink, follow_sinks
 from dagopt.kernels.lattice import pools as kernels
 from dagopt.workers import Workers
@@ -29,7 +29,7 @@ def pool_seconds(n_nodes: int, cores: int) -> float:
     return SECONDS_PER_ENTRY * n_nodes * float(1 << n_nodes) / cores
 
 
-def solve_pool(pool: Pool, workers: Workers) -> tuple[NDArray[np.int8], float]:
+def solve_pool(pool: Families, workers: Workers) -> tuple[NDArray[np.int8], float]:
     """Return the best DAG over a pool and its score, or raise ``Stopped``.
 
     Every DAG whose parent sets are all candidates is considered; ties are broken in a fixed way.
@@ -44,15 +44,13 @@ def solve_pool(pool: Pool, workers: Workers) -> tuple[NDArray[np.int8], float]:
 
     def explains(left: int, node: int) -> int:
         rest = left ^ 1 << node
-        k = kernels.best_candidate(pool.masks[node], pool.scores[node], rest)
-        found = k >= 0 and opt[rest] + pool.scores[node][k] == opt[left]
-        return int(pool.masks[node][k]) if found else -1
+        masks, scores = pool.masks[pool.own(node)], pool.score[pool.own(node)]
+        k = kernels.best_candidate(masks, scores, rest)
+        return int(masks[k]) if k >= 0 and opt[rest] + scores[k] == opt[left] else -1
 
     return follow_sinks(n, partial(first_sink, explains)), float(opt[-1])
 
 
-def pool_form(pool: Pool) -> kernels.PoolForm:
+def pool_form(pool: Families) -> kernels.PoolForm:
     """Return a pool in the form for kernels."""
-    offsets = np.concatenate([[0], np.cumsum([len(own) for own in pool.masks])]).astype(np.int64)
-    low_bits = min(LOW_BITS, pool.n_nodes)
-    return kernels.PoolForm(np.concatenate(pool.masks), np.concatenate(pool.scores), offsets, low_bits)
+    return kernels.PoolForm(pool.masks, pool.score, pool.offsets, min(LOW_BITS, pool.n_nodes))

@@ -8,10 +8,9 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.bits import mask_of
 from dagopt.deadline import Deadline
 from dagopt.errors import unknown_name
-from dagopt.families.family_pool import FamilyPool
+from dagopt.families.families import Families
 from dagopt.integer.recursion import pool_bytes, solve_pool
 from dagopt.memory import available_bytes
 from dagopt.progress import NoProgress
@@ -56,9 +55,9 @@ class IntegerSolver(Protocol):
     name: str
 
     def solve(
-        self, pool: FamilyPool, clusters: list[Cluster], incumbent: NDArray[np.int8] | None, deadline: Deadline
+        self, families: Families, clusters: list[Cluster], incumbent: NDArray[np.int8] | None, deadline: Deadline
     ) -> IntegerSolution:
-        """Return the best DAG over the pool, given clusters known to cut and a DAG to start from."""
+        """Return the best DAG over families, given clusters known to cut and a DAG to start from."""
 
 
 class SubsetRecursion:
@@ -67,29 +66,17 @@ class SubsetRecursion:
     name = "dp"
 
     def solve(
-        self, pool: FamilyPool, clusters: list[Cluster], incumbent: NDArray[np.int8] | None, deadline: Deadline
+        self, families: Families, clusters: list[Cluster], incumbent: NDArray[np.int8] | None, deadline: Deadline
     ) -> IntegerSolution:
-        """Return the best DAG over the pool; clusters and incumbent are not needed."""
+        """Return the best DAG over families; clusters and incumbent are not needed."""
         try:
             with Workers(deadline, NoProgress()) as workers:
-                adjacency, score = solve_pool(pool.to_pool().without_dominated(), workers)
+                adjacency, score = solve_pool(families.without_dominated(), workers)
         except Stopped:
             assert deadline.reason is not None
-            score = -np.inf if incumbent is None else _score_over(pool, incumbent)
+            score = -np.inf if incumbent is None else families.total(families.exactly(incumbent))
             return IntegerSolution(incumbent, score, np.inf, (), deadline.reason)
         return IntegerSolution(adjacency, score, score, (), "optimal")
-
-
-def _score_over(pool: FamilyPool, adjacency: NDArray[np.int8]) -> float:
-    """Return the score of a DAG by the families of the pool, minus infinity if one is missing."""
-    total = 0.0
-    for node in range(pool.n_nodes):
-        mask = mask_of(np.flatnonzero(adjacency[:, node]))
-        place = pool.index(node, mask)
-        if place is None:
-            return -np.inf
-        total += pool.families[place].score
-    return total
 
 
 INTEGER_SOLVERS = ("auto", "dp", "scip", "gurobi")

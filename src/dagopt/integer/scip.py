@@ -21,7 +21,7 @@ from pyscipopt.scip import PY_SCIP_PARAMSETTING as SCIP_PARAMSETTING
 from pyscipopt.scip import PY_SCIP_RESULT as SCIP_RESULT
 
 from dagopt.deadline import Deadline
-from dagopt.families.family_arrays import FamilyArrays
+from dagopt.families.families import Families
 from dagopt.integer.lazy_clusters import CLUSTERS_PER_ROUND, BranchAndCut, Cluster, conclude, refuse
 from dagopt.integer.restricted_ip import IntegerSolution
 from dagopt.kernels.cuts import separation as kernels
@@ -43,7 +43,7 @@ class ScipBranchAndCut(BranchAndCut):
     name = "scip"
 
     def run(
-        self, families: FamilyArrays, clusters: list[Cluster], start: NDArray[np.int64] | None, deadline: Deadline
+        self, families: Families, clusters: list[Cluster], start: NDArray[np.int64] | None, deadline: Deadline
     ) -> IntegerSolution:
         """Solve in a model that is freed afterwards."""
         model = Model()
@@ -59,7 +59,7 @@ class _Master:
     def __init__(
         self,
         model: Model,
-        families: FamilyArrays,
+        families: Families,
         clusters: Iterable[Cluster],
         start: NDArray[np.int64] | None,
         deadline: Deadline,
@@ -122,7 +122,7 @@ class _Master:
 class _Acyclic(Conshdlr):
     """The constraint that the chosen families make a DAG."""
 
-    def __init__(self, families: FamilyArrays, x: list[Any], deadline: Deadline) -> None:
+    def __init__(self, families: Families, x: list[Any], deadline: Deadline) -> None:
         self.families = families
         self.deadline = deadline
         self.error: BaseException | None = None
@@ -220,7 +220,7 @@ class _Near(Heur):
         return {"result": SCIP_RESULT.FOUNDSOL} if accepted else None
 
 
-def _add_cluster(model: Model, x: list[Any], families: FamilyArrays, cluster: Cluster, kept: bool) -> None:
+def _add_cluster(model: Model, x: list[Any], families: Families, cluster: Cluster, kept: bool) -> None:
     """Add the row of a cluster, unless no choice of families can violate it; SCIP may drop it if not ``kept``."""
     row = families.in_row(cluster)
     if len(np.unique(families.node[row])) < len(cluster):

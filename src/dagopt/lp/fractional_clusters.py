@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from dagopt.arrays import Floats, Ints, Words
 from dagopt.bits import from_words, members, to_bitsets, to_words
 from dagopt.deadline import Deadline
-from dagopt.families.family_arrays import SUPPORT_TOLERANCE, FamilyArrays
-from dagopt.families.family_pool import FamilyPool
+from dagopt.families.families import SUPPORT_TOLERANCE, Families
 from dagopt.kernels.cuts import growing
 from dagopt.kernels.cuts import separation as kernels
 
@@ -88,28 +87,20 @@ class FractionalSeparator:
     def __init__(self, most: int = CLUSTERS_PER_ROUND, most_steps: int = STEPS_PER_NODE) -> None:
         self.most = most
         self.most_steps = most_steps
-        self._known: tuple[FamilyPool, int, FamilyArrays] | None = None
 
-    def _arrays(self, pool: FamilyPool) -> FamilyArrays:
-        """Return the arrays of a pool, made again only when it has grown."""
-        if self._known is None or self._known[0] is not pool or self._known[1] != len(pool):
-            self._known = (pool, len(pool), FamilyArrays.of(pool))
-        return self._known[2]
-
-    def separate(self, pool: FamilyPool, values: Floats, deadline: Deadline) -> list[Cluster]:
+    def separate(self, families: Families, values: Floats, deadline: Deadline) -> list[Cluster]:
         """Return violated clusters, most violated first, by heuristics; by the exact search if they find none.
 
         With ``most=1`` there is only the exact search: the cluster is the most violated one of all, as in the paper.
         """
         if self.most > 1:
-            families = self._arrays(pool)
-            found = self.heuristic(families, np.asarray(values, dtype=np.float64)[families.place])
+            found = self.heuristic(families, values)
             if found or deadline.reason is not None:
                 return found
-        cluster = self.most_violated(pool, values, deadline).cluster
+        cluster = self.most_violated(families, values, deadline).cluster
         return [] if cluster is None else [cluster]
 
-    def heuristic(self, families: FamilyArrays, values: Floats) -> list[Cluster]:
+    def heuristic(self, families: Families, values: Floats) -> list[Cluster]:
         """Return clusters violated by more than `CUT_TOLERANCE` that greedy growth finds; one value per family."""
         found: dict[Cluster, float] = {}
         for nodes, support in families.components(values):
@@ -122,15 +113,13 @@ class FractionalSeparator:
             found.update({frozenset(nodes[distinct[k]].tolist()): float(escapes[first[k]]) for k in best})
         return sorted(found, key=found.__getitem__)[: self.most]
 
-    def most_violated(self, pool: FamilyPool, values: Floats, deadline: Deadline) -> Separated:
+    def most_violated(self, families: Families, values: Floats, deadline: Deadline) -> Separated:
         """Return the solution of the separation problem of appendix B.
 
         A depth-first search usually solves it; if that takes too many steps, the separation IP does.
         """
-        families = self._arrays(pool)
-        own = np.asarray(values, dtype=np.float64)[families.place]
-        some = np.flatnonzero(own > SUPPORT_TOLERANCE)
-        node, words, mass = families.node[some], families.words[some], own[some]
+        some = np.flatnonzero(values > SUPPORT_TOLERANCE)
+        node, words, mass = families.node[some], families.words[some], values[some]
         best = np.zeros(words.shape[1], dtype=np.uint64)
         least = 1.0 - PROOF_TOLERANCE
         finished = True

@@ -15,26 +15,24 @@ proves the best DAG over all parent sets.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dagopt.arrays import Bools, Dag, Floats
-from dagopt.families.family_arrays import FamilyArrays
-from dagopt.families.pool import Pool
-from dagopt.families.undominated import sets_of
+from dagopt.arrays import Bools, Dag, Floats, Ints
+from dagopt.families.families import Families
+from dagopt.families.undominated import scored
 from dagopt.graph.knowledge import Knowledge
 from dagopt.lp.highs import SolverError
-from dagopt.lp.pricing import DualPoint, NodePrice, Pricing
+from dagopt.lp.pricing import NodePrice, Pricing
 from dagopt.lp.relaxation import Relaxation
-from dagopt.lp.rows.clusters import cluster_row
-from dagopt.lp.rows.local import local_row
 from dagopt.lp.rows.matrices import LogDets
-from dagopt.lp.rows.row import Row, RowFinder
+from dagopt.lp.rows.rewriting import Renumbering, rewritten
+from dagopt.lp.rows.row import DualPoint, Row, RowFinder
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Stopped, Workers
 
-__all__ = ["PricedRoot"]
+__all__ = ["MANY", "Effort", "PricedRoot"]
 
 BareFamily = tuple[int, tuple[int, ...]]
 
@@ -47,6 +45,7 @@ CLOSE = 0.05  # unless the guess of the bound exceeds the LP's value by less tha
 CLIMBING_SHARE = 0.35  # of the time left, at most, before sets are priced for the first time
 TIME_TO_PRICE = 1.3  # is kept after that, as a multiple of what the last pricing took
 CENTRE_SHARE = 0.5  # the weight of the best multipliers known in the point where climbs look for sets
+LESS, MORE, MOST_SHARE = 0.3, 0.3, 0.9  # without climbs: its steps after a better bound and another one, its maximum
 ROUNDS_BACK, SHARE = 12, 0.01  # cutting has stalled when this many rounds close less than this share of the gap
 IDLE_ROUNDS = 5
 STEPS_PER_SECOND = 2e7  # steps per node and second of the time limit, to be divided by the square of its candidates
@@ -54,7 +53,37 @@ LEAST_STEPS, MOST_STEPS = 20_000, 20_000_000  # per node
 WITHOUT_LIMIT = 600.0  # the seconds assumed if there is no time limit
 MANY, MANY_SHARE = 60, 0.04  # with more candidates than this, the number of steps is multiplied by this
 NEXT_LISTING = 0.7  # the listing is tried again when the gap has fallen to this share of what it was
+MOST_ROUNDS, ANY_NUMBER = 1_000_000, 1 << 62  # no limits
 MOST_IDLE = 8  # the run ends after this many rounds without a better bound or a new family
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much a run may do.
+
+    Attributes
+    ----------
+    steps : int
+        Steps of the search for one node in a round of pricing.
+    climbs : int
+        Rounds of climbs before sets are priced; 0 to price at once, which is faster where searches are short.
+    rounds : int
+        Rounds of pricing.
+    all_steps : int
+        Steps of all searches of all rounds, after which no other round begins.
+    """
+
+    steps: int
+    climbs: int = MOST_CLIMBS
+    rounds: int = MOST_ROUNDS
+    all_steps: int = ANY_NUMBER
+
+    @classmethod
+    def within(cls, seconds: float, knowledge: Knowledge) -> Effort:
+        """Return the effort that suits a time limit."""
+        candidates = float(knowledge.may.sum(axis=0).mean()) + 1.0
+        steps = STEPS_PER_SECOND * min(seconds, WITHOUT_LIMIT) / candidates**2
+        return cls(int(np.clip(steps * (MANY_SHARE if candidates > MANY else 1.0), LEAST_STEPS, MOST_STEPS)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +116,8 @@ class PricedRoot:
         Called after every round with the score, the bound, and the numbers of cuts and families.
     improved : callable
         Called with every better DAG.
+    effort : Effort, optional
+        How much to do; by default what suits the time limit.
 
     Attributes
     ----------
@@ -94,7 +125,7 @@ class PricedRoot:
         An upper bound on the score of every DAG.
     dag : int8 array
         The best DAG found.
-    families : FamilyArrays or None
+    families : Families or None
         All families that a better DAG can have; None if they could not be listed.
     rows : list of Row
         The last rows of the LP, over ``families``.
@@ -112,6 +143,7 @@ class PricedRoot:
         workers: Workers,
         tell: Callable[[float, float, int, int], None] = lambda *facts: None,
         improved: Callable[[Dag], None] = lambda dag: None,
+        effort: Effort | None = None,
     ) -> None:
         self._score = score
         self._knowledge = knowledge
@@ -119,27 +151,25 @@ class PricedRoot:
         self._workers = workers
         self._tell = tell
         self._improved = improved
-        seconds = min(workers.deadline.remaining(), WITHOUT_LIMIT)
-        candidates = float(knowledge.may.sum(axis=0).mean()) + 1.0
-        steps = STEPS_PER_SECOND * seconds / candidates**2 * (MANY_SHARE if candidates > MANY else 1.0)
-        steps = int(np.clip(steps, LEAST_STEPS, MOST_STEPS))
-        self._pricing = Pricing(score, knowledge, steps)
-        self._logdets = LogDets(score.n_samples)
+        self._effort = effort or Effort.within(workers.deadline.remaining(), knowledge)
+        self._pricing = Pricing(score, knowledge, self._effort.steps)
         self.dag = dag
         self._value = float(score.total(dag))
-        self._sets = _Sets(score, knowledge)
-        self._sets.add_around(dag)
-        self._sets.add(met)
-        self._pool = self._sets.families()
+        self._met: set[bytes] = set()  # the families met, with those that others dominate
+        first = [_around(dag, knowledge), _rows_of(met, score.n_nodes)]
+        node, rows = (np.concatenate(part) for part in zip(*first, strict=True))
+        self._pool = scored(score, *self._unknown(node, rows)).without_dominated()
         self._rows: list[Row] = []
         self._best = self._first()
         self._last = self._centre = self._best.point
         self._relaxation: Relaxation | None = None
         self._guess = np.inf
+        self._share = MOST_SHARE
         self._price_seconds = 0.0
+        self._n_steps = 0
         self._n_cuts = 0
         self._n_rounds_of_cuts = ROUNDS
-        self.families: FamilyArrays | None = None
+        self.families: Families | None = None
         self.rows: list[Row] = []
         self.n_rounds = 0
 
@@ -151,7 +181,9 @@ class PricedRoot:
     def _first(self) -> _Best:
         """Return the multipliers of the bound of the likelihood, if the entropy of all columns makes a row."""
         n = self._score.n_nodes
-        row = self._logdets.row(self._pool, self._score.correlation, np.ones(n, dtype=np.bool_), "entropy")
+        row = LogDets(self._score.n_samples).row(
+            self._pool, self._score.correlation, np.ones(n, dtype=np.bool_), "entropy"
+        )
         if row is None or row.origin is None:
             return _Best(DualPoint((), np.zeros(0)), np.inf, [np.inf] * n)
         self._rows = [row]
@@ -166,26 +198,35 @@ class PricedRoot:
         Parameters
         ----------
         max_sets : int
-            The largest number of families to list.
+            The largest number of families to list; none are if it is 0.
         tolerance : float
             The best DAG is proven when the bound exceeds its score by no more than this.
         """
         idle, tried = 0, np.inf
         try:
             while idle < MOST_IDLE and self.bound > self._value + tolerance and self._workers.deadline.reason is None:
-                if not self._converge():
+                if self.n_rounds >= self._effort.rounds or self._n_steps > self._effort.all_steps:
+                    return
+                if not (self._converge() if self._effort.climbs else self._approach()):
                     return
                 before = self._best.bound
                 n_new = self._price(self._centre)
                 self.n_rounds += 1
                 self._tell(self._value, self.bound, self._n_cuts, len(self._pool.node))
                 idle = 0 if n_new or self._best.bound < before - tolerance else idle + 1
-                if self._gap < NEXT_LISTING * tried or idle == MOST_IDLE:
+                if max_sets and (self._gap < NEXT_LISTING * tried or idle == MOST_IDLE):
                     tried = self._gap
                     if self._list(max_sets):
                         return
         except (Stopped, SolverError):
             return
+
+    def _approach(self) -> bool:
+        """Cut, and go from the best multipliers towards those of the LP; False at the deadline."""
+        self._n_rounds_of_cuts = FEW_ROUNDS
+        done = self._cut()
+        self._centre = self._best.point.mixed(self._last, self._share)
+        return done
 
     def _converge(self) -> bool:
         """Cut and add sets that climbs find, until they find no much larger remainders; False at the deadline.
@@ -198,7 +239,7 @@ class PricedRoot:
         until = (1.0 - CLIMBING_SHARE) * left
         if 0.0 < TIME_TO_PRICE * self._price_seconds < 0.5 * left:
             until = min(until, TIME_TO_PRICE * self._price_seconds)
-        for _ in range(MOST_CLIMBS):
+        for _ in range(self._effort.climbs):
             self._n_rounds_of_cuts = FEW_ROUNDS if n_new >= ENOUGH_NEW else ROUNDS
             if not self._cut():
                 return False
@@ -257,8 +298,7 @@ class PricedRoot:
             self._n_cuts += len(new)
             relaxation.add(new)
         self._rows = relaxation.rows
-        rows, weights = zip(*relaxation.priced, strict=True) if relaxation.priced else ((), ())
-        self._last = DualPoint(rows, np.array(weights))
+        self._last = point.duals
         return True
 
     def _first_relaxation(self) -> Relaxation:
@@ -285,26 +325,38 @@ class PricedRoot:
         least, begin = self._largest_known(point), self._workers.deadline.elapsed()
         bound, found = self._pricing.all_nodes(point, least, FAMILIES_PER_NODE, self._workers)
         self._price_seconds = self._workers.deadline.elapsed() - begin
-        if bound < self._best.bound:
+        self._n_steps += sum(one.n_steps for one in found)
+        better = bound < self._best.bound
+        self._share = max(self._share - LESS, 0.0) if better else min(self._share + MORE, MOST_SHARE)
+        if better:
             self._best = _Best(point, bound, [one.most for one in found])
         return self._join(found)
 
     def _join(self, found: Sequence[NodePrice]) -> int:
         """Add sets to the LP; return how many are new."""
-        n_new = self._sets.add(_families(found))
-        if n_new:
-            before, self._pool = self._pool, self._sets.families()
-            points = (self._best.point, self._last, self._centre)
-            rows = [*self._rows, *(row for point in points for row in point.rows)]
-            known = {id(row): self._written(row, self._pool) for row in rows}
-            self._rows = [known[id(row)] for row in self._rows]
+        node = np.repeat(np.arange(len(found)), [len(one.members) for one in found])
+        node, rows = self._unknown(node, np.concatenate([one.members for one in found]))
+        if len(node):
+            pool = self._pool.joined(scored(self._score, node, rows)).without_dominated()
+            moved = Renumbering(pool, pool.where(len(self._pool)))
+            self._pool, self._rows = pool, [moved.row(row) for row in self._rows]
             best, self._last, self._centre = (
-                DualPoint(tuple(known[id(row)] for row in point.rows), point.weights) for point in points
+                replace(point, rows=tuple(map(moved.row, point.rows)))
+                for point in (self._best.point, self._last, self._centre)
             )
-            self._best = _Best(best, self._best.bound, self._best.most)
+            self._best = replace(self._best, point=best)
             if self._relaxation is not None:
-                self._relaxation.change(self._pool, before.places_in(self._pool), self._rows)
-        return n_new
+                self._relaxation.change(moved)
+        return len(node)
+
+    def _unknown(self, node: Ints, rows: Bools) -> tuple[Ints, Bools]:
+        """Return those of some families that are met for the first time, each once."""
+        new = []
+        for k, key in enumerate(zip(node.tolist(), np.packbits(rows, axis=1), strict=True)):
+            if (own := key[0].to_bytes(4) + key[1].tobytes()) not in self._met:
+                self._met.add(own)
+                new.append(k)
+        return node[new], rows[new]
 
     def _largest_known(self, point: DualPoint) -> Floats:
         """Return for each node the largest remainder over its families in the LP."""
@@ -313,15 +365,6 @@ class PricedRoot:
             left[row.families] -= weight * row.values
         return np.maximum.reduceat(left, self._pool.offsets[:-1])
 
-    def _written(self, row: Row, families: FamilyArrays) -> Row:
-        """Return the same row, written over other families."""
-        assert row.origin is not None
-        if row.origin.matrix is not None:
-            return self._logdets.again(row, families)
-        if row.origin.table is not None:
-            return local_row(families, row.origin)
-        return cluster_row(families, frozenset(np.flatnonzero(row.origin.inside).tolist()))
-
     def _list(self, max_sets: int) -> bool:
         """List all families that a better DAG can have if there are few enough of them; say whether there are."""
         gap = self._best.bound - self._value
@@ -329,63 +372,31 @@ class PricedRoot:
         pool = self._pricing.listed(self._best.point, limits, max_sets, self._workers)
         if pool is None:
             return False
-        self.families = self._sets.with_dag(pool, self.dag)
-        self.rows = [self._written(row, self.families) for row in self._rows]
+        nodes = np.arange(pool.n_nodes)
+        self.families = pool.joined(scored(self._score, nodes, (self.dag != 0).T))
+        self.rows = [rewritten(row, self.families) for row in self._rows]
         return True
 
 
-class _Sets:
-    """The parent sets found so far, for each node."""
+def _around(dag: Dag, knowledge: Knowledge) -> tuple[Ints, Bools]:
+    """Return families near a DAG, as nodes and rows of parents.
 
-    def __init__(self, score: GaussianScore, knowledge: Knowledge) -> None:
-        self._score = score
-        self._knowledge = knowledge
-        self._known: list[dict[tuple[int, ...], None]] = [{} for _ in range(score.n_nodes)]
-
-    def add(self, families: Iterable[BareFamily]) -> int:
-        """Add sets; return how many are new."""
-        count = 0
-        for node, parents in families:
-            if parents not in self._known[node]:
-                self._known[node][parents] = None
-                count += 1
-        return count
-
-    def add_around(self, dag: Dag) -> None:
-        """Add the families of a DAG, those with one parent more or less, single parents, and the smallest sets."""
-        n = self._score.n_nodes
-        for i in range(n):
-            must = frozenset(np.flatnonzero(self._knowledge.must[:, i]).tolist())
-            own = frozenset(np.flatnonzero(dag[:, i]).tolist())
-            sets = [must, own, *(must | {j} for j in range(n)), *(own ^ {j} for j in range(n))]
-            allowed = [tuple(sorted(one)) for one in sets if i not in one]
-            self.add((i, one) for one in allowed if self._knowledge.allows(i, np.array(one, dtype=np.int64)))
-
-    def families(self) -> FamilyArrays:
-        """Return the families without the dominated ones."""
-        return FamilyArrays.of_sets(Pool.of_words(self._score.names, *sets_of(self._score, self._rows())))
-
-    def with_dag(self, pool: Pool, dag: Dag) -> FamilyArrays:
-        """Return the families of a pool and those of a DAG."""
-        self._known = [{} for _ in range(pool.n_nodes)]
-        self.add((i, tuple(np.flatnonzero(dag[:, i]).tolist())) for i in range(pool.n_nodes))
-        extra = sets_of(self._score, self._rows())
-        words = [np.concatenate(own) for own in zip(pool.words, extra[0], strict=True)]
-        scores = [np.concatenate(own) for own in zip(pool.scores, extra[1], strict=True)]
-        return FamilyArrays.of_sets(Pool.of_words(pool.names, words, scores))
-
-    def _rows(self) -> list[Bools]:
-        rows = []
-        for own in self._known:
-            members = np.zeros((len(own), self._score.n_nodes), dtype=np.bool_)
-            for k, parents in enumerate(own):
-                members[k, list(parents)] = True
-            rows.append(members)
-        return rows
+    They are the smallest sets, single parents, the DAG's own families, and these with one parent more or less.
+    """
+    n = len(dag)
+    single = np.eye(n, dtype=np.bool_)
+    must, own = knowledge.must.T[:, None], (dag != 0).T[:, None]
+    rows = np.concatenate([must, must | single, own, own ^ single], axis=1).reshape(-1, n)
+    node = np.repeat(np.arange(n), 2 * n + 2)
+    fits = (rows | ~knowledge.must.T[node]).all(axis=1) & ~(rows & ~knowledge.may.T[node]).any(axis=1)
+    fits &= rows.sum(axis=1) <= knowledge.at_most[node]
+    return node[fits], rows[fits]
 
 
-def _families(found: Sequence[NodePrice]) -> Iterable[BareFamily]:
-    """Yield the sets that pricing found."""
-    for i, one in enumerate(found):
-        for row in one.members:
-            yield i, tuple(np.flatnonzero(row).tolist())
+def _rows_of(met: Iterable[BareFamily], n_nodes: int) -> tuple[Ints, Bools]:
+    """Return families as nodes and rows of parents."""
+    families = list(met)
+    rows = np.zeros((len(families), n_nodes), dtype=np.bool_)
+    for row, (_, parents) in zip(rows, families, strict=True):
+        row[list(parents)] = True
+    return np.array([node for node, _ in families], dtype=np.int64), rows

@@ -19,20 +19,19 @@ import numpy as np
 
 from dagopt.arrays import Bools, Floats
 from dagopt.deadline import Deadline
-from dagopt.families.node_search import NodeSearch, Prices, TableRow
-from dagopt.families.pool import Pool
-from dagopt.families.undominated import rounding_margin, sets_of
+from dagopt.families.families import Families
+from dagopt.families.node_search import NodeSearch, Prices
+from dagopt.families.undominated import rounding_margin, undominated
 from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels.boxes import Box
 from dagopt.kernels.gaussian import price_climbs as kernels
-from dagopt.lp.rows.row import Row
+from dagopt.lp.rows.row import SLACK, DualPoint, Row
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Stopped, Workers
 
-__all__ = ["DualPoint", "NodePrice", "Pricing"]
+__all__ = ["NodePrice", "Pricing"]
 
 
-SLACK = 1e-12  # relative rounding error of the sums in a bound
 STEPS_PER_PIECE = 5_000
 MOST_CLIMBED = 4_000  # sets of one node that climbs find
 LEAST_GAIN = 1e-3  # a remainder is of interest only if it exceeds the known ones by this
@@ -41,71 +40,6 @@ LEAST_SLACK, GROWTH, LESS_SLACK = 2.0, 2.0, 8.0  # of long searches; it is divid
 HASTE = 0.3  # slack grows when this share of the time is left
 SHARE_PER_SWEEP = 0.05  # searches go on by fewer steps if those of all took a larger share of the time
 LISTING_EFFORT = 2  # a listing may take this many times the steps of pricing, per node
-
-
-@dataclass(frozen=True, eq=False)
-class DualPoint:
-    """Rows that have an origin, and the multiplier of each."""
-
-    rows: tuple[Row, ...]
-    weights: Floats
-
-    def mixed(self, other: DualPoint, share: float) -> DualPoint:
-        """Return a point between two: ``share`` times this one plus ``1 - share`` times the other."""
-        total: dict[int, tuple[Row, float]] = {}
-        for point, part in ((self, share), (other, 1.0 - share)):
-            for row, weight in zip(point.rows, point.weights, strict=True):
-                if part * weight > 0.0:
-                    before = total[id(row)][1] if id(row) in total else 0.0
-                    total[id(row)] = (row, before + part * float(weight))
-        return DualPoint(tuple(row for row, _ in total.values()), np.array([w for _, w in total.values()]))
-
-    @property
-    def constant(self) -> float:
-        """Σ λ_r b_r, rounded up."""
-        uppers = self.weights * np.array([row.upper for row in self.rows])
-        return float(uppers.sum() + SLACK * np.abs(uppers).sum())
-
-    def prices(self, n_nodes: int, correlation: Floats, n_samples: int) -> Prices:
-        """Return the rows in the form that the search takes.
-
-        The row of the sample correlations over all nodes becomes a share of the likelihood.
-        """
-        whole = 0.0
-        matrices: dict[int, int] = {}
-        kept: list[Floats] = []
-        which, inside, weights, clusters, cluster_weights = [], [], [], [], []
-        tables: list[TableRow] = []
-        for row, weight in zip(self.rows, self.weights, strict=True):
-            origin = row.origin
-            assert origin is not None
-            if origin.table is not None:
-                tables.append(TableRow(np.flatnonzero(origin.inside), origin.table, float(weight)))
-                continue
-            if origin.matrix is None:
-                clusters.append(origin.inside)
-                cluster_weights.append(float(weight))
-                continue
-            share = float(weight) * origin.scale / n_samples
-            if origin.matrix is correlation and origin.inside.all() and whole + share <= 1.0:
-                whole += share
-                continue
-            if id(origin.matrix) not in matrices:
-                matrices[id(origin.matrix)] = len(kept)
-                kept.append(origin.matrix)
-            which.append(matrices[id(origin.matrix)])
-            inside.append(origin.inside)
-            weights.append(float(weight) * origin.scale)
-        return Prices(
-            np.array(kept).reshape(len(kept), n_nodes, n_nodes),
-            np.array(which, dtype=np.int64),
-            np.array(inside, dtype=np.bool_).reshape(-1, n_nodes),
-            np.array(weights),
-            np.array(clusters, dtype=np.bool_).reshape(-1, n_nodes),
-            np.array(cluster_weights),
-            whole,
-            tuple(tables),
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,7 +195,7 @@ class Pricing:
         """Return the bound on all DAGs, given an upper bound on the remainders of each node."""
         return float(sum(most) + point.constant + SLACK * sum(abs(one) for one in most))
 
-    def listed(self, point: DualPoint, limits: Sequence[float], most_sets: int, workers: Workers) -> Pool | None:
+    def listed(self, point: DualPoint, limits: Sequence[float], most_sets: int, workers: Workers) -> Families | None:
         """Return all undominated sets with remainders of at least ``limits``.
 
         Returns None if there are too many of them or the searches take too long. Raises ``Stopped`` at the deadline.
@@ -282,7 +216,7 @@ class Pricing:
             found[i] = search.members(n)
 
         workers.each("listing", [partial(work, i) for i in range(n)], n)
-        return None if given_up.is_set() else Pool.of_words(self._score.names, *sets_of(self._score, found))
+        return None if given_up.is_set() else undominated(self._score, found)
 
 
 def _run(search: NodeSearch, steps: int, count: int, deadline: Deadline) -> None:

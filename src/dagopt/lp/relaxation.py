@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from dagopt.arrays import Bools, Floats, Ints
 from dagopt.deadline import Deadline
-from dagopt.families.family_arrays import SUPPORT_TOLERANCE, FamilyArrays
+from dagopt.families.families import SUPPORT_TOLERANCE, Families
 from dagopt.kernels.cuts import tree as kernels
 from dagopt.lp.highs import LinearProgram, LinearSolution
-from dagopt.lp.rows.row import Point, Row
+from dagopt.lp.rows.rewriting import Renumbering
+from dagopt.lp.rows.row import SLACK, DualPoint, Point, Row
 
 __all__ = ["Relaxation", "Start"]
 
@@ -32,7 +33,6 @@ ALL_AT_ONCE = 1_000  # up to this many families, all are in the LP from the star
 JOINING = 4  # families per node that join the LP at once
 LEAST_REMAINDER = 1e-7  # the least remainder of a family that joins
 NOWHERE = 1e5  # the cost of a node without a family, paid only in an infeasible LP
-SLACK = 1e-12  # relative rounding of the sums of a bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class Relaxation:
 
     Parameters
     ----------
-    families : FamilyArrays
+    families : Families
         All families.
     given : sequence of Row
         Rows that are never dropped.
@@ -73,19 +73,18 @@ class Relaxation:
         A row is dropped after this many solves with multiplier 0.
     """
 
-    def __init__(self, families: FamilyArrays, given: Sequence[Row], first: Ints | None, idle_rounds: int) -> None:
+    def __init__(self, families: Families, given: Sequence[Row], first: Ints | None, idle_rounds: int) -> None:
         self.idle_rounds = idle_rounds
         self._given: list[Row] = []
         self._may_fail = first is None
         self._rows: list[Row] = []
         self._idle = np.zeros(0, dtype=np.int64)  # solves since each row last had a multiplier
         self.n_solved = 0
-        self.priced: list[tuple[Row, float]] = []  # the rows with multipliers of the last point
         self._set_up(families, first)
         self.add(given)
         self._given = list(self._rows)
 
-    def _set_up(self, families: FamilyArrays, first: Ints | None) -> None:
+    def _set_up(self, families: Families, first: Ints | None) -> None:
         """Make the LP of these families, with the known rows."""
         self.families = families
         n = families.n_nodes
@@ -132,31 +131,24 @@ class Relaxation:
             values.append(row.values[inside])
         self._program.add_rows([row.upper for row in rows], indices, values)
 
-    def change(self, families: FamilyArrays, place: Ints, rows: Sequence[Row] | None = None) -> None:
-        """Continue with other families, from the same basis.
-
-        Parameters
-        ----------
-        families : FamilyArrays
-            The families from now on.
-        place : int array
-            Where each of the old ones is among them; -1 for one that is gone.
-        rows : sequence of Row, optional
-            The rows of the LP over them, in order; needed if some families are new.
-        """
-        self._rows = [_renumbered(row, place) for row in self._rows] if rows is None else list(map(_compact, rows))
+    def change(self, moved: Renumbering, *, join: bool = False) -> None:
+        """Continue with other families, from the same basis; new ones ``join`` the LP now, or when they matter."""
+        families, place = moved.families, moved.place
+        self._rows = [moved.row(row) for row in self._rows]
         self._given = self._rows[: len(self._given)]
         gone = np.zeros(self._program.n_columns, dtype=np.int64)
         gone[self._column[(place < 0) & (self._column >= 0)]] = 1
         self._program.delete_columns(np.flatnonzero(gone))
         column, alive = self._column - np.cumsum(gone)[self._column], self._alive
         inside = np.flatnonzero((place >= 0) & (self._column >= 0))
-        self._column = np.full(len(families.node), -1, dtype=np.int64)
+        self._column = np.full(len(families), -1, dtype=np.int64)
         self._column[place[inside]] = column[inside]
-        self._alive = np.ones(len(families.node), dtype=np.bool_)
+        self._alive = np.ones(len(families), dtype=np.bool_)
         self._alive[place[place >= 0]] = alive[place >= 0]
         self._cost = families.score - self._reference[families.node]
         self.families = families
+        if join:
+            self._join(moved.new)
 
     def twin(self) -> Relaxation:
         """Return another LP of the same families, with the same ones in it, and the given rows."""
@@ -236,9 +228,10 @@ class Relaxation:
         n, offsets = self.families.n_nodes, self.families.offsets
         multipliers = np.maximum(solution.multipliers[n:], 0.0)
         multipliers[multipliers < 1e-11] = 0.0
-        self.priced = [(row, float(w)) for row, w in zip(self._rows, multipliers, strict=True) if w > 0.0]
+        used = np.flatnonzero(multipliers)
+        duals = DualPoint(tuple(self._rows[r] for r in used), multipliers[used])
         remainder = self._cost.copy()
-        for row, weight in self.priced:
+        for row, weight in zip(duals.rows, duals.weights.tolist(), strict=True):
             kernels.take_row(row.families, row.values, weight, remainder)
         largest = np.empty(n)
         kernels.best_remainders(remainder, self._alive, offsets, largest)
@@ -249,7 +242,7 @@ class Relaxation:
         values = np.zeros(len(self._column))
         inside = np.flatnonzero(self._column >= 0)
         values[inside] = solution.point[self._column[inside]]
-        return Point(self.families, values, bound, excess), remainder
+        return Point(self.families, values, bound, excess, self._reference + largest, duals), remainder
 
     def _price(self, remainder: Floats, solution: LinearSolution) -> bool:
         """Let the families with the largest remainders join the LP; say whether there were any."""
@@ -303,9 +296,3 @@ class Relaxation:
 def _compact(row: Row) -> Row:
     """Return a row with indices of 32 bits, the row itself if it has them."""
     return row if row.families.dtype == np.int32 else replace(row, families=row.families.astype(np.int32))
-
-
-def _renumbered(row: Row, place: Ints) -> Row:
-    """Return a row over families that are elsewhere now, or gone."""
-    places = place[row.families].astype(np.int32)
-    return replace(row, families=places[places >= 0], values=row.values[places >= 0])

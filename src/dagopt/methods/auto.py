@@ -29,8 +29,8 @@ from typing import Any
 
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.families.families import Families
 from dagopt.families.listing import MOST_SETS, count_sets, limited
-from dagopt.families.pool import Pool
 from dagopt.families.undominated import Listing, TooMany
 from dagopt.graph.knowledge import Knowledge
 from dagopt.methods.exact.exact import ExactOptions, PoolOptions, run_exact, solve_given_pool
@@ -198,7 +198,7 @@ class AutoPoolOptions(PoolOptions):
 
 
 @solver(AutoPoolOptions)
-def solve_auto_pool(pool: Pool, options: AutoPoolOptions, deadline: Deadline, progress: Progress) -> Answer:
+def solve_auto_pool(pool: Families, options: AutoPoolOptions, deadline: Deadline, progress: Progress) -> Answer:
     """Return the best DAG over given parent sets: by the subset recursion for few nodes, else by cutting planes."""
     if pool.n_nodes <= MOST_RECURSION_NODES:
         own = {name: getattr(options, name) for name in PoolOptions.defaults()}

@@ -9,8 +9,8 @@ import numpy as np
 
 from dagopt.arrays import Bools
 from dagopt.deadline import Deadline
+from dagopt.families.families import MOST_MASK_NODES
 from dagopt.families.listing import candidate_pool
-from dagopt.families.pool import MOST_MASK_NODES
 from dagopt.methods.climbing.hill_climbing import solve_hc, start_dag
 from dagopt.methods.climbing.tabu import solve_tabu
 from dagopt.methods.exact.plan import estimate_exact
@@ -95,5 +95,5 @@ def likely_parents(problem: Problem, deadline: Deadline, n_jobs: int | None = No
             pool = candidate_pool(problem.score, replace(known, at_most=np.minimum(known.at_most, sizes)), workers)
     except Stopped:
         return None
-    members = np.array([np.bitwise_or.reduce(masks) for masks in pool.masks])
+    members = np.bitwise_or.reduceat(pool.masks, pool.offsets[:-1])
     return np.asarray((members[None, :] >> np.arange(problem.n_nodes)[:, None]) & 1 != 0)

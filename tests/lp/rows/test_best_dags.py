@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from brute_force import all_dags
-from dagopt.families.family_arrays import FamilyArrays
-from dagopt.families.family_pool import Family, FamilyPool
+from dagopt.families.families import Families, Family
 from dagopt.graph.order import topological_order
 from dagopt.kernels.cuts import tree as kernels
 from dagopt.lp.rows.clusters import LastNodeRows
@@ -32,15 +31,15 @@ def made(seed):
     factor = rng.normal(size=(N, N)) + 1.5 * np.eye(N)
     matrix = factor @ factor.T
     half, cost = rng.choice([10.0, 100.0, 1000.0]), rng.choice([0.5, 2.0])
-    scores, pool = {}, FamilyPool(N)
+    scores, pool = {}, []
     for node in range(N):
         for size in range(N):
             for parents in combinations([j for j in range(N) if j != node], size):
                 own = [*parents, node]
                 both = [np.linalg.slogdet(matrix[np.ix_(k, k)])[1] if k else 0.0 for k in (list(parents), own)]
                 scores[node, parents] = float(half * (both[0] - both[1]) - cost * size)
-                pool.add(Family(node, sum(1 << j for j in parents), scores[node, parents]))
-    families = FamilyArrays.of(pool).without_dominated()
+                pool.append(Family(node, sum(1 << j for j in parents), scores[node, parents]))
+    families = Families.from_list(N, pool).without_dominated()
     families = replace(families, place=np.arange(len(families.node)))
     after = np.zeros_like(families.words)
     kernels.improvable(families.words, families.score, families.offsets, ROUNDING, 0, N, after)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from brute_force import all_dags
-from dagopt.families.family_arrays import FamilyArrays
-from dagopt.families.family_pool import Family, FamilyPool
+from dagopt.families.families import Families, Family
 from dagopt.graph.knowledge import Constraints
 from dagopt.kernels.cuts import logdet_rows as kernels
 from dagopt.lp.rows.clusters import ClusterRows
@@ -24,12 +23,12 @@ N = 4
 
 def every_family(n=N):
     """Return all families over n nodes."""
-    pool = FamilyPool(n)
+    pool = []
     for node in range(n):
         for mask in range(1 << n):
             if not mask >> node & 1:
-                pool.add(Family(node, mask, float(-mask.bit_count())))
-    return FamilyArrays.of(pool)
+                pool.append(Family(node, mask, float(-mask.bit_count())))
+    return Families.from_list(n, pool)
 
 
 def random_point(families, rng):
@@ -193,11 +192,9 @@ def test_the_right_hand_side_covers_all_rounding(size, smallest):
     matrix = matrix / np.outer(scale, scale)
     matrix = (matrix + matrix.T) / 2
     np.fill_diagonal(matrix, 1.0)
-    pool = FamilyPool(size)
     order = rng.permutation(size)
-    for k, node in enumerate(order):
-        pool.add(Family(int(node), sum(1 << int(j) for j in order[:k]), 0.0))
-    row = LogDets(100.0).row(FamilyArrays.of(pool), matrix, np.ones(size, dtype=bool), "matrix")
+    pool = [Family(int(node), sum(1 << int(j) for j in order[:k]), 0.0) for k, node in enumerate(order)]
+    row = LogDets(100.0).row(Families.from_list(size, pool), matrix, np.ones(size, dtype=bool), "matrix")
     with localcontext() as context:
         context.prec = 50
         variances = decimal_variances(matrix, order)

@@ -7,8 +7,7 @@ import pytest
 
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.families.family_arrays import FamilyArrays
-from dagopt.families.family_pool import Family, FamilyPool
+from dagopt.families.families import Families, Family
 from dagopt.graph.order import is_acyclic
 from dagopt.integer.recursion import solve_pool
 from dagopt.integer.scip import ScipBranchAndCut
@@ -24,7 +23,7 @@ from made_pools import random_pool
 def best_over(pool):
     """Return the score of the best DAG over a pool."""
     with Workers(Deadline(), NoProgress(), 1) as workers:
-        return solve_pool(pool.to_pool(), workers)[1]
+        return solve_pool(pool, workers)[1]
 
 
 def stopping_after(count):
@@ -38,7 +37,7 @@ def stopping_after(count):
 def test_best_dag_over_a_pool(seed, local_size):
     """With clusters alone, where it has to branch, and with local cuts the optimum is that of the recursion."""
     pool = random_pool(np.random.default_rng(seed), 4 + seed, 14)
-    families = FamilyArrays.of(pool).without_dominated()
+    families = pool.without_dominated()
     outcome = best_over_families(families, None, Deadline(), local_size=local_size)
     assert outcome.status == "optimal"
     assert outcome.score == pytest.approx(best_over(pool), rel=1e-9)
@@ -52,7 +51,7 @@ def test_local_cuts_close_what_clusters_leave_open(monkeypatch):
     monkeypatch.setattr(lane, "SLOW", -np.inf)  # no search over prefixes, which ends the root sooner
     gaps = {0: 0.0, 8: 0.0}
     for seed in range(6):
-        families = FamilyArrays.of(random_pool(np.random.default_rng(seed), 8, 25)).without_dominated()
+        families = random_pool(np.random.default_rng(seed), 8, 25).without_dominated()
         for size in gaps:
             outcome = best_over_families(families, None, Deadline(), local_size=size)
             gaps[size] += outcome.root_bound - outcome.score
@@ -64,7 +63,7 @@ def test_local_cuts_close_what_clusters_leave_open(monkeypatch):
 def test_bound_is_true_wherever_it_stops(ticks, local_size):
     """Stopped at any point, the bound is at least the optimum and the score at most."""
     pool = random_pool(np.random.default_rng(3), 9, 20)
-    families = FamilyArrays.of(pool).without_dominated()
+    families = pool.without_dominated()
     outcome = best_over_families(families, None, stopping_after(ticks), local_size=local_size)
     best = best_over(pool)
     assert outcome.score <= best + 1e-6
@@ -74,7 +73,7 @@ def test_bound_is_true_wherever_it_stops(ticks, local_size):
 
 def test_threads_and_seeds_give_the_same_optimum():
     """The number of threads changes nothing at all, the seed nothing in the score."""
-    families = FamilyArrays.of(random_pool(np.random.default_rng(5), 9, 25)).without_dominated()
+    families = random_pool(np.random.default_rng(5), 9, 25).without_dominated()
     runs = [
         best_over_families(families, None, Deadline(), n_jobs=n_jobs, random_state=seed)
         for n_jobs, seed in ((1, 0), (3, 0), (2, 1))
@@ -93,7 +92,7 @@ def by_branching(families, n_jobs=1):
 
 def test_the_tree_is_the_same_on_any_number_of_threads():
     """One to four threads work on the same nodes."""
-    families = FamilyArrays.of(random_pool(np.random.default_rng(4), 12, 30)).without_dominated()
+    families = random_pool(np.random.default_rng(4), 12, 30).without_dominated()
 
     def facts(n_jobs):
         found = by_branching(families, n_jobs)
@@ -110,7 +109,7 @@ def test_branching_alone_finds_the_optimum(seed, most, monkeypatch):
     """Also if the rows of the nodes take too much memory and are forgotten."""
     pool = random_pool(np.random.default_rng(seed), 10, 30)
     monkeypatch.setattr(branch_and_cut, "MOST_ROW_BYTES", most)
-    outcome = by_branching(FamilyArrays.of(pool).without_dominated())
+    outcome = by_branching(pool.without_dominated())
     assert outcome.status == "optimal"
     assert outcome.n_nodes > 5
     assert outcome.score == pytest.approx(best_over(pool), rel=1e-9)
@@ -118,46 +117,43 @@ def test_branching_alone_finds_the_optimum(seed, most, monkeypatch):
 
 def test_more_than_64_nodes():
     """Sets of more than one word: a chain of pairs, in each of which one of two arcs is left."""
-    pool = FamilyPool(70)
+    pool = []
     for node in range(70):
-        pool.add(Family(node, 0, -10.0))
-        pool.add(Family(node, 1 << (node ^ 1), -3.0 - 0.01 * node))
-    outcome = best_over_families(FamilyArrays.of(pool), None, Deadline())
+        pool.append(Family(node, 0, -10.0))
+        pool.append(Family(node, 1 << (node ^ 1), -3.0 - 0.01 * node))
+    outcome = best_over_families(Families.from_list(70, pool), None, Deadline())
     expected = sum(max(-13.0 - 0.01 * a, -13.0 - 0.01 * (a + 1)) for a in range(0, 70, 2))
     assert outcome.score == pytest.approx(expected)
 
 
 def test_a_pool_without_a_dag():
     """Where every choice has a cycle there is no DAG; a node without families is an error."""
-    pool = FamilyPool(2)
-    pool.add(Family(0, 2, 1.0))
-    pool.add(Family(1, 1, 1.0))
-    outcome = best_over_families(FamilyArrays.of(pool), None, Deadline())
+    pool = Families.from_list(2, [Family(0, 2, 1.0), Family(1, 1, 1.0)])
+    outcome = best_over_families(pool, None, Deadline())
     assert outcome.chosen is None
     assert outcome.status == "optimal"
-    lacking = FamilyPool(2)
-    lacking.add(Family(0, 0, 1.0))
+    lacking = Families.from_list(2, [Family(0, 0, 1.0)])
     with pytest.raises(InputError, match="no DAG can be made"):
-        best_over_families(FamilyArrays.of(lacking), None, Deadline())
+        best_over_families(lacking, None, Deadline())
 
 
 def sparse_pool(rng, n_nodes, n_families, near):
     """Return a pool of many nodes whose parents are among the next ``near`` nodes on either side."""
-    pool = FamilyPool(n_nodes)
+    pool = []
     for node in range(n_nodes):
         around = [j for j in range(node - near, node + near + 1) if 0 <= j < n_nodes and j != node]
-        pool.add(Family(node, 0, 0.0))
+        pool.append(Family(node, 0, 0.0))
         for _ in range(n_families - 1):
             parents = rng.choice(around, size=rng.integers(1, 4), replace=False)
-            pool.add(Family(node, sum(1 << int(j) for j in parents), float(rng.gamma(2.0, 10.0))))
-    return pool
+            pool.append(Family(node, sum(1 << int(j) for j in parents), float(rng.gamma(2.0, 10.0))))
+    return Families.from_list(n_nodes, pool)
 
 
 @pytest.mark.parametrize(("seed", "n_nodes"), [(0, 63), (1, 100), (2, 200)])
 def test_many_nodes_have_the_optimum_of_scip(seed, n_nodes):
     """Over random pools of 63 to 200 nodes with few parent sets the optimum is that of SCIP's branch and cut."""
     pool = sparse_pool(np.random.default_rng(seed), n_nodes, 5, 4)
-    families = FamilyArrays.of(pool).without_dominated()
+    families = pool.without_dominated()
     outcome = best_over_families(families, families.start(None), Deadline())
     other = ScipBranchAndCut().solve(pool, [], None, Deadline())
     assert (outcome.status, other.status) == ("optimal", "optimal")
@@ -171,14 +167,14 @@ def test_parts_that_do_not_touch_have_the_optima_of_the_parts(seed):
     rng = np.random.default_rng(seed)
     parts = [random_pool(rng, 9, 12) for _ in range(10)]
     number = rng.permutation(90)
-    whole = FamilyPool(90)
+    whole = []
     for p, part in enumerate(parts):
         for family in part:
             mask = sum(1 << int(number[9 * p + j]) for j in range(9) if family.mask >> j & 1)
-            whole.add(Family(int(number[9 * p + family.node]), mask, family.score))
-    families = FamilyArrays.of(whole).without_dominated()
+            whole.append(Family(int(number[9 * p + family.node]), mask, family.score))
+    families = Families.from_list(90, whole).without_dominated()
     outcome = best_over_families(families, families.start(None), Deadline())
     with Workers(Deadline(), NoProgress(), 1) as workers:
-        expected = sum(solve_pool(part.to_pool(), workers)[1] for part in parts)
+        expected = sum(solve_pool(part, workers)[1] for part in parts)
     assert outcome.status == "optimal"
     assert outcome.score == pytest.approx(expected, rel=1e-9)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from dagopt.deadline import Deadline
-from dagopt.families.family_arrays import FamilyArrays
 from dagopt.graph.order import is_acyclic
 from dagopt.integer.recursion import solve_pool
 from dagopt.kernels.cuts import prefixes as kernels
@@ -26,8 +25,8 @@ def posed(seed, n_nodes=9, n_families=25):
     """Return families, their LP point with clusters of pairs, and the best score."""
     pool = random_pool(np.random.default_rng(seed), n_nodes, n_families)
     with Workers(Deadline(), NoProgress(), 1) as workers:
-        best = solve_pool(pool.to_pool(), workers)[1]
-    families = FamilyArrays.of(pool).without_dominated()
+        best = solve_pool(pool, workers)[1]
+    families = pool.without_dominated()
     lp = Relaxation(families, (), families.offsets[:-1], 100)
     lp.add(pair_rows(families))
     return families, lp.solve(np.ones(len(families.node), dtype=np.bool_), Deadline()), best

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dagopt.families.family_pool import Family
+from dagopt.families.families import Family
 from dagopt.integer.restricted_ip import IntegerSolution
 from dagopt.methods.cg_dca.algorithm2 import ColumnGeneration, first_families
 from dagopt.methods.cg_dca.pricer import Priced

@@ -14,7 +14,7 @@ import pytest
 import dagopt
 from dagopt import files
 from dagopt.errors import InputError
-from dagopt.families.family_pool import Family
+from dagopt.families.families import Family
 from dagopt.graph.knowledge import Constraints
 from dagopt.methods.cg_dca import cg_dca
 from dagopt.methods.cg_dca.checkpoint import Checkpoint, load_checkpoint, save_checkpoint

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from dagopt.bits import mask_of, members
 from dagopt.deadline import Deadline
-from dagopt.families.family_pool import Family
+from dagopt.families.families import Family
 from dagopt.families.listing import candidate_pool
+from dagopt.lp.restricted_master import reduced_cost
 from dagopt.methods.cg_dca.dca_pricing import DcaPricer
 from dagopt.methods.cg_dca.exhaustive_pricing import ExhaustivePricer
 from dagopt.methods.cg_dca.listed_pricing import FAMILIES_PER_CALL, ListedPricer
@@ -32,19 +33,19 @@ def pricer_of(problem):
 def test_it_finds_the_least_reduced_cost(kind, seed, n, known):
     """It is the least over all allowed sets, and the families have the reduced costs and scores that they should."""
     problem = made_problem(kind, seed, n, known)
-    master, lp = made_master(problem, seed)
+    _, lp = made_master(problem, seed)
     pricer = pricer_of(problem)
     for node in range(n):
-        families, least, exact = pricer.price(node, master, lp, np.zeros(0), Deadline())
+        families, least, exact = pricer.price(node, lp, np.zeros(0), Deadline())
         costs = [
-            master.reduced_cost(Family(node, mask_of(own), problem.score.local(node, own)), lp)
+            reduced_cost(lp, Family(node, mask_of(own), problem.score.local(node, own)))
             for own in allowed_sets(problem, node)
         ]
         assert exact
         assert least == pytest.approx(min(*costs, 0.0), abs=1e-6)
         assert len(families) <= FAMILIES_PER_CALL
         for family in families:
-            assert master.reduced_cost(family, lp) < 0
+            assert reduced_cost(lp, family) < 0
             assert family.score == pytest.approx(problem.score.local(node, members(family.mask)), abs=1e-8)
 
 
@@ -53,10 +54,8 @@ def test_it_finds_the_least_reduced_cost(kind, seed, n, known):
 def test_the_bound_is_never_below_the_optimum(kind, seed, n, known):
     """With any families and clusters the bound holds, by listed and by exhaustive prices alike."""
     problem = made_problem(kind, seed, n, known)
-    master, lp = made_master(problem, seed)
-    bounds = [
-        priced_bound(pricer, master, lp, Deadline())[0] for pricer in (pricer_of(problem), ExhaustivePricer(problem))
-    ]
+    _, lp = made_master(problem, seed)
+    bounds = [priced_bound(pricer, lp, Deadline())[0] for pricer in (pricer_of(problem), ExhaustivePricer(problem))]
     best = max(totals(problem))
     assert bounds[0] == pytest.approx(bounds[1], abs=1e-5)
     assert bounds[0] >= best - 1e-6
@@ -81,11 +80,11 @@ def totals(problem):
 def test_no_bound_from_inexact_prices():
     """DCA's prices bound nothing."""
     problem = made_problem("gaussian", 0, 4, known=False)
-    master, lp = made_master(problem, 0)
+    _, lp = made_master(problem, 0)
 
     class Started(DcaPricer):
-        def price(self, node, master, lp, start, deadline):
+        def price(self, node, lp, start, deadline):
             """Price from the middle of the cube."""
-            return super().price(node, master, lp, np.full(3, 0.5), deadline)
+            return super().price(node, lp, np.full(3, 0.5), deadline)
 
-    assert priced_bound(Started(problem), master, lp, Deadline()) == (np.inf, [])
+    assert priced_bound(Started(problem), lp, Deadline()) == (np.inf, [])

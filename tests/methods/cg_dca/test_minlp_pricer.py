@@ -10,6 +10,7 @@ from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.graph.knowledge import Constraints
+from dagopt.lp.restricted_master import reduced_cost
 from dagopt.methods.cg_dca.exhaustive_pricing import ExhaustivePricer
 from dagopt.methods.cg_dca.minlp_pricing import GAP, MinlpPricer, Regression
 from dagopt.methods.cg_dca.minlp_program import SAFETY, PricingOutcome
@@ -57,16 +58,16 @@ def test_the_least_reduced_cost_is_that_of_all_sets(seed, n, known, convention):
     """Exhaustive pricing has the same least reduced cost; the bound is below it by little; families are as they say."""
     table, knowledge = gaussian_table(seed, n, 80), made_problem("gaussian", seed, n, known).knowledge
     problem = Problem(table, make_score(table, convention=convention), knowledge)
-    master, lp = made_master(problem, seed)
+    _, lp = made_master(problem, seed)
     minlp, exhaustive = MinlpPricer(problem), ExhaustivePricer(problem)
     for node in range(n):
         np.testing.assert_array_equal(minlp.candidates(node), exhaustive.candidates(node))
-        least = exhaustive.price(node, master, lp, np.zeros(0), Deadline()).reduced_cost
-        (families, found, exact), lower = minlp.prove(node, master, lp, Deadline())
+        least = exhaustive.price(node, lp, np.zeros(0), Deadline()).reduced_cost
+        (families, found, exact), lower = minlp.prove(node, lp, Deadline())
         assert exact
         assert found == pytest.approx(least, abs=GAP)
         assert least - 10 * GAP <= lower <= least + 1e-9
-        costs = [master.reduced_cost(family, lp) for family in families]
+        costs = [reduced_cost(lp, family) for family in families]
         assert all(cost < -TOLERANCE for cost in costs)
         assert min(costs, default=0.0) == pytest.approx(found, abs=1e-9 if families else GAP)
         for family in families:
@@ -80,20 +81,20 @@ def test_the_least_reduced_cost_is_that_of_all_sets(seed, n, known, convention):
 def test_the_protocol_gives_what_is_proven():
     """``price`` is the part of ``prove`` that the loop wants."""
     problem = problem_of(table_of("gaussian", 4, 4, 80))
-    master, lp = made_master(problem, 4)
+    _, lp = made_master(problem, 4)
     pricer = MinlpPricer(problem)
     for node in range(4):
-        assert pricer.price(node, master, lp, np.zeros(3), Deadline()) == pricer.prove(node, master, lp, Deadline())[0]
+        assert pricer.price(node, lp, np.zeros(3), Deadline()) == pricer.prove(node, lp, Deadline())[0]
 
 
 def test_a_coarse_gap_gives_a_lower_bound():
     """With a gap of 5 the bound may be that much too low, but never too high."""
     problem = problem_of(table_of("gaussian", 7, 6, 200))
-    master, lp = made_master(problem, 7)
+    _, lp = made_master(problem, 7)
     exhaustive = ExhaustivePricer(problem)
     for node in range(6):
-        least = exhaustive.price(node, master, lp, np.zeros(0), Deadline()).reduced_cost
-        priced, lower = MinlpPricer(problem, gap=5.0).prove(node, master, lp, Deadline())
+        least = exhaustive.price(node, lp, np.zeros(0), Deadline()).reduced_cost
+        priced, lower = MinlpPricer(problem, gap=5.0).prove(node, lp, Deadline())
         assert least - 5.0 - 10 * SAFETY <= lower <= least
         assert priced.reduced_cost <= least + 5.0
 
@@ -102,15 +103,15 @@ def test_a_coarse_gap_gives_a_lower_bound():
 def test_what_is_stopped_is_not_exact_and_its_bound_holds(monkeypatch, failed):
     """Out of time at once, or with a program that failed, the bound is that of all candidates at no cost."""
     problem = problem_of(table_of("gaussian", 3, 8, 500))
-    master, lp = made_master(problem, 3)
+    _, lp = made_master(problem, 3)
     exhaustive, pricer = ExhaustivePricer(problem), MinlpPricer(problem, seconds=None if failed else 1e-9)
     if failed:
         monkeypatch.setattr(
             "dagopt.methods.cg_dca.minlp_pricing.solve_pricing", lambda *given: PricingOutcome([], -np.inf, False)
         )
-    least = [exhaustive.price(i, master, lp, np.zeros(0), Deadline()).reduced_cost for i in range(8)]
+    least = [exhaustive.price(i, lp, np.zeros(0), Deadline()).reduced_cost for i in range(8)]
     node = int(np.argmin(least))
-    priced, lower = pricer.prove(node, master, lp, Deadline())
+    priced, lower = pricer.prove(node, lp, Deadline())
     assert not priced.exact
     assert pricer.stopped == 1
     assert -np.inf < lower <= least[node]
@@ -119,9 +120,9 @@ def test_what_is_stopped_is_not_exact_and_its_bound_holds(monkeypatch, failed):
 def test_a_node_without_candidates_has_nothing_to_price():
     """A node whose parents are all settled is priced exactly, without a program."""
     problem = problem_of(table_of("gaussian", 0, 3), Constraints(forbidden=[("V1", "V0"), ("V2", "V0")]))
-    master, lp = made_master(problem, 0)
+    _, lp = made_master(problem, 0)
     pricer = MinlpPricer(problem)
-    priced, lower = pricer.prove(0, master, lp, Deadline())
+    priced, lower = pricer.prove(0, lp, Deadline())
     assert priced == ([], pytest.approx(0.0, abs=1e-6), True)
     assert lower == pytest.approx(0.0, abs=1e-6)
     assert pricer.solved == 0
@@ -131,11 +132,11 @@ def test_sets_that_cost_infinitely_much_are_left_out():
     """Under bnlearn's convention six rows allow four parents, not five; the limit on parents allows three of them."""
     table = ContinuousTable(tuple("abcde"), np.random.default_rng(0).normal(size=(6, 5)))
     problem = problem_of(table, Constraints(max_parents=3), convention="bnlearn")
-    master, lp = made_master(problem, 0)
+    _, lp = made_master(problem, 0)
     exhaustive, minlp = ExhaustivePricer(problem), MinlpPricer(problem)
     for node in range(5):
-        least = exhaustive.price(node, master, lp, np.zeros(0), Deadline()).reduced_cost
-        assert minlp.prove(node, master, lp, Deadline()).priced.reduced_cost == pytest.approx(least, abs=GAP)
+        least = exhaustive.price(node, lp, np.zeros(0), Deadline()).reduced_cost
+        assert minlp.prove(node, lp, Deadline()).priced.reduced_cost == pytest.approx(least, abs=GAP)
 
 
 def test_problems_that_do_not_fit_are_refused():

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from dagopt.bits import mask_of, members
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.families.family_pool import Family
+from dagopt.families.families import Family
 from dagopt.graph.knowledge import Constraints
-from dagopt.lp.restricted_master import RestrictedMaster
+from dagopt.lp.restricted_master import RestrictedMaster, reduced_cost
 from dagopt.methods.cg_dca import dca_pricing
 from dagopt.methods.cg_dca.algorithm2 import first_families
 from dagopt.methods.cg_dca.dca_pricing import DcaPricer
@@ -29,12 +29,12 @@ TOLERANCE = 1e-6
 def test_columns_of_dca_are_negative_and_allowed(kind, step, seed, n, known):
     """Each has the negative reduced cost that the master gives it, the score of the rows, and allowed parents."""
     problem = made_problem(kind, seed, n, known)
-    master, lp = made_master(problem, seed)
+    _, lp = made_master(problem, seed)
     pricer, rng = DcaPricer(problem, step), np.random.default_rng(seed)
     for node in range(n):
         start = rng.random(len(pricer.candidates(node)))
-        families, least, _ = pricer.price(node, master, lp, start, Deadline())
-        costs = [master.reduced_cost(family, lp) for family in families]
+        families, least, _ = pricer.price(node, lp, start, Deadline())
+        costs = [reduced_cost(lp, family) for family in families]
         assert (np.array(costs) < 0).all()
         assert least == pytest.approx(min(costs, default=0.0), abs=1e-5)
         for family in families:
@@ -49,17 +49,17 @@ def test_columns_of_dca_are_negative_and_allowed(kind, step, seed, n, known):
 def test_exhaustive_pricing_finds_the_least(kind, seed, n, known):
     """Its reduced cost is the least over all allowed sets, its families the negative ones from the least up."""
     problem = made_problem(kind, seed, n, known)
-    master, lp = made_master(problem, seed)
+    _, lp = made_master(problem, seed)
     pricer = ExhaustivePricer(problem)
     for node in range(n):
         every = [
-            master.reduced_cost(Family(node, mask_of(parents), direct_local(problem, node, parents)), lp)
+            reduced_cost(lp, Family(node, mask_of(parents), direct_local(problem, node, parents)))
             for parents in allowed_sets(problem, node)
         ]
-        families, least, exact = pricer.price(node, master, lp, np.zeros(0), Deadline())
+        families, least, exact = pricer.price(node, lp, np.zeros(0), Deadline())
         assert exact
         assert least == pytest.approx(min(*every, 0.0), abs=1e-6)
-        found = [master.reduced_cost(family, lp) for family in families]
+        found = [reduced_cost(lp, family) for family in families]
         negative = sorted(cost for cost in every if cost < -2 * TOLERANCE)[:FAMILIES_PER_CALL]
         np.testing.assert_allclose(found[: len(negative)], negative, atol=1e-6)
         for family in families:
@@ -72,13 +72,13 @@ def test_exhaustive_pricing_finds_the_least(kind, seed, n, known):
 def test_dca_never_finds_less_than_the_least(kind, step, seed, n, known):
     """The exhaustive pricer's reduced cost bounds what DCA finds from anywhere, and DCA does not call it exact."""
     problem = made_problem(kind, seed, n, known)
-    master, lp = made_master(problem, seed)
+    _, lp = made_master(problem, seed)
     dca, exhaustive, rng = DcaPricer(problem, step), ExhaustivePricer(problem), np.random.default_rng(seed)
     for node in range(n):
         size = len(dca.candidates(node))
         np.testing.assert_array_equal(dca.candidates(node), exhaustive.candidates(node))
-        _, least, _ = exhaustive.price(node, master, lp, np.zeros(0), Deadline())
-        _, found, exact = dca.price(node, master, lp, rng.integers(0, 2, size).astype(float), Deadline())
+        _, least, _ = exhaustive.price(node, lp, np.zeros(0), Deadline())
+        _, found, exact = dca.price(node, lp, rng.integers(0, 2, size).astype(float), Deadline())
         assert found >= least - 1e-5
         assert exact == (size == 0)
 
@@ -88,14 +88,14 @@ def test_dca_never_finds_less_than_the_least(kind, step, seed, n, known):
 def test_the_reduced_cost_of_dca_is_the_masters(kind, seed, n):
     """Z = g - f under the LP's duals equals the master's reduced cost for every set of candidates."""
     problem = made_problem(kind, seed, n, True)
-    master, lp = made_master(problem, seed)
+    _, lp = made_master(problem, seed)
     pricer = DcaPricer(problem)
     for node in range(n):
-        cost = pricer.reduced_cost(node, master, lp)
+        cost = pricer.reduced_cost(node, lp)
         for chosen in subsets(range(cost.size)):
             parents = [*cost.base, *cost.candidates[list(chosen)]]
             family = Family(node, mask_of(parents), problem.score.local(node, parents))
-            assert cost.value(chosen) == pytest.approx(master.reduced_cost(family, lp), abs=1e-5)
+            assert cost.value(chosen) == pytest.approx(reduced_cost(lp, family), abs=1e-5)
 
 
 def test_all_sets_on_the_way_are_columns():
@@ -108,7 +108,7 @@ def test_all_sets_on_the_way_are_columns():
     most = 0
     for _ in range(20):
         for node in range(7):
-            families = pricer.price(node, master, lp, rng.random(6), Deadline()).families
+            families = pricer.price(node, lp, rng.random(6), Deadline()).families
             most = max(most, len({family.mask for family in families}))
     assert most >= 2
 
@@ -117,7 +117,7 @@ def test_all_sets_on_the_way_are_columns():
 def test_a_start_with_ties_is_tried_in_so_many_orders(orders, monkeypatch):
     """Where DCA finds nothing, as many runs are made as asked for; without ties there is one."""
     problem = made_problem("gaussian", 3, 6, False)
-    master, lp = made_master(problem, 3)
+    _, lp = made_master(problem, 3)
     runs = []
 
     def in_vain(cost, start, *facts):
@@ -126,23 +126,23 @@ def test_a_start_with_ties_is_tried_in_so_many_orders(orders, monkeypatch):
 
     monkeypatch.setattr(dca_pricing, "dca", in_vain)
     pricer = DcaPricer(problem, rng=np.random.default_rng(0), tie_orders=orders)
-    pricer.price(0, master, lp, np.zeros(5), Deadline())
+    pricer.price(0, lp, np.zeros(5), Deadline())
     assert len(runs) == orders
-    pricer.price(0, master, lp, np.linspace(0.0, 1.0, 5), Deadline())
+    pricer.price(0, lp, np.linspace(0.0, 1.0, 5), Deadline())
     assert len(runs) == orders + 1
 
 
 def test_what_is_forgotten_is_computed_again():
     """After forgetting, the pricer goes the way of a new one to the last digit."""
     problem = made_problem("discrete", 3, 6, False)
-    master, lp = made_master(problem, 3)
+    _, lp = made_master(problem, 3)
     rng = np.random.default_rng(0)
     used, fresh = DcaPricer(problem), DcaPricer(problem)
     for node in range(6):
-        used.price(node, master, lp, rng.random(5), Deadline())
+        used.price(node, lp, rng.random(5), Deadline())
     used.forget()
     start = rng.random(5)
-    assert used.price(0, master, lp, start, Deadline()) == fresh.price(0, master, lp, start, Deadline())
+    assert used.price(0, lp, start, Deadline()) == fresh.price(0, lp, start, Deadline())
     (of_used,), (of_fresh,) = used._memories.values(), fresh._memories.values()
     assert (of_used.hits, of_used.misses) == (of_fresh.hits, of_fresh.misses)
 
@@ -151,8 +151,8 @@ def test_a_node_without_candidates_has_nothing_to_price():
     """A node whose parents are all settled is priced exactly, and nothing is found."""
     table = table_of("gaussian", 0, 3)
     problem = problem_of(table, Constraints(forbidden=[("V1", "V0"), ("V2", "V0")]))
-    master, lp = made_master(problem, 0)
-    assert DcaPricer(problem).price(0, master, lp, np.zeros(0), Deadline()) == ([], 0.0, True)
+    _, lp = made_master(problem, 0)
+    assert DcaPricer(problem).price(0, lp, np.zeros(0), Deadline()) == ([], 0.0, True)
 
 
 def test_wrong_parts_are_refused():

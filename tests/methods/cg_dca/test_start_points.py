@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dagopt.errors import InputError
-from dagopt.families.family_pool import Family, FamilyPool
+from dagopt.families.families import Families, Family
 from dagopt.lp.restricted_master import RestrictedMaster
 from dagopt.methods.cg_dca.start_points import START_POINTS, SWITCH_AT, Hybrid, RandomStart, WarmStart, make_start_point
 
 
 def solved_master(seed, n=5):
-    """Return a master with random families and clusters, and its solution."""
+    """Return the solution of a master with random families and clusters."""
     rng = np.random.default_rng(seed)
     master = RestrictedMaster(n)
     families = [Family(i, 0, 0.0) for i in range(n)]
@@ -23,19 +23,19 @@ def solved_master(seed, n=5):
         families.append(Family(i, int(rng.integers(1 << n)) & ~(1 << i), float(rng.random() * 5)))
     master.add_families(families)
     master.add_clusters([frozenset(rng.permutation(n)[: rng.integers(2, n + 1)].tolist()) for _ in range(12)])
-    return master, master.solve()
+    return master.solve()
 
 
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 2**16))
 def test_warm_is_the_weight_of_each_candidate_in_the_lp(seed):
     """The point is Σ_J x_J 1[j in J], for the candidates alone and whatever the generator."""
-    master, lp = solved_master(seed)
+    lp = solved_master(seed)
     for node in range(5):
         candidates = np.array([j for j in range(5) if j not in (node, (node + 1) % 5)])
-        point = WarmStart()(node, candidates, master.pool, lp, None)
+        point = WarmStart()(node, candidates, lp, None)
         expected = [
-            sum(x for x, c in zip(lp.values, master.pool, strict=True) if c.node == node and c.mask >> j & 1)
+            sum(x for x, c in zip(lp.values, lp.families, strict=True) if c.node == node and c.mask >> j & 1)
             for j in candidates
         ]
         np.testing.assert_allclose(point, expected, atol=1e-7)
@@ -44,36 +44,32 @@ def test_warm_is_the_weight_of_each_candidate_in_the_lp(seed):
 
 def test_warm_from_an_integer_solution_is_its_parent_set():
     """Where the LP takes one family of a node, the start is the corner of that set."""
-    pool = FamilyPool(4)
-    for family in (Family(0, 0b1010, 1.0), Family(0, 0, 0.0), Family(1, 0b1101, 1.0)):
-        pool.add(family)
-    lp = SimpleNamespace(values=np.array([1.0, 0.0, 1.0]))
-    np.testing.assert_array_equal(WarmStart()(0, np.array([1, 2, 3]), pool, lp, None), [1.0, 0.0, 1.0])
+    families = Families.from_list(4, [Family(0, 0b1010, 1.0), Family(0, 0, 0.0), Family(1, 0b1101, 1.0)])
+    lp = SimpleNamespace(families=families, values=np.array([1.0, 0.0, 1.0]))
+    np.testing.assert_array_equal(WarmStart()(0, np.array([1, 2, 3]), lp, None), [1.0, 0.0, 1.0])
 
 
 def test_random_depends_on_the_generator_alone():
-    """Equal generators give equal points of the cube, whatever node, pool and LP; each call draws anew."""
+    """Equal generators give equal points of the cube, whatever node and LP; each call draws anew."""
     candidates = np.arange(7)
     one, other = np.random.default_rng(3), np.random.default_rng(3)
-    first = RandomStart()(0, candidates, None, None, one)
-    np.testing.assert_array_equal(first, RandomStart()(4, candidates, "pool", "lp", other))
-    second = RandomStart()(0, candidates, None, None, one)
+    first = RandomStart()(0, candidates, None, one)
+    np.testing.assert_array_equal(first, RandomStart()(4, candidates, "lp", other))
+    second = RandomStart()(0, candidates, None, one)
     assert (first != second).all()
     assert ((first >= 0) & (first <= 1)).all()
 
 
 def test_hybrid_changes_over_at_its_number_of_columns():
     """A node with fewer families starts at random, from that number on warm; other nodes do not count."""
-    pool = FamilyPool(8)
-    lp = SimpleNamespace(values=np.zeros(200))
-    for mask in range(60):
-        pool.add(Family(7, mask, 0.0))
+    given = [Family(7, mask, 0.0) for mask in range(60)]
     hybrid, rng, candidates = Hybrid(3), np.random.default_rng(0), np.arange(1, 8)
     kinds = []
     for mask in range(4):
-        point = hybrid(0, candidates, pool, lp, rng)
+        lp = SimpleNamespace(families=Families.from_list(8, given), values=np.zeros(len(given)))
+        point = hybrid(0, candidates, lp, rng)
         kinds.append("random" if point.any() else "warm")
-        pool.add(Family(0, mask << 1, 0.0))
+        given.append(Family(0, mask << 1, 0.0))
     assert kinds == ["random", "random", "random", "warm"]
 
 

@@ -125,7 +125,8 @@ def by_hand(pool, order):
     missing, total = 0, 0.0
     for p, v in enumerate(order):
         inside = sum(1 << int(u) for u in order[:p])
-        fits = [value for mask, value in zip(pool.masks[v], pool.scores[v], strict=True) if int(mask) & ~inside == 0]
+        own = zip(pool.masks[pool.own(v)], pool.score[pool.own(v)], strict=True)
+        fits = [value for mask, value in own if int(mask) & ~inside == 0]
         missing += not fits
         total += max(fits, default=0.0)
     return missing, total

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.kernels.gaussian.logdet import _append_row
-from dagopt.kernels.gaussian.row_chains import RowTerms, append_to_rows
 from dagopt.kernels.store import njit
 
 TINY_WEIGHT = 1e-12  # of the point, whose weights sum to 1: a vertex with less is dropped
@@ -26,7 +25,7 @@ class GaussianForm(NamedTuple):
 
     ``half`` is N/2, ``first`` the node and its required parents, ``steps[k]`` the cost of the k-th candidate of any
     order apart from its log-determinant; ``clusters[c, j]`` says that candidate j meets cluster c, with dual
-    ``duals[c]``; ``terms`` are the rows whose log-determinants over the parents belong to g.
+    ``duals[c]``.
     """
 
     matrix: NDArray[np.floating[Any]]
@@ -37,18 +36,15 @@ class GaussianForm(NamedTuple):
     steps: NDArray[np.float64]
     clusters: NDArray[np.bool_]
     duals: NDArray[np.float64]
-    terms: RowTerms
 
 
 @njit(cache=True, nogil=True)
-def _greedy(form, linear, order, factor, row_factor, vertex):
+def _greedy(form, linear, order, factor, vertex):
     """Fill ``vertex`` with the greedy base of an order; return the least prefix sum and its length.
 
-    ``factor`` is a buffer for a Cholesky factor whose first rows are those of the node and its required parents;
-    ``row_factor`` is one for the rows.
+    ``factor`` is a buffer for a Cholesky factor whose first rows are those of the node and its required parents.
     """
-    matrix, log_scale, half, first, candidates, steps, clusters, duals, terms = form
-    with_rows = terms.weights.shape[0] > 0
+    matrix, log_scale, half, first, candidates, steps, clusters, duals = form
     fixed = first.shape[0]
     size = order.shape[0]
     whole = np.empty(fixed + size, dtype=np.int64)
@@ -66,8 +62,6 @@ def _greedy(form, linear, order, factor, row_factor, vertex):
             if not met[c] and clusters[c, j]:
                 met[c] = True
                 step += duals[c]
-        if with_rows:
-            step += append_to_rows(terms, row_factor, whole[1:], fixed - 1 + k)
         vertex[j] = step
         total += step
         if total < least:
@@ -87,22 +81,11 @@ def _begun(form, size):
 
 
 @njit(cache=True, nogil=True)
-def _begun_rows(form, size):
-    """Return a buffer for the Cholesky factors of the rows, with the required parents filled in."""
-    parents = form.first[1:]
-    most = parents.shape[0] + size
-    factor = np.empty((form.terms.weights.shape[0], most, most))
-    for k in range(parents.shape[0]):
-        append_to_rows(form.terms, factor, parents, k)
-    return factor
-
-
-@njit(cache=True, nogil=True)
 def greedy_base(form, linear, order):
     """Return the greedy base of an order for g - linear, its least prefix sum and the length of that prefix."""
     factor = _begun(form, order.shape[0])
     vertex = np.empty(order.shape[0])
-    least, length = _greedy(form, linear, order, factor, _begun_rows(form, order.shape[0]), vertex)
+    least, length = _greedy(form, linear, order, factor, vertex)
     return vertex, least, length
 
 
@@ -145,14 +128,13 @@ def min_norm_gaussian(form, linear, order, tolerance):
     size = order.shape[0]
     room = size + 2
     factor = _begun(form, size)
-    row_factor = _begun_rows(form, size)
     vertices = np.empty((room, size))
     gram = np.empty((room, room))
     weights = np.zeros(room)
     target = np.zeros(room)
     vertex = np.empty(size)
     # Begin with the vertex of the given order.
-    best, length = _greedy(form, linear, order, factor, row_factor, vertex)
+    best, length = _greedy(form, linear, order, factor, vertex)
     chosen = order[:length].copy()
     vertices[0] = vertex
     gram[0, 0] = vertex @ vertex
@@ -169,7 +151,7 @@ def min_norm_gaussian(form, linear, order, tolerance):
             break
         # The vertex that is lowest along the point, by the greedy algorithm; its prefixes are candidates for the set.
         order = np.argsort(point, kind="mergesort")
-        value, length = _greedy(form, linear, order, factor, row_factor, vertex)
+        value, length = _greedy(form, linear, order, factor, vertex)
         if value < best:
             best = value
             chosen = order[:length].copy()

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.families.family_arrays import FamilyArrays
+from dagopt.families.families import Families
 from dagopt.graph.order import is_acyclic
 from dagopt.lp.fractional_clusters import FractionalSeparator, integer_clusters
 from dagopt.lp.rows.row import Origin, Point, Row, RowFinder
@@ -24,7 +24,7 @@ __all__ = ["ClusterRows", "LastNodeRows", "cluster_row", "pair_rows"]
 INTEGER_TOLERANCE = 1e-6
 
 
-def cluster_row(families: FamilyArrays, cluster: frozenset[int], kind: str = "cluster") -> Row:
+def cluster_row(families: Families, cluster: frozenset[int], kind: str = "cluster") -> Row:
     """Return the row of a cluster: at least one of its nodes has no parent in it."""
     places = families.in_row(cluster).astype(np.int64)
     inside = np.zeros(families.n_nodes, dtype=np.bool_)
@@ -33,7 +33,7 @@ def cluster_row(families: FamilyArrays, cluster: frozenset[int], kind: str = "cl
     return Row(places, np.ones(len(places)), len(cluster) - 1.0, kind, origin)
 
 
-def pair_rows(families: FamilyArrays, late: Callable[[], bool] = lambda: False) -> list[Row]:
+def pair_rows(families: Families, late: Callable[[], bool] = lambda: False) -> list[Row]:
     """Return the clusters of two nodes that a choice of families can violate, only some of them if it gets late."""
     flat, starts = families.listed
     arcs = np.zeros((families.n_nodes, families.n_nodes), dtype=np.bool_)
@@ -78,7 +78,7 @@ class LastNodeRows(RowFinder):
     def __init__(self, after: NDArray[np.uint64], most: int) -> None:
         self._after = after
         self._separator = FractionalSeparator(most)
-        self._known: tuple[FamilyArrays, FamilyArrays] | None = None
+        self._known: tuple[Families, Families] | None = None
 
     def separate(self, point: Point) -> list[Row]:
         """Return the rows violated most."""

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from dagopt.families.family_arrays import FamilyArrays
+from dagopt.families.families import Families
 from dagopt.lp.rows.local_separation import LocalCut, LocalSeparator
 from dagopt.lp.rows.row import Origin, Point, Row, RowFinder
 
@@ -17,7 +17,7 @@ ROUNDING = 1e-13  # of the sums of up to twelve coefficients that are at most 1
 ROWS_PER_ROUND, MOST_ROWS = 20, 160  # if the root stalls, more rows are wanted, so larger subsets are searched
 
 
-def local_row(families: FamilyArrays, origin: Origin) -> Row:
+def local_row(families: Families, origin: Origin) -> Row:
     """Return the row of a local cut."""
     assert origin.table is not None
     cut = LocalCut(np.flatnonzero(origin.inside), origin.table)
@@ -45,7 +45,7 @@ class LocalRows(RowFinder):
         self._options = (threads, largest, ROWS_PER_ROUND, random_state)
         self._stopped = stopped
         self._wanted = ROWS_PER_ROUND
-        self._known: tuple[FamilyArrays, LocalSeparator] | None = None
+        self._known: tuple[Families, LocalSeparator] | None = None
 
     def separate(self, point: Point) -> list[Row]:
         """Return violated rows, those of small subsets first."""

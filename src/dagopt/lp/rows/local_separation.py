@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dagopt.arrays import Floats, Ints
-from dagopt.families.family_arrays import SUPPORT_TOLERANCE, FamilyArrays
+from dagopt.families.families import SUPPORT_TOLERANCE, Families
 from dagopt.kernels.cuts import local_cuts as kernels
 from dagopt.kernels.cuts.growing import Support
 
@@ -38,7 +38,7 @@ class LocalCut(NamedTuple):
     subset: Ints
     table: Floats
 
-    def over(self, families: FamilyArrays) -> tuple[Ints, Floats]:
+    def over(self, families: Families) -> tuple[Ints, Floats]:
         """Return the families that have a coefficient, and the coefficients."""
         offsets = families.offsets
         places = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in self.subset])
@@ -53,7 +53,7 @@ class LocalSeparator:
 
     Parameters
     ----------
-    families : FamilyArrays
+    families : Families
         The families.
     threads : ThreadPoolExecutor
         Where kernels run.
@@ -66,7 +66,7 @@ class LocalSeparator:
     """
 
     def __init__(
-        self, families: FamilyArrays, threads: ThreadPoolExecutor, largest: int, wanted: int, random_state: int
+        self, families: Families, threads: ThreadPoolExecutor, largest: int, wanted: int, random_state: int
     ) -> None:
         self._families = families
         self._threads = threads

@@ -20,9 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.arrays import Bools, Floats
-from dagopt.bits import listed_members, to_words
-from dagopt.families.family_arrays import FamilyArrays
-from dagopt.families.family_pool import Family
+from dagopt.families.families import Families
 from dagopt.graph.order import topological_order
 from dagopt.kernels.cuts import deepest_matrix as lbfgs
 from dagopt.kernels.cuts import logdet_rows as kernels
@@ -33,10 +31,10 @@ __all__ = [
     "EntropyRows",
     "LogDets",
     "MatrixRows",
-    "coefficients",
     "deepest_matrix",
     "implied_matrix",
     "logdet_finders",
+    "logdet_row",
 ]
 
 Question = TypeVar("Question")
@@ -73,7 +71,7 @@ class LogDets:
         """Return the answers in the order of the questions; the threads share the work."""
         return list((map if self._threads is None else self._threads.map)(answer, questions))
 
-    def row(self, families: FamilyArrays, matrix: Floats, inside: Bools, kind: str) -> Row | None:
+    def row(self, families: Families, matrix: Floats, inside: Bools, kind: str) -> Row | None:
         """Return the row of a matrix with unit diagonal and a set C, None if rounding would spoil it.
 
         The right-hand side covers the rounding of all numbers of the row.
@@ -90,22 +88,12 @@ class LogDets:
         origin = Origin(inside.copy(), matrix, scale=self._scale)
         return Row(places, self._scale * values[places], self._scale * upper, kind, origin)
 
-    def rows(self, families: FamilyArrays, matrix: Floats, sets: Sequence[Bools], kind: str) -> list[Row]:
+    def rows(self, families: Families, matrix: Floats, sets: Sequence[Bools], kind: str) -> list[Row]:
         """Return the rows of a matrix and several sets C, without those that rounding would spoil."""
         if not sets or self._smallest_eigenvalue(matrix) < LEAST_EIGENVALUE:
             return []
         made = self.each(lambda inside: self.row(families, matrix, inside, kind), sets)
         return [row for row in made if row is not None]
-
-    def again(self, row: Row, families: FamilyArrays) -> Row:
-        """Return a row of a matrix over other families."""
-        origin = row.origin
-        assert origin is not None
-        assert origin.matrix is not None
-        values = np.empty(len(families.node))
-        kernels.coefficients(origin.matrix, families.node, *families.listed, *families.walk, origin.inside, values)
-        places = np.flatnonzero(values > EPS)
-        return Row(places, origin.scale * values[places], row.upper, row.kind, origin)
 
     def _smallest_eigenvalue(self, matrix: Floats) -> float:
         """Return a little less than the smallest eigenvalue, which is at most that of every principal sub-matrix."""
@@ -118,20 +106,15 @@ class LogDets:
         return known[1]
 
 
-def coefficients(rows: Sequence[Row], families: Sequence[Family], n_nodes: int) -> Floats:
-    """Return the coefficients of families in rows of log-determinants, one line per family."""
-    out = np.zeros((len(rows), len(families)))
-    if rows and families:
-        node = np.array([family.node for family in families], dtype=np.int64)
-        listed = listed_members(to_words([family.mask for family in families], n_nodes))
-        order = np.arange(len(node))
-        shared = np.zeros_like(order)
-        for row, own in zip(rows, out, strict=True):
-            assert row.origin is not None
-            assert row.origin.matrix is not None
-            kernels.coefficients(row.origin.matrix, node, *listed, order, shared, row.origin.inside, own)
-            own *= row.origin.scale
-    return out.T
+def logdet_row(row: Row, families: Families) -> Row:
+    """Return a row of a matrix over other families."""
+    origin = row.origin
+    assert origin is not None
+    assert origin.matrix is not None
+    values = np.empty(len(families))
+    kernels.coefficients(origin.matrix, families.node, *families.listed, *families.walk, origin.inside, values)
+    places = np.flatnonzero(values > EPS)
+    return Row(places, origin.scale * values[places], row.upper, row.kind, origin)
 
 
 def logdet_finders(

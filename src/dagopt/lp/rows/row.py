@@ -17,7 +17,7 @@ Mathematical Programming 164.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -25,9 +25,12 @@ from numpy.typing import NDArray
 
 from dagopt.arrays import Bools, Floats, Ints
 from dagopt.bits import listed_members
-from dagopt.families.family_arrays import SUPPORT_TOLERANCE, FamilyArrays
+from dagopt.families.families import SUPPORT_TOLERANCE, Families
+from dagopt.families.node_search import Prices, TableRow
 
-__all__ = ["Origin", "Point", "Row", "RowFinder", "Support"]
+__all__ = ["SLACK", "DualPoint", "Origin", "Point", "Row", "RowFinder", "Support"]
+
+SLACK = 1e-12  # relative rounding error of the sums in a bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +54,11 @@ class Origin:
     matrix: Floats | None = None
     table: Floats | None = None
     scale: float = 1.0
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether the row is a cluster."""
+        return self.matrix is None and self.table is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +87,71 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
+class DualPoint:
+    """Rows that have an origin, and the multiplier of each."""
+
+    rows: tuple[Row, ...]
+    weights: Floats
+
+    def mixed(self, other: DualPoint, share: float) -> DualPoint:
+        """Return a point between two: ``share`` times this one plus ``1 - share`` times the other."""
+        total: dict[int, tuple[Row, float]] = {}
+        for point, part in ((self, share), (other, 1.0 - share)):
+            for row, weight in zip(point.rows, point.weights, strict=True):
+                if part * weight > 0.0:
+                    before = total[id(row)][1] if id(row) in total else 0.0
+                    total[id(row)] = (row, before + part * float(weight))
+        return DualPoint(tuple(row for row, _ in total.values()), np.array([w for _, w in total.values()]))
+
+    @property
+    def constant(self) -> float:
+        """Σ λ_r b_r, rounded up."""
+        uppers = self.weights * np.array([row.upper for row in self.rows])
+        return float(uppers.sum() + SLACK * np.abs(uppers).sum())
+
+    def prices(self, n_nodes: int, correlation: Floats, n_samples: int) -> Prices:
+        """Return the rows in the form that the search takes.
+
+        The row of the sample correlations over all nodes becomes a share of the likelihood.
+        """
+        whole = 0.0
+        matrices: dict[int, int] = {}
+        kept: list[Floats] = []
+        which, inside, weights, clusters, cluster_weights = [], [], [], [], []
+        tables: list[TableRow] = []
+        for row, weight in zip(self.rows, self.weights, strict=True):
+            origin = row.origin
+            assert origin is not None
+            if origin.table is not None:
+                tables.append(TableRow(np.flatnonzero(origin.inside), origin.table, float(weight)))
+                continue
+            if origin.matrix is None:
+                clusters.append(origin.inside)
+                cluster_weights.append(float(weight))
+                continue
+            share = float(weight) * origin.scale / n_samples
+            if origin.matrix is correlation and origin.inside.all() and whole + share <= 1.0:
+                whole += share
+                continue
+            if id(origin.matrix) not in matrices:
+                matrices[id(origin.matrix)] = len(kept)
+                kept.append(origin.matrix)
+            which.append(matrices[id(origin.matrix)])
+            inside.append(origin.inside)
+            weights.append(float(weight) * origin.scale)
+        return Prices(
+            np.array(kept).reshape(len(kept), n_nodes, n_nodes),
+            np.array(which, dtype=np.int64),
+            np.array(inside, dtype=np.bool_).reshape(-1, n_nodes),
+            np.array(weights),
+            np.array(clusters, dtype=np.bool_).reshape(-1, n_nodes),
+            np.array(cluster_weights),
+            whole,
+            tuple(tables),
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class Support:
     """The families that an LP point uses, in the form for kernels.
 
@@ -97,7 +170,7 @@ class Support:
     mass: Floats
 
     @classmethod
-    def of(cls, families: FamilyArrays, values: Floats) -> Support:
+    def of(cls, families: Families, values: Floats) -> Support:
         """Return the support of an LP point."""
         places = np.flatnonzero(values > SUPPORT_TOLERANCE).astype(np.int64)
         flat, starts = listed_members(families.words[places])
@@ -118,7 +191,7 @@ class Point:
 
     Attributes
     ----------
-    families : FamilyArrays
+    families : Families
         The families.
     values : array
         The LP value of each.
@@ -126,12 +199,29 @@ class Point:
         A score that no DAG over the remaining families exceeds.
     excess : array
         For each family, how much lower the bound is if it is used; minus infinity if it may not be used.
+    node_duals : array
+        λ_i: the largest score of a family of each node, less what the rows take of it.
+    duals : DualPoint
+        The rows that have multipliers, and these.
     """
 
-    families: FamilyArrays
+    families: Families
     values: Floats
     bound: float
     excess: Floats
+    node_duals: Floats = field(default_factory=lambda: np.zeros(0))
+    duals: DualPoint = field(default_factory=lambda: DualPoint((), np.zeros(0)))
+
+    def clusters(self, node: int, least: float = 0.0) -> tuple[Bools, Floats]:
+        """Return the clusters with a node that have larger multipliers, without the node, and their multipliers."""
+        kept = [
+            (row.origin.inside, weight)
+            for row, weight in zip(self.duals.rows, self.duals.weights.tolist(), strict=True)
+            if row.origin is not None and row.origin.is_cluster and row.origin.inside[node] and weight > least
+        ]
+        inside = np.array([own for own, _ in kept], dtype=np.bool_).reshape(len(kept), self.families.n_nodes)
+        inside[:, node] = False
+        return inside, np.array([weight for _, weight in kept])
 
     @cached_property
     def support(self) -> Support:

@@ -25,12 +25,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dagopt.arrays import Dag, Floats, Words
+from dagopt.arrays import Dag, Words
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.families.family_arrays import FamilyArrays
+from dagopt.families.families import Families
 from dagopt.families.listing import candidate_pool, count_sets
-from dagopt.families.pool import Pool
 from dagopt.families.undominated import Listing, TooMany, rounding_margin
 from dagopt.kernels.cuts import tree as kernels
 from dagopt.lp.priced_root import MANY, PricedRoot
@@ -121,7 +120,7 @@ def solve_branch_and_cut(
     rows: list[Row] = []
     with Workers(deadline, progress, options.n_jobs) as workers:
         try:
-            families = FamilyArrays.of_sets(run.list_sets(workers))
+            families = run.list_sets(workers)
             note = f"{len(families.node):,} parent sets can be part of a best DAG"
         except Stopped:
             return run.answer(dag, None, ("stopped before all parent sets were listed",))
@@ -181,13 +180,13 @@ class _Run:
         """Start the trace with the DAG of the order search."""
         self._trace.append((self._deadline.elapsed(), "orders", self._problem.score.total(dag), None))
 
-    def list_sets(self, workers: Workers) -> Pool:
+    def list_sets(self, workers: Workers) -> Families:
         """Return all sets that could be part of a best DAG; raise ``TooMany`` or ``Stopped``."""
         score, knowledge = self._problem.score, self._problem.knowledge
         if self._gaussian is not None:
             listing = Listing(self._gaussian, knowledge, self.max_sets)
             try:
-                pool = Pool.of_words(score.names, *self._list(listing, workers))
+                families = self._list(listing, workers)
             finally:
                 self._narrowed = listing.knowledge
         else:
@@ -196,13 +195,13 @@ class _Run:
                     f"expected at most {MOST_SCORED:,} parent sets to score but the limits on the parents allow "
                     f"{count_sets(knowledge):,}; set max_parents= (3 or 4)"
                 )
-            pool = candidate_pool(score, knowledge, workers)
-        if pool.n_sets > self.max_sets:
-            raise TooMany(pool.n_sets, pool.n_sets)
-        self._n_sets = pool.n_sets
-        return pool
+            families = candidate_pool(score, knowledge, workers)
+        if len(families) > self.max_sets:
+            raise TooMany(len(families), len(families))
+        self._n_sets = len(families)
+        return families
 
-    def _list(self, listing: Listing, workers: Workers) -> tuple[list[Words], list[Floats]]:
+    def _list(self, listing: Listing, workers: Workers) -> Families:
         """Return the undominated sets; raise ``TooMany`` if that takes longer than its share of the time."""
         seconds = max(LISTING_SHARE * min(self._deadline.remaining(), LISTING_TIME), LEAST_LISTING)
         with Workers(self._deadline.within(seconds), self._progress, workers.count) as some:
@@ -244,7 +243,7 @@ class _Run:
             self._root.run(self.max_sets, RULES.tolerance * max(abs(self._problem.score.total(dag)), 1.0))
         return self._root
 
-    def find_after(self, families: FamilyArrays, workers: Workers) -> Words:
+    def find_after(self, families: Families, workers: Workers) -> Words:
         """Return for every family the nodes that come after its node in a best DAG: those that would improve it."""
         after = np.zeros_like(families.words)
         least = LEAST_IMPROVEMENT + 1e-11 * float(np.abs(families.score).max())
@@ -256,7 +255,7 @@ class _Run:
         workers.each("additions that improve", pieces, n)
         return after
 
-    def cut(self, families: FamilyArrays, after: Words, dag: Dag, rows: list[Row]) -> Outcome:
+    def cut(self, families: Families, after: Words, dag: Dag, rows: list[Row]) -> Outcome:
         """Run branch and cut from a DAG, with rows to begin with."""
         begin = families.start(dag)
         assert begin is not None

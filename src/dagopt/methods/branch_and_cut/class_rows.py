@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from dagopt.arrays import Dag, Ints
-from dagopt.bits import to_bitsets, to_words
-from dagopt.families.family_arrays import FamilyArrays
+from dagopt.arrays import Dag
+from dagopt.families.families import Families
 from dagopt.graph.cpdag import cpdag
 from dagopt.graph.order import is_acyclic
 from dagopt.lp.rows.row import Row
 from dagopt.problem import Problem
 
-__all__ = ["columns_of", "neighbouring_classes", "row_without_class"]
+__all__ = ["neighbouring_classes", "row_without_class"]
 
 
 def neighbouring_classes(problem: Problem, dag: Dag) -> list[dict[str, Any]]:
@@ -37,14 +36,7 @@ def neighbouring_classes(problem: Problem, dag: Dag) -> list[dict[str, Any]]:
     return sorted(list(found.values())[1:], key=lambda one: -one["score"])
 
 
-def columns_of(families: FamilyArrays, dag: Dag) -> Ints | None:
-    """Return the families that are the parent sets of a DAG, None if one is missing."""
-    parents = to_words(to_bitsets(dag.T), families.n_nodes)
-    places = np.flatnonzero((families.words == parents[families.node]).all(axis=1))
-    return places.astype(np.int64) if len(places) == families.n_nodes else None
-
-
-def row_without_class(families: FamilyArrays, dag: Dag) -> Row:
+def row_without_class(families: Families, dag: Dag) -> Row:
     """Return the row that only the DAGs equivalent to one DAG violate: all others differ in c on a pair or triple.
 
     With s(S) = 1 where c(S) = 1 for the class and -1 elsewhere, only the class has Σ s(S) c(S) = its number of ones.

@@ -26,17 +26,16 @@ import pandas as pd
 from dagopt.arrays import Bools, Dag, Ints
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.families.family_arrays import FamilyArrays
+from dagopt.families.families import Families
 from dagopt.families.jkl import write_jkl
 from dagopt.families.listing import MOST_SETS, Candidates, candidate_pool, count_sets, limited, listable
-from dagopt.families.pool import Pool
 from dagopt.graph.cpdag import cpdag
 from dagopt.lp.rows.clusters import ClusterRows, pair_rows
 from dagopt.lp.rows.local import LocalRows
 from dagopt.lp.rows.local_separation import LARGEST_SIZE
 from dagopt.lp.rows.row import Point, RowFinder
 from dagopt.memory import available_bytes
-from dagopt.methods.branch_and_cut.class_rows import columns_of, neighbouring_classes, row_without_class
+from dagopt.methods.branch_and_cut.class_rows import neighbouring_classes, row_without_class
 from dagopt.methods.branch_and_cut.prefix_search import PrefixSearch
 from dagopt.methods.branch_and_cut.tree import BranchAndCut, Outcome, Rules
 from dagopt.methods.climbing.hill_climbing import start_dag
@@ -127,9 +126,9 @@ def _refuse_too_many(problem: Problem) -> None:
 
 
 @solver(CutOptions)
-def solve_pool_by_cuts(pool: Pool, options: CutOptions, deadline: Deadline, progress: Progress) -> Answer:
+def solve_pool_by_cuts(pool: Families, options: CutOptions, deadline: Deadline, progress: Progress) -> Answer:
     """Return the proven best DAG over given candidate parent sets, such as those of a ``.jkl`` file."""
-    search = _Search(FamilyArrays.of_sets(pool.without_dominated()), deadline, progress, options)
+    search = _Search(pool.without_dominated(), deadline, progress, options)
     outcome = search.run(None)
     proof = Certificate(outcome.bound, GIVEN_POOL, "branch and cut")
     facts: dict[str, Any] = {"trace": search.trace(), "figures": Figures(**_figures(outcome))}
@@ -143,7 +142,7 @@ def solve_pool_by_cuts(pool: Pool, options: CutOptions, deadline: Deadline, prog
 
 
 def best_over_families(
-    families: FamilyArrays,
+    families: Families,
     start: Ints | None,
     deadline: Deadline,
     *,
@@ -187,7 +186,7 @@ def best_over_families(
 class _Search:
     """A start by random orders, then branch and cut, and the trace of both."""
 
-    def __init__(self, families: FamilyArrays, deadline: Deadline, progress: Progress, options: CutOptions) -> None:
+    def __init__(self, families: Families, deadline: Deadline, progress: Progress, options: CutOptions) -> None:
         self.families = families
         self._deadline = deadline
         self._progress = progress
@@ -301,10 +300,10 @@ class _Rounds:
         self._best_listed = listed.score if listed.status == "optimal" else np.inf
         return self._best_over(candidates.relaxed_pool(STAND_INS), self._deadline)
 
-    def _best_over(self, pool: Pool, deadline: Deadline) -> tuple[_Search, Outcome]:
+    def _best_over(self, pool: Families, deadline: Deadline) -> tuple[_Search, Outcome]:
         """Find the best DAG over a pool and keep it if it is the best so far, by its true score."""
         self._progress.note(self._note())
-        search = _Search(FamilyArrays.of_sets(pool), deadline, self._progress, self._options)
+        search = _Search(pool, deadline, self._progress, self._options)
         outcome = search.run(self._best)
         if outcome.chosen is not None:
             self._improve(search.families.adjacency(outcome.chosen))
@@ -313,7 +312,7 @@ class _Rounds:
     def _note(self) -> str:
         """Return how many sets were listed."""
         candidates = self._candidates
-        listed = f"{candidates.n_scored:,} parent sets scored; {candidates.pool().n_sets:,} can be part of a best DAG"
+        listed = f"{candidates.n_scored:,} parent sets scored; {len(candidates.pool()):,} can be part of a best DAG"
         return listed if candidates.is_complete else f"{listed}, and bounds on the others"
 
     def _improve(self, dag: Dag) -> None:
@@ -322,7 +321,7 @@ class _Rounds:
         if score > self._score:
             self._best, self._score = dag, score
 
-    def _overestimated(self, families: FamilyArrays, outcome: Outcome) -> list[int]:
+    def _overestimated(self, families: Families, outcome: Outcome) -> list[int]:
         """Return the nodes whose stand-ins are part of the best DAG."""
         if outcome.chosen is None:
             return []
@@ -365,11 +364,10 @@ class _Rounds:
         """Return the DAG of an order over the sets scored so far, with a bound from the bounds on all sets' scores."""
         assert self._deadline.reason is not None
         pool = self._candidates.pool()
-        if all(len(own) for own in pool.scores):
-            families = FamilyArrays.of_sets(pool)
-            chosen = families.start(self._best)
+        if np.diff(pool.offsets).all():
+            chosen = pool.start(self._best)
             if chosen is not None:
-                self._improve(families.adjacency(chosen))
+                self._improve(pool.adjacency(chosen))
         ceiling, scope = self._candidates.ceiling(), scope_of(self._problem.knowledge)
         return Answer(
             "gobnilp",
@@ -397,7 +395,7 @@ def _best_classes(
     classes: list[dict[str, Any]] = [{"score": top, "adjacency": best, "cpdag": cpdag(best)}]
     try:
         with Workers(deadline, progress, options.n_jobs) as workers:
-            families = FamilyArrays.of_sets(candidate_pool(problem.score, problem.knowledge, workers, slack))
+            families = candidate_pool(problem.score, problem.knowledge, workers, slack)
     except Stopped:
         return classes, False
     search = _Search(families, deadline, progress, options)
@@ -405,7 +403,7 @@ def _best_classes(
     while len(classes) < n_best:
         start = next((one["adjacency"] for one in near if one["cpdag"].tobytes() not in excluded), None)
         outcome = search.cut(
-            None if start is None else columns_of(families, start),
+            None if start is None else families.exactly(start),
             rows=tuple(row_without_class(families, one["adjacency"]) for one in classes),
             allowed=lambda chosen: cpdag(families.adjacency(chosen)).tobytes() not in excluded,
         )

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from dagopt.arrays import Bools, Floats, Ints, Words
 from dagopt.deadline import Deadline
-from dagopt.families.family_arrays import FamilyArrays
+from dagopt.families.families import Families
 from dagopt.graph.order import is_acyclic
 from dagopt.lp.relaxation import Relaxation, Start
+from dagopt.lp.rows.rewriting import Renumbering
 from dagopt.lp.rows.row import Point, RowFinder
 from dagopt.methods.branch_and_cut.precedence import Part, Probe, probe_pairs, propagate, undecided_pairs
 
@@ -98,7 +99,7 @@ class Lane:
 
     Parameters
     ----------
-    families : FamilyArrays
+    families : Families
         The families, numbered by ``place``.
     after : uint64 array
         For every family of the whole problem the nodes that come after its node in a best DAG, as words.
@@ -118,7 +119,7 @@ class Lane:
 
     def __init__(
         self,
-        families: FamilyArrays,
+        families: Families,
         after: Words,
         relaxation: Relaxation,
         finders: Sequence[RowFinder],
@@ -249,7 +250,7 @@ class Lane:
         place = np.where(node.part.alive, np.cumsum(node.part.alive) - 1, -1)
         self.families = self.families.only(kept)
         self._after = self._after_all[self.families.place]
-        self.relaxation.change(self.families, place)
+        self.relaxation.change(Renumbering(self.families, place))
         node.part = Part(np.ones(len(kept), dtype=np.bool_), node.part.later)
         return Point(self.families, point.values[kept], point.bound, point.excess[kept])
 

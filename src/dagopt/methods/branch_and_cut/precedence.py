@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dagopt.arrays import Bools, Words
-from dagopt.families.family_arrays import FamilyArrays
+from dagopt.families.families import Families
 from dagopt.kernels.cuts import tree as kernels
 from dagopt.lp.relaxation import Start
 from dagopt.lp.rows.row import Point
@@ -38,7 +38,7 @@ class Part:
     later: Words
 
     @classmethod
-    def whole(cls, families: FamilyArrays) -> Part:
+    def whole(cls, families: Families) -> Part:
         """Return the whole problem."""
         later = np.zeros((families.n_nodes, families.words.shape[1]), dtype=np.uint64)
         return cls(np.ones(len(families.node), dtype=np.bool_), later)
@@ -74,7 +74,7 @@ class Probe:
     start: Start | None
 
 
-def propagate(families: FamilyArrays, after: Words, part: Part) -> bool:
+def propagate(families: Families, after: Words, part: Part) -> bool:
     """Draw all conclusions, in place; False if no DAG is left."""
     return bool(kernels.propagate(families.words, after, families.offsets, part.later, part.alive))
 

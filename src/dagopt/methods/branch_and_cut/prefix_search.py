@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from dagopt.arrays import Bools, Floats, Ints, Words
 from dagopt.deadline import Deadline
-from dagopt.families.family_arrays import FamilyArrays
+from dagopt.families.families import Families
 from dagopt.kernels.cuts import prefixes as kernels
 from dagopt.lp.rows.row import Point
 from dagopt.memory import available_bytes
@@ -118,7 +118,7 @@ class PrefixSearch:
         self.finished = True
         return self._chosen(families) if len(prefixes) else None
 
-    def _prepare(self, families: FamilyArrays) -> None:
+    def _prepare(self, families: Families) -> None:
         """Make the lists by score and by loss; there are no groups at first."""
         kept = np.flatnonzero(self.alive)
         self._families = families.only(kept)
@@ -169,7 +169,7 @@ class PrefixSearch:
         largest = max(comb(n, k) * share * falling ** (k - size) for k in range(size, n + 1))
         return largest > 2 * self._most
 
-    def _chosen(self, families: FamilyArrays) -> Ints | None:
+    def _chosen(self, families: Families) -> Ints | None:
         """Return the indices of the best DAG's families; its order is read backwards from the last layer."""
         order = np.empty(families.n_nodes, dtype=np.int64)
         prefix = self._layers[-1][0][0]
@@ -181,7 +181,7 @@ class PrefixSearch:
         return chosen if families.total(chosen) > self.score else None
 
 
-def _lists(families: FamilyArrays, values: Floats) -> kernels.Lists:
+def _lists(families: Families, values: Floats) -> kernels.Lists:
     """Return the lists of the nodes, each sorted from the largest value down."""
     n = families.n_nodes
     sizes = np.diff(families.offsets)

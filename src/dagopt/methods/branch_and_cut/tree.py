@@ -28,7 +28,7 @@ import numpy as np
 from dagopt.arrays import Ints, Words
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.families.family_arrays import NO_DAG, FamilyArrays
+from dagopt.families.families import NO_DAG, Families
 from dagopt.lp.highs import SolverError
 from dagopt.lp.relaxation import Relaxation
 from dagopt.lp.rows.row import Row, RowFinder
@@ -79,7 +79,7 @@ class BranchAndCut:
 
     Parameters
     ----------
-    families : FamilyArrays
+    families : Families
         The families, usually without dominated ones.
     start : int array or None
         The families of a DAG to start from.
@@ -108,7 +108,7 @@ class BranchAndCut:
 
     def __init__(
         self,
-        families: FamilyArrays,
+        families: Families,
         start: Ints | None,
         deadline: Deadline,
         finders: Callable[[], Sequence[RowFinder]],

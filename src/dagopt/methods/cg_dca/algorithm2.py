@@ -15,9 +15,10 @@ import numpy as np
 
 from dagopt.arrays import Bools, Dag, Floats
 from dagopt.bits import mask_of
-from dagopt.families.family_pool import Family
+from dagopt.families.families import Family
 from dagopt.integer.restricted_ip import IntegerSolution
-from dagopt.lp.restricted_master import MasterSolution, RestrictedMaster
+from dagopt.lp.restricted_master import RestrictedMaster
+from dagopt.lp.rows.row import Point
 from dagopt.methods.cg_dca.pricer import Priced
 
 __all__ = ["ColumnGeneration", "Observer"]
@@ -28,10 +29,10 @@ Cluster = frozenset[int]
 class Observer(Protocol):
     """What the loop reports while it runs, in no particular format."""
 
-    def families(self, lp: MasterSolution, reduced_costs: Floats) -> None:
+    def families(self, lp: Point, reduced_costs: Floats) -> None:
         """Report the end of a round of pricing."""
 
-    def rows(self, lp: MasterSolution) -> None:
+    def rows(self, lp: Point) -> None:
         """Report the end of a round of separation."""
 
     def integers(self, solution: IntegerSolution, dag: Dag | None) -> None:
@@ -65,8 +66,8 @@ class ColumnGeneration:
     def __init__(
         self,
         master: RestrictedMaster,
-        price: Callable[[int, MasterSolution], Priced],
-        separate: Callable[[MasterSolution], list[Cluster]],
+        price: Callable[[int, Point], Priced],
+        separate: Callable[[Point], list[Cluster]],
         solve_ip: Callable[[Dag | None], IntegerSolution],
         stop: Callable[[], bool],
         observer: Observer,

@@ -9,7 +9,8 @@ finds what they miss. Each addition can be switched off separately.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,18 @@ from typing import Any
 import numpy as np
 
 from dagopt.arrays import Dag
-from dagopt.bits import mask_of
+from dagopt.bits import mask_of, members
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.families.family_pool import Family
-from dagopt.families.greedy_dag import greedy_dag
+from dagopt.families.families import Families, Family
 from dagopt.families.listing import candidate_pool, listable
-from dagopt.families.pool import Pool
-from dagopt.families.undominated import is_searchable, rounding_margin
+from dagopt.families.undominated import Listing, is_searchable, rounding_margin
 from dagopt.integer.restricted_ip import IntegerSolution
 from dagopt.lp.fractional_clusters import FractionalSeparator
-from dagopt.lp.restricted_master import MasterSolution
+from dagopt.lp.priced_root import Effort, PricedRoot
+from dagopt.lp.rows.clusters import ClusterRows
+from dagopt.lp.rows.matrices import logdet_finders
+from dagopt.lp.rows.row import Point, RowFinder
 from dagopt.methods.cg_dca.cg_dca_options import CgDcaOptions, PaperOptions
 from dagopt.methods.cg_dca.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from dagopt.methods.cg_dca.dca_pricing import DcaPricer
@@ -35,7 +37,6 @@ from dagopt.methods.cg_dca.exhaustive_pricing import ExhaustivePricer
 from dagopt.methods.cg_dca.listed_pricing import ListedPricer
 from dagopt.methods.cg_dca.pool_bound import priced_bound
 from dagopt.methods.cg_dca.pricer import Priced
-from dagopt.methods.cg_dca.row_phase import RowPhase
 from dagopt.methods.cg_dca.run import Run
 from dagopt.methods.cg_dca.start_points import make_start_point
 from dagopt.methods.climbing.hill_climbing import start_dag
@@ -55,6 +56,8 @@ MOST_LISTED_COLUMNS = 200  # of discrete data: beyond this, even the pairs of pa
 MOST_LISTED, LEAST_LISTED_SIZE = 300_000, 2  # the most parent sets listed by default, and the size always listed
 MOST_PRICED_NODES = 100  # beyond this, one round of pricing takes longer than the order search that it should help
 LOOP_SHARE = 0.8  # the share of the time for the loop, if a bound by rows is to follow
+CLUSTERS_PER_ROUND = 20
+ROW_EFFORT = Effort(steps=10_000, climbs=0, rounds=18, all_steps=400_000)  # of the bound by rows
 ROW_TOLERANCE = 1e-8  # relative to the score: a bound by rows that is larger by less proves it, as in branch and cut
 LISTING_SHARE = 0.5  # the share of the time for scoring all parent sets; the rest is for the search
 BEFORE = {"restarts": 10, "kicks": 10}  # effort of the order search that comes first
@@ -146,9 +149,7 @@ class _Run(Run):
         self.notes = [*self.notes[:1], f"scoring all parent sets took more than {LISTING_SHARE:.0%} of the time"]
         if problem.score.likelihood is not None:
             return self.dca_pricer(self.rng, options.tie_orders)
-        masks = [[family.mask] for family in self.first]
-        pool = Pool.of(problem.names, masks, [[family.score] for family in self.first])
-        return ListedPricer(pool, problem.knowledge, options.tolerance)
+        return ListedPricer(Families.from_list(problem.n_nodes, self.first), problem.knowledge, options.tolerance)
 
     def identity(self) -> dict[str, Any]:
         """Return what must be the same as in a checkpoint: data, score, knowledge and options."""
@@ -167,7 +168,6 @@ class _Run(Run):
         """Continue where a checkpoint was taken."""
         self.master.add_families(saved.families)
         self.master.add_clusters(saved.clusters)
-        self.master.rebuild()
         self.incumbent = saved.incumbent
         self.trace.resume(saved.trace, saved.passes)
         self.rng.bit_generator.state = saved.random_state
@@ -176,14 +176,14 @@ class _Run(Run):
 
     # --- the parts of the loop ---
 
-    def price(self, node: int, lp: MasterSolution) -> Priced:
+    def price(self, node: int, lp: Point) -> Priced:
         with self.trace.timed("pricing"):
             candidates = self.pricer.candidates(node)
-            start = self.start_point(node, candidates, self.master.pool, lp, self.rng)
-            priced = self.pricer.price(node, self.master, lp, start, self.deadline)
+            start = self.start_point(node, candidates, lp, self.rng)
+            priced = self.pricer.price(node, lp, start, self.deadline)
             if self.options.price_incumbent and self.incumbent is not None and not (priced.families or priced.exact):
                 parents = self.incumbent[candidates, node].astype(np.float64)
-                priced = self.pricer.price(node, self.master, lp, parents, self.deadline)
+                priced = self.pricer.price(node, lp, parents, self.deadline)
             return priced
 
     def solve_ip(self, last: Dag | None) -> IntegerSolution:
@@ -191,7 +191,7 @@ class _Run(Run):
         with self.trace.timed("integer"):
             seconds = self.options.integer_seconds
             clock = self.loop_clock if seconds is None else self.loop_clock.within(seconds)
-            found = self.integer_solver.solve(self.master.pool, self.master.clusters, best, clock)
+            found = self.integer_solver.solve(self.master.families, self.master.clusters, best, clock)
         if found.status == "time_limit" and self.loop_clock.reason is None:
             found = replace(found, status="limit")
         if self.options.start_integer and best is not None and not self._is_better(found.adjacency):
@@ -237,11 +237,11 @@ class _Run(Run):
             self.add_sets(families(self.incumbent))
         if self.incumbent is not None:
             self.trace.best = self.problem.score.total(self.incumbent)
-            self.trace.add("order" if self.options.order_start else "start", np.nan, len(self.master.pool), 0)
+            self.trace.add("order" if self.options.order_start else "start", np.nan, self.master.n_families, 0)
 
     def stop(self) -> bool:
         most = self.options.max_families
-        return super().stop() or (most is not None and len(self.master.pool) >= most)
+        return super().stop() or (most is not None and self.master.n_families >= most)
 
     def after_pass(self, dag: Dag | None) -> None:
         if self.checkpoint is not None and self.deadline.reason is None:
@@ -285,31 +285,30 @@ class _Run(Run):
 
     def proof_by_rows(self) -> Certificate | None:
         """Return a bound on all allowed DAGs: rows of log-determinants, and pricing over all parent sets."""
-        dag = greedy_dag(self.master.pool) if self.incumbent is None else self.incumbent
-        seed, price = self.options.random_state, self.families_by_dca(self.options.random_state)
+        score = self.problem.score.gaussian
+        assert score is not None
+        dag = self.some_dag()
+        finders: list[RowFinder] = [ClusterRows(CLUSTERS_PER_ROUND)]
+        finders += logdet_finders(score, self.options.rows, dag, self.options.random_state)
+        met = ((family.node, tuple(members(family.mask))) for family in self.master.families)
+
+        def tell(score: float, bound: float, n_cuts: int, n_families: int) -> None:
+            self.progress.update("bound", None, score=score, bound=bound)
+
+        def improved(dag: Dag) -> None:
+            for finder in finders:
+                finder.improved(dag)
+
         with self.trace.timed("bound"), Workers(self.deadline, NoProgress(), self.options.n_jobs) as workers:
-            phase = RowPhase(
-                self.problem, self.master, dag, self.options.rows, price, workers, seed,
-                lambda score, bound: self.progress.update("bound", None, score=score, bound=bound),
-            )  # fmt: skip
-            phase.run(self.slack())
-        self.incumbent, self.n_row_rounds = phase.dag, phase.n_rounds
-        self.trace.best = self.problem.score.total(phase.dag)
-        self.trace.add("bound", phase.bound, len(self.master.pool), self.master.n_rows)
-        return tightest(Certificate(phase.bound, scope_of(self.problem.knowledge), "pricing"))
-
-    def families_by_dca(self, random_state: int) -> Callable[[int, MasterSolution], list[Family]]:
-        """Return a function that finds families with negative reduced cost by one run of DCA from the LP's point."""
-        rng = np.random.default_rng(random_state)
-        pricer = self.dca_pricer(rng, tie_orders=1)
-        start = make_start_point("warm")
-
-        def price(node: int, lp: MasterSolution) -> list[Family]:
-            with self.trace.timed("pricing"):
-                point = start(node, pricer.candidates(node), self.master.pool, lp, rng)
-                return pricer.price(node, self.master, lp, point, self.deadline).families
-
-        return price
+            listing = Listing(score, self.problem.knowledge, 0)
+            with suppress(Stopped):
+                listing.narrow(workers)
+            root = PricedRoot(score, listing.knowledge, dag, met, finders, workers, tell, improved, ROW_EFFORT)
+            root.run(0, self.slack())
+        self.incumbent, self.n_row_rounds = root.dag, root.n_rounds
+        self.trace.best = score.total(root.dag)
+        self.trace.add("bound", root.bound, self.master.n_families, len(self.master.clusters))
+        return tightest(Certificate(root.bound, scope_of(self.problem.knowledge), "pricing"))
 
     def slack(self) -> float:
         if not self.with_rows:
@@ -340,7 +339,7 @@ class _Run(Run):
         best = np.inf
         while True:
             lp = self.master.solve()
-            value, found = priced_bound(pricer, self.master, lp, self.deadline)
+            value, found = priced_bound(pricer, lp, self.deadline)
             best = min(best, value)
             if self.deadline.reason is not None or not isinstance(pricer, ListedPricer):
                 return best

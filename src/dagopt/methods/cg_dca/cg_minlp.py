@@ -13,7 +13,7 @@ import numpy as np
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.integer.restricted_ip import INTEGER_SOLVERS
-from dagopt.lp.restricted_master import MasterSolution
+from dagopt.lp.rows.row import Point
 from dagopt.methods.cg_dca.minlp_pricing import GAP, MinlpPricer, check_problem
 from dagopt.methods.cg_dca.minlp_program import SAFETY
 from dagopt.methods.cg_dca.pool_bound import lagrangian_bound
@@ -72,17 +72,17 @@ class _Run(Run):
         self.pricer = MinlpPricer(problem, options.tolerance, options.gap, options.node_time_limit)
         self.gap = options.gap
         self.bound = np.inf
-        self._priced: tuple[MasterSolution | None, dict[int, float]] = (None, {})
+        self._priced: tuple[Point | None, dict[int, float]] = (None, {})
 
-    def price(self, node: int, lp: MasterSolution) -> Priced:
+    def price(self, node: int, lp: Point) -> Priced:
         with self.trace.timed("pricing"):
-            proven = self.pricer.prove(node, self.master, lp, self.deadline)
+            proven = self.pricer.prove(node, lp, self.deadline)
         if self._priced[0] is not lp:
             self._priced = (lp, {})
         lower = self._priced[1]
         lower[node] = proven.lower
         if len(lower) == self.problem.n_nodes:
-            self.bound = min(self.bound, lagrangian_bound(self.master, lp, lower.values()))
+            self.bound = min(self.bound, lagrangian_bound(lp, lower.values()))
         return proven.priced
 
     def proof(self, converged: bool) -> tuple[Certificate | None, Certificate | None]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.errors import InputError, shortened
-from dagopt.families.family_pool import Family
+from dagopt.families.families import Family
 from dagopt.files import write_text
 from dagopt.graph.order import is_acyclic
 from dagopt.lp.restricted_master import RestrictedMaster
@@ -78,7 +78,7 @@ class Checkpoint:
     ) -> Checkpoint:
         """Return the current state."""
         state = dict(rng.bit_generator.state)
-        return cls(problem, list(master.pool), list(master.clusters), incumbent, passes, state, list(trace))
+        return cls(problem, list(master.families), list(master.clusters), incumbent, passes, state, list(trace))
 
 
 def save_checkpoint(checkpoint: Checkpoint, path: str | Path) -> None:

@@ -11,11 +11,8 @@ from dagopt.arrays import Ints
 from dagopt.bits import mask_of
 from dagopt.deadline import Deadline
 from dagopt.errors import unknown_name
-from dagopt.families.family_pool import Family
-from dagopt.families.node_search import Prices
-from dagopt.kernels.gaussian.row_chains import RowTerms, no_terms
-from dagopt.lp.pricing import DualPoint
-from dagopt.lp.restricted_master import MasterSolution, RestrictedMaster
+from dagopt.families.families import Family
+from dagopt.lp.rows.row import Point
 from dagopt.methods.cg_dca.algorithm1 import CONVEX_STEPS, Visited, dca
 from dagopt.methods.cg_dca.decomposition import decomposed
 from dagopt.methods.cg_dca.kelley import CUTS_PER_ROUND, CuttingPlanes
@@ -72,20 +69,13 @@ class DcaPricer(Pricer):
         self.knowledge = problem.knowledge
         decomposed(problem.score)  # or it raises
         self._memories: dict[int, ChainMemory] = {}
-        self._priced: tuple[MasterSolution, Prices] | None = None
 
     def forget(self) -> None:
         """Clear the cached values, whose last digits depend on the chains that computed them."""
         self._memories = {}
 
-    def reduced_cost(self, node: int, master: RestrictedMaster, lp: MasterSolution) -> ReducedCost:
+    def reduced_cost(self, node: int, lp: Point) -> ReducedCost:
         """Return z_i under the duals of an LP solution."""
-        with_node = [
-            k for k, cluster in enumerate(master.clusters) if node in cluster and lp.cluster_duals[k] > self._tolerance
-        ]
-        clusters = np.zeros((len(with_node), master.n_nodes), dtype=bool)
-        for row, k in enumerate(with_node):
-            clusters[row, list(master.clusters[k] - {node})] = True
         part, cost = decomposed(self._score.part(node))
         return cost(
             self._memories.setdefault(id(part), ChainMemory(part)),
@@ -93,27 +83,12 @@ class DcaPricer(Pricer):
             self.candidates(node),
             np.flatnonzero(self.knowledge.must[:, node]),
             float(lp.node_duals[node]),
-            clusters,
-            lp.cluster_duals[with_node],
-            *self._row_terms(node, lp),
+            *lp.clusters(node, self._tolerance),
         )
 
-    def _row_terms(self, node: int, lp: MasterSolution) -> tuple[RowTerms, float]:
-        """Return the rows of log-determinants that contain a node, and the share of the likelihood they cancel."""
-        score = self._score.gaussian
-        if score is None or not lp.rows:
-            return no_terms(self._score.n_nodes), 0.0
-        if self._priced is None or self._priced[0] is not lp:
-            used = [k for k, dual in enumerate(lp.row_duals) if dual > self._tolerance]
-            point = DualPoint(tuple(lp.rows[k] for k in used), lp.row_duals[used])
-            self._priced = (lp, point.prices(score.n_nodes, score.correlation, score.n_samples))
-        return self._priced[1].terms(node), self._priced[1].whole
-
-    def price(
-        self, node: int, master: RestrictedMaster, lp: MasterSolution, start: NDArray[np.float64], deadline: Deadline
-    ) -> Priced:
+    def price(self, node: int, lp: Point, start: NDArray[np.float64], deadline: Deadline) -> Priced:
         """Return the sets of negative reduced cost that DCA visits from a start point."""
-        cost = self.reduced_cost(node, master, lp)
+        cost = self.reduced_cost(node, lp)
         if not cost.size:
             return Priced([], 0.0, True)
         ties = self._rng is not None and len(np.unique(start)) < len(start)

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from dagopt.bits import bit_counts, mask_of
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.families.family_pool import Family
-from dagopt.lp.restricted_master import MasterSolution, RestrictedMaster
+from dagopt.families.families import Family
+from dagopt.lp.rows.row import Point
 from dagopt.methods.cg_dca.pricer import Priced, Pricer
 from dagopt.problem import Problem
 
@@ -42,16 +42,14 @@ class ExhaustivePricer(Pricer):
             )
         self._tables: dict[int, NDArray[np.float64]] = {}
 
-    def price(
-        self, node: int, master: RestrictedMaster, lp: MasterSolution, start: NDArray[np.float64], deadline: Deadline
-    ) -> Priced:
+    def price(self, node: int, lp: Point, start: NDArray[np.float64], deadline: Deadline) -> Priced:
         """Return the families with the least reduced costs; the start point is not needed."""
         costs = lp.node_duals[node] - self._scores(node)
         candidates = self.candidates(node)
-        base = set(np.flatnonzero(self.knowledge.must[:, node]).tolist())
-        for k, cluster in enumerate(master.clusters):
-            if node in cluster and lp.cluster_duals[k] > 0:
-                _add_where_met(costs, candidates, cluster, bool(base & cluster), float(lp.cluster_duals[k]))
+        must = self.knowledge.must[:, node]
+        base = set(np.flatnonzero(must).tolist())
+        for cluster, dual in zip(*lp.clusters(node), strict=True):
+            _add_where_met(costs, candidates, cluster, bool((must & cluster).any()), float(dual))
         best = np.argsort(costs, kind="stable")[:FAMILIES_PER_CALL]
         families = []
         for index in best[costs[best] < -self._tolerance]:
@@ -73,7 +71,7 @@ class ExhaustivePricer(Pricer):
 
 
 def _add_where_met(
-    costs: NDArray[np.float64], candidates: NDArray[np.int64], cluster: frozenset[int], always: bool, dual: float
+    costs: NDArray[np.float64], candidates: NDArray[np.int64], cluster: NDArray[np.bool_], always: bool, dual: float
 ) -> None:
     """Add a cluster's dual to the cost of every set that meets it."""
     if always:
@@ -81,5 +79,5 @@ def _add_where_met(
         return
     meets = np.zeros(1, dtype=bool)
     for j in candidates:
-        meets = np.concatenate([meets, np.ones_like(meets) if int(j) in cluster else meets])
+        meets = np.concatenate([meets, np.ones_like(meets) if cluster[j] else meets])
     costs[meets] += dual

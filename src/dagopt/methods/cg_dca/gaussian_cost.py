@@ -2,9 +2,7 @@
 
 With ``joint(S)`` = -N/2 log det Σ̂_SS + const
 
-    g(J) = -joint(J + i) + Λ|J| + clusters + λ_i,      f(J) = -joint(J),
-
-besides what rows of log-determinants add to both (``reduced_cost.py``).
+    g(J) = -joint(J + i) + Λ|J| + clusters + λ_i,      f(J) = -joint(J).
 
 The bnlearn convention adds a convex function of |J| to the penalty. It is subtracted from f, because a convex function
 of the size is supermodular.
@@ -42,7 +40,7 @@ class GaussianCost(ReducedCost):
         """The function g in the form for compiled kernels."""
         score = self.memory.score
         assert score.logdets is not None
-        half = 0.5 * score.n_samples * (1.0 - self.whole)
+        half = 0.5 * score.n_samples
         steps = np.diff(self._modular) + half * (1 + math.log(2 * math.pi))
         free = ~self.clusters[:, self.base].any(axis=1)
         return GaussianForm(
@@ -54,7 +52,6 @@ class GaussianCost(ReducedCost):
             steps,
             np.ascontiguousarray(self.clusters[:, self.candidates])[free],
             self.cluster_duals[free],
-            self.terms,
         )
 
     def modular(self, chosen: Ints) -> Floats:

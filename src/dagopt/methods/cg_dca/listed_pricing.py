@@ -10,12 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.bits import from_words, mask_of, to_words
+from dagopt.bits import from_words, words_of_bools
 from dagopt.deadline import Deadline
-from dagopt.families.family_pool import Family
-from dagopt.families.pool import Pool
+from dagopt.families.families import Families, Family
 from dagopt.graph.knowledge import Knowledge
-from dagopt.lp.restricted_master import MasterSolution, RestrictedMaster
+from dagopt.lp.rows.row import Point
 from dagopt.methods.cg_dca.pricer import Priced, Pricer
 
 __all__ = ["ListedPricer"]
@@ -28,7 +27,7 @@ class ListedPricer(Pricer):
 
     Parameters
     ----------
-    pool : Pool
+    pool : Families
         All allowed parent sets up to a size that no subset equals or beats.
     knowledge : Knowledge
         What the pool covers; its limit on the number of parents may be lower than that of the problem.
@@ -36,22 +35,18 @@ class ListedPricer(Pricer):
         A reduced cost below minus this counts as negative.
     """
 
-    def __init__(self, pool: Pool, knowledge: Knowledge, tolerance: float = 1e-6) -> None:
+    def __init__(self, pool: Families, knowledge: Knowledge, tolerance: float = 1e-6) -> None:
         self.pool = pool
         self.knowledge = knowledge
         self._tolerance = tolerance
 
-    def price(
-        self, node: int, master: RestrictedMaster, lp: MasterSolution, start: NDArray[np.float64], deadline: Deadline
-    ) -> Priced:
+    def price(self, node: int, lp: Point, start: NDArray[np.float64], deadline: Deadline) -> Priced:
         """Return the families with the least reduced costs; the start point is not needed."""
-        words, scores = self.pool.words[node], self.pool.scores[node]
+        words, scores = self.pool.words[self.pool.own(node)], self.pool.score[self.pool.own(node)]
         costs = lp.node_duals[node] - scores
-        for k in np.flatnonzero(lp.cluster_duals > 0):
-            cluster = master.clusters[k]
-            if node in cluster:
-                row = to_words([mask_of(cluster)], self.pool.n_nodes)[0]
-                costs[(words & row).any(axis=1)] += lp.cluster_duals[k]
+        inside, duals = lp.clusters(node)
+        for row, dual in zip(words_of_bools(inside), duals, strict=True):
+            costs[(words & row).any(axis=1)] += dual
         best = np.argsort(costs, kind="stable")[:FAMILIES_PER_CALL]
         families = [
             Family(node, from_words(words[k]), float(scores[k])) for k in best[costs[best] < -self._tolerance].tolist()

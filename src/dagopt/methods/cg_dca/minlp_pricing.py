@@ -18,8 +18,9 @@ from dagopt.bits import mask_of
 from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.families.family_pool import Family
-from dagopt.lp.restricted_master import MasterSolution, RestrictedMaster
+from dagopt.families.families import Family
+from dagopt.lp.restricted_master import reduced_cost
+from dagopt.lp.rows.row import Point
 from dagopt.methods.cg_dca.minlp_program import PricingProgram, solve_pricing
 from dagopt.methods.cg_dca.pricer import Priced
 from dagopt.problem import Problem
@@ -125,17 +126,15 @@ class MinlpPricer:
     def forget(self) -> None:
         """Do nothing: a program is the same however often it is solved."""
 
-    def price(
-        self, node: int, master: RestrictedMaster, lp: MasterSolution, start: Floats, deadline: Deadline
-    ) -> Priced:
+    def price(self, node: int, lp: Point, start: Floats, deadline: Deadline) -> Priced:
         """Return the families that SCIP met; the start point is not needed."""
-        return self.prove(node, master, lp, deadline).priced
+        return self.prove(node, lp, deadline).priced
 
-    def prove(self, node: int, master: RestrictedMaster, lp: MasterSolution, deadline: Deadline) -> Proven:
+    def prove(self, node: int, lp: Point, deadline: Deadline) -> Proven:
         """Return the families that SCIP met, and a bound on the reduced costs of all allowed sets."""
         base, candidates = np.flatnonzero(self.knowledge.must[:, node]), self.candidates(node)
         penalties = self._penalties(node, len(base), len(candidates))
-        without = master.reduced_cost(self._family(node, base), lp)
+        without = reduced_cost(lp, self._family(node, base))
         if len(penalties) < 2:
             return Proven(Priced([], min(without, 0.0), True), min(without, 0.0))
         regression = Regression.of(self._correlation, node, base, candidates)
@@ -148,7 +147,7 @@ class MinlpPricer:
             regression.target / scale,
             regression.coefficient_bounds(),
             penalties,
-            self._clusters(node, base, candidates, master, lp),
+            self._clusters(node, base, candidates, lp),
         )
         cutoff = -self._gap - offset
         if cutoff <= 0:
@@ -158,7 +157,7 @@ class MinlpPricer:
         self.solved, self.stopped = self.solved + outcome.complete, self.stopped + (not outcome.complete)
         sets = outcome.sets[:FAMILIES_PER_CALL]
         found = [self._family(node, np.concatenate([base, candidates[list(own)]])) for own in sets]
-        costs = [master.reduced_cost(family, lp) for family in found]
+        costs = [reduced_cost(lp, family) for family in found]
         families = [family for family, cost in zip(found, costs, strict=True) if cost < -self._tolerance]
         least = min(0.0, without, *costs)
         return Proven(Priced(families, least, outcome.complete), min(max(outcome.bound, 0.0) + offset, least))
@@ -172,14 +171,12 @@ class MinlpPricer:
         costs = np.array([self._score.penalty(node, range(base + k)) for k in range(most + 1)])
         return np.asarray(costs[np.isfinite(costs)] - costs[0], dtype=np.float64)
 
-    def _clusters(
-        self, node: int, base: Ints, candidates: Ints, master: RestrictedMaster, lp: MasterSolution
-    ) -> list[tuple[frozenset[int], float]]:
+    def _clusters(self, node: int, base: Ints, candidates: Ints, lp: Point) -> list[tuple[frozenset[int], float]]:
         """Return the candidates in each cluster that only they can meet, with its dual; equal clusters are merged."""
         duals: dict[frozenset[int], float] = {}
-        for cluster, dual in zip(master.clusters, lp.cluster_duals, strict=True):
-            if node in cluster and dual > 0 and not cluster.intersection(base.tolist()):
-                met = frozenset(k for k, j in enumerate(candidates) if int(j) in cluster)
+        for cluster, dual in zip(*lp.clusters(node), strict=True):
+            if not cluster[base].any():
+                met = frozenset(np.flatnonzero(cluster[candidates]).tolist())
                 duals[met] = duals.get(met, 0.0) + float(dual)
         return [(met, dual) for met, dual in duals.items() if met]
 

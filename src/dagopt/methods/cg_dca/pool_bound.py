@@ -15,38 +15,33 @@ from collections.abc import Iterable
 import numpy as np
 
 from dagopt.deadline import Deadline
-from dagopt.families.family_pool import Family
-from dagopt.lp.restricted_master import MasterSolution, RestrictedMaster
+from dagopt.families.families import Family
+from dagopt.lp.rows.row import Point
 from dagopt.methods.cg_dca.pricer import Pricer
 
 __all__ = ["lagrangian_bound", "priced_bound"]
 
 
-def lagrangian_bound(master: RestrictedMaster, lp: MasterSolution, least: Iterable[float]) -> float:
+def lagrangian_bound(lp: Point, least: Iterable[float]) -> float:
     """Return the bound from the duals of an LP solution and one lower bound on the reduced costs per node."""
-    most = np.array([len(cluster) - 1.0 for cluster in master.clusters])
-    return float(lp.node_duals.sum() + lp.cluster_duals @ most) - sum(least)
+    return float(lp.node_duals.sum()) + lp.duals.constant - sum(least)
 
 
-def priced_bound(
-    pricer: Pricer, master: RestrictedMaster, lp: MasterSolution, deadline: Deadline
-) -> tuple[float, list[Family]]:
+def priced_bound(pricer: Pricer, lp: Point, deadline: Deadline) -> tuple[float, list[Family]]:
     """Price all nodes; return the bound, and the families with negative reduced cost that were found.
 
     Parameters
     ----------
     pricer : Pricer
         Its prices must be exact; otherwise the bound is infinity.
-    master : RestrictedMaster
-        Where the clusters are.
-    lp : MasterSolution
+    lp : Point
         The duals.
     deadline : Deadline
         The clock; it does not interrupt pricing, because every node counts.
     """
     nothing = np.zeros(0)
-    prices = [pricer.price(node, master, lp, nothing, deadline) for node in range(master.n_nodes)]
+    prices = [pricer.price(node, lp, nothing, deadline) for node in range(lp.families.n_nodes)]
     if not all(priced.exact for priced in prices):
         return np.inf, []
-    bound = lagrangian_bound(master, lp, (min(priced.reduced_cost, 0.0) for priced in prices))
+    bound = lagrangian_bound(lp, (min(priced.reduced_cost, 0.0) for priced in prices))
     return bound, [family for priced in prices for family in priced.families]

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
-from dagopt.families.family_pool import Family
+from dagopt.families.families import Family
 from dagopt.graph.knowledge import Knowledge
-from dagopt.lp.restricted_master import MasterSolution, RestrictedMaster
+from dagopt.lp.rows.row import Point
 
 __all__ = ["Priced", "Pricer"]
 
@@ -38,9 +38,7 @@ class Pricer(Protocol):
         """Return the nodes that may but need not be parents; start points are over them."""
         return self.knowledge.free(node)
 
-    def price(
-        self, node: int, master: RestrictedMaster, lp: MasterSolution, start: NDArray[np.float64], deadline: Deadline
-    ) -> Priced:
+    def price(self, node: int, lp: Point, start: NDArray[np.float64], deadline: Deadline) -> Priced:
         """Price one node."""
 
     def forget(self) -> None:

@@ -9,10 +9,6 @@ of a modular and a supermodular part
 
     g(J) = -joint(J + i) + modular + clusters + λ_i,      f(J) = -joint(J) - supermodular.
 
-The row of a submodular function h, with multiplier w ≥ 0, adds w (h(J) - h(J + i)) to z: w h(J) to g and w h(J + i) to
-f, so both stay submodular. The row of h = -joint itself, with w = Y ≤ 1, is the one exception: it cancels a share Y of
--joint in both.
-
 ``GaussianCost`` is Proposition 1 of the paper, ``MultinomialCost`` Proposition 2.
 
 Notes
@@ -25,14 +21,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from dagopt.arrays import Bools, Floats, Ints
-from dagopt.kernels.gaussian.row_chains import RowTerms, no_terms, row_chain
 from dagopt.methods.cg_dca.bases import SetFunction
 from dagopt.scores.joint import JointScore
 
@@ -100,10 +94,6 @@ class ReducedCost(ABC):
         Members of the clusters that contain i and have λ_C > 0.
     cluster_duals : array
         Their λ_C.
-    terms : RowTerms
-        Rows of log-determinants that contain i, and their multipliers.
-    whole : float
-        Y, the share of the likelihood that the row of the data over all nodes cancels.
     """
 
     memory: ChainMemory
@@ -113,8 +103,6 @@ class ReducedCost(ABC):
     node_dual: float
     clusters: Bools
     cluster_duals: Floats
-    terms: RowTerms = field(default_factory=lambda: no_terms(0))
-    whole: float = 0.0
 
     @property
     def size(self) -> int:
@@ -130,33 +118,18 @@ class ReducedCost(ABC):
         """Return g of the first 0, 1, ..., m candidates in ``order``."""
         chosen = self.candidates[order]
         joint = self.memory.chain(np.concatenate([self._with_node, chosen]))[len(self.base) + 1 :]
-        g = self._constant - (1.0 - self.whole) * joint + self.modular(chosen)
+        g = self.node_dual - joint + self.modular(chosen)
         if len(self.cluster_duals):
             steps = np.zeros(len(joint) + 1)  # the last one is for clusters that are never met
             np.add.at(steps, self._first_meeting(chosen), self.cluster_duals)
             g = g + np.cumsum(steps[:-1])
-        return g + self._rows_along(np.concatenate([self.base, chosen]))[len(self.base) :]
+        return g
 
     def f(self, order: Ints) -> Floats:
         """Return f of the first 0, 1, ..., m candidates in ``order``."""
         chosen = self.candidates[order]
         joint = self.memory.chain(np.concatenate([self.base, chosen]))[len(self.base) :]
-        rows = self._rows_along(np.concatenate([self._with_node, chosen]))[len(self.base) + 1 :]
-        return np.asarray(rows - (1.0 - self.whole) * joint - self.supermodular(chosen), dtype=np.float64)
-
-    @cached_property
-    def _constant(self) -> float:
-        """The part of z that does not depend on J: λ_i, and what the whole row takes from the likelihood of i alone."""
-        if not self.whole:
-            return self.node_dual
-        return self.node_dual - self.whole * float(self.memory.chain(self._with_node[:1])[1])
-
-    def _rows_along(self, order: Ints) -> Floats:
-        """Return the weighted sum of the rows' h of the empty set, the first node of an order, and so on."""
-        if not len(self.terms.weights):
-            return np.zeros(len(order) + 1)
-        compiled: Any = row_chain
-        return np.asarray(compiled(self.terms, order), dtype=np.float64)
+        return np.asarray(-joint - self.supermodular(chosen), dtype=np.float64)
 
     def modular(self, chosen: Ints) -> Floats:
         """Return the modular part of the penalty after 0, 1, ... of these candidates; zeros unless overridden."""

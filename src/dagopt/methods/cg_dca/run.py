@@ -9,10 +9,10 @@ import numpy as np
 
 from dagopt.arrays import Dag, Floats
 from dagopt.deadline import Deadline
-from dagopt.families.greedy_dag import greedy_dag
 from dagopt.integer.restricted_ip import IntegerSolution, make_integer_solver
 from dagopt.lp.fractional_clusters import FractionalSeparator
-from dagopt.lp.restricted_master import MasterSolution, RestrictedMaster
+from dagopt.lp.restricted_master import RestrictedMaster
+from dagopt.lp.rows.row import Point
 from dagopt.methods.cg_dca.algorithm2 import ColumnGeneration, first_families
 from dagopt.methods.cg_dca.pricer import Priced
 from dagopt.methods.cg_dca.trace import Trace
@@ -82,18 +82,18 @@ class Run(ABC):
     # --- the parts of the loop ---
 
     @abstractmethod
-    def price(self, node: int, lp: MasterSolution) -> Priced:
+    def price(self, node: int, lp: Point) -> Priced:
         """Return families of a node with negative reduced cost."""
 
-    def separate(self, lp: MasterSolution) -> list[frozenset[int]]:
+    def separate(self, lp: Point) -> list[frozenset[int]]:
         """Return violated clusters."""
         with self.trace.timed("separation"):
-            return self.separator.separate(self.master.pool, lp.values, self.deadline)
+            return self.separator.separate(lp.families, lp.values, self.deadline)
 
     def solve_ip(self, last: Dag | None) -> IntegerSolution:
         """Return the best DAG over the families, starting from the last one."""
         with self.trace.timed("integer"):
-            return self.integer_solver.solve(self.master.pool, self.master.clusters, last, self.deadline)
+            return self.integer_solver.solve(self.master.families, self.master.clusters, last, self.deadline)
 
     def stop(self) -> bool:
         """Say whether the clock or a limit ends the loop."""
@@ -105,13 +105,13 @@ class Run(ABC):
 
     # --- reports from the loop ---
 
-    def families(self, lp: MasterSolution, reduced_costs: Floats) -> None:
+    def families(self, lp: Point, reduced_costs: Floats) -> None:
         """Trace a round of pricing."""
-        self.trace.add("families", lp.value, len(self.master.pool), self.master.n_rows, reduced_costs)
+        self.trace.add("families", lp.bound, self.master.n_families, len(self.master.clusters), reduced_costs)
 
-    def rows(self, lp: MasterSolution) -> None:
+    def rows(self, lp: Point) -> None:
         """Trace a round of separation."""
-        self.trace.add("rows", lp.value, len(self.master.pool), self.master.n_rows)
+        self.trace.add("rows", lp.bound, self.master.n_families, len(self.master.clusters))
 
     def integers(self, solution: IntegerSolution, dag: Dag | None) -> None:
         """Trace an integer phase, and keep its DAG if it is the best so far, or equal to it up to rounding."""
@@ -119,10 +119,19 @@ class Run(ABC):
             score = self.problem.score.total(dag)
             if score >= self.trace.best - ROUNDING * abs(score):
                 self.trace.best, self.incumbent = max(score, self.trace.best), dag
-        self.trace.add("integer", np.nan, len(self.master.pool), self.master.n_rows)
+        self.trace.add("integer", np.nan, self.master.n_families, len(self.master.clusters))
         self.trace.passes += 1
 
     # --- the outcome ---
+
+    def some_dag(self) -> Dag:
+        """Return the incumbent, or a DAG over the families if there is none yet."""
+        if self.incumbent is not None:
+            return self.incumbent
+        families = self.master.families
+        chosen = families.start(self.problem.knowledge.must.astype(np.int8))
+        assert chosen is not None  # the families of line 2 make a DAG
+        return families.adjacency(chosen)
 
     def loop(self) -> bool:
         """Run Algorithm 2 from the incumbent; return whether it converged."""
@@ -146,7 +155,7 @@ class Run(ABC):
         """Return the best DAG with what was proven about it."""
         problem = self.problem
         certificate, limited = self.proof(converged)
-        dag = greedy_dag(self.master.pool) if self.incumbent is None else self.incumbent
+        dag = self.some_dag()
         score = problem.score.total(dag)
         bound = np.inf if certificate is None else certificate.bound
         proven = bound - score <= self.slack() + ROUNDING * abs(score)
@@ -157,8 +166,8 @@ class Run(ABC):
         figures = Figures(
             **worth(problem, dag),
             passes=self.trace.passes - 1,
-            families=len(self.master.pool),
-            rows=self.master.n_rows,
+            families=self.master.n_families,
+            rows=len(self.master.clusters),
             **self.figures(),
             **parts,
         )

@@ -7,10 +7,9 @@ from typing import Protocol
 import numpy as np
 
 from dagopt.arrays import Floats, Ints
-from dagopt.bits import members
+from dagopt.bits import listed_members
 from dagopt.errors import unknown_name
-from dagopt.families.family_pool import FamilyPool
-from dagopt.lp.restricted_master import MasterSolution
+from dagopt.lp.rows.row import Point
 
 __all__ = ["START_POINTS", "Hybrid", "RandomStart", "StartPoint", "WarmStart", "make_start_point"]
 
@@ -20,18 +19,14 @@ SWITCH_AT = 50  # families per node after which the hybrid strategy starts warm 
 class StartPoint(Protocol):
     """Chooses where the pricing of a node starts."""
 
-    def __call__(
-        self, node: int, candidates: Ints, pool: FamilyPool, lp: MasterSolution, rng: np.random.Generator
-    ) -> Floats:
+    def __call__(self, node: int, candidates: Ints, lp: Point, rng: np.random.Generator) -> Floats:
         """Return a point of the unit cube over the candidates."""
 
 
 class RandomStart:
     """A point drawn uniformly from the cube, to explore."""
 
-    def __call__(
-        self, node: int, candidates: Ints, pool: FamilyPool, lp: MasterSolution, rng: np.random.Generator
-    ) -> Floats:
+    def __call__(self, node: int, candidates: Ints, lp: Point, rng: np.random.Generator) -> Floats:
         """Return a random point."""
         return rng.random(len(candidates))
 
@@ -39,14 +34,13 @@ class RandomStart:
 class WarmStart:
     """The LP's own choice: each candidate's weight in the node's LP parent sets, which have reduced cost zero."""
 
-    def __call__(
-        self, node: int, candidates: Ints, pool: FamilyPool, lp: MasterSolution, rng: np.random.Generator
-    ) -> Floats:
+    def __call__(self, node: int, candidates: Ints, lp: Point, rng: np.random.Generator) -> Floats:
         """Return the weight of each candidate in the LP's parent sets of the node."""
-        weight = np.zeros(pool.n_nodes)
-        for place in pool.places(node):
-            if lp.values[place] > 0:
-                weight[members(pool.families[place].mask)] += lp.values[place]
+        own = lp.families.own(node)
+        used = own.start + np.flatnonzero(lp.values[own] > 0)
+        parents, starts = listed_members(lp.families.words[used])
+        weight = np.zeros(lp.families.n_nodes)
+        np.add.at(weight, parents, np.repeat(lp.values[used], np.diff(starts)))
         return np.clip(weight[candidates], 0.0, 1.0)
 
 
@@ -57,12 +51,11 @@ class Hybrid:
         self.switch_at = switch_at
         self._random, self._warm = RandomStart(), WarmStart()
 
-    def __call__(
-        self, node: int, candidates: Ints, pool: FamilyPool, lp: MasterSolution, rng: np.random.Generator
-    ) -> Floats:
+    def __call__(self, node: int, candidates: Ints, lp: Point, rng: np.random.Generator) -> Floats:
         """Return a random point at first, a warm one later."""
-        chosen = self._random if pool.count(node) < self.switch_at else self._warm
-        return chosen(node, candidates, pool, lp, rng)
+        count = int(np.diff(lp.families.offsets)[node])
+        chosen = self._random if count < self.switch_at else self._warm
+        return chosen(node, candidates, lp, rng)
 
 
 START_POINTS = ("random", "warm", "hybrid")

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from dagopt.arrays import Floats
-from dagopt.families.pool import Pool
+from dagopt.families.families import Families
 from dagopt.graph.knowledge import Knowledge
 from dagopt.integer.layers import each_layer
 from dagopt.integer.recursion import pool_form
@@ -70,7 +70,7 @@ class TableEnds(SubsetDP):
             block[...] = block.swapaxes(0, 1).reshape(block.shape)
 
 
-def pool_ends(pool: Pool, workers: Workers) -> tuple[Floats, Floats]:
+def pool_ends(pool: Families, workers: Workers) -> tuple[Floats, Floats]:
     """Return ``opt`` and ``rest`` over the parent sets of a pool, or raise ``Stopped``."""
     form = pool_form(pool)
     opt, rest = np.full((2, 1 << pool.n_nodes), -np.inf)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.families.families import Families
 from dagopt.families.listing import candidate_pool
-from dagopt.families.pool import Pool
 from dagopt.integer.recursion import pool_bytes, solve_pool
 from dagopt.memory import readable
 from dagopt.methods.exact.answer import exact_answer
@@ -85,7 +85,7 @@ class PoolOptions(Options):
 
 
 @solver(PoolOptions)
-def solve_given_pool(pool: Pool, options: PoolOptions, deadline: Deadline, progress: Progress) -> Answer:
+def solve_given_pool(pool: Families, options: PoolOptions, deadline: Deadline, progress: Progress) -> Answer:
     """Return the proven best DAG over given candidate parent sets, such as those of a ``.jkl`` file."""
     limit = memory_in_bytes(options.memory_limit)
     if pool_bytes(pool.n_nodes) > limit:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from dagopt.arrays import Dag, Ints
-from dagopt.bits import listed_members
 from dagopt.deadline import Deadline
-from dagopt.families.pool import Pool
+from dagopt.families.families import Families
 from dagopt.kernels.orders import listed as kernels
 
 __all__ = ["ListedOrders"]
@@ -20,15 +19,13 @@ class ListedOrders:
 
     Parameters
     ----------
-    pool : Pool
+    pool : Families
         The parent sets.
     """
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Families) -> None:
         self.n_nodes = pool.n_nodes
-        parents, starts = listed_members(np.concatenate(pool.words))
-        offsets = np.concatenate([[0], np.cumsum([len(own) for own in pool.scores])]).astype(np.int64)
-        self._lists = kernels.lists_of(parents, starts, np.concatenate(pool.scores), offsets)
+        self._lists = pool.lists
 
     def start(self, order: Ints, deadline: Deadline, dag: Dag | None = None, after: Any = None) -> tuple[Ints]:
         """Return the order, which is the whole state."""

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dagopt.arrays import Dag
 from dagopt.deadline import Deadline
-from dagopt.families.pool import Pool
+from dagopt.families.families import Families
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.method_options import n_jobs, random_state, solver, start
 from dagopt.methods.orders.search import (
@@ -80,7 +80,7 @@ def solve_order(problem: Problem, options: OrderOptions, deadline: Deadline, pro
 
 
 def order_incumbent(
-    problem: Problem, deadline: Deadline, progress: Progress, *, pool: Pool | None = None, **options: Any
+    problem: Problem, deadline: Deadline, progress: Progress, *, pool: Families | None = None, **options: Any
 ) -> tuple[Dag, list[BareFamily]]:
     """Return the DAG that ``solve_order`` finds, and (node, parents) of all locally optimal DAGs found.
 
@@ -116,7 +116,7 @@ def _search(
     deadline: Deadline,
     progress: Progress,
     keep_met: bool = False,
-    pool: Pool | None = None,
+    pool: Families | None = None,
 ) -> _Search:
     """Climb, search over orders from there, and alternate."""
     start = options.start

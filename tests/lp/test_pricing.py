@@ -1,0 +1,80 @@
+"""Pricing over all parent sets: the exact search, searches cut short, and climbs, against going through all sets."""
+
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dagopt.deadline import Deadline
+from dagopt.lp import pricing
+from dagopt.lp.pricing import Pricing
+from dagopt.lp.rows.clusters import cluster_row
+from dagopt.lp.rows.row import DualPoint
+from dagopt.progress import NoProgress
+from dagopt.workers import Workers
+from made_masters import direct_local
+from made_pricing import allowed_sets, made_master, made_problem
+from made_rows import coefficient, made_rows
+
+SEEDS = st.integers(0, 2**16)
+
+
+def made(seed, n, known):
+    """Return a problem, and clusters and rows of log-determinants with random multipliers."""
+    problem = made_problem("gaussian", seed, n, known)
+    master, lp = made_master(problem, seed)
+    rows = made_rows(lp.families, problem.score, seed)
+    rng = np.random.default_rng(seed)
+    weights = 0.8 * rng.random(len(rows)) * problem.score.n_samples / rows[0].origin.scale
+    clusters = [cluster_row(lp.families, cluster) for cluster in master.clusters]
+    return problem, DualPoint((*clusters, *rows), np.concatenate([3 * rng.random(len(clusters)), weights]))
+
+
+def remainder(problem, point, node, parents):
+    """Return the score of a family less its rows, by definition."""
+    rows = zip(point.rows, point.weights, strict=True)
+    return direct_local(problem, node, parents) - sum(w * coefficient(row, node, parents) for row, w in rows)
+
+
+@settings(deadline=None, max_examples=20)
+@given(SEEDS, st.integers(3, 6), st.booleans())
+def test_the_exact_bound_is_the_lagrangian_of_all_sets(seed, n, known):
+    """Σ λ b + Σ max over all allowed sets of the remainder, by brute force."""
+    problem, point = made(seed, n, known)
+    largest = [
+        max(remainder(problem, point, node, parents) for parents in allowed_sets(problem, node)) for node in range(n)
+    ]
+    expected = float(point.weights @ [row.upper for row in point.rows]) + sum(largest)
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        least = np.full(n, -1e9)
+        bound, found = Pricing(problem.score, problem.knowledge, 10**6).all_nodes(point, least, 5, workers)
+    assert bound >= expected - 1e-6
+    assert bound == pytest.approx(expected, abs=1e-3)
+    for node, one in enumerate(found):
+        best = max(remainder(problem, point, node, np.flatnonzero(row).tolist()) for row in one.members)
+        assert best == pytest.approx(largest[node], abs=1e-4)
+
+
+@settings(deadline=None, max_examples=20)
+@given(SEEDS, st.integers(4, 7), st.booleans())
+def test_searches_that_are_cut_short_still_give_a_bound(seed, n, known):
+    """With a few steps before the limits rise, and at a deadline that is over: never below that of all sets."""
+    problem, point = made(seed, n, known)
+    expected = point.constant + sum(
+        max(remainder(problem, point, node, parents) for parents in allowed_sets(problem, node)) for node in range(n)
+    )
+    least = np.full(n, -1e9)
+    with patch.multiple(pricing, FIRST_STEPS=3, STEPS_PER_PIECE=1):
+        for seconds in (None, 1e-9):
+            with Workers(Deadline(seconds), NoProgress(), 1) as workers:
+                bound, _ = Pricing(problem.score, problem.knowledge, 5).all_nodes(point, least, 2, workers)
+            assert bound >= expected - 1e-6
+    with Workers(Deadline(), NoProgress(), 2) as workers:
+        climbed = Pricing(problem.score, problem.knowledge, 5).climb(point, least, 10, 20, workers)
+    for node, one in enumerate(climbed):
+        for row in one.members:
+            parents = np.flatnonzero(row).tolist()
+            assert tuple(parents) in {tuple(sorted(own)) for own in allowed_sets(problem, node)}
+            assert remainder(problem, point, node, parents) <= one.most + 1e-4
