@@ -31,7 +31,7 @@ from dagopt.lp.rows.clusters import ClusterRows, pair_rows
 from dagopt.lp.rows.local import LocalRows
 from dagopt.lp.rows.matrices import EntropyRows, LogDets, MatrixRows
 from dagopt.lp.rows.row import RowFinder
-from dagopt.methods.branch_and_cut.tree import BranchAndCut, Rules
+from dagopt.methods.branch_and_cut.tree import Rules, Tree
 from dagopt.posing import pose
 from dagopt.progress import NoProgress
 from dagopt.workers import Workers
@@ -114,7 +114,7 @@ def rows(shared: Path, limit: float, only: list[str]) -> None:
             cpu = time.process_time()
             with ThreadPoolExecutor(1) as threads:
                 made = partial(finders, kind, families, matrix, worth, threads)
-                outcome = BranchAndCut(
+                outcome = Tree(
                     families, start, Deadline(limit, clock=time.process_time), lambda made=made: list(made()),
                     Rules(rounds_back=(back, back)), first_rows=pair_rows(families),
                 ).run()  # fmt: skip

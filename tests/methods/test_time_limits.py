@@ -8,7 +8,7 @@ import pytest
 import dagopt
 from dagopt.deadline import Deadline
 from dagopt.methods.cg_dca.bases import SetFunction
-from dagopt.methods.cg_dca.kelley import CuttingPlanes
+from dagopt.methods.cg_dca.kelley import KelleyCuts
 from dagopt.methods.exact.subset_dp import all_potentials
 from dagopt.methods.orders.order import solve_order
 from dagopt.progress import NoProgress
@@ -28,10 +28,10 @@ def test_kelley_stops_within_a_step():
         called.append(1)
         return np.array([0.0, *(np.linalg.slogdet(matrix[np.ix_(order[:k], order[:k])])[1] for k in range(1, 13))])
 
-    CuttingPlanes(SetFunction(chain), 12)(linear, np.full(12, 0.5), 1e-9)
+    KelleyCuts(SetFunction(chain), 12)(linear, np.full(12, 0.5), 1e-9)
     to_the_end = len(called)
     called.clear()
-    CuttingPlanes(SetFunction(chain), 12)(linear, np.full(12, 0.5), 1e-9, lambda: True)
+    KelleyCuts(SetFunction(chain), 12)(linear, np.full(12, 0.5), 1e-9, lambda: True)
     assert len(called) == 1 < to_the_end
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dagopt.deadline import Deadline
 from dagopt.errors import DagoptError, InputError
 from dagopt.families.families import Families
-from dagopt.integer.lazy_clusters import CLUSTERS_PER_ROUND, BranchAndCut, Cluster, conclude, refuse
+from dagopt.integer.lazy_clusters import CLUSTERS_PER_ROUND, Cluster, LazyClusters, conclude, refuse
 from dagopt.integer.restricted_ip import IntegerSolution
 from dagopt.lp.fractional_clusters import FractionalSeparator, integer_clusters
 from dagopt.lp.limits import NO_LIMIT, TOLERANCE
@@ -25,7 +25,7 @@ ABSOLUTE_GAP = 1e-7  # a bound counts as reached when it is this close to the sc
 REMEDY = "use integer_solver='scip', which needs no licence"
 
 
-class GurobiBranchAndCut(BranchAndCut):
+class GurobiBranchAndCut(LazyClusters):
     """Branch and cut on Gurobi with lazy cluster constraints; needs ``gurobipy`` and a licence for large pools."""
 
     name = "gurobi"

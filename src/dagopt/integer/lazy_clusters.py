@@ -14,14 +14,14 @@ from dagopt.errors import DagoptError, InputError
 from dagopt.families.families import NO_DAG, Families
 from dagopt.integer.restricted_ip import IntegerSolution
 
-__all__ = ["CLUSTERS_PER_ROUND", "BranchAndCut", "Cluster", "conclude", "refuse"]
+__all__ = ["CLUSTERS_PER_ROUND", "Cluster", "LazyClusters", "conclude", "refuse"]
 
 Cluster = frozenset[int]
 
 CLUSTERS_PER_ROUND = 20  # 50 were not faster in tests
 
 
-class BranchAndCut(ABC):
+class LazyClusters(ABC):
     """Branch and cut with lazy cluster constraints: any number of nodes, one thread, deterministic."""
 
     name: str

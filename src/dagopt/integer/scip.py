@@ -22,7 +22,7 @@ from pyscipopt.scip import PY_SCIP_RESULT as SCIP_RESULT
 
 from dagopt.deadline import Deadline
 from dagopt.families.families import Families
-from dagopt.integer.lazy_clusters import CLUSTERS_PER_ROUND, BranchAndCut, Cluster, conclude, refuse
+from dagopt.integer.lazy_clusters import CLUSTERS_PER_ROUND, Cluster, LazyClusters, conclude, refuse
 from dagopt.integer.restricted_ip import IntegerSolution
 from dagopt.kernels.cuts import separation as kernels
 from dagopt.lp.cluster_ip import Answer, free, guarded, set_parameters
@@ -37,7 +37,7 @@ STATUS: dict[str, Literal["optimal", "time_limit", "interrupted"]] = {
 }
 
 
-class ScipBranchAndCut(BranchAndCut):
+class ScipBranchAndCut(LazyClusters):
     """Branch and cut on SCIP with lazy cluster constraints: any number of nodes, one thread, deterministic."""
 
     name = "scip"

@@ -86,7 +86,7 @@ def test_threads_and_seeds_give_the_same_optimum():
 def by_branching(families, n_jobs=1):
     """Run branch and cut that branches rather than cuts."""
     rules = branch_and_cut.Rules(rounds_back=(1, 1), share=(0.99, 0.99), most_rounds=1)
-    run = branch_and_cut.BranchAndCut(families, None, Deadline(), lambda: [ClusterRows(1)], rules, n_jobs=n_jobs)
+    run = branch_and_cut.Tree(families, None, Deadline(), lambda: [ClusterRows(1)], rules, n_jobs=n_jobs)
     return run.run()
 
 

@@ -11,7 +11,7 @@ from dagopt.data.table import ContinuousTable
 from dagopt.lp.highs import LinearProgram
 from dagopt.methods.cg_dca.bases import SetFunction
 from dagopt.methods.cg_dca.gaussian_cost import GaussianCost
-from dagopt.methods.cg_dca.kelley import CuttingPlanes
+from dagopt.methods.cg_dca.kelley import KelleyCuts
 from dagopt.methods.cg_dca.lovasz import subgradient
 from dagopt.methods.cg_dca.minimum_norm import min_norm, min_norm_of_chains
 from dagopt.methods.cg_dca.reduced_cost import ChainMemory
@@ -25,12 +25,12 @@ TOLERANCE = 1e-7
 
 def kelley(g, linear, start, tolerance):
     """Minimise by cutting planes for one linear term."""
-    return CuttingPlanes(g, len(linear))(linear, start, tolerance)
+    return KelleyCuts(g, len(linear))(linear, start, tolerance)
 
 
 def plain_kelley(g, linear, start, tolerance):
     """Minimise with one cut per round, as in the paper."""
-    return CuttingPlanes(g, len(linear), cuts_per_round=1)(linear, start, tolerance)
+    return KelleyCuts(g, len(linear), cuts_per_round=1)(linear, start, tolerance)
 
 
 METHODS = {
@@ -114,7 +114,7 @@ def test_kept_cuts_serve_other_linear_terms(kind, seed):
     """One set of cutting planes, used for several linear terms in turn, finds each minimum."""
     rng = np.random.default_rng(seed)
     cost = made_cost(kind, seed, 7).cost
-    minimise = CuttingPlanes(cost.g, cost.size)
+    minimise = KelleyCuts(cost.g, cost.size)
     for of_linear in ("random", "tight", "zero", "random"):
         linear = linear_of(of_linear, cost.g, cost.size, rng)
         chosen = minimise(linear, rng.random(cost.size), TOLERANCE)
@@ -140,7 +140,7 @@ def test_a_round_adds_as_many_cuts_as_asked_for(cuts, monkeypatch):
     monkeypatch.setattr(LinearProgram, "solve", solve_and_note)
     cost = made_cost("gaussian", 5, 9).cost
     linear = linear_of("random", cost.g, cost.size, np.random.default_rng(5))
-    CuttingPlanes(cost.g, cost.size, cuts)(linear, np.full(cost.size, 0.5), TOLERANCE)
+    KelleyCuts(cost.g, cost.size, cuts)(linear, np.full(cost.size, 0.5), TOLERANCE)
     assert len(seen) > 2
     np.testing.assert_array_equal(seen, 1 + cuts * np.arange(len(seen)))
 

@@ -41,7 +41,7 @@ from dagopt.lp.rows.symmetry import SymmetryRows, priorities, turns_are_free
 from dagopt.memory import available_bytes
 from dagopt.methods.branch_and_cut.pair_bound import PairBound
 from dagopt.methods.branch_and_cut.suffix_search import SuffixSearch, is_suited
-from dagopt.methods.branch_and_cut.tree import BranchAndCut, Outcome, Rules
+from dagopt.methods.branch_and_cut.tree import Outcome, Rules, Tree
 from dagopt.methods.method_options import n_jobs, random_state, row_kinds, solver, start
 from dagopt.methods.orders.order import order_incumbent
 from dagopt.options import Check, Options, anything, option, whole
@@ -263,7 +263,7 @@ class _Run:
         n_jobs = thread_count(self._options.n_jobs)
         with ThreadPoolExecutor(n_jobs) as threads:
             finders = partial(self._finders, families.adjacency(begin), after, threads)
-            return BranchAndCut(
+            return Tree(
                 families, begin, self._deadline, finders, RULES, n_jobs=n_jobs, after=after, first_rows=rows,
                 tell=self._tell,
             ).run()  # fmt: skip

@@ -37,7 +37,7 @@ from dagopt.lp.rows.row import Point, RowFinder
 from dagopt.memory import available_bytes
 from dagopt.methods.branch_and_cut.class_rows import neighbouring_classes, row_without_class
 from dagopt.methods.branch_and_cut.prefix_search import PrefixSearch
-from dagopt.methods.branch_and_cut.tree import BranchAndCut, Outcome, Rules
+from dagopt.methods.branch_and_cut.tree import Outcome, Rules, Tree
 from dagopt.methods.climbing.hill_climbing import start_dag
 from dagopt.methods.exact.best_classes import with_classes
 from dagopt.methods.method_options import n_best, n_jobs, random_state, solver, start
@@ -156,7 +156,7 @@ def best_over_families(
     Parameters
     ----------
     families, start, deadline
-        As for ``BranchAndCut``, to which ``more`` is passed on.
+        As for ``Tree``, to which ``more`` is passed on.
     local_size : int
         The number of nodes of the largest local cuts; below 3 there are none.
     n_jobs : int
@@ -180,7 +180,7 @@ def best_over_families(
 
         if not more.get("rows"):  # rows that the answer must satisfy are not known to the search over prefixes
             more["finish"] = finish
-        return BranchAndCut(families, start, deadline, finders, rules, n_jobs=n_jobs, first_rows=first, **more).run()
+        return Tree(families, start, deadline, finders, rules, n_jobs=n_jobs, first_rows=first, **more).run()
 
 
 class _Search:

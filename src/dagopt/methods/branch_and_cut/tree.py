@@ -35,7 +35,7 @@ from dagopt.lp.rows.row import Row, RowFinder
 from dagopt.methods.branch_and_cut.lane import Best, Finish, Lane, Node, Rules
 from dagopt.methods.branch_and_cut.precedence import Part
 
-__all__ = ["BranchAndCut", "Outcome", "Rules"]
+__all__ = ["Outcome", "Rules", "Tree"]
 
 
 LANES = 4  # nodes that are worked on at the same time, whatever the number of threads
@@ -74,8 +74,8 @@ class Outcome:
     n_open: int = 0
 
 
-class BranchAndCut:
-    """One run.
+class Tree:
+    """The tree of a search: its open nodes, and the lanes that work on them.
 
     Parameters
     ----------

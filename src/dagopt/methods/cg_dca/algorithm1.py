@@ -9,7 +9,7 @@ import numpy as np
 
 from dagopt.arrays import Floats, Ints
 from dagopt.methods.cg_dca.bases import SetFunction
-from dagopt.methods.cg_dca.kelley import CuttingPlanes
+from dagopt.methods.cg_dca.kelley import KelleyCuts
 from dagopt.methods.cg_dca.lovasz import decreasing_order, extension, subgradient
 from dagopt.methods.cg_dca.minimum_norm import min_norm
 from dagopt.methods.cg_dca.reduced_cost import ReducedCost
@@ -96,4 +96,4 @@ def _min_norm_step(g: SetFunction, size: int) -> Callable[[Floats, Floats, float
     return lambda linear, start, tolerance, stop: min_norm(g, linear, start, tolerance)
 
 
-CONVEX_STEPS: dict[str, ConvexStep] = {"kelley": CuttingPlanes, "min-norm": _min_norm_step}
+CONVEX_STEPS: dict[str, ConvexStep] = {"kelley": KelleyCuts, "min-norm": _min_norm_step}

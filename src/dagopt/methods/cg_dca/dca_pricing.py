@@ -15,7 +15,7 @@ from dagopt.families.families import Family
 from dagopt.lp.rows.row import Point
 from dagopt.methods.cg_dca.algorithm1 import CONVEX_STEPS, Visited, dca
 from dagopt.methods.cg_dca.decomposition import decomposed
-from dagopt.methods.cg_dca.kelley import CUTS_PER_ROUND, CuttingPlanes
+from dagopt.methods.cg_dca.kelley import CUTS_PER_ROUND, KelleyCuts
 from dagopt.methods.cg_dca.pricer import Priced, Pricer
 from dagopt.methods.cg_dca.reduced_cost import ChainMemory, ReducedCost
 from dagopt.problem import Problem
@@ -60,7 +60,7 @@ class DcaPricer(Pricer):
             raise unknown_name("convex step", convex_step, list(CONVEX_STEPS))
         self._step = CONVEX_STEPS[convex_step]
         if convex_step == "kelley":
-            self._step = partial(CuttingPlanes, cuts_per_round=kelley_cuts)
+            self._step = partial(KelleyCuts, cuts_per_round=kelley_cuts)
         self._epsilon = epsilon
         self._rng = rng
         self._tie_orders = tie_orders

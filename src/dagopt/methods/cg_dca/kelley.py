@@ -20,7 +20,7 @@ from dagopt.lp.highs import LinearProgram
 from dagopt.methods.cg_dca.bases import SetFunction
 from dagopt.methods.cg_dca.lovasz import decreasing_order
 
-__all__ = ["CUTS_PER_ROUND", "CuttingPlanes"]
+__all__ = ["CUTS_PER_ROUND", "KelleyCuts"]
 
 MOST_ROUNDS = 1000
 CUTS_PER_ROUND = 3  # cuts between two LPs; 1 is the method as published, with about five times the rounds
@@ -30,7 +30,7 @@ LARGE_COST = 1e5  # of an element: from here on it is compared with what g can g
 OUT_OF_REACH = 10  # times the sum of all steps of g along an order: an element that costs more is in no minimising set
 
 
-class CuttingPlanes:
+class KelleyCuts:
     """Kelley's method for one g and any number of linear terms, one after the other.
 
     The cuts depend only on g, so they serve every linear term; DCA changes only that term from step to step.
