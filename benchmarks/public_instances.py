@@ -208,11 +208,11 @@ def known(name: str, bench: Path) -> str:
 
 
 def explained_left(result: dagopt.Result) -> float | None:
-    """Return the gap as a share of what the graph explains; None without a bound or without data."""
+    """Return the gap as a share of what the graph explains; None without a bound or data, or if it explains nothing."""
     if result.bound is None or result.score is None or result.problem is None:
         return None
     gain = result.score - result.problem.score.total(np.zeros_like(result.adjacency))
-    return float((result.bound - result.score) / max(gain, 1e-12))
+    return float((result.bound - result.score) / gain) if gain > 1e-9 * abs(result.score) else None
 
 
 def best_of_others(data: Any, options: dict[str, Any], limit: float, threads: int | None) -> str:
