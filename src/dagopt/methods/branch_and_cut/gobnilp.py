@@ -203,6 +203,8 @@ class _Search:
                 break
             best = self.families.better(best, self.families.along(rng.permutation(self.families.n_nodes)))
         self._rows.append((self._deadline.elapsed(), "orders", self.families.total(best), None))
+        if best is not None:
+            self._deadline.answered()
         return self.cut(best)
 
     def cut(self, best: Ints | None, **more: Any) -> Outcome:
