@@ -8,15 +8,17 @@ The rules, in this order; "the time" is ``PATIENCE`` seconds, or the time limit 
    unless the number of parents is limited or a superstructure given. By an estimate that ignores pruning, scoring the
    sets of the given or the smaller size must fit in the time. On continuous data pruning saves less, so there must be a
    limit or a superstructure, and at most ``MOST_CONTINUOUS_SETS`` sets;
-3. branch-and-cut, for Gaussian likelihoods of up to ``MOST_COLUMNS`` columns. If all undominated parent sets can be
+3. branch-and-cut, for Gaussian likelihoods of up to ``MOST_PRICED`` columns. If all undominated parent sets can be
    listed, it usually proves the best DAG; if there are too many, they are priced, which gives a bound on all DAGs.
-   The first steps of the listing give an estimate, which may take ``ESTIMATE_SHARE`` of the time. The method begins
-   with the order search, so its DAG is never worse than that of ``order``;
+   With up to ``MOST_COLUMNS`` columns, the first steps of the listing give an estimate, which may take
+   ``ESTIMATE_SHARE`` of the time;
 4. cg-dca;
 5. order search alone, if neither DCA nor a list of discrete parent sets works for the score: BGe, and your own
    scores.
 
-The search methods 2 to 5 end after the time limit or else ``PATIENCE`` seconds.
+Methods 2 to 5 begin with an order search without a limit on parents, and the answer is the best DAG of both
+(``portfolio.py``). They end after the time limit or else ``PATIENCE`` seconds. With a time limit, searches go on while
+the gap is open.
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import Any
 
+from dagopt.by_name import by_name
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.families.families import Families
@@ -36,7 +38,7 @@ from dagopt.graph.knowledge import Knowledge
 from dagopt.methods.exact.exact import ExactOptions, PoolOptions, run_exact, solve_given_pool
 from dagopt.methods.exact.plan import Estimate, listing_seconds
 from dagopt.methods.method_options import random_state, solver, start
-from dagopt.methods.start import start_dag
+from dagopt.methods.portfolio import Portfolio
 from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.results.answer import Answer
@@ -49,8 +51,9 @@ PATIENCE = 60.0
 LISTED_SIZES = (3, 2)  # sizes of the parent sets listed if nothing limits them and no larger ones are pruned
 MOST_CONTINUOUS_SETS = 300_000
 MOST_UNDOMINATED = 100_000  # by estimate; a quarter of what branch-and-cut lists, because estimates are often too low
-RESTARTS = 10  # of the order search, if there are too many sets to list
-MOST_COLUMNS = 80  # beyond this the estimate itself takes long
+RESTARTS_OF_PROVER = 1  # of the prover's own order search, which starts from the DAG of the first one
+MOST_COLUMNS = 80  # beyond this the estimate itself takes long, and sets are priced
+MOST_PRICED = 400  # columns; beyond this a round of pricing takes longer than a minute
 ESTIMATE_SHARE = 0.1
 MOST_RECURSION_NODES = 18  # for a given pool; here the recursion takes milliseconds
 SAFETY = 3.0  # estimates of time are rough
@@ -77,21 +80,27 @@ def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progr
             chosen = Choice("exact", "it finds the best classes", problem.knowledge)
     progress.note(f"method {chosen.method}: {chosen.why}")
     if chosen.method == "exact":
-        result = run_exact(problem, plan, options.n_best)
+        answer = run_exact(problem, plan, options.n_best)
     else:
-        clock = deadline.within(PATIENCE) if math.isinf(deadline.time_limit) else deadline
-        shared = {name: getattr(options, name) for name in ("random_state", "n_jobs", "n_best")}
-        if chosen.method != "gobnilp":
-            del shared["n_best"]
-        shared["start"] = _within(options.start, problem, chosen.knowledge)
-        if chosen.restarts is not None:
-            shared["restarts"] = chosen.restarts
-        posed = replace(problem, knowledge=chosen.knowledge)
-        result = _search(chosen.method)(posed, deadline=clock, progress=progress, **shared)
-        if result.status == "time_limit" and clock is not deadline:
-            result = replace(result, notes=(*result.notes, f"stopped after {PATIENCE:.0f} s; time_limit= allows more"))
-        result = _at_least(result, problem, options.start)
-    return replace(result, notes=(f"auto chose {chosen.method}: {chosen.why}", *result.notes))
+        answer = _search_and_prove(problem, chosen, options, deadline, progress)
+    return replace(answer, notes=(f"auto chose {chosen.method}: {chosen.why}", *answer.notes))
+
+
+def _search_and_prove(
+    problem: Problem, chosen: Choice, options: AutoOptions, deadline: Deadline, progress: Progress
+) -> Answer:
+    """Search and prove until the time limit or, without one, for ``PATIENCE`` seconds."""
+    has_limit = math.isfinite(deadline.time_limit)
+    clock = deadline if has_limit else deadline.within(PATIENCE)
+    shared = {name: getattr(options, name) for name in ("random_state", "n_jobs", "start")}
+    more: dict[str, Any] = {"n_best": options.n_best} if chosen.method == "gobnilp" else {}
+    if chosen.method == "branch-and-cut":
+        more["restarts"] = RESTARTS_OF_PROVER
+    portfolio = Portfolio(problem, chosen.knowledge, shared, clock, progress)
+    answer = portfolio.run(_method(chosen.method), goes_on=has_limit, **more)
+    if answer.status == "time_limit" and not has_limit:
+        answer = answer.noted(f"stopped after {PATIENCE:.0f} s; time_limit= allows more")
+    return answer
 
 
 SEARCHES = {
@@ -102,21 +111,20 @@ SEARCHES = {
 }
 
 
-def _search(name: str) -> Callable[..., Answer]:
+def _method(name: str) -> Callable[..., Answer]:
     """Import a method only now, so that those not chosen take no time."""
     module, function = SEARCHES[name]
-    found: Callable[..., Answer] = getattr(import_module(f"dagopt.methods.{module}"), function)
+    found: Callable[..., Answer] = by_name(f"methods.{module}", function)
     return found
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A method, the reason, the knowledge it uses, which may limit the number of parents, and its restarts."""
+    """A method, the reason, and the knowledge it uses, which may limit the number of parents."""
 
     method: str
     why: str
     knowledge: Knowledge
-    restarts: int | None = None
 
 
 def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
@@ -137,7 +145,7 @@ def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
         return Choice("branch-and-cut", why, problem.knowledge)
     if n_sets is not None:
         why = f"{lack}, and too many parent sets to list can be part of a best DAG, but a bound can be proven"
-        return Choice("branch-and-cut", why, problem.knowledge, RESTARTS)
+        return Choice("branch-and-cut", why, problem.knowledge)
     return Choice("cg-dca", lack, problem.knowledge)
 
 
@@ -159,8 +167,10 @@ def _listed(problem: Problem, patience: float, cores: int) -> Knowledge | None:
 def _undominated(problem: Problem, patience: float, workers: Workers) -> int | None:
     """Estimate how many parent sets are undominated, one more than allowed if too many; None if not estimated."""
     score = problem.score.gaussian
-    if score is None or problem.n_nodes > MOST_COLUMNS or patience <= 0:
+    if score is None or problem.n_nodes > MOST_PRICED or patience <= 0:
         return None
+    if problem.n_nodes > MOST_COLUMNS:
+        return MOST_UNDOMINATED + 1
     clock = workers.deadline.within(ESTIMATE_SHARE * patience)
     try:
         with Workers(clock, workers.progress, workers.count) as some:
@@ -171,23 +181,6 @@ def _undominated(problem: Problem, patience: float, workers: Workers) -> int | N
         return MOST_UNDOMINATED + 1
     fits = estimate.n_sets <= MOST_UNDOMINATED and LISTING_SAFETY * estimate.seconds <= patience
     return round(estimate.n_sets) if fits else MOST_UNDOMINATED + 1
-
-
-def _within(start: object, problem: Problem, knowledge: Knowledge) -> object:
-    """Return the start if its parent sets are among the listed ones, otherwise None."""
-    return start if start is None or knowledge.allows_dag(start_dag(problem, start)) else None
-
-
-def _at_least(result: Answer, problem: Problem, start: object) -> Answer:
-    """Return the result, or the start if it is better, which is possible if it has more parents than are listed."""
-    if start is None:
-        return result
-    dag = start_dag(problem, start)
-    score = problem.score.total(dag)
-    if result.score is None or score <= result.score:
-        return result
-    note = "the DAG given as start is better than all DAGs over the listed parent sets"
-    return replace(result.with_graph(problem, dag), certificate=None, status="converged").noted(note)
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,11 @@ class Answer:
         """The bound of the certificate, None without one."""
         return None if self.certificate is None else self.certificate.bound
 
+    @property
+    def scope(self) -> str | None:
+        """The graphs that the certificate covers, None without one."""
+        return None if self.certificate is None else self.certificate.scope
+
     def noted(self, *notes: str) -> Answer:
         """Return the answer with further notes at the end."""
         return replace(self, notes=(*self.notes, *notes))
@@ -67,6 +72,11 @@ class Answer:
     def with_figures(self, **figures: Any) -> Answer:
         """Return the answer with further figures."""
         return replace(self, figures=replace(self.figures, **figures))
+
+    def under_limit(self) -> Answer:
+        """Return the answer of a method that limited the parent sets by itself: its proof is one over fewer graphs."""
+        status: Status = "converged" if self.status == "optimal" else self.status
+        return replace(self, certificate=None, limited=self.certificate, status=status)
 
     def with_graph(self, problem: Problem, adjacency: NDArray[np.int8]) -> Answer:
         """Return the answer with another DAG, its score and what its edges are worth."""

@@ -1,0 +1,106 @@
+"""Search and proof under one clock: the best DAG of everything that ran, with the tightest certificate.
+
+1. Order search, without a limit on parents, finds a DAG; a prover starts from it.
+2. The prover that was chosen for the table runs. A limit on parents that was chosen for it, not by the user, makes its
+   proof one about fewer graphs: it becomes ``Answer.limited``.
+3. If a time limit was given, the gap is open and time is left, order searches from other seeds go on until it is over.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from dagopt.arrays import Dag
+from dagopt.deadline import Deadline
+from dagopt.graph.knowledge import Knowledge
+from dagopt.methods.orders.order import solve_order
+from dagopt.methods.start import StartDag, start_dag
+from dagopt.problem import Problem
+from dagopt.progress import Progress
+from dagopt.results.answer import Answer, Status
+
+__all__ = ["Portfolio"]
+
+FIRST_SHARE = 0.4  # of the time, at most, for the first order search
+NEXT_SEED = 1009  # between the seeds of two searches, so that those of neighbouring seeds differ
+BETTER = 1e-9  # relative to the score; what a DAG must gain to replace another
+
+
+class Portfolio:
+    """One run of ``auto`` where the exact method does not fit.
+
+    Parameters
+    ----------
+    problem : Problem
+        Table, score and knowledge.
+    knowledge : Knowledge
+        The knowledge of the prover, which may limit the number of parents.
+    shared : dict
+        Options that searches and provers share: ``random_state``, ``n_jobs`` and ``start``.
+    clock : Deadline
+        When to stop.
+    progress : Progress
+        Where the run is shown.
+    """
+
+    def __init__(
+        self, problem: Problem, knowledge: Knowledge, shared: dict[str, Any], clock: Deadline, progress: Progress
+    ) -> None:
+        self._problem = problem
+        self._knowledge = knowledge
+        self._shared = shared
+        self._clock = clock
+        self._progress = progress
+        self._best: Dag | None = None
+        self._score = -math.inf
+        if shared["start"] is not None:
+            self._keep(start_dag(problem, shared["start"]))
+
+    def run(self, prove: Callable[..., Answer], goes_on: bool, **options: Any) -> Answer:
+        """Return the best DAG found, with what the prover proved.
+
+        Parameters
+        ----------
+        prove : callable
+            The prover; called with the problem, ``deadline=``, ``progress=``, the shared options and ``options``.
+        goes_on : bool
+            Whether to search until the time is over if the gap is open.
+        """
+        first = self._clock.within(FIRST_SHARE * self._clock.remaining())
+        self._search(first, self._shared["random_state"])
+        posed = replace(self._problem, knowledge=self._knowledge)
+        begin = None if self._best is None or not self._knowledge.allows_dag(self._best) else StartDag(self._best)
+        given = {**self._shared, "start": begin, **options}
+        answer = prove(posed, deadline=self._clock, progress=self._progress, **given)
+        if self._knowledge is not self._problem.knowledge:
+            answer = answer.under_limit()
+        if answer.score is not None:
+            self._keep(answer.adjacency)
+        seed = self._shared["random_state"]
+        while goes_on and answer.status != "optimal" and self._clock.reason is None:
+            seed += NEXT_SEED
+            self._search(self._clock, seed)
+        return self._with_best(answer)
+
+    def _search(self, clock: Deadline, seed: int) -> None:
+        """Search over orders and keep the DAG if it is the best."""
+        options = {"n_jobs": self._shared["n_jobs"], "random_state": seed}
+        found = solve_order(self._problem, deadline=clock, progress=self._progress, **options)
+        self._keep(found.adjacency)
+
+    def _keep(self, dag: Dag) -> None:
+        score = self._problem.score.total(dag)
+        if self._best is None or score > self._score + BETTER * abs(score):
+            self._best, self._score = dag, score
+
+    def _with_best(self, answer: Answer) -> Answer:
+        """Return the answer with the best DAG, whose score no certificate of all graphs can be below."""
+        if self._best is None or answer.score is None or self._score <= answer.score + BETTER * abs(self._score):
+            return answer
+        status: Status = "converged" if answer.status == "optimal" else answer.status
+        proof = None if answer.certificate is None else answer.certificate.at_least(self._score)
+        better = replace(answer.with_graph(self._problem, self._best), status=status, certificate=proof)
+        return better.noted("the DAG is that of a search, which is better than the prover's")
