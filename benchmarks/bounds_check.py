@@ -167,7 +167,7 @@ def check(seed: int) -> list[str]:
             wrong.append(f"{name}: not an allowed DAG")
         if result.score > best + near or (result.status == "optimal" and result.score < best - near):
             wrong.append(f"{name}: {result.status} {result.score} but the optimum is {best}")
-        bounds = [result.bound, result.details.get("root_bound"), *result.trace["bound"]]
+        bounds = [result.bound, result.figures.root_bound, *result.trace["bound"]]
         if any(one is not None and one < best - near for one in bounds):
             wrong.append(f"{name}: a bound below the optimum")
     return [f"problem {seed}: {one}" for one in wrong]

@@ -44,7 +44,7 @@ def main() -> None:
             bound = "-" if result.bound is None else f"{result.bound:.2f}"
             print(
                 f"| {name} | {way} | {result.score:.4f} | {bound} | {dagopt.compare(result.dag, true).shd} "
-                f"| {result.details['columns']} | {result.details['rows']} | {seconds:.1f} | {cpu:.1f} "
+                f"| {result.details['families']} | {result.details['rows']} | {seconds:.1f} | {cpu:.1f} "
                 f"| {result.status} |",
                 flush=True,
             )

@@ -13,9 +13,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dagopt.data.findings import Finding
-
 if TYPE_CHECKING:
+    from dagopt.data.findings import Finding
     from dagopt.kernels.compiling import CompilationWatch
 
 __all__ = ["LinesProgress", "LiveProgress", "NoProgress", "Progress", "make_progress"]

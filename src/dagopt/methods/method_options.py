@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, Protocol, TypeVar, cast
 from dagopt.errors import InputError, checked_jobs, quoted
 from dagopt.memory import parse_bytes
 from dagopt.options import Check, Options, anything, one_of, option, whole
-from dagopt.results.answer import Answer
 
 if TYPE_CHECKING:
     from dagopt.deadline import Deadline
     from dagopt.progress import Progress
+    from dagopt.results.answer import Answer
 
 __all__ = [
     "FLAGGED",

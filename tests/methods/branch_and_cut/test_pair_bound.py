@@ -87,4 +87,4 @@ def test_branch_and_cut_has_the_bound_if_sets_cannot_be_listed():
     best = solve_exact(problem, **quiet())
     with patch.object(PricedRoot, "run"):
         result = solve_branch_and_cut(problem, max_sets=1, **quiet())
-    assert best.score <= result.bound == result.details["pair_bound"] < likelihood_bound(problem)
+    assert best.score <= result.bound == result.figures.pair_bound < likelihood_bound(problem)

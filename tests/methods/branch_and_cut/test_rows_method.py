@@ -46,7 +46,7 @@ def test_fourteen_columns_are_proven_over_all_dags():
     bounds = result.trace["bound"].dropna().to_numpy()
     assert (np.diff(bounds) <= 1e-6).all()
     assert bounds.min() >= best.score - 1e-3
-    assert result.details["n_sets"] > 0
+    assert result.figures.n_sets > 0
 
 
 @pytest.mark.parametrize("kinds", [ROW_KINDS, ("entropies",)])
@@ -59,8 +59,8 @@ def test_the_answer_does_not_depend_on_threads(kinds):
         assert (one.adjacency == runs[0].adjacency).all()
         assert one.bound == runs[0].bound
         for figure in ("n_tree_nodes", "n_lps", "n_cuts"):
-            assert one.details[figure] == runs[0].details[figure]
-    assert kinds == ROW_KINDS or runs[0].details["n_tree_nodes"] > 10  # so that several lanes were at work
+            assert getattr(one.figures, figure) == getattr(runs[0].figures, figure)
+    assert kinds == ROW_KINDS or runs[0].figures.n_tree_nodes > 10  # so that several lanes were at work
 
 
 def test_a_time_limit_gives_a_dag_and_a_bound():

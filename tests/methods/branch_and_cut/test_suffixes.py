@@ -175,7 +175,7 @@ def test_branch_and_cut_takes_it_for_dense_tables(monkeypatch):
     assert result.status == "optimal"
     assert result.score == pytest.approx(best, abs=1e-6)
     assert best <= result.bound <= best + 1e-3
-    assert result.details["n_states"] > 0
+    assert result.figures.n_states > 0
     assert "from its end" in result.notes[0]
 
 

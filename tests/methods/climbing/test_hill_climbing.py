@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dagopt
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.graph.knowledge import Constraints
@@ -88,10 +89,11 @@ def test_a_local_optimum_is_left_as_it_is():
     """Starting from the answer makes no move, in any form of graph."""
     problem = problem_of(gaussian_table(1, 6))
     first = solve_hc(problem, **quiet())
-    for start in (first.adjacency, first.graph, first.dag, first):
+    graph = dagopt.Graph(first.adjacency, problem.names)
+    for start in (first.adjacency, graph, dagopt.learn(problem.table, "hc", progress=False)):
         again = solve_hc(problem, **quiet(), start=start)
         assert np.array_equal(again.adjacency, first.adjacency)
-        assert again.details["moves"] == 0
+        assert again.figures.moves == 0
 
 
 def test_the_trace_leads_to_the_answer():
@@ -106,7 +108,7 @@ def test_the_trace_leads_to_the_answer():
         else:
             edges.remove((a, b))
             edges |= {(b, a)} if row.move == "reverse" else set()
-    assert edges == set(result.graph.directed_edges)
+    assert edges == set(dagopt.Graph(result.adjacency, problem.names).directed_edges)
     empty = problem.score.total(np.zeros((7, 7)))
     assert empty + result.trace["gain"].sum() == pytest.approx(result.score)
     assert (result.trace["gain"] > 0).all()
@@ -119,7 +121,7 @@ def test_restarts_never_lose_and_repeat_themselves():
     runs = [solve_hc(problem, **quiet(), restarts=8, perturb=6, random_state=3) for _ in range(2)]
     assert np.array_equal(runs[0].adjacency, runs[1].adjacency)
     assert runs[0].score >= plain.score
-    assert runs[0].details["restarts"] == 8
+    assert runs[0].figures.restarts == 8
     assert_valid(problem, runs[0])
 
 

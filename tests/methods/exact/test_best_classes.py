@@ -50,7 +50,7 @@ def class_number(adjacency):
 def assert_best(problem, result, n_best):
     """Assert that the classes are the best ones over all allowed DAGs, each once, with true scores."""
     expected = class_scores(problem.score, problem.knowledge)[:n_best]
-    found = result.details["best_classes"]
+    found = result.figures.best_classes
     np.testing.assert_allclose([one["score"] for one in found], expected, rtol=1e-10)
     assert len({class_number(one["adjacency"]) for one in found}) == len(found)
     for one in found:
@@ -94,11 +94,11 @@ def test_all_classes_of_five_nodes():
     problem = make_problem("gaussian", 5, 3)
     result = best(problem, 10**6, limit=10**8)
     np.testing.assert_allclose(
-        [one["score"] for one in result.details["best_classes"]],
+        [one["score"] for one in result.figures.best_classes],
         class_scores(problem.score, problem.knowledge),
         rtol=1e-10,
     )
-    assert len(result.details["best_classes"]) == NUMBER_OF_CLASSES[5]
+    assert len(result.figures.best_classes) == NUMBER_OF_CLASSES[5]
 
 
 @settings(max_examples=50, deadline=None)
@@ -149,7 +149,7 @@ def test_ties_are_counted(table, score, n_best, said):
     problem = Problem(table, make_score(table, score), Constraints().resolve(table.names))
     result = best(problem, n_best)
     assert_best(problem, result, n_best)
-    assert result.details["n_classes_tied"] == min(n_best, 3)
+    assert result.figures.n_classes_tied == min(n_best, 3)
     assert "not unique" in result.notes[1]
     assert said in result.notes[1]
 
@@ -159,7 +159,7 @@ def test_note_says_how_much_worse_the_second_class_is():
     problem = make_problem("bge", 4, 0)
     expected = class_scores(problem.score, problem.knowledge)
     result = best(problem, 2)
-    assert result.details["n_classes_tied"] == 1
+    assert result.figures.n_classes_tied == 1
     assert f"unique: the second best is worse by {expected[0] - expected[1]:.6g}" in result.notes[1]
 
 
@@ -186,17 +186,17 @@ def test_best_of_twelve_columns_is_the_optimum(twelve):
     """The first class is that of the best DAG, the list goes down, and no class comes twice."""
     problem, result = twelve
     optimum = solve_exact(problem, deadline=Deadline(), progress=NoProgress())
-    scores = [one["score"] for one in result.details["best_classes"]]
+    scores = [one["score"] for one in result.figures.best_classes]
     assert result.score == pytest.approx(optimum.score, rel=1e-12)
-    np.testing.assert_array_equal(result.cpdag_adjacency, optimum.cpdag_adjacency)
+    np.testing.assert_array_equal(cpdag(result.adjacency), cpdag(optimum.adjacency))
     assert scores == sorted(scores, reverse=True)
-    assert len({one["cpdag"].tobytes() for one in result.details["best_classes"]}) == 20
+    assert len({one["cpdag"].tobytes() for one in result.figures.best_classes}) == 20
 
 
 def test_no_neighbour_of_a_found_class_was_passed_over(twelve):
     """A DAG one edge away from a found one that scores more than the last class is in a found class."""
     problem, result = twelve
-    found = result.details["best_classes"]
+    found = result.figures.best_classes
     known = {one["cpdag"].tobytes() for one in found}
     met = 0
     for one in found:
@@ -216,8 +216,8 @@ def test_no_neighbour_of_a_found_class_was_passed_over(twelve):
 def test_fewer_classes_are_the_first_of_more(twelve, n_best):
     """Asking for fewer classes gives the same list, cut."""
     problem, result = twelve
-    fewer = best(problem, n_best).details["best_classes"]
-    for one, other in zip(fewer, result.details["best_classes"], strict=False):
+    fewer = best(problem, n_best).figures.best_classes
+    for one, other in zip(fewer, result.figures.best_classes, strict=False):
         assert one["cpdag"].tobytes() == other["cpdag"].tobytes()
     assert len(fewer) == n_best
 
@@ -226,7 +226,7 @@ def test_fewer_classes_are_the_first_of_more(twelve, n_best):
 def test_threads_do_not_change_the_answer(kind):
     """One, two and three threads give the same bits."""
     problem = make_problem(kind, 9, 5)
-    answers = [best(problem, 6, n_jobs).details["best_classes"] for n_jobs in (1, 2, 3)]
+    answers = [best(problem, 6, n_jobs).figures.best_classes for n_jobs in (1, 2, 3)]
     for other in answers[1:]:
         for a, b in zip(answers[0], other, strict=True):
             assert a["score"] == b["score"]
@@ -285,8 +285,8 @@ def test_stopped_run_returns_a_climb_from_the_required_edges():
 def test_learn_gives_the_classes():
     """``learn`` passes n_best on, and the result has a plain dictionary and a summary with the notes."""
     result = dagopt.learn(continuous_table(5, 0).values, "exact", n_best=3)
-    assert len(result.details["best_classes"]) == 3
-    assert set(result.to_dict()["details"]) - {"rounding", "chance_edges", "edge_gain"} == {"n_classes_tied"}
+    assert len(result.figures.best_classes) == 3
+    assert result.to_dict()["figures"]["n_classes_tied"] == result.figures.n_classes_tied
     assert "equivalence class is" in result.summary()
 
 
@@ -295,5 +295,5 @@ def test_scores_that_are_minus_infinity_do_not_count():
     problem = make_problem("bnlearn", 4, 2, n_samples=3)
     result = best(problem, 500)
     finite = class_scores(problem.score, problem.knowledge)
-    assert all(np.isfinite(one["score"]) for one in result.details["best_classes"])
-    np.testing.assert_allclose([one["score"] for one in result.details["best_classes"]], finite, rtol=1e-8)
+    assert all(np.isfinite(one["score"]) for one in result.figures.best_classes)
+    np.testing.assert_allclose([one["score"] for one in result.figures.best_classes], finite, rtol=1e-8)

@@ -10,7 +10,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from dagopt.methods.answer import scope_of
 
 import dagopt
 from dagopt.data.table import ContinuousTable
@@ -20,6 +19,7 @@ from dagopt.methods.exact.exact import solve_exact
 from dagopt.methods.exact.plan import estimate_exact
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
+from dagopt.results.certificate import scope_of
 from dagopt.scores.build import make_score
 from dagopt.workers import Stopped, Workers, spans
 from every_dag import continuous_table, make_problem

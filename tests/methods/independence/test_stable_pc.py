@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dagopt.bits import Marks
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.graph import Graph
 from dagopt.graph.cpdag import cpdag, extend_pdag, meek_closure, random_member
 from dagopt.graph.knowledge import Constraints
 from dagopt.graph.metrics import compare
@@ -72,7 +73,7 @@ def test_a_perfect_oracle_gives_the_essential_graph(dag):
     problem = problem_of(gaussian_table(0, len(dag)))
     result = solve_pc(problem, **quiet(), test=Oracle(dag), n_jobs=1)
     assert np.array_equal(result.adjacency, cpdag(dag))
-    assert result.details["left_out"] == 0
+    assert result.figures.left_out == 0
     assert result.status == "converged"
     assert result.bound is None
 
@@ -130,14 +131,14 @@ def test_the_order_of_the_columns_does_not_matter(problem, random):
     here = solve_pc(problem, **quiet(), alpha=0.2, n_jobs=1)
     there = solve_pc(permuted(problem, order), **quiet(), alpha=0.2, n_jobs=1)
     assert np.array_equal(there.adjacency, here.adjacency[np.ix_(order, order)])
-    assert there.details["separating_sets"] == here.details["separating_sets"]
+    assert there.figures.separating_sets == here.figures.separating_sets
 
 
 def test_separated_pairs_are_those_without_an_edge():
     """The separating sets are a mapping with one entry per pair that is not joined; other pairs have none."""
     problem = problem_of(gaussian_table(1, 7))
     result = solve_pc(problem, **quiet())
-    sets, joined = result.details["separating_sets"], result.adjacency | result.adjacency.T
+    sets, joined = result.figures.separating_sets, result.adjacency | result.adjacency.T
     apart = {(i, j) for i, j in combinations(range(7), 2) if not joined[i, j]}
     assert len(sets) == len(apart) > 0
     assert {frozenset(map(problem.names.index, pair)) for pair in sets} == {frozenset(pair) for pair in apart}
@@ -156,7 +157,7 @@ def test_the_best_separator_has_the_largest_p_value(make, seed):
     result = solve_pc(problem, **quiet(), alpha=0.2, max_given=1, separator="best")
     marginal = solve_pc(problem, **quiet(), alpha=0.2, max_given=0).adjacency
     joined = marginal | marginal.T
-    for (x, y), chosen in result.details["separating_sets"].items():
+    for (x, y), chosen in result.figures.separating_sets.items():
         i, j = (problem.names.index(name) for name in (x, y))
         near = [k for k in range(6) if k not in (i, j) and (joined[k, i] or joined[k, j])]
         if len(chosen) == 1:
@@ -171,9 +172,9 @@ def test_discrete_sets_are_no_farther_from_the_truth_than_bnlearn(shared, shared
     runs = json.loads((shared / "anchors" / "datasets.json").read_text())["runs"]
     (bar,) = (run["shd"] for run in runs if run["alg"] == "pc" and run["name"].startswith(name))
     problem = problem_of(table)
-    assert compare(solve_pc(problem, **quiet()).graph, true).shd <= bar
+    assert compare(Graph(solve_pc(problem, **quiet()).adjacency, problem.names), true).shd <= bar
     as_there = solve_pc(problem, **quiet(), separator="first", ties="columns")
-    assert compare(as_there.graph, true).shd == bar
+    assert compare(Graph(as_there.adjacency, problem.names), true).shd == bar
 
 
 @pytest.mark.parametrize("table", [gaussian_table(5, 14, 200, 0.4), discrete_table(5, 10, 200)])
@@ -182,7 +183,7 @@ def test_the_number_of_threads_does_not_matter(table, monkeypatch):
     monkeypatch.setattr("dagopt.methods.independence.skeleton.FEWEST_IN_THREADS", 1)
     one, three = (solve_pc(problem_of(table), **quiet(), alpha=0.2, n_jobs=jobs) for jobs in (1, 3))
     assert np.array_equal(one.adjacency, three.adjacency)
-    assert one.details == three.details
+    assert one.figures.known() == three.figures.known()
 
 
 def test_a_graph_that_no_dag_extends_says_so(paper_instances):
