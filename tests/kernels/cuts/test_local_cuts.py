@@ -96,3 +96,53 @@ def test_subsets_grow_from_their_seeds_along_arcs():
     count = kernels.grow_subsets(arcs, np.ones((2, 5)), np.array([[0, 1], [3, 4]]), 3, subsets)
     assert count == 1
     assert subsets[0].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_cuts_of_subsets_and_their_rows(seed):
+    """The violation is that of the separation LP of the families inside the subset, and the row attains it."""
+    rng = np.random.default_rng(seed)
+    n, subset = 5, [0, 1, 3, 4]
+    families = [(i, t) for i in range(n) for t in sorted(set(rng.integers(0, 1 << n, 5) & ~(1 << i)))]
+    node, sets = np.array(families).T
+    mass = rng.random(len(families))
+    mass /= np.bincount(node, mass)[node]
+    inside = {
+        k: (subset.index(i), sum(1 << a for a, j in enumerate(subset) if t >> j & 1))
+        for k, (i, t) in enumerate(families)
+        if i in subset
+    }
+    own = np.array(sorted(inside))
+    items = sorted({item for item in inside.values() if item[1]})  # a family without parents inside costs nothing
+    weight = np.array([sum(mass[k] for k in own if inside[k] == item) for item in items])
+    rows = np.array([[dag[a] == t for a, t in items] for dag in DAGS[4]], dtype=float)
+    expected = -linprog(-weight, A_ub=rows, b_ub=np.ones(len(rows))).fun - 1.0
+    words, offsets = sets.astype(np.uint64)[:, np.newaxis], np.searchsorted(node, np.arange(n + 1))
+    tables, row = np.zeros((1, 64)), np.empty(len(own))
+    (violation,) = kernels.local_cuts(words, mass, offsets, np.array([subset]), 1e-6, tables)
+    assert violation == pytest.approx(max(expected, 0.0), abs=1e-6)
+    if violation > 0.0:
+        kernels.cut_row(words, offsets, np.array(subset), tables[0], row)
+        assert row.tolist() == [tables[0, inside[k][1] * 4 + inside[k][0]] for k in own]
+        assert row @ mass[own] >= 1.0 + violation - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_node_with_most_mass_to_and_from_the_subset_comes_next(seed):
+    rng = np.random.default_rng(seed)
+    n, size = 7, 4
+    arcs, noise = rng.random((n, n)) * (rng.random((n, n)) < 0.3), 1.0 + 0.1 * rng.random((3, n))
+    seeds, subsets = np.array([rng.permutation(n)[:2] for _ in range(3)]), np.empty((3, size), dtype=np.int64)
+    expected = []
+    for factors, chosen in zip(noise, seeds.tolist(), strict=True):
+        while len(chosen) < size:
+            into, out = arcs[chosen].sum(axis=0), arcs[:, chosen].sum(axis=1)
+            value = factors * (into + out + np.minimum(into, out))
+            value[chosen] = 0.0
+            if value.max() <= kernels.LEAST_MASS:
+                break
+            chosen.append(int(value.argmax()))
+        if len(chosen) == size:
+            expected.append(chosen)
+    assert kernels.grow_subsets(arcs, noise, seeds, size, subsets) == len(expected)
+    assert subsets[: len(expected)].tolist() == expected

@@ -47,6 +47,10 @@ def test_twins_agree(parents):
             getattr(vectors, name)(own, scale, *arguments, *found)
             getattr(logdet, name)(matrix, scale, *arguments, *expected)
             np.testing.assert_allclose(found, expected, rtol=1e-9)
+    found, expected = outputs(2, 1), outputs(2, 1)
+    for kernel, source, out in ((vectors, own, found), (logdet, matrix, expected)):
+        kernel.logs_many(source, scale, np.array([node]), chosen, np.array([0, len(chosen)]), *out)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("low", [1, 3, 6])

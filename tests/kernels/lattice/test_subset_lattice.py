@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dagopt.kernels.lattice import best_orders, best_parents
+from dagopt.kernels.lattice import best_orders, best_parents, edge_regret
 from dagopt.kernels.lattice import subsets as kernels
 from dagopt.kernels.lattice.whole_arrays import best_set_arrays
 
@@ -173,37 +173,47 @@ def test_sinks_take_the_best_last_node(bits, rng):
 
 @pytest.mark.parametrize("shape, high", [((6, 2), 0), ((7, 1), 1), ((6, 1), 2), ((4, 0), 3)])
 def test_rows_and_blocks_give_the_best_order_of_every_set(shape, high, rng):
-    """All rows of all blocks, with random closed tables, against the recursion one set at a time."""
+    """All rows of all blocks, upwards and downwards, against the recursion one set at a time."""
     shape = best_parents.Shape(*shape)
     low = sum(shape)
     n = low + high
     table = rng.normal(size=1 << n)
     lower = min(best_parents.LOWER_BITS, shape.place_bits)
     rows = list(range(lower, lower + shape.row_bits))
-    opt = np.full(1 << n, -np.inf)
-    opt[0] = 0.0
-    for block in range(1 << high):
-        bits = block << low
+    parts = ([i for i in range(low) if i not in rows], rows, range(low, n))
 
-        def own(nodes, bits=bits):
-            parts = [filled(table, node, shape, best_parents.Block(bits & ~(1 << node), 0)) for node in nodes]
-            return np.array(parts) if parts else np.empty((0, 1, 1))
+    def tables(bits):
+        own = [
+            [filled(table, node, shape, best_parents.Block(bits & ~(1 << node), 0)) for node in part] for part in parts
+        ]
+        return best_orders.Tables(*(np.array(part) if part else np.empty((0, 1, 1)) for part in own))
 
-        parts = ([i for i in range(low) if i not in rows], rows, range(low, n))
-        tables = best_orders.Tables(*(own(part) for part in parts))
-        for size in range(shape.row_bits + 1):
+    opt, rest = np.full((2, 1 << n), -np.inf)
+    opt[0] = rest[-1] = 0.0
+    steps = [(block << low, size) for block in range(1 << high) for size in range(shape.row_bits + 1)]
+    for extend, found, some in ((best_orders.extend, opt, steps), (edge_regret.extend_back, rest, steps[::-1])):
+        for bits, size in some:
             chosen = [row for row in range(1 << shape.row_bits) if row.bit_count() == size]
-            best_orders.extend(tables, shape, bits, opt, rng.permutation(np.array(chosen)))
-    expected = np.full(1 << n, -np.inf)
-    expected[0] = 0.0
-    for mask in range(1, 1 << n):
+            extend(tables(bits), shape, bits, found, rng.permutation(np.array(chosen)))
+    best = {
+        (i, mask): max(table[J | 1 << i] - table[J] for J in subsets(mask))
+        for mask in range(1 << n)
+        for i in range(n)
+        if not mask >> i & 1
+    }
+    before, after = np.full((2, 1 << n), -np.inf)
+    before[0] = after[-1] = 0.0
+    for mask in range(1 << n):
         for i in range(n):
             if mask >> i & 1:
-                rest = mask ^ 1 << i
-                best = max(table[J | 1 << i] - table[J] for J in subsets(rest))
-                expected[mask] = max(expected[mask], expected[rest] + best)
+                before[mask] = max(before[mask], before[mask ^ 1 << i] + best[i, mask ^ 1 << i])
+    for mask in range((1 << n) - 2, -1, -1):
+        after[mask] = max(best[i, mask] + after[mask | 1 << i] for i in range(n) if not mask >> i & 1)
+    for mask in range(1 << n):
         row, place = cut(mask, shape)
-        assert opt[mask >> low << low | row << shape.place_bits | place] == expected[mask]
+        at = mask >> low << low | row << shape.place_bits | place
+        assert opt[at] == before[mask]
+        assert rest[at] == pytest.approx(after[mask], rel=1e-12)
 
 
 BEST_SET = [kernels.best_set, best_set_arrays]  # compiled, and with whole arrays

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import naive_kernels as naive
 from dagopt.deadline import Deadline
 from dagopt.graph.knowledge import Constraints
 from dagopt.kernels.orders import trees as kernels
@@ -63,29 +64,6 @@ class Walks:
         return found, float(self.trees.values[k]), taken, wanted
 
 
-def by_hand(problem, v, allowed):
-    """Return what growing and shrinking ends with, in the plainest way."""
-    known, local = problem.knowledge, problem.score.local
-    here = set(np.flatnonzero(known.must[:, v]).tolist())
-    must, score = set(here), local(v, here)
-    while True:
-        begin = set(here)
-        while len(here) < known.at_most[v]:
-            more = {x: local(v, here | {x}) for x in allowed - here if known.may[x, v]}
-            best = max(more, key=more.get, default=None)
-            if best is None or more[best] <= score + 1e-7:
-                break
-            here, score = here | {best}, more[best]
-        while here - must:
-            less = {x: local(v, here - {x}) for x in here - must}
-            best = max(less, key=less.get)
-            if less[best] <= score + 1e-7:
-                break
-            here, score = here - {best}, less[best]
-        if here == begin:
-            return here, score
-
-
 @pytest.mark.parametrize("kind", SCORES, ids=lambda kind: f"{kind[1]}-{kind[2]}-{kind[0].__name__}")
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), data=st.data())
@@ -99,7 +77,7 @@ def test_a_walk_ends_where_growing_and_shrinking_does(kind, seed, data):
         for _ in range(2):
             allowed = must | set(data.draw(st.sets(st.sampled_from([u for u in range(n) if u != v]))))
             found, score, _, _ = walks.end(v, allowed)
-            assert found == by_hand(problem, v, allowed)[0]
+            assert found == naive.grow_and_shrink(problem, v, allowed)[0]
             assert score == pytest.approx(problem.score.local(v, sorted(found)), abs=1e-7)
 
 
