@@ -5,11 +5,10 @@ The source is parsed, not imported, so imports inside functions and under TYPE_C
 
 import ast
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parents[1] / "src" / "dagopt"
+from benchmarks.rooms import PACKAGE, imports_of, room_of, sources, target
 
 # Lowest first. A room is a folder or a module at the top of the package; a module imports from its own room and from
 # rows above its own. The rooms of a row do not know each other. "dagopt" is the front, dagopt/__init__.py.
@@ -48,63 +47,15 @@ HOMES = {
 PRINTERS = ("cli/",)
 
 
-class Import(NamedTuple):
-    """One imported module: its full name and its line."""
-
-    module: str
-    line: int
-
-
-def imports_of(path: str, text: str) -> list[Import]:
-    """Return every import in the source of the module at ``path`` below the package."""
-    tree = ast.parse(text)
-    return [
-        Import(module, node.lineno)
-        for node in ast.walk(tree)
-        for module in _modules(node, ["dagopt", *Path(path).parts[:-1]])
-    ]
-
-
-def _modules(node: ast.AST, package: list[str]) -> list[str]:
-    """Return the names of the modules that a node of the tree imports."""
-    match node:
-        case ast.Import(names=names):
-            return [alias.name for alias in names]
-        case ast.ImportFrom(module=module, names=names, level=level):
-            base = package[: len(package) - level + 1] if level else []
-            source = ".".join([*base, *([module] if module else [])])
-            return [_member(source, alias.name) for alias in names]
-        case ast.Call(
-            func=ast.Name(id=called) | ast.Attribute(attr=called), args=[ast.Constant(value=str(module)), *_]
-        ):
-            return [module] if called in ("import_module", "__import__") else []
-    return []
-
-
-def _member(source: str, name: str) -> str:
-    """Return what ``from source import name`` imports, where it matters: a part of the front, or the front."""
-    whole = f"{source}.{name}"
-    return whole if whole == "dagopt.__version__" or whole.removeprefix("dagopt.") in HEIGHT else source
-
-
-def place_of(module: str) -> str:
-    """Return the room of a module below the package, such as ``lp.highs``."""
-    return module.split(".")[0]
-
-
 def layer_violations(path: str, text: str) -> list[str]:
     """Return the imports of a module that do not go down."""
-    own = "dagopt" if path == "__init__.py" else place_of(path.removesuffix(".py").replace("/", "."))
+    own = room_of(path)
     if own not in HEIGHT:
         return [f"{path}: {own!r} has no place in LAYERS"]
     found = []
-    for module, line in imports_of(path, text):
-        if module.split(".")[0] != "dagopt" or module == "dagopt.__version__":
-            continue
-        part = place_of(module.removeprefix("dagopt."))
-        if part == own:
-            continue
-        if HEIGHT.get(part, len(LAYERS)) >= HEIGHT[own]:
+    for module, line in imports_of(path, text, set(HEIGHT)):
+        part = target(module)
+        if part not in (None, own) and HEIGHT.get(part, len(LAYERS)) >= HEIGHT[own]:
             found.append(f"{path}:{line}: {own} may not import {part}")
     return found
 
@@ -113,7 +64,7 @@ def wall_violations(path: str, text: str) -> list[str]:
     """Return the imports of numba, a solver or CuPy outside their home."""
     return [
         f"{path}:{line}: {module.split('.')[0]} belongs in {', '.join(home)}"
-        for module, line in imports_of(path, text)
+        for module, line in imports_of(path, text, set(HEIGHT))
         if (home := HOMES.get(module.split(".")[0])) and not path.startswith(home)
     ]
 
@@ -137,12 +88,6 @@ def shadow_violations(path: str, text: str, siblings: set[str]) -> list[str]:
         for alias in node.names
         if node.module != package and (alias.asname or alias.name) in siblings
     ]
-
-
-def sources() -> dict[str, str]:
-    """Return the text of every module by its path below the package."""
-    files = sorted(PACKAGE.rglob("*.py"))
-    return {file.relative_to(PACKAGE).as_posix(): file.read_text(encoding="utf-8") for file in files}
 
 
 @pytest.mark.parametrize("violations", [layer_violations, wall_violations, print_violations])
