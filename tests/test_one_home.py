@@ -121,7 +121,8 @@ def test_estimators_have_every_option_of_score_and_columns():
     """All but those about where data come from."""
     parameters = StructureLearner().get_params()
     wanted = {one.name for one in fields(DataOptions) if not DataOptions.about(one).of_source}
-    assert wanted | (set(ScoreOptions.defaults()) - {"score"}) | {"penalty"} <= set(parameters)
+    renamed = {"score": "penalty", "transform": "transformed"}
+    assert {renamed.get(name, name) for name in wanted | set(ScoreOptions.defaults())} <= set(parameters)
 
 
 def test_a_graph_format_is_one_entry(monkeypatch, tmp_path):

@@ -100,6 +100,7 @@ def test_shared_parameters_are_the_options_of_score_run_and_data():
     of_data = {one.name for one in fields(DataOptions) if not DataOptions.about(one).of_source}
     options = {name: about for name, about in written(DataOptions).items() if name in of_data} | written(ScoreOptions)
     options["penalty"] = options.pop("score")
+    options["transformed"] = options.pop("transform")
     shared = written(StructureLearner)
     assert {name: shared.pop(name) for name in options} == options
     taken = inspect.signature(dagopt.learn).parameters

@@ -11,6 +11,7 @@ from .confidence.posterior import edge_posterior as edge_posterior
 from .data.doctor import examine as examine
 from .data.table import as_table as as_table
 from .errors import DagoptError as DagoptError
+from .errors import DataWarning as DataWarning
 from .errors import InputError as InputError
 from .graph.dag import Graph as Graph
 from .graph.formats import read_graph as read_graph

@@ -11,6 +11,7 @@ from typing import Any
 
 __all__ = [
     "DagoptError",
+    "DataWarning",
     "InputError",
     "checked_choice",
     "checked_jobs",
@@ -32,6 +33,10 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 
 class DagoptError(Exception):
     """Base class of every error that dagopt raises deliberately."""
+
+
+class DataWarning(UserWarning):
+    """The doctor found something in the data that may make the answer wrong; the message names the remedy."""
 
 
 class InputError(DagoptError, ValueError):

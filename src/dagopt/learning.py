@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from dagopt.data.chance import chance_edges
 from dagopt.data.data_options import DataOptions
-from dagopt.data.findings import Diagnosis
+from dagopt.data.findings import Diagnosis, warn_of
 from dagopt.data.incomplete import IncompleteLevels, incomplete_levels
 from dagopt.data.table import DiscreteTable, Table
+from dagopt.data.transforms import transforms_in_words
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, quoted
 from dagopt.families.families import Families
@@ -127,9 +128,9 @@ def learn(
     if interventions is not None:
         data = asked.with_interventions(data, interventions)
     incomplete = asked.incomplete(data)
-    if incomplete is not None:
-        return structural_em(incomplete, asked.solve, deadline)
-    return asked.solve(data)
+    result = asked.solve(data) if incomplete is None else structural_em(incomplete, asked.solve, deadline)
+    warn_of(result.findings)
+    return result
 
 
 class _Asked:
@@ -243,20 +244,25 @@ def certified(answer: Answer, problem: Problem, start: NDArray[np.int8] | None =
     answer = without_idle_edges(without_losses(answer, problem), problem)
     if start is not None:
         answer = with_start(answer, problem, start)
-    answer = replace(answer, notes=(*_missing_note(problem.table), *answer.notes))
+    answer = replace(answer, notes=(*_table_notes(problem.table), *answer.notes))
     empty = np.zeros_like(answer.adjacency)
     answer = answer.with_figures(empty_score=problem.score.total(empty), **_chance(problem))
     return with_rounding(with_likelihood_bound(answer, problem), problem)
 
 
-def _missing_note(table: Table) -> list[str]:
-    """Return a note about missing cells that EM handled."""
-    if isinstance(table, DiscreteTable) or table.is_complete:
+def _table_notes(table: Table) -> list[str]:
+    """Return notes about columns that were transformed and missing cells that EM handled."""
+    if isinstance(table, DiscreteTable):
         return []
+    said = transforms_in_words(table.transforms)
+    notes = [said] if said else []
+    if table.is_complete:
+        return notes
     rows = int(table.missing.any(axis=1).sum())
     return [
+        *notes,
         f"missing cells: {int(table.missing.sum())} in {rows} of {table.n_rows} rows, treated as missing at random; "
-        f"mean and covariance by EM, {table.n_samples} rows count in the score"
+        f"mean and covariance by EM, {table.n_samples} rows count in the score",
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from dagopt.cli.output import OutputFolder, as_plain, graph_files
 from dagopt.cli.show import in_flags, print_json, print_summary, print_table
 from dagopt.data.data_options import DataOptions
 from dagopt.deadline import Deadline
-from dagopt.errors import InputError
+from dagopt.errors import DataWarning, InputError
 from dagopt.scores.score_options import ScoreOptions
 
 if TYPE_CHECKING:
@@ -189,7 +190,9 @@ def learn(
         from dagopt.progress import make_progress
 
         asked |= scoring.to_dict() | {"progress": _Announced(make_progress(not quiet), folder, name, quiet)}
-        result = learned(data, name, **asked, **reading.to_dict(), **own)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # they are printed before the method starts
+            result = learned(data, name, **asked, **reading.to_dict(), **own)
     with Deadline() as stop:  # a first Ctrl-C ends what is computed from here on, but what was found is written
         result = _as_written(result, context.meta["written"])
         if explain:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -13,10 +14,14 @@ from numpy.typing import NDArray
 from dagopt.data.spellings import NUMERIC_MISSING, is_number, is_whole, number_of, plain_whole, way_of_numbers
 from dagopt.errors import InputError, quoted
 
+if TYPE_CHECKING:
+    from dagopt.data.transforms import Transform
+
 __all__ = ["Column", "Kind", "column_from_series", "column_from_text", "columns_from_frame"]
 
 Kind = Literal["continuous", "discrete"]
 
+CODE = re.compile(r"[+-]?0\d+")  # a number with a leading zero
 MANY_NUMBERS = 20  # a column with this many distinct numbers and a few words is numeric, with typing errors
 
 
@@ -40,9 +45,12 @@ class Column:
     whole : bool
         Whether it came as whole numbers, which may be levels or counts.
     way : str
-        How its numbers were written, if not in the plain form: "decimal commas" or "thousands separators".
+        How its numbers were written, if not in the plain form: "decimal commas" or "thousands separators"; "text" or
+        "Decimal" if a frame stores them so.
     trouble : str
         Why it cannot be used, such as dates; empty if it can.
+    transform : Transform or None
+        The function that made the values from those that were read, if any.
     """
 
     name: str
@@ -53,6 +61,7 @@ class Column:
     whole: bool = False
     way: str = ""
     trouble: str = ""
+    transform: Transform | None = None
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -106,6 +115,9 @@ def column_from_series(name: str, series: pd.Series[Any]) -> Column:
         return _categories(name, series)
     if series.dtype == object:
         series = _with_dtype(series)
+    stored = _stored_numbers(name, series)
+    if stored is not None:
+        return stored
     dtype = series.dtype
     if pd.api.types.is_complex_dtype(dtype):
         return _troubled(name, series, "holds complex numbers; give real ones, or leave it out with exclude=")
@@ -124,6 +136,27 @@ def column_from_series(name: str, series: pd.Series[Any]) -> Column:
     codes, uniques = pd.factorize(series, use_na_sentinel=True)
     found = _discrete(name, codes, [str(level) for level in uniques], _numbers(list(uniques)))
     return replace(found, whole=pd.api.types.is_integer_dtype(series.dtype) or _is_integer_object(series))
+
+
+def _stored_numbers(name: str, series: pd.Series[Any]) -> Column | None:
+    """Return a column of numbers that are stored as text or as Decimal; None for other columns.
+
+    Whole numbers as text are levels if they are few, or if some have leading zeros, as codes do.
+    """
+    if series.dtype != object and not isinstance(series.dtype, pd.StringDtype):
+        return None
+    inferred = pd.api.types.infer_dtype(series, skipna=True)
+    if inferred == "decimal":
+        return Column(name, "continuous", series.astype(float).to_numpy(dtype=np.float64), way="Decimal")
+    if inferred != "string":
+        return None
+    words = [str(word).strip() for word in pd.unique(series.dropna())]
+    if len(words) <= 2 or not all(map(is_number, words)):
+        return None
+    if any(CODE.fullmatch(word) for word in words) or (all(map(is_whole, words)) and len(words) <= MANY_NUMBERS):
+        return None
+    found = column_from_text(name, series.where(series.notna(), "").astype(str))
+    return None if found.trouble else replace(found, way=found.way or "text")
 
 
 def _all_whole(values: NDArray[np.float64]) -> bool:

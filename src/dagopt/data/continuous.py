@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,9 @@ from dagopt.arrays import Bools, Floats, Ints
 from dagopt.data.em import Moments, WithMissing, em_moments
 from dagopt.data.gram import centred, column_sums, exact_factor, product_roundings, products
 from dagopt.errors import InputError, quoted
+
+if TYPE_CHECKING:
+    from dagopt.data.transforms import Transform
 
 __all__ = ["ContinuousTable", "CovarianceTable"]
 
@@ -33,10 +36,13 @@ class ContinuousTable(WithMissing):
         The columns.
     values : array of shape (rows, n)
         The numbers. If cells are missing (NaN), mean and covariance are estimated by EM (see ``em.py``).
+    transforms : mapping of str to Transform
+        The functions that made columns from the numbers that were read.
     """
 
     names: tuple[str, ...]
     values: Floats
+    transforms: Mapping[str, Transform] = field(default_factory=dict)
 
     kind = "continuous"
 
@@ -130,7 +136,8 @@ class ContinuousTable(WithMissing):
 
     def select(self, places: Sequence[int]) -> ContinuousTable:
         """Return the table of some columns, by position, in this order."""
-        return ContinuousTable(tuple(self.names[j] for j in places), np.ascontiguousarray(self.values[:, places]))
+        names = tuple(self.names[j] for j in places)
+        return ContinuousTable(names, np.ascontiguousarray(self.values[:, places]), self.transforms)
 
 
 class CovarianceTable(ContinuousTable):
@@ -170,6 +177,7 @@ class CovarianceTable(ContinuousTable):
             "correlation": correlation,
             "covariance": matrix,
             "is_complete": True,
+            "transforms": {},
         }
         self.__dict__.update(facts)  # the class is frozen; these replace the cached properties
 

@@ -24,6 +24,7 @@ ROWS_AT_ONCE = 64  # of the correlations, when copies are looked for
 MATTERING_WEIGHT = 1e-3  # the least standardised coefficient, relative to the largest, that counts
 SAME_STEP = 1e-9  # steps of a column that differ by no more than this share of the first are even
 FEW_VALUES = 5  # distinct numbers up to which a continuous column looks discrete
+FEW_CODES = 10  # the same for whole numbers
 
 
 def continuous_findings(table: ContinuousTable) -> list[Finding]:
@@ -170,9 +171,9 @@ def _odd_numbers(table: ContinuousTable) -> list[Finding]:
             findings.append(identifier(name, "counts up or down evenly, as row numbers do"))
             continue
         few = np.unique(values[: 10 * FEWEST_FOR_ID])
-        if len(few) <= FEW_VALUES < table.n_samples / 4:
+        if name not in table.transforms and len(few) <= FEW_CODES and len(few) < table.n_samples / 4:
             distinct = np.unique(values)
-            if len(distinct) <= FEW_VALUES:
+            if len(distinct) <= (FEW_CODES if (distinct == np.round(distinct)).all() else FEW_VALUES):
                 findings.append(
                     Finding(
                         "warning",
@@ -180,7 +181,7 @@ def _odd_numbers(table: ContinuousTable) -> list[Finding]:
                         (name,),
                         f"column {name!r} is continuous by its type but has only {len(distinct)} distinct values",
                         "it is modelled as Gaussian",
-                        "give it an integer or text type, or use kind='discrete' or discretize=, if it is discrete",
+                        f"use kind={{{name!r}: 'discrete'}} if these are levels or codes",
                     )
                 )
     return findings

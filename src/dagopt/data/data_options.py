@@ -26,7 +26,10 @@ def _each_of(*choices: str | None) -> Check:
     def run(name: str, value: Any) -> Any:
         if not isinstance(value, Mapping):
             return plain.run(name, value)
-        return {str(column): plain.run(name, own) for column, own in value.items()}
+        return {
+            str(column): own if callable(own) else plain.run(name, own)  # a function that was fitted to other data
+            for column, own in value.items()
+        }
 
     return Check(f"{plain.words} or mapping", run, plain.choices)
 
@@ -65,6 +68,16 @@ class DataOptions(Options):
         "age=continuous,grade=discrete.",
         _each_of("auto", "continuous", "discrete"),
         metavar="KIND",
+        parse=_named,
+    )
+    transform: str | Mapping[str, Any] | None = option(
+        None,
+        "Transform continuous columns: log takes logarithms, rank takes normal scores of ranks (the nonparanormal), "
+        "auto does so for columns that are skewed or have heavy tails. For single columns a mapping, or on the command "
+        "line income=log,age=rank.",
+        _each_of(None, "log", "rank", "auto"),
+        metavar="HOW",
+        unset="no",
         parse=_named,
     )
     discretize: str | Mapping[str, str] | None = option(

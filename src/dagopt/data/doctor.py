@@ -11,13 +11,14 @@ import numpy as np
 
 from dagopt.data.cells import empty_columns, missing_cells, troubles, unusable_numbers, without_incomplete_rows
 from dagopt.data.chance import chance_finding
+from dagopt.data.column_checks import column_findings
 from dagopt.data.columns import Column
 from dagopt.data.continuous_checks import continuous_findings, few_rows
 from dagopt.data.data_options import DataOptions
 from dagopt.data.discrete_checks import discrete_findings
 from dagopt.data.em import rows_that_count
 from dagopt.data.findings import Diagnosis, Finding
-from dagopt.data.misreadings import kinds_in_words, misreadings
+from dagopt.data.misreadings import kinds_in_words
 from dagopt.data.reading import read_columns
 from dagopt.data.table import (
     TABLES,
@@ -63,11 +64,11 @@ def examine(data: object, *, max_parents: int | None = None, **options: Any) -> 
         return Diagnosis("mixed", len(given[0].values), len(given), _errors_first(findings))
     found = of_kind(usable, reading)
     kinds: dict[str, str] = {column.name: column.kind for column in found}
-    findings += misreadings(found, usable)
     taken = kinds_in_words(found, usable)
     found, holes = _handled(found, reading.missing)
     findings += holes + unusable_numbers(found)
     found = _usable_rows(found)
+    findings += _of_columns(found, usable, findings)
     if len(found) > 1:
         table = table_of(found)
         findings += _table_findings(table, max_parents)
@@ -75,6 +76,16 @@ def examine(data: object, *, max_parents: int | None = None, **options: Any) -> 
             findings += chance_finding(table.names, table.sizes, 0.5 * math.log(max(table.n_samples, 1)))
     overall = "mixed" if len(set(kinds.values())) > 1 else next(iter(kinds.values()))
     return Diagnosis(overall, len(given[0].values), len(given), _errors_first(_once(findings)), kinds, taken)
+
+
+def _of_columns(found: list[Column], given: list[Column], known: list[Finding]) -> list[Finding]:
+    """Return the findings on the columns that have no error of their own."""
+    broken = {
+        name for finding in known if finding.code in ("infinite", "too-large", "too-small") for name in finding.columns
+    }
+    fine = [column for column in found if column.name not in broken]
+    by_name = {column.name: column for column in given}
+    return column_findings(fine, [by_name[column.name] for column in fine])
 
 
 def _handled(columns: list[Column], missing: str) -> tuple[list[Column], list[Finding]]:
@@ -104,13 +115,19 @@ def _handled(columns: list[Column], missing: str) -> tuple[list[Column], list[Fi
 
 def _once(findings: list[Finding]) -> list[Finding]:
     """Return the findings without those that another finding about the same column makes redundant."""
-    better = {name for f in findings if f.code in ("row-numbers", "dates", "nearly-unique") for name in f.columns}
-    return [f for f in findings if not (f.code in ("identifier", "arity") and set(f.columns) <= better)]
+    rank = {"row-numbers": 0, "dates": 0, "nearly-unique": 0, "time-index": 1, "identifier": 2, "arity": 3}
+    best: dict[str, Finding] = {}
+    for finding in findings:
+        if finding.code in rank:
+            (name,) = finding.columns
+            if name not in best or rank[finding.code] < rank[best[name].code]:
+                best[name] = finding
+    return [f for f in findings if f.code not in rank or best[f.columns[0]] is f]
 
 
 def examine_table(table: Table, max_parents: int | None = None, before: Iterable[Finding] = ()) -> Diagnosis:
     """Return the findings on a table, together with those made ``before`` it was built."""
-    findings = [*before, *_table_findings(table, max_parents)]
+    findings = _once([*before, *_table_findings(table, max_parents)])
     return Diagnosis(table.kind, table.n_samples, len(table.names), _errors_first(findings))
 
 

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import pandas as pd
 
 from dagopt.data.html_table import html_of
-from dagopt.errors import InputError
+from dagopt.errors import DataWarning, InputError
 
-__all__ = ["Diagnosis", "Finding"]
+__all__ = ["Diagnosis", "Finding", "warn_of"]
+
+# The findings under which the best graph of the score may well be wrong, with what each is about in a few words.
+AGAINST_THE_MODEL = {
+    "serial": "successive rows are alike",
+    "repeated-rows": "rows repeat",
+    "outliers": "single rows decide on edges",
+    "skewed": "columns are skewed",
+    "heavy-tails": "columns have heavy tails",
+    "counts": "counts are modelled as Gaussian",
+    "identifier": "a column looks like an identifier",
+    "row-numbers": "a column counts the rows",
+    "time-index": "a column is an index of time",
+    "survival": "times are cut off before their events",
+}
 
 
 @dataclass(frozen=True)
@@ -39,6 +56,11 @@ class Finding:
     message: str
     consequence: str
     remedy: str
+
+    @property
+    def doubt(self) -> str:
+        """Why the graph may be wrong although it is proven to be the best; empty if this finding is no reason."""
+        return AGAINST_THE_MODEL.get(self.code, "")
 
     @property
     def line(self) -> str:
@@ -112,3 +134,13 @@ class Diagnosis:
         said = [f"{count} {name}{'s' * (count > 1)}" for name, count in counts.items() if count]
         head += ", ".join(said) or "no problems found"
         return "\n".join([head, *([self.taken] if self.taken else []), *(str(finding) for finding in self.findings)])
+
+
+def warn_of(findings: Iterable[Finding]) -> None:
+    """Warn, at the line of the user's code that called the library, of findings under which the answer may be wrong."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "dagopt":
+        level, frame = level + 1, frame.f_back
+    for finding in findings:
+        if finding.doubt:
+            warnings.warn(finding.line, DataWarning, stacklevel=level)

@@ -16,6 +16,7 @@ __all__ = ["FEWEST_FOR_ID", "misreadings"]
 
 FEWEST_FOR_ID = 20  # the fewest rows for which all-different values look like an identifier
 NEARLY_UNIQUE = 0.5  # share of the rows: with more distinct words than this, words are not levels
+STORED = ("text", "Decimal")  # how frames may store numbers
 IDENTIFIER = 0.9  # share of the rows: with more levels than this, levels name the rows
 ROW_NAMES = (
     "",
@@ -37,7 +38,7 @@ def misreadings(columns: Sequence[Column], given: Sequence[Column]) -> list[Find
     given : sequence of Column
         The same as they were read.
     """
-    found = []
+    found = _stored(columns, given)
     for place, (column, read) in enumerate(zip(columns, given, strict=True)):
         found += _commas(column, read) + _row_numbers(column, read, place)
         if column.kind == "discrete" and column.numbers is None:
@@ -46,7 +47,7 @@ def misreadings(columns: Sequence[Column], given: Sequence[Column]) -> list[Find
 
 
 def _commas(column: Column, read: Column) -> list[Finding]:
-    if not read.way:
+    if read.way in ("", *STORED):
         return []
     shown = f"{np.nanmin(read.as_continuous().values):g} to {np.nanmax(read.as_continuous().values):g}"
     finding = Finding(
@@ -59,6 +60,25 @@ def _commas(column: Column, read: Column) -> list[Finding]:
         f"exclude={column.name!r}",
     )
     return [finding]
+
+
+def _stored(columns: Sequence[Column], given: Sequence[Column]) -> list[Finding]:
+    """Find numbers that a frame stores in another form."""
+    found = []
+    for way in STORED:
+        names = [column.name for column, read in zip(columns, given, strict=True) if read.way == way]
+        if names:
+            found.append(
+                Finding(
+                    "warning",
+                    "numbers-as-text",
+                    tuple(names),
+                    f"column{'s' * (len(names) > 1)} {quoted(names)} store{'s' * (len(names) == 1)} numbers as {way}",
+                    "they are read as numbers",
+                    f"none, if that is intended; to keep them as levels use kind={{{names[0]!r}: 'discrete'}}",
+                )
+            )
+    return found
 
 
 def _row_numbers(column: Column, read: Column, place: int) -> list[Finding]:

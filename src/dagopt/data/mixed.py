@@ -9,10 +9,10 @@ it; it is the most frequent one, so that the correlations within a group have no
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from dagopt.data.columns import Column
 from dagopt.data.em import WithMissing, em_moments
 from dagopt.data.gram import Correlations, correlations
 from dagopt.errors import InputError, quoted
+
+if TYPE_CHECKING:
+    from dagopt.data.transforms import Transform
 
 __all__ = ["INDICATOR_NOISE", "Embedding", "MixedTable"]
 
@@ -96,6 +99,11 @@ class MixedTable(WithMissing):
         """The numbers that represent each column: one, or its levels that occur minus one."""
         return self.embedding.sizes
 
+    @property
+    def transforms(self) -> dict[str, Transform]:
+        """The functions that made columns from the numbers that were read."""
+        return {column.name: column.transform for column in self.columns if column.transform is not None}
+
     @cached_property
     def discrete(self) -> Bools:
         """True for the discrete columns."""
@@ -130,7 +138,7 @@ class MixedTable(WithMissing):
 
     def take(self, rows: Ints) -> MixedTable:
         """Return the table of some rows, by position and perhaps repeated, with all levels."""
-        return MixedTable(tuple(Column(c.name, c.kind, c.values[rows], c.levels, c.numbers) for c in self.columns))
+        return MixedTable(tuple(replace(c, values=c.values[rows]) for c in self.columns))
 
     def select(self, places: Sequence[int]) -> MixedTable:
         """Return the table of some columns, by position, in this order."""

@@ -55,7 +55,7 @@ def resampled(
 def rows_of_table(table: Table, rows: NDArray[np.int64]) -> Table:
     """Return the table of some rows, by position and perhaps repeated; the columns keep their levels."""
     if isinstance(table, ContinuousTable):
-        return ContinuousTable(table.names, np.ascontiguousarray(table.values[rows]))
+        return ContinuousTable(table.names, np.ascontiguousarray(table.values[rows]), table.transforms)
     if isinstance(table, MixedTable):
         return table.take(rows)
     if table.copies > 1:

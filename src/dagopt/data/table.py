@@ -19,6 +19,7 @@ from dagopt.data.cells import (
     with_missing_level,
     without_incomplete_rows,
 )
+from dagopt.data.column_checks import column_findings
 from dagopt.data.columns import Column
 from dagopt.data.continuous import ContinuousTable, CovarianceTable
 from dagopt.data.data_options import DataOptions
@@ -27,6 +28,7 @@ from dagopt.data.findings import Finding
 from dagopt.data.kinds import with_kinds
 from dagopt.data.mixed import MixedTable
 from dagopt.data.reading import read_columns
+from dagopt.data.transforms import transformed
 from dagopt.errors import InputError, unknown_name
 from dagopt.options import with_options
 
@@ -160,18 +162,19 @@ def as_table(data: object, **options: Any) -> Table:
     ContinuousTable, DiscreteTable or MixedTable
         By the kinds of the columns.
     """
-    return read_table(data, DataOptions(**options))[0]
+    return read_table(data, DataOptions(**options), doctor=False)[0]
 
 
-def read_table(data: object, options: DataOptions) -> tuple[Table, tuple[Finding, ...]]:
-    """Return the table of a source of data, and findings on what was done to make it complete."""
+def read_table(data: object, options: DataOptions, *, doctor: bool = True) -> tuple[Table, tuple[Finding, ...]]:
+    """Return the table of a source of data, and findings on its columns and what was done to make it complete."""
     if isinstance(data, TABLES):
         return data, ()
-    columns = read_columns(data, options.columns, options.na_values, options.exclude)
+    given = read_columns(data, options.columns, options.na_values, options.exclude)
     if options.n_samples is not None:
-        return covariance_of(columns, options.n_samples), ()
-    columns, findings = complete_columns(columns, options)
-    return table_of(columns), findings
+        return covariance_of(given, options.n_samples), ()
+    columns, findings = complete_columns(given, options)
+    table = table_of(columns)
+    return table, (*findings, *column_findings(columns, given)) if doctor else findings
 
 
 def covariance_of(columns: Sequence[Column], n_samples: int) -> CovarianceTable:
@@ -214,7 +217,7 @@ def complete_columns(columns: list[Column], options: DataOptions) -> tuple[list[
 
 
 def of_kind(columns: list[Column], options: DataOptions) -> list[Column]:
-    """Return the columns read as numbers or levels, and discretized, as the options ask."""
+    """Return the columns read as numbers or levels, discretized and transformed, as the options ask."""
     cuts = options.discretize
     named = {str(name): how for name, how in cuts.items()} if isinstance(cuts, Mapping) else {}
     unknown = [name for name in named if name not in {column.name for column in columns}]
@@ -229,7 +232,7 @@ def of_kind(columns: list[Column], options: DataOptions) -> list[Column]:
         if how is not None and column.name in named:
             column = column.as_continuous()
         found.append(column if how is None else discretized(column, str(how), options.bins))
-    return found
+    return transformed(found, options.transform)
 
 
 def _stop_at(findings: list[Finding]) -> None:
@@ -249,7 +252,8 @@ def table_of(columns: Sequence[Column]) -> Table:
             )
     kinds = {column.kind for column in columns}
     if kinds == {"continuous"}:
-        return ContinuousTable(names, np.column_stack([column.values for column in columns]))
+        fitted = {column.name: column.transform for column in columns if column.transform is not None}
+        return ContinuousTable(names, np.column_stack([column.values for column in columns]), fitted)
     if len(kinds) == 2:
         return MixedTable(tuple(columns))
     if any(column.missing.any() for column in columns):

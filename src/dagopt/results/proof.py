@@ -15,7 +15,7 @@ from dagopt.results.certificate import ALL_DAGS
 if TYPE_CHECKING:
     from dagopt.results.result import Result
 
-__all__ = ["badge_of", "bound_line", "gap_in_words", "proof_of", "proof_sentences"]
+__all__ = ["badge_of", "bound_line", "doubts_of", "gap_in_words", "proof_of", "proof_sentences"]
 
 Kind = Literal["proven", "bounded", "open"]
 
@@ -29,8 +29,18 @@ def badge_of(result: Result) -> tuple[str, Kind]:
     if result.certificate is None or result.score is None:
         return _limited(result) or "Nothing is proven", "open"
     if result.status == "optimal":
-        return "Proven optimal", "proven"
+        doubts = doubts_of(result)
+        return (
+            (f"Proven optimal, but the model is in doubt: {doubts}", "bounded")
+            if doubts
+            else ("Proven optimal", "proven")
+        )
     return _limited(result) or f"{proof_of(result)[0].upper()}{proof_of(result)[1:]}", "bounded"
+
+
+def doubts_of(result: Result) -> str:
+    """Return why the doctor doubts that the model fits the table; empty if it does not."""
+    return ", ".join(dict.fromkeys(finding.doubt for finding in result.findings if finding.doubt))
 
 
 def proof_of(result: Result) -> str:
@@ -84,6 +94,8 @@ def proof_sentences(result: Result) -> list[str]:
             ]
         if scope != ALL_DAGS:
             said.append(f"The proof covers {scope} only; a graph outside may score higher.")
+    if doubts := doubts_of(result):
+        said.append(f"The proof is about the score. The doctor doubts that its model fits the table: {doubts}.")
     if _limited(result):
         assert result.limited is not None
         said.append(f"No DAG over {result.limited.scope}, a limit that the method chose, is better than this one.")

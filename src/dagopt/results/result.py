@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dagopt.by_name import by_name
 from dagopt.data.findings import Finding
+from dagopt.data.table import TABLES, DiscreteTable
 from dagopt.errors import InputError
 from dagopt.graph.cpdag import cpdag, extend_pdag
 from dagopt.graph.dag import Graph
@@ -247,15 +248,20 @@ class Result:
         """Return the log-likelihood of other rows, with parameters from the rows learned from.
 
         Tables of discrete columns are smoothed by a prior with the weight of one row, so that unseen configurations are
-        not impossible.
+        not impossible. Transformed columns (``transform=``) are transformed in the same way, and the density is that of
+        the transformed values.
 
         Parameters
         ----------
         data : path, frame, array or Table
             Rows with the same columns.
         """
+        from dagopt.networks.fitted.fitting import table_like
+
         own = None if self.problem is None else self.problem.table
         fitted = self.fit(equivalent_sample_size=1.0 if own is not None and own.kind == "discrete" else 0.0)
+        if not isinstance(own, DiscreteTable | None) and own.transforms and not isinstance(data, TABLES):
+            data = table_like(data, self.names, own, {})
         return fitted.log_likelihood(data)
 
     def explain(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dagopt.results.directions import DIRECTED, counted_directions
 from dagopt.results.figures import Figures
-from dagopt.results.proof import bound_line
+from dagopt.results.proof import bound_line, doubts_of
 from dagopt.results.result import Result
 
 __all__ = ["summary_of"]
@@ -27,6 +27,8 @@ def summary_of(result: Result) -> str:
     if result.figures.start_score is not None:
         lines.append(f"start   {result.figures.start_score:.4f}  {_improvement(result.figures)}")
     lines.append(f"bound   {bound_line(result)}")
+    if doubts := doubts_of(result):
+        lines.append(f"doubt   {doubts}: the score's model may not fit the table, whatever is proven")
     lines.append(f"status  {result.status}: {PLAIN_STATUS[result.status]}, {result.method}, {_time(result)}")
     expected = result.figures.chance_edges
     if expected is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
@@ -16,7 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from dagopt.data.data_options import DataOptions
-from dagopt.data.table import TABLES, Table, as_table
+from dagopt.data.findings import Finding, warn_of
+from dagopt.data.table import TABLES, Table, read_table
 from dagopt.errors import InputError
 from dagopt.graph.knowledge import Constraints
 from dagopt.learning import learn
@@ -30,7 +31,8 @@ __all__ = ["StructureLearner", "estimator"]
 
 LARGEST_SEED = 2**31 - 1
 
-SCORED_AS = {"score": "penalty"}  # ``score`` is a method of every estimator
+# ``score`` is a method of every estimator, and ``transform`` would make it a transformer.
+CALLED = {"score": "penalty", "transform": "transformed"}
 NOT_HERE = tuple(one.name for one in fields(DataOptions) if DataOptions.about(one).of_source)
 
 OF_THE_RUN = """
@@ -71,7 +73,7 @@ class _Docstring:
 
     def __get__(self, instance: object, owner: type[StructureLearner]) -> str:
         own = described([METHODS[owner.method].options_type()])
-        shared = described([ScoreOptions, DataOptions], SCORED_AS, NOT_HERE)
+        shared = described([ScoreOptions, DataOptions], CALLED, NOT_HERE)
         parameters = ["Parameters", "----------", own, shared, OF_THE_RUN.strip(), ATTRIBUTES.rstrip()]
         return with_marked(self.text, "\n".join(parameters))
 
@@ -100,6 +102,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     time_limit: float | None = None
     progress: bool | Progress | None = False
     kind: str | Mapping[str, str] = "auto"
+    transformed: str | Mapping[str, Any] | None = None
     discretize: str | Mapping[str, str] | None = None
     bins: int = 3
     missing: str = "error"
@@ -114,13 +117,15 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         y : ignored
             There is no target.
         """
-        table = self._table(X, reset=True)
+        table, findings = self._read(X, reset=True, doctor=True)
         options = self.get_params(deep=False)
         if "random_state" in options:
             options["random_state"] = _seed(options["random_state"])
         for name in self._data_options():
-            options.pop(name)
-        self.result_: Result = learn(table, self.method, score=options.pop("penalty"), **options)
+            options.pop(CALLED.get(name, name))
+        result = learn(table, self.method, score=options.pop("penalty"), **options)
+        self.result_: Result = replace(result, findings=(*findings, *result.findings))
+        warn_of(findings)
         if self.result_.status == "time_limit":
             warnings.warn(
                 f"{type(self).__name__} was stopped by time_limit={self.time_limit}; the graph is the best so far; "
@@ -154,7 +159,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         penalties. Tables of discrete columns are smoothed by a prior with the weight of one row.
         """
         check_is_fitted(self, "result_")
-        table = self._table(X, reset=False)
+        table, _ = self._read(X, reset=False)
         if self.result_.dag is None:
             raise InputError(
                 f"the graph that {type(self).__name__} learned has no DAG, because its directions contradict each "
@@ -164,10 +169,10 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     def _data_options(self) -> dict[str, Any]:
         """Return the parameters that are options of data."""
-        return {name: getattr(self, name) for name in DataOptions.defaults() if name not in NOT_HERE}
+        return {name: getattr(self, CALLED.get(name, name)) for name in DataOptions.defaults() if name not in NOT_HERE}
 
-    def _table(self, X: Any, *, reset: bool) -> Table:
-        """Return the data as a table; check, or with ``reset`` keep, the number and the names of its columns."""
+    def _read(self, X: Any, *, reset: bool, doctor: bool = False) -> tuple[Table, tuple[Finding, ...]]:
+        """Return the data as a table, and findings; check, or with ``reset`` keep, number and names of the columns."""
         if isinstance(X, (str, os.PathLike)):
             raise InputError(
                 f"expected an array or a frame but got the path {str(X)!r}; read it with dagopt.as_table, or use "
@@ -175,14 +180,14 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             )
         if isinstance(X, TABLES):
             validate_data(self, pd.DataFrame(columns=list(X.names)), reset=reset, skip_check_array=True)
-            return X
+            return X, ()
         if type(X) is dict:  # not a sparse array, which may be a dict too
             X = pd.DataFrame(X)
         validate_data(self, X, reset=reset, skip_check_array=True)
         if not hasattr(X, "columns"):
             X = check_array(X, dtype=None, ensure_min_samples=2, ensure_min_features=2, estimator=self, input_name="X")
         try:
-            return as_table(X, **self._data_options())
+            return read_table(X, DataOptions(**self._data_options()), doctor=doctor)
         except TypeError as error:
             raise InputError(
                 f"expected numbers, text or other single values in the cells of X but got {error}; convert them"

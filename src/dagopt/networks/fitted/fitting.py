@@ -81,7 +81,10 @@ def table_like(data: object, names: tuple[str, ...], table: Table | None, option
     kind: str | dict[str, str] = "auto" if table is None else table.kind
     if isinstance(table, MixedTable):
         kind = {column.name: column.kind for column in table.columns}
-    return matched(as_table(data, **{"columns": names, "kind": kind, **options}), names, table)
+    known: dict[str, Any] = {"columns": names, "kind": kind}
+    if not isinstance(table, DiscreteTable | None) and table.transforms:
+        known["transform"] = table.transforms
+    return matched(as_table(data, **known | options), names, table)
 
 
 def fit_table(table: Table, adjacency: NDArray[np.int8], equivalent_sample_size: float = 0.0) -> FittedNetwork:

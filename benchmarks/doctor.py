@@ -1,0 +1,119 @@
+"""How often the doctor raises a finding on clean tables, and how often where a fault of some strength is there.
+
+python -m benchmarks.doctor [--draws 500] [--quick]
+
+Clean tables are drawn from random networks: Gaussian, discrete and mixed, with 5 to 100 columns and 100 to 2000 rows.
+The share of clean tables with any finding about rows, shapes or readings should be at most 2 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pandas as pd
+
+import dagopt
+
+SIZES = (5, 10, 20, 50, 100)  # columns
+ROWS = (100, 300, 1000, 2000)
+KINDS = ("gaussian", "discrete", "mixed")
+OF_THE_TABLE = {
+    "arity",
+    "chance-edges",
+    "few-rows",
+    "constant",
+    "duplicate",
+    "nearly-dependent",
+    "dependent",
+    "few-values",
+}
+
+
+def clean(kind: str, draws: int) -> Iterator[pd.DataFrame]:
+    """Yield clean tables of every size in turn."""
+    for seed in range(draws):
+        n, rows = SIZES[seed % len(SIZES)], ROWS[seed // len(SIZES) % len(ROWS)]
+        yield dagopt.simulate(n, rows, 1.0, seed, kind=kind)[0]
+
+
+def codes_of(frame: pd.DataFrame) -> set[str]:
+    """Return the findings about rows, shapes and readings."""
+    return {finding.code for finding in dagopt.examine(frame).findings} - OF_THE_TABLE
+
+
+def walks(rng: np.random.Generator, strength: float) -> pd.DataFrame:
+    """Return six independent columns with a lag-one correlation."""
+    values = rng.normal(size=(300, 6))
+    for t in range(1, 300):
+        values[t] = strength * values[t - 1] + np.sqrt(1 - strength**2) * values[t]
+    return pd.DataFrame(values).add_prefix("x")
+
+
+def copies(rng: np.random.Generator, strength: float) -> pd.DataFrame:
+    """Return a table with a share of repeated rows."""
+    frame = pd.DataFrame(rng.normal(size=(300, 6))).add_prefix("x")
+    again = frame.sample(round(strength * 300), random_state=int(rng.integers(1 << 31)))
+    return pd.concat([frame, again]).sample(frac=1.0, random_state=0, ignore_index=True)
+
+
+def outlier(rng: np.random.Generator, strength: float) -> pd.DataFrame:
+    """Return independent columns with one row far out in two of them, in standard deviations."""
+    values = rng.normal(size=(200, 6))
+    values[7, :2] = strength
+    return pd.DataFrame(values).add_prefix("x")
+
+
+def skewed(rng: np.random.Generator, strength: float) -> pd.DataFrame:
+    """Return a lognormal chain; the strength is the standard deviation of the logarithm."""
+    a = rng.normal(size=500)
+    b = 0.8 * a + 0.6 * rng.normal(size=500)
+    c = 0.8 * b + 0.6 * rng.normal(size=500)
+    return pd.DataFrame(np.exp(strength * np.column_stack([a, b, c])), columns=list("abc"))
+
+
+def tails(rng: np.random.Generator, strength: float) -> pd.DataFrame:
+    """Return columns of Student's t; the strength is one over the degrees of freedom."""
+    return pd.DataFrame(rng.standard_t(1 / strength, size=(500, 5))).add_prefix("x")
+
+
+def zeros(rng: np.random.Generator, strength: float) -> pd.DataFrame:
+    """Return counts of which a share is zero from outside, beside Gaussian columns."""
+    frame = pd.DataFrame(rng.normal(size=(500, 4))).add_prefix("x")
+    counts = np.where(rng.random(500) < strength, 0, rng.poisson(12, 500))
+    return frame.assign(visits=counts)
+
+
+FAULTS: dict[str, tuple[Callable[[np.random.Generator, float], pd.DataFrame], tuple[float, ...]]] = {
+    "serial": (walks, (0.1, 0.2, 0.3, 0.5, 0.9, 0.99)),
+    "repeated-rows": (copies, (0.01, 0.02, 0.05, 0.2)),
+    "outliers": (outlier, (4, 6, 8, 10, 20)),
+    "skewed": (skewed, (0.2, 0.4, 0.6, 1.0)),
+    "heavy-tails": (tails, (0.1, 0.2, 0.25, 0.34, 0.5)),
+    "counts": (zeros, (0.1, 0.2, 0.3, 0.5)),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draws", type=int, default=500)
+    parser.add_argument("--quick", action="store_true")
+    given = parser.parse_args()
+    draws = 40 if given.quick else given.draws
+    print("| clean tables | draws | with a finding | which |\n|---|---|---|---|")
+    for kind in KINDS:
+        found = [codes_of(frame) for frame in clean(kind, draws)]
+        which = Counter(code for codes in found for code in codes)
+        said = ", ".join(f"{code} {count}" for code, count in which.most_common())
+        print(f"| {kind} | {draws} | {sum(map(bool, found)) / draws:.1%} | {said or '-'} |", flush=True)
+    print("\n| finding | strength | raised |\n|---|---|---|")
+    for code, (make, strengths) in FAULTS.items():
+        for strength in strengths:
+            seen = [code in codes_of(make(np.random.default_rng(seed), strength)) for seed in range(draws // 5)]
+            print(f"| {code} | {strength:g} | {np.mean(seen):.0%} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""The doctor's checks of columns as they are read, before a table is made of them: their order still says something."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dagopt.data.columns import Column
+from dagopt.data.findings import Finding
+from dagopt.data.index_checks import indices, survival_pairs, time_like
+from dagopt.data.misreadings import misreadings
+from dagopt.data.row_checks import repeated_rows, serial_dependence
+from dagopt.data.shape_checks import outliers, shapes
+
+__all__ = ["column_findings"]
+
+
+def column_findings(columns: Sequence[Column], given: Sequence[Column]) -> list[Finding]:
+    """Return the findings on rows, shapes and readings.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        As they are used; cells may be missing but not infinite.
+    given : sequence of Column
+        The same as they were read.
+    """
+    found = misreadings(columns, given)
+    if not columns or not len(columns[0].values):
+        return found
+    found += indices(columns) + survival_pairs(columns)
+    named = {name for finding in found if finding.code in NO_QUANTITIES for name in finding.columns}
+    times = time_like(columns)
+    quantities = [
+        column for column, is_time in zip(columns, times, strict=True) if not (is_time or column.name in named)
+    ]
+    return [
+        *found,
+        *serial_dependence(columns, times),
+        *repeated_rows(quantities or columns),
+        *outliers(quantities),
+        *shapes(quantities),
+    ]
+
+
+NO_QUANTITIES = ("identifier", "row-numbers", "time-index")

@@ -1,0 +1,194 @@
+r"""Findings about rows: successive rows that are alike, rows that repeat.
+
+Every score of the library assumes that rows are independent draws. Between two columns with the lag-one correlations a
+and b, N successive rows say as much about their correlation as N (1 - a b) / (1 + a b) independent ones (Bartlett
+1935), so that independent random walks are joined by edges with certainty.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import reduce
+from statistics import NormalDist
+
+import numpy as np
+
+from dagopt.arrays import Bools, Floats, Ints
+from dagopt.data.columns import Column
+from dagopt.data.findings import Finding
+from dagopt.errors import quoted
+
+__all__ = ["ALARM", "repeated_rows", "serial_dependence", "sorted_runs"]
+
+ALARM = 0.002  # probability that a check raises a finding on a clean table; divided by the number of columns tested
+FEWEST_ROWS = 20
+MOST_COLUMNS = 1000  # that are tested; of more, every k-th
+MOST_ROWS = 20_000  # that are tested, from the first on
+LEAST_CORRELATION = 0.1  # of successive rows: smaller ones cost less than 2 % of the rows
+RUN = 16  # rows of a block where the table is sorted by a column with many values
+FEW_IN_A_RUN = 8  # rows per value below which a sorted column counts as one with many values
+LEAST_REPEATED = 0.01  # share of the rows
+MOST_IN_CHANCE = 12  # columns that enter the probability of equal rows
+SURPLUS = 3.0  # times as many pairs of equal rows as expected by chance, plus one
+FEWEST_DISTINCT = 10  # distinct rows of a discrete table that repeat equally often
+
+
+def serial_dependence(columns: Sequence[Column], order: Bools | None = None) -> list[Finding]:
+    """Find out whether successive rows are alike, in at least two columns, beyond what sorting explains.
+
+    The test is the lag-one correlation of ranks. If the table is sorted by one of its columns, only rows within blocks
+    of (nearly) the same value of that column are compared, with the block means removed.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        The columns; of very many, only some are tested.
+    order : bool array, optional
+        True for columns that number the rows, which are not tested and do not count as sorted.
+    """
+    n_rows = min(len(columns[0].values), MOST_ROWS)
+    if n_rows < FEWEST_ROWS:
+        return []
+    known = np.zeros(len(columns), dtype=bool) if order is None else order
+    starts, is_sorted = sorted_runs([column.values[:n_rows] for column in columns], known)
+    tested = [j for j in range(0, len(columns), -(-len(columns) // MOST_COLUMNS)) if not (is_sorted[j] or known[j])]
+    if len(tested) < 2:
+        return []
+    found = np.array(
+        [_lag_one(_ranks(columns[j].values[:n_rows], columns[j].missing[:n_rows]), starts) for j in tested]
+    )
+    critical = -NormalDist().inv_cdf(ALARM / len(tested) / 2)
+    alike = np.flatnonzero((np.abs(found[:, 1]) > critical) & (np.abs(found[:, 0]) > LEAST_CORRELATION))
+    if len(alike) < 2:
+        return []
+    strongest = alike[np.argsort(-np.abs(found[alike, 0]), kind="stable")]
+    a, b = np.minimum(np.abs(found[strongest[:2], 0]), 0.999)
+    rows = len(columns[0].values)
+    left = max(int(rows * (1 - a * b) / (1 + a * b)), 1)
+    names = tuple(columns[tested[k]].name for k in strongest)
+    finding = Finding(
+        "warning",
+        "serial",
+        names,
+        f"successive rows are alike in {len(names)} of {len(tested)} columns (correlation of neighbours "
+        f"{found[strongest[0], 0]:.2f} in {names[0]!r}, {found[strongest[1], 0]:.2f} in {names[1]!r})",
+        f"scores count {rows} independent rows, but for these columns they say as much as about {left}; edges between "
+        f"{quoted(names, 3)} may be spurious, and the proof does not notice",
+        "if rows follow each other in time, learn from the changes, data.diff().dropna(); if rows belong to units, "
+        "such as patients, keep one row per unit",
+    )
+    return [finding]
+
+
+def sorted_runs(values: Sequence[Floats | Ints], skipped: Bools) -> tuple[Ints, Bools]:
+    """Return where blocks begin in which the columns that sort the table hardly change, and which columns these are."""
+    n_rows = len(values[0])
+    begins = np.zeros(n_rows, dtype=bool)
+    begins[0] = True
+    found = np.zeros(len(values), dtype=bool)
+    for j, own in enumerate(values):
+        steps = np.diff(own)
+        changes = steps != 0
+        if skipped[j] or np.isnan(own).any() or not changes.any():
+            continue
+        runs = int(changes.sum()) + 1
+        together = 2 * runs <= n_rows and runs == len(np.unique(own))  # equal values are neighbours
+        if not (together or (steps >= 0).all() or (steps <= 0).all()):
+            continue
+        found[j] = True
+        if n_rows / runs >= FEW_IN_A_RUN:
+            begins[1:] |= changes
+        else:
+            begins[::RUN] = True
+    return np.flatnonzero(begins), found
+
+
+def _ranks(values: Floats | Ints, missing: Bools) -> Floats:
+    """Return the mid-ranks of a column; missing cells have the middle one."""
+    ranks = np.full(len(values), np.nan)
+    _, which, counts = np.unique(values[~missing], return_inverse=True, return_counts=True)
+    ranks[~missing] = (np.cumsum(counts) - (counts - 1) / 2)[which]
+    return np.where(missing, (len(which) + 1) / 2, ranks)
+
+
+def _lag_one(values: Floats, starts: Ints) -> tuple[float, float]:
+    """Return the lag-one correlation within blocks, and its distance from chance in standard deviations.
+
+    In a block of m exchangeable normal values the sum of products of neighbours, relative to the sum of squares, has
+    the mean -1 / m and the variance of Dufour and Roy (1985).
+    """
+    sizes = np.diff(np.append(starts, len(values)))
+    block = np.repeat(np.arange(len(starts)), sizes)
+    near = values - np.repeat(np.add.reduceat(values, starts) / sizes, sizes)
+    squares = np.add.reduceat(near**2, starts)
+    same = block[1:] == block[:-1]
+    total = float((near[1:] * near[:-1])[same].sum())
+    m = np.maximum(sizes, 2).astype(np.float64)
+    variance = (m**4 - 4 * m**3 + 3 * m**2 + 4 * m - 4) / ((m + 1) * m**2 * (m - 1) ** 2)
+    spread = math.sqrt(float((variance * squares**2)[sizes > 2].sum()))
+    used = squares[sizes > 2]
+    pairs = float((used * (sizes[sizes > 2] - 1) / sizes[sizes > 2]).sum())
+    if spread == 0 or pairs == 0:
+        return 0.0, 0.0
+    excess = total + float((squares / m)[sizes > 1].sum())
+    return excess / pairs, excess / spread
+
+
+def repeated_rows(columns: Sequence[Column]) -> list[Finding]:
+    """Find out whether more rows are exactly equal than chance allows."""
+    keys = _keys(columns)
+    rows = len(keys)
+    _, counts = np.unique(keys, return_counts=True)
+    repeated = rows - len(counts)
+    if rows < FEWEST_ROWS or repeated < max(3, LEAST_REPEATED * rows):
+        return []
+    numbers = [column for column in columns if column.kind == "continuous" and not column.missing.any()]
+    if numbers:
+        pairs = float((counts * (counts - 1.0) / 2).sum())
+        if pairs <= SURPLUS * (_pairs_by_chance(numbers) + 1):
+            return []
+    elif len(counts) < FEWEST_DISTINCT or reduce(math.gcd, counts.tolist()) == 1:
+        return []
+    finding = Finding(
+        "warning",
+        "repeated-rows",
+        (),
+        f"{repeated} of {rows} rows are exact copies of other rows, far more than chance allows",
+        f"scores count {rows} independent rows, but only {len(counts)} are distinct; edges look more certain than they "
+        "are, and the proof does not notice",
+        "learn from the distinct rows, data.drop_duplicates(), unless each copy is a separate observation",
+    )
+    return [finding]
+
+
+def _keys(columns: Sequence[Column]) -> Ints:
+    """Return one number per row, equal for equal rows: a sum of the columns' bits times odd random numbers."""
+    rng = np.random.default_rng(0)
+    keys = np.zeros(len(columns[0].values), dtype=np.uint64)
+    for column in columns:
+        bits = (column.values.astype(np.float64) + 0.0).view(np.uint64)
+        keys += (bits ^ (bits >> np.uint64(29))) * (rng.integers(1 << 63, dtype=np.uint64) | np.uint64(1))
+    return keys.view(np.int64)
+
+
+def _pairs_by_chance(columns: Sequence[Column]) -> float:
+    """Return about how many pairs of rows agree in all columns by chance, by a Gaussian with rounded values.
+
+    Two rows agree in a column with the sum of the squared shares of its values. For correlated columns the product of
+    these is divided by the root of the determinant of the correlations.
+    """
+    rows = len(columns[0].values)
+    shares = []
+    for column in columns:
+        _, counts = np.unique(column.values, return_counts=True)
+        shares.append(float(((counts / rows) ** 2).sum()))
+    fewest = np.argsort(shares, kind="stable")[:MOST_IN_CHANCE]
+    varying = [int(j) for j in fewest if shares[j] < 1]
+    if not varying:
+        return math.inf
+    chance = math.prod(shares[j] for j in varying) * rows * (rows - 1) / 2
+    if len(varying) == 1:
+        return chance
+    matrix = np.corrcoef([columns[j].values for j in varying])
+    return chance / math.sqrt(max(float(np.linalg.det(matrix)), 1e-12))

@@ -1,0 +1,104 @@
+"""Findings about rows: raised where rows depend on each other or repeat, and explained away by sorting."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import dagopt
+from dagopt.data.row_checks import _lag_one, _ranks
+
+
+def codes(frame, **options):
+    return {finding.code for finding in dagopt.examine(frame, **options).findings}
+
+
+def walks(seed=0, n_rows=300, n=6):
+    return pd.DataFrame(np.random.default_rng(seed).normal(size=(n_rows, n)).cumsum(axis=0)).add_prefix("w")
+
+
+def noise(seed=0, n_rows=300, n=5):
+    return pd.DataFrame(np.random.default_rng(seed).normal(size=(n_rows, n))).add_prefix("x")
+
+
+@pytest.mark.parametrize("sizes", [[7], [3, 4], [2, 5], [1, 6]])
+def test_moments_of_the_lag_one_sum_are_those_of_all_permutations(sizes):
+    """The mean over all permutations within blocks is zero, and the spread near one."""
+    values = stats.norm.ppf(np.arange(1, 8) / 8)
+    starts = np.cumsum([0, *sizes[:-1]])
+    blocks = np.split(values, starts[1:])
+    found = [
+        _lag_one(np.concatenate(order), starts)
+        for order in itertools.product(*(list(itertools.permutations(block)) for block in blocks))
+    ]
+    assert np.mean([z for _, z in found]) == pytest.approx(0.0, abs=1e-9)
+    assert 0.7 < np.std([z for _, z in found]) < 1.3
+
+
+def test_ranks_are_those_of_scipy():
+    values = np.round(np.random.default_rng(0).normal(size=200), 1)
+    assert _ranks(values, np.zeros(200, dtype=bool)) == pytest.approx(stats.rankdata(values))
+
+
+def test_random_walks_are_found_and_changes_are_fine():
+    assert "serial" in codes(walks())
+    changes = walks().diff().dropna()
+    assert codes(changes) == set()
+    assert dagopt.learn(walks(), progress=False).graph.n_edges >= 5
+    assert dagopt.learn(changes, progress=False).graph.n_edges <= 1
+
+
+def test_a_table_sorted_by_a_column_is_not_serially_dependent():
+    """Sorting by a parent makes neighbours alike; comparing rows of the same value shows that they are independent."""
+    frame = noise()
+    frame["x1"] += 2 * frame["x0"]
+    frame["x2"] -= 2 * frame["x0"]
+    assert "serial" not in codes(frame.sort_values("x0"))
+    group = pd.Series(np.repeat(list("abc"), 100))
+    shifted = noise().add(group.map({"a": 0, "b": 2, "c": 5}), axis=0)
+    assert "serial" not in codes(shifted.assign(group=group))
+    assert "serial" in codes(shifted)
+
+
+def test_walks_beside_an_index_of_time_are_found():
+    year = np.repeat(np.arange(75), 4) + 1950
+    found = dagopt.examine(walks().assign(year=year)).findings
+    assert {"serial", "time-index"} <= {finding.code for finding in found}
+    assert all("year" not in finding.columns for finding in found if finding.code == "serial")
+
+
+def test_repeated_rows_are_found_and_their_distinct_rows_are_fine():
+    frame = pd.concat([noise(n_rows=40)] * 25, ignore_index=True).sample(frac=1.0, random_state=0)
+    assert "repeated-rows" in codes(frame)
+    assert "repeated-rows" not in codes(frame.drop_duplicates())
+    assert (
+        dagopt.learn(frame, progress=False).graph.n_edges
+        > dagopt.learn(frame.drop_duplicates(), progress=False).graph.n_edges
+    )
+
+
+def test_rounded_and_discrete_rows_repeat_by_chance():
+    rng = np.random.default_rng(1)
+    assert "repeated-rows" not in codes(pd.DataFrame(rng.normal(size=(2000, 2)).round(1), columns=list("ab")))
+    levels = pd.DataFrame(rng.integers(0, 3, size=(500, 3))).add_prefix("x").astype(str)
+    assert codes(levels) == set()
+    assert "repeated-rows" in codes(pd.concat([levels] * 3, ignore_index=True).sample(frac=1.0, random_state=1))
+
+
+def test_a_doubt_is_beside_the_proof_and_warned_of_once():
+    with pytest.warns(dagopt.DataWarning, match="successive rows are alike") as caught:
+        result = dagopt.learn(walks(), progress=False)
+    assert [one.filename for one in caught if one.category is dagopt.DataWarning] == [__file__] * len(caught)
+    assert result.status == "optimal"
+    assert "doubt   successive rows are alike" in result.summary()
+    from dagopt.results.proof import badge_of, proof_sentences
+
+    words, kind = badge_of(result)
+    assert words.startswith("Proven optimal, but the model is in doubt: successive rows are alike")
+    assert kind == "bounded"
+    assert any("successive rows are alike" in sentence for sentence in proof_sentences(result))
+    with pytest.warns(dagopt.DataWarning, match="successive rows"):
+        learner = dagopt.ExactDP().fit(walks())
+    assert "serial" in {finding.code for finding in learner.result_.findings}
