@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 import dagopt
+from dagopt.progress import NoProgress
 
 
-class Phases:
+class Phases(NoProgress):
     """Records when each phase was last reported."""
 
     def __init__(self) -> None:
@@ -31,12 +32,6 @@ class Phases:
     def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
         """Note the phase."""
         self.ends[phase.partition(" (")[0]] = time.perf_counter() - self.start
-
-    def note(self, message: str) -> None:
-        """Ignore notes."""
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 def one(n: int) -> None:

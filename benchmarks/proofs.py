@@ -60,7 +60,7 @@ def proofs(shared: Path, limit: float, threads: int | None) -> None:
             progress=False,
         )  # fmt: skip
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        kept = result.notes[0].split()[0]
+        kept = result.notes[0].partition("; ")[2].split()[0]  # of those that were scored
         figures = [result.details.get(key, "") for key in ("n_tree_nodes", "n_cuts")]
         print(
             f"| {name} | {size} | {score} | {result.score:.4f} | {result.bound:.4f} | {result.gap:.4f} | {kept} | "

@@ -48,17 +48,26 @@ def gpu_run(problem: Problem, device: str, workers: Workers) -> GpuRun | None:
             return None
         raise
     plan = gpu.plan_gpu(problem.n_nodes, free)
-    counted = problem.score.logdets is None or not problem.score.logdets_suffice
-    if plan is None or not problem.score.is_score_equivalent or (counted and problem.n_nodes > MOST_COUNTED):
+    lack = _lack(problem, gpu, plan, f"{name} with {readable(free)} free")
+    if plan is None or lack is not None:
         if device == "auto":
             return None
-        raise InputError(
-            f"{problem.n_nodes} columns do not fit on {name} with {readable(free)} free (it takes at least "
-            f"{gpu.FEWEST_NODES} columns, at most {MOST_COUNTED} discrete ones, and only scores that are the same for "
-            f"equivalent DAGs); use device='cpu' or another method"
-        )
+        raise InputError(f"{lack}; use device='cpu' or another method")
     note = f"exact on {name}: about {readable(plan.n_bytes)} in {plan.dtype}"
     return GpuRun(lambda: _solve(problem, gpu, plan, workers), note)
+
+
+def _lack(problem: Problem, gpu: Any, plan: Any, where: str) -> str | None:
+    """Return why a problem cannot be solved on the device, None if it can."""
+    n, score = problem.n_nodes, problem.score
+    if n < gpu.FEWEST_NODES:
+        return f"{n} columns are too few for device='gpu', which takes at least {gpu.FEWEST_NODES}"
+    if not score.is_score_equivalent:
+        return "device='gpu' takes only scores that are the same for equivalent DAGs, and this one is not"
+    counted = score.logdets is None or not score.logdets_suffice
+    if counted and n > MOST_COUNTED:
+        return f"device='gpu' takes at most {MOST_COUNTED} columns with this score, which the CPU computes, but got {n}"
+    return f"{n} columns do not fit on {where}" if plan is None else None
 
 
 def find_device() -> tuple[Any, str, int]:
