@@ -18,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
-from hunt import claims, files, kills, others, tables
+from hunt import claims, files, kills, others, provers, tables
 from hunt.record import Record
 from hunt.truth import IS_EXTENDED
 
-PARTS = ("claims", "others", "files", "kills")
+PARTS = ("claims", "others", "provers", "files", "kills")
 
 
 def main() -> int:
@@ -51,6 +51,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the instances")
     parser.add_argument("--shard", type=int, help="the instances with this number modulo --jobs alone")
     parser.add_argument("--only", type=int, help="check only this instance")
+    parser.add_argument("--first", action="store_true", help="end a part with its first finding")
     parser.add_argument("--family", choices=tables.FAMILIES, help="draw only tables of this family")
     parser.add_argument("--state", type=Path, help="a file to keep counts in, and to continue from")
     asked = parser.parse_args()
@@ -86,13 +87,13 @@ def hunt_part(part: str, record: Record, asked: argparse.Namespace, until: float
     """Check one instance after the other until the time is over."""
     first, step = (0, 1) if asked.shard is None else (asked.shard, asked.jobs)
     number = record.next.get(part, first) if asked.only is None else asked.only
-    look = {"claims": look_at_claims, "others": others.look, "files": files.look, "kills": kills.look}[part]
+    look = LOOKS[part]
     while time.monotonic() < until:
         finding = look(asked.seed, number, record.counts[part], asked.family)
         if finding is not None:
             record.findings.append(f"{part} {number}: {finding}")
             print(f"\n=== {part} {number}: {finding}\n", file=sys.stderr, flush=True)
-        if asked.only is not None:
+        if asked.only is not None or (asked.first and finding is not None):
             return
         number += step
         record.next[part] = number
@@ -125,6 +126,11 @@ def _wrong(instance: tables.Instance, seed: int, number: int, counts: Counter[st
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return None
+
+
+LOOKS = {
+    "claims": look_at_claims, "others": others.look, "provers": provers.look, "files": files.look, "kills": kills.look,
+}  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from dagopt.bits import members
 from dagopt.deadline import Deadline
 from dagopt.families.undominated import scored
 from dagopt.lp import relaxation
+from dagopt.lp.highs import LinearProgram, LinearSolution
 from dagopt.lp.relaxation import Relaxation
 from dagopt.lp.restricted_master import reduced_cost
 from dagopt.lp.rows.clusters import cluster_row, pair_rows
@@ -141,3 +142,26 @@ def test_rows_of_log_determinants(seed, join):
     point = one.solve(np.ones(len(families), dtype=np.bool_), Deadline())
     assert point.bound == pytest.approx(-answer.fun, abs=1e-4)
     assert all(reduced_cost(point, family) >= -1e-4 for family in families)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_bound_holds_for_any_multipliers_of_the_solver(seed, monkeypatch):
+    """An LP that returns arbitrary numbers, negative ones too, as a simplex within its tolerances may.
+
+    No family is better than that of a DAG, so that the bound of no multipliers is tight.
+    """
+    rng, families, _, _ = made(seed)
+    chosen = families.along(rng.permutation(7))
+    families = families.only(families.score <= families.score[chosen][families.node])
+    best = families.ceiling()
+    lp = Relaxation(families, pair_rows(families), None, 100)
+    size = float(np.abs(families.score).max())
+
+    def scripted(program, seconds):
+        scale = size * 10.0 ** rng.uniform(-4, 0)
+        values = rng.normal(size=program.n_columns)
+        return LinearSolution(0.0, values, scale * rng.normal(size=program.n_rows), values)
+
+    monkeypatch.setattr(LinearProgram, "solve_within", scripted)
+    for _ in range(20):
+        assert lp.solve(np.ones(len(families), dtype=np.bool_), Deadline(), np.inf).bound >= best - 1e-9 * size

@@ -8,6 +8,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
+from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
 from dagopt.lp.priced_root import PricedRoot
 from dagopt.methods.branch_and_cut import pair_bound
@@ -46,6 +47,29 @@ def test_no_bound_is_below_the_optimum(seed):
     assert min([found.bound, *told]) >= best - 1e-9 * abs(best)
     assert found.bound <= likelihood_bound(problem) + 1e-2
     assert told == sorted(told, reverse=True)
+
+
+def by_three(seed, n):
+    """Return a table in which every column is strongly explained by three before it."""
+    rng = np.random.default_rng(seed)
+    values = np.zeros((2000, n))
+    for j in range(n):
+        parents = rng.choice(j, size=min(j, 3), replace=False) if j else []
+        weights = rng.choice([-1.0, 1.0], len(parents)) * rng.uniform(0.5, 1.5, len(parents))
+        values[:, j] = values[:, parents] @ weights + rng.normal(size=2000)
+    values /= values.std(axis=0)
+    return ContinuousTable(tuple(f"V{j}" for j in range(n)), values)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sets_larger_than_those_searched_count(seed, monkeypatch):
+    """No set of two parents leaves little information, but three do: they are too large for the first rounds."""
+    monkeypatch.setattr(pair_bound, "FIRST_SIZE", 1)
+    problem = problem_of(by_three(seed, 9))
+    best = solve_exact(problem, **quiet())
+    told: list[float] = []
+    bounded(problem, best.adjacency, tell=told.append)
+    assert min(told) >= best.score
 
 
 @pytest.mark.parametrize("seed", range(3))

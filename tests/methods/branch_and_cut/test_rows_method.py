@@ -9,6 +9,7 @@ import dagopt
 from benchmarks.bounds_check import check
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.families.families import Families, Family
 from dagopt.families.undominated import TooMany
 from dagopt.graph.knowledge import Constraints
 from dagopt.lp.highs import LinearProgram, SolverError
@@ -16,6 +17,8 @@ from dagopt.methods.branch_and_cut import branch_and_cut as solve
 from dagopt.methods.branch_and_cut.branch_and_cut import ROW_KINDS, _too_many, solve_branch_and_cut
 from dagopt.methods.exact.exact import solve_exact
 from dagopt.methods.likelihood_bound import likelihood_bound
+from dagopt.progress import NoProgress
+from dagopt.workers import Workers
 from made_problems import gaussian_table, problem_of, quiet
 
 
@@ -34,6 +37,19 @@ def test_every_choice_of_rows_gives_the_optimum(without):
     best = solve_exact(problem, **quiet())
     assert result.status == "optimal"
     assert result.score == pytest.approx(best.score, rel=1e-9)
+
+
+@pytest.mark.parametrize("gain, improves", [(1e-7, False), (0.0, False), (1.0, True)])
+def test_an_improvement_within_rounding_is_none(gain, improves):
+    """What comes after a node may rest only on scores that differ by more than they are off."""
+    problem = problem_of(gaussian_table(0, 3))
+    families = Families.from_list(
+        3, [Family(0, 0b010, gain), Family(0, 0b100, 0.0), Family(1, 0, 0.0), Family(2, 0, 0.0)]
+    )
+    run = solve._Run(problem, Deadline(), NoProgress(), solve.BranchAndCutOptions())
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        after = run.find_after(families, workers)
+    assert after[:, 0].tolist() == [0, 0b010 if improves else 0, 0, 0]
 
 
 def test_fourteen_columns_are_proven_over_all_dags():

@@ -1,0 +1,157 @@
+"""``python -m hunt.planted``: plant faults one at a time, and say which test or how many seconds of hunting find them.
+
+Each fault of ``faults.py`` is a small edit of the source that makes some claim false. It is applied to a copy of the
+tree; the tests of its room run on the copy, and if none fails, parts of the hunt do. A fault that neither finds within
+``--seconds`` is a gap in the tests. ``--only k`` plants one, ``--state`` keeps what was found, ``--hunt`` skips tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from hunt.faults import FAULTS, Fault
+
+__all__ = ["Found", "plant"]
+
+ROOT = Path(__file__).parent.parent
+COPIED = ("src", "tests", "hunt", "benchmarks", "experiments", "pyproject.toml", "docs")
+SHARE_OF_TESTS = 0.5  # of the seconds; the rest is for the hunt
+FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+
+
+class Found(NamedTuple):
+    """What found a fault, empty if nothing did, and after how many seconds."""
+
+    by: str
+    seconds: float
+
+    def line(self, number: int, fault: Fault) -> str:
+        """Return the row of a table in Markdown."""
+        return f"| {number} | {fault.breaks} | `{fault.file}` | {self.by or 'NOT FOUND'} | {self.seconds:.0f} |"
+
+
+def plant(fault: Fault, root: Path) -> None:
+    """Make the edit of a fault in a tree; its old text must be there once."""
+    path = root / "src" / "dagopt" / fault.file
+    text = path.read_text()
+    if text.count(fault.old) != 1:
+        raise ValueError(
+            f"expected the text once in {fault.file} but it is there {text.count(fault.old)} times:\n{fault.old}"
+        )
+    path.write_text(text.replace(fault.old, fault.new))
+
+
+def main() -> int:
+    """Print one row per fault; the exit code says whether one was not found."""
+    asked = _asked()
+    known: dict[str, Found] = {}
+    if asked.state is not None and asked.state.exists():
+        known = {name: Found(*found) for name, found in json.loads(asked.state.read_text()).items()}
+    numbers = range(len(FAULTS)) if asked.only is None else asked.only
+    print("| | fault | file | found by | seconds |\n|---|---|---|---|---|", flush=True)
+    until = time.monotonic() + asked.all_seconds
+    missed = 0
+    for number in numbers:
+        fault = FAULTS[number]
+        if fault.breaks not in known:
+            if time.monotonic() > until:
+                break
+            known[fault.breaks] = _look_for(fault, asked)
+            if asked.state is not None:
+                asked.state.write_text(json.dumps(known, indent=1))
+        missed += not known[fault.breaks].by
+        print(known[fault.breaks].line(number, fault), flush=True)
+    print(f"\n{missed} not found")
+    return 1 if missed else 0
+
+
+def _asked() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m hunt.planted", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=600.0, help="for each fault")
+    parser.add_argument("--all-seconds", type=float, default=float("inf"), help="begin no other fault after these")
+    parser.add_argument("--only", type=int, action="append", help="plant only this one; may be given several times")
+    parser.add_argument("--state", type=Path, help="a file with what was found, and to continue from")
+    parser.add_argument("--hunt", action="store_true", help="without the tests: by hunting alone")
+    return parser.parse_args()
+
+
+def _look_for(fault: Fault, asked: argparse.Namespace) -> Found:
+    """Plant a fault in a copy, run the tests, and then the hunt if no test fails."""
+    with tempfile.TemporaryDirectory() as name:
+        copy = Path(name)
+        for part in COPIED:
+            source = ROOT / part
+            if source.is_dir():
+                shutil.copytree(source, copy / part, ignore=shutil.ignore_patterns("__pycache__", "compiled"))
+            elif source.exists():
+                shutil.copy(source, copy / part)
+        plant(fault, copy)
+        begun = time.monotonic()
+        if not asked.hunt:
+            failed = _failing_test(fault, copy, SHARE_OF_TESTS * asked.seconds)
+            if failed:
+                return Found(f"`{failed}`", time.monotonic() - begun)
+        left = asked.seconds - (time.monotonic() - begun)
+        hunted = _finding(fault, copy, left)
+        return Found(hunted, time.monotonic() - begun)
+
+
+def _environment(copy: Path) -> dict[str, str]:
+    alone = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    return {**os.environ, **alone, "PYTHONPATH": f"{copy / 'src'}{os.pathsep}{copy}"}
+
+
+def _failing_test(fault: Fault, copy: Path, seconds: float) -> str:
+    """Return the first test that fails because of the fault, empty if none does in time."""
+    until = time.monotonic() + seconds
+    without: list[str] = []  # tests that fail in any case
+    while (left := until - time.monotonic()) > 0:
+        failed = _first_failure([*fault.tests.split(), *(f"--deselect={one}" for one in without)], copy, left)
+        if not failed or not _first_failure([failed], ROOT, seconds):
+            return failed
+        without.append(failed)
+    return ""
+
+
+def _first_failure(tests: list[str], root: Path, seconds: float) -> str:
+    """Return the first of some tests that fails in a tree, empty if none does in time."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", *tests]
+    try:
+        done = subprocess.run(
+            command, cwd=root, env=_environment(root), capture_output=True, text=True, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return ""
+    if done.returncode == 0:
+        return ""
+    found = FAILED.search(done.stdout)
+    if found is None:
+        raise RuntimeError(f"pytest ended with {done.returncode}: {done.stdout[-500:]}{done.stderr[-500:]}")
+    return found[1]
+
+
+def _finding(fault: Fault, copy: Path, seconds: float) -> str:
+    """Return the first line of what the hunt finds, empty if it finds nothing in time."""
+    parts = fault.parts.split()
+    command = [sys.executable, "-m", "hunt", *parts, "--first", "--seconds", str(max(seconds, 1.0))]
+    done = subprocess.run(command, cwd=copy, env=_environment(copy), capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return ""
+    found = re.search(r"^=== (.*)", done.stdout, re.MULTILINE)
+    if found is None:
+        raise RuntimeError(f"the hunt ended with {done.returncode}: {done.stderr[-500:]}")
+    return f"hunt: {found[1][:80]}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+"""Every fault that ``hunt.planted`` plants still fits the source, and is a fault of valid Python."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from hunt.faults import FAULTS
+from hunt.planted import plant
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.breaks)
+def test_every_planted_edit_applies(fault, tmp_path):
+    """The old text is there once, the new text makes another program, and its tests exist."""
+    path = tmp_path / "src" / "dagopt" / fault.file
+    path.parent.mkdir(parents=True)
+    before = (ROOT / "src" / "dagopt" / fault.file).read_text()
+    path.write_text(before)
+    plant(fault, tmp_path)
+    assert ast.dump(ast.parse(path.read_text())) != ast.dump(ast.parse(before))
+    assert all((ROOT / tests).exists() for tests in fault.tests.split())
+
+
+def test_there_are_many_of_them_and_each_is_named_once():
+    """At least forty, in all parts."""
+    assert len({fault.breaks for fault in FAULTS}) == len(FAULTS) >= 40
