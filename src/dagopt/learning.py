@@ -34,7 +34,6 @@ from dagopt.methods.claims import (
 )
 from dagopt.methods.likelihood_bound import with_likelihood_bound
 from dagopt.methods.registry import FROM_SCORES, METHODS, MethodName, method_name
-from dagopt.methods.reversals import with_reversals
 from dagopt.methods.start import StartDag, start_dag, with_start
 from dagopt.methods.structural_em import structural_em
 from dagopt.options import Options, with_options
@@ -225,7 +224,6 @@ def solve(
             if answer.figures.edge_gain is not None:
                 answer = answer.with_figures(**worth(problem, answer.adjacency))
         answer = certified(answer, problem, None if begin is None else begin.dag)
-        answer = with_reversals(answer, problem, deadline, getattr(options, "n_jobs", None))
         return result_of(
             answer,
             problem.names,

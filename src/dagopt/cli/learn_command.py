@@ -33,6 +33,7 @@ __all__ = ["LearnCommand", "learn"]
 
 ABOUT_TRUST = "How sure?"
 MOST_EDGES_SHOWN = 60
+LATE_SHARE, MOST_LATE = 0.05, 0.5  # of the time limit, and seconds: what the check of directions may take beyond it
 # Numbers of edges as the screen shows them: by name, the heading and the format.
 TRUST = {
     "lost if not joined": ("apart", "{:.2f}"),
@@ -195,6 +196,9 @@ def learn(
             result = learned(data, name, **asked, **reading.to_dict(), **own)
     with Deadline() as stop:  # a first Ctrl-C ends what is computed from here on, but what was found is written
         result = _as_written(result, context.meta["written"])
+        if time_limit is not None:
+            left = time_limit - result.seconds
+            result.directions(time_limit=max(left, min(LATE_SHARE * time_limit, MOST_LATE)))
         if explain:
             searching: dict[str, Any] = {
                 key: own[key] for key in ("random_state", "n_jobs", "memory_limit") if key in own

@@ -6,6 +6,8 @@ by the subset recursion where that is short, else by a search from the answer, w
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dagopt.arrays import Dag
@@ -18,7 +20,7 @@ from dagopt.progress import NoProgress
 from dagopt.results.answer import Answer
 from dagopt.results.explanation import arrow
 
-__all__ = ["with_reversals"]
+__all__ = ["reversal_figures"]
 
 LEAST_SECONDS = 1.0  # the check may take as long as the method took, but at least this
 SHARE = 0.2  # of the time left, at most
@@ -55,3 +57,9 @@ def _fixed_edges(problem: Problem, dag: Dag) -> list[tuple[int, int]]:
     must = known.must if told is None else known.must | ((dag != 0) & told)
     essential = essential_given(dag, must, known.may)
     return [(int(i), int(j)) for i, j in np.argwhere((dag != 0) & (essential.T == 0))]
+
+
+def reversal_figures(problem: Problem, dag: Dag, score: float | None, time_limit: float | None) -> dict[str, Any]:
+    """Return the figures of a graph's directions; none of an edge if there is no DAG or no time."""
+    answer = with_reversals(Answer("", dag, score, "converged"), problem, Deadline(time_limit), None)
+    return {"reversal_loss": {}} | answer.figures.known()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -159,8 +159,13 @@ class Result:
         """How good the answer is proven to be, in words; numbers are rounded up."""
         return proof_of(self)
 
-    def directions(self, threshold: float = DIRECTED) -> dict[tuple[str, str], Direction]:
+    def directions(
+        self, threshold: float = DIRECTED, *, time_limit: float | None = None
+    ) -> dict[tuple[str, str], Direction]:
         """Return for each edge how sure its direction is: directed, leaning or open.
+
+        The first call looks for the best graph with each edge reversed, which takes up to some seconds; the summary,
+        the report and saved files call it.
 
         Parameters
         ----------
@@ -168,7 +173,13 @@ class Result:
             Points of score that the best graph with the edge reversed must lose for the edge to be ``directed``; an
             edge that loses less is ``leaning``. An ``open`` edge loses nothing: equivalent graphs have it in both
             directions. ``unchecked`` edges were not tried, for lack of time or because there are too many columns.
+        time_limit : float, optional
+            Seconds for the first call.
         """
+        if self.figures.reversal_loss is None and self.problem is not None:
+            check = by_name("methods.reversals", "reversal_figures")
+            figures = replace(self.figures, **check(self.problem, self.adjacency, self.score, time_limit))
+            object.__setattr__(self, "figures", figures)  # as a cached property does
         return directions_of(self, threshold)
 
     @property
