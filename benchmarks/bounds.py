@@ -3,6 +3,7 @@
     python -m benchmarks.bounds --cell 25,1 --seeds 0-4 --seconds 60     one cell of the simulated instances
     python -m benchmarks.bounds --cell 30,2 --seconds 600                a dense cell
     python -m benchmarks.bounds --all --seconds 600 --jobs 8             all cells, seeds 0-4, eight instances at once
+    python -m benchmarks.bounds --cell 35,0.5 --kind mixed               mixed columns, 3,000 rows; also bge, interventional
     python -m benchmarks.bounds --cell 25,1 --seeds 0 --without matrices one piece left out
     python -m benchmarks.bounds --pieces --seconds 60                    every piece left out in turn, on five instances
     python -m benchmarks.bounds --tables --seconds 600                   ecoli70, magic-niab and the micodag tables
@@ -35,6 +36,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import pandas as pd
 
 import dagopt
 from benchmarks.bounds_check import check
@@ -52,6 +54,8 @@ from dagopt.workers import Stopped, Workers
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 N_ROWS = 5000
+KINDS = ("gaussian", "mixed", "bge", "interventional")
+KIND_ROWS = 3000  # of kinds other than Gaussian
 CELLS = (
     (25, 0.5), (25, 1), (25, 2), (30, 1), (40, 0.5), (40, 1), (50, 0.5), (50, 1), (60, 0.5), (100, 0.5), (100, 2)
 )  # fmt: skip
@@ -66,6 +70,21 @@ def instance(n: int, degree: float, seed: int) -> np.ndarray:
     from paper_instances import paper_instance
 
     return np.asarray(paper_instance(n, N_ROWS, degree, seed)[0])
+
+
+def intervened(n: int, degree: float, seed: int) -> tuple[pd.DataFrame, list[str | None]]:
+    """Return rows of a random linear network, half of which set one column each, and the column that each row sets."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(n)
+    joined = np.triu(rng.random((n, n)) < 2 * degree / (n - 1), 1)
+    weights = joined * rng.choice([-1, 1], (n, n)) * rng.uniform(0.5, 1.5, (n, n))
+    target = np.where(rng.random(KIND_ROWS) < 0.5, -1, rng.integers(0, n, KIND_ROWS))
+    values = np.zeros((KIND_ROWS, n))
+    for place, j in enumerate(order):
+        values[:, j] = values[:, order] @ weights[:, place] + rng.normal(size=KIND_ROWS)
+        values[target == j, j] = 2 * rng.normal(size=int((target == j).sum()))
+    names = [f"V{j}" for j in range(n)]
+    return pd.DataFrame(values, columns=names), [None if j < 0 else names[j] for j in target]
 
 
 def tables() -> Iterator[tuple[str, np.ndarray]]:
@@ -97,10 +116,21 @@ class Task:
     without: tuple[str, ...] = ()
     exact: bool = False
     threads: int = 2
+    kind: str = "gaussian"
 
-    def data(self) -> np.ndarray:
-        """Return the table."""
-        return instance(*self.cell) if self.cell is not None else dict(tables())[self.name]
+    def data(self) -> tuple[Any, dict[str, Any]]:
+        """Return the table, and what else ``learn`` is told about it."""
+        if self.cell is None:
+            return dict(tables())[self.name], {}
+        n, degree, seed = self.cell
+        if self.kind == "mixed":
+            return dagopt.simulate(n, KIND_ROWS, degree, seed, kind="mixed").data, {}
+        if self.kind == "bge":
+            return dagopt.simulate(n, KIND_ROWS, degree, seed).data, {"score": "bge"}
+        if self.kind == "interventional":
+            data, targets = intervened(n, degree, seed)
+            return data, {"interventions": targets}
+        return instance(*self.cell), {}
 
 
 def gap_at(result: dagopt.Result, seconds: float, saturated: float | None) -> float | None:
@@ -113,16 +143,16 @@ def gap_at(result: dagopt.Result, seconds: float, saturated: float | None) -> fl
 
 def run(task: Task) -> dict[str, Any]:
     """Return the figures of one run."""
-    name, data, seconds, without, exact = task.name, task.data(), task.seconds, task.without, task.exact
+    name, seconds, without, exact = task.name, task.seconds, task.without, task.exact
+    data, told = task.data()
     rows = tuple(kind for kind in ROW_KINDS if kind not in without)
-    problem, _ = pose(data)
-    saturated = likelihood_bound(problem)
     begin = time.process_time()
     with without_pieces(without):
         result = dagopt.learn(
-            data, "branch-and-cut", time_limit=seconds, rows=rows, progress=False, n_jobs=task.threads
+            data, "branch-and-cut", time_limit=seconds, rows=rows, progress=False, n_jobs=task.threads, **told
         )
-    facts = result.details
+    problem, facts = result.problem, result.details
+    saturated = likelihood_bound(problem)
     found = {
         "name": name,
         "n": problem.n_nodes,
@@ -143,7 +173,7 @@ def run(task: Task) -> dict[str, Any]:
         "notes": list(result.notes),
     }
     if exact and problem.n_nodes <= MOST_EXACT:
-        best = dagopt.learn(data, "exact", progress=False).score
+        best = dagopt.learn(data, "exact", progress=False, **told).score
         found["optimum"] = best
         near = 2e-8 * abs(best)
         bounds = [one for one in (result.bound, facts.get("root_bound"), saturated) if one is not None]
@@ -287,6 +317,7 @@ def main() -> None:
     """Read the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bounds", description=__doc__)
     parser.add_argument("--cell", "--cells", nargs="+", action="extend", default=[], help="columns,degree")
+    parser.add_argument("--kind", choices=KINDS, default=KINDS[0], help="of the tables and the score")
     parser.add_argument("--seeds", default="0-4")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--without", action="append", default=[], choices=PIECES)
@@ -305,7 +336,7 @@ def main() -> None:
     if args.pairs:
         bound_by_pairs(cells, args.seconds, args.threads)
         return
-    settings = {"seconds": args.seconds, "threads": args.threads}
+    settings = {"seconds": args.seconds, "threads": args.threads, "kind": args.kind}
     exact = not args.no_exact
     seeds = range(1) if args.quick else seeds_of(args.seeds)
     chosen = [(n, d, seed) for n, d in cells for seed in seeds]

@@ -15,7 +15,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from dagopt.data.table import ContinuousTable, DiscreteTable, Table
+from dagopt.data.columns import Column
+from dagopt.data.table import ContinuousTable, DiscreteTable, MixedTable, Table
 from dagopt.deadline import Deadline
 from dagopt.graph.knowledge import Constraints
 from dagopt.graph.order import is_acyclic
@@ -41,6 +42,7 @@ SCORES = (
     {"score": 0.05},
     {"score": "bge"},
 )
+MIXED_SCORES = ({"score": "bic"}, {"score": "aic"}, {"score": "ebic"}, {"score": 0.05})
 DISCRETE_SCORES = ({"score": "bic"}, {"score": "aic"}, {"score": "bdeu"})
 ROWS = (16, 40, 200, 5000)
 SECONDS = 2.0  # if nearly every DAG is nearly as good, a proof takes longer
@@ -58,13 +60,17 @@ class Blind(Lane):
 
 
 def made_problem(seed: int) -> Problem:
-    """Return a random problem of 3 to 8 columns: either kind of data, some near ties, some knowledge."""
+    """Return a random problem of 3 to 8 columns: all kinds of data, some near ties, some knowledge."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 9))
     rows = int(rng.choice(ROWS))
-    if rng.random() < 0.6:
+    kind = rng.random()
+    if kind < 0.5:
         table: Table = _continuous(rng, n, rows)
         options = SCORES[rng.integers(len(SCORES))]
+    elif kind < 0.7:
+        table = _mixed(rng, n, max(rows, 40))
+        options = MIXED_SCORES[rng.integers(len(MIXED_SCORES))]
     else:
         table = _discrete(rng, n, min(rows, 500))
         options = DISCRETE_SCORES[rng.integers(len(DISCRETE_SCORES))]
@@ -99,6 +105,21 @@ def _discrete(rng: np.random.Generator, n: int, rows: int) -> DiscreteTable:
         codes[j, : arity[j]] = np.arange(arity[j])
     levels = tuple(tuple(str(level) for level in range(a)) for a in arity)
     return DiscreteTable.from_codes(_names(n), levels, codes)
+
+
+def _mixed(rng: np.random.Generator, n: int, rows: int) -> MixedTable:
+    """Return a continuous table some of whose columns are cut into two to four levels."""
+    values = _continuous(rng, n, rows).values
+    columns = []
+    for j in range(n):
+        if rng.random() < 0.5:
+            cuts = np.quantile(values[:, j], np.sort(rng.uniform(0.2, 0.8, int(rng.integers(1, 4)))))
+            codes = np.unique(np.searchsorted(cuts, values[:, j]), return_inverse=True)[1]
+            levels = tuple(str(level) for level in range(int(codes.max()) + 1))
+            columns.append(Column(f"V{j}", "discrete", codes, levels))
+        else:
+            columns.append(Column(f"V{j}", "continuous", values[:, j]))
+    return MixedTable(tuple(columns))
 
 
 def _knowledge(rng: np.random.Generator, n: int, rows: int) -> Constraints:

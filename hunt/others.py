@@ -18,7 +18,7 @@ from hunt.tables import NAMES
 from hunt.truth import Known, Local, Real, all_local, best_score, bits, gaussian, multinomial, score_of
 
 NOISE = 1e-8  # relative variance that the embedding of levels adds, by definition
-METHODS = ("auto", "exact", "gobnilp", "order", "hc", "tabu", "cg-dca")
+METHODS = ("auto", "exact", "branch-and-cut", "gobnilp", "order", "hc", "tabu", "cg-dca")
 
 
 @dataclass(frozen=True, eq=False)

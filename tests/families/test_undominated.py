@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 
+from brute_force import undominated
 from dagopt.bits import from_words, members
 from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
@@ -28,19 +27,6 @@ def listed(table, constraints=None, most=10**6, **options):
     own = [found.own(node) for node in range(score.n_nodes)]
     sets = [{tuple(members(from_words(row))) for row in found.words[places]} for places in own]
     return sets, [found.score[places] for places in own], score, knowledge
-
-
-def undominated(score, knowledge, node):
-    """Return all allowed sets that no allowed subset equals or beats, by going through them."""
-    others = [j for j in range(score.n_nodes) if j != node]
-    allowed = [
-        own
-        for size in range(len(others) + 1)
-        for own in combinations(others, size)
-        if knowledge.allows(node, np.array(own, dtype=int))
-    ]
-    value = {own: score.local(node, own) for own in allowed}
-    return {own for own in allowed if not any(value[other] >= value[own] for other in allowed if set(other) < set(own))}
 
 
 KNOWN = Constraints(required=[("V0", "V1")], forbidden=[("V2", "V1"), ("V3", "V0")], max_parents=3)

@@ -30,12 +30,31 @@ def test_exact_order_and_cg_dca_agree(n, seed):
     frame = mixed_frame(10 * n + seed, n=n, rows=200)
     exact = dagopt.learn(frame, "exact")
     assert exact.problem.table.kind == "mixed"
-    for method in ("order", "cg-dca", "auto"):
+    for method in ("order", "cg-dca", "branch-and-cut", "auto"):
         assert dagopt.learn(frame, method).score == pytest.approx(exact.score, abs=1e-5)
     for method in ("hc", "tabu"):
         assert dagopt.learn(frame, method).score <= exact.score + 1e-6
     limited = dagopt.learn(frame, "gobnilp", max_parents=n - 1)
     assert limited.score == pytest.approx(exact.score, abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_branch_and_cut_proves_the_best_of_all_dags(seed):
+    """By blocks: the optimum and the bound against all DAGs, with constraints."""
+    table = mixed_table(seed, n=4, rows=[30, 100, 1000][seed % 3])
+    required = [("V0", "V1")] if seed % 2 else []
+    allowed = [dag for dag in all_dags(4) if not required or dag[0, 1]]
+    best = max(make_score(table).total(dag) for dag in allowed)
+    result = dagopt.learn(table, "branch-and-cut", constraints=dagopt.Constraints(required=required))
+    assert result.status == "optimal"
+    assert best - 1e-9 * abs(best) <= result.score <= result.bound
+    assert result.bound >= best
+
+
+def test_auto_proves_thirty_sparse_columns():
+    """More than the recursion over subsets can hold: all undominated sets are listed over blocks."""
+    result = dagopt.learn(dagopt.simulate(30, 2000, 0.5, 1, kind="mixed").data)
+    assert (result.method, result.status, result.scope) == ("branch-and-cut", "optimal", "all DAGs")
 
 
 def test_the_order_of_the_columns_and_units_do_not_matter():

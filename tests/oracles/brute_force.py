@@ -131,3 +131,16 @@ def meek_by_scanning(pdag):
             if line(a, b) and compelled(a, b):
                 pdag[b, a], changed = 0, True
     return pdag
+
+
+def undominated(score, knowledge, node):
+    """Return all allowed sets that no allowed subset equals or beats, by going through them."""
+    others = [j for j in range(score.n_nodes) if j != node]
+    allowed = [
+        own
+        for size in range(len(others) + 1)
+        for own in combinations(others, size)
+        if knowledge.allows(node, np.array(own, dtype=int))
+    ]
+    value = {own: score.local(node, own) for own in allowed}
+    return {own for own in allowed if not any(value[other] >= value[own] for other in allowed if set(other) < set(own))}

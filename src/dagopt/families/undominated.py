@@ -1,7 +1,8 @@
-"""Every parent set of continuous data that could be part of a best DAG, with no limit on its size.
+"""Every parent set that could be part of a best DAG, with no limit on its size, for likelihoods of log-determinants.
 
 A set is dominated if a subset scores at least as well; some best DAG has no dominated set. If the true graph is
-sparse, few sets are undominated, and ``kernels/gaussian/undominated.py`` finds them without trying all others.
+sparse, few sets are undominated, and ``kernels/gaussian/undominated.py`` finds them without trying all others; where
+columns are blocks, or cost more than their number, ``kernels/gaussian/block_search.py``.
 First, pairs of columns that cannot be parent and child in any undominated family are found, each by its own search.
 """
 
@@ -13,18 +14,20 @@ from functools import partial
 
 import numpy as np
 
-from dagopt.arrays import Bools, Floats, Ints
+from dagopt.arrays import Bools, Ints
 from dagopt.bits import words_of_bools
 from dagopt.errors import InputError
+from dagopt.families.block_search import BlockSearch, useful_block_pairs, useful_block_parents
 from dagopt.families.families import Families
 from dagopt.families.node_search import NodeSearch
 from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels.gaussian import useful as kernels
 from dagopt.kernels.gaussian.subset_walk import inverse_of
-from dagopt.scores.gaussian import GaussianScore
+from dagopt.scores.base import Score
+from dagopt.scores.block_likelihood import NodeLikelihood
 from dagopt.workers import Workers
 
-__all__ = ["Estimate", "Listing", "TooMany", "is_searchable", "rounding_margin", "scored", "undominated"]
+__all__ = ["Estimate", "Listing", "TooMany", "is_searchable", "scored", "undominated"]
 
 
 STEPS_PER_PAIR = 300
@@ -32,7 +35,6 @@ ENTRIES_PER_PIECE = 100_000  # pairs times the size of the matrix, which each st
 STEPS_PER_PIECE = 20_000
 FIRST_STEPS = 2_000  # steps per node from which the total work is estimated
 SECONDS_PER_STEP = 4e-6  # on one thread
-LEAST_MARGIN = 1e-6
 LEAST_SHARE = 1e-12  # the share assumed done when a search has hardly begun
 PHASE = "undominated parent sets"
 
@@ -70,18 +72,10 @@ class Estimate:
     seconds: float
 
 
-def rounding_margin(matrix: Floats, n_samples: int) -> float:
-    """Return a bound on the rounding of a log-likelihood that is computed from a correlation matrix."""
-    smallest = float(np.linalg.eigvalsh(matrix)[0])
-    eps = float(np.finfo(np.float64).eps)
-    return LEAST_MARGIN + 16 * eps * n_samples * len(matrix) ** 2 / max(smallest, eps)
-
-
-def is_searchable(score: GaussianScore) -> bool:
-    """Say whether the searches for undominated sets apply: the penalty is convex, and rounding is harmless."""
-    margin = rounding_margin(score.correlation, score.n_samples)
-    costs = score.costs[np.isfinite(score.costs)]  # the first ones
-    return not (np.diff(costs, 2) < -1e-12).any() and margin <= 1e-3 * score.n_samples
+def is_searchable(score: Score) -> bool:
+    """Say whether the searches for undominated sets apply: rounding is harmless, and a plain penalty is convex."""
+    form = score.block_likelihood
+    return form is not None and form.is_searchable
 
 
 class Listing:
@@ -89,8 +83,8 @@ class Listing:
 
     Parameters
     ----------
-    score : GaussianScore
-        Its penalty must be convex in the number of parents.
+    score : Score
+        One that has a ``block_likelihood``.
     knowledge : Knowledge
         Required parents are in every set, forbidden ones are in none, and it limits the number of members.
     most_sets : int
@@ -102,19 +96,18 @@ class Listing:
         The knowledge, and as soon as it is known, that some parents are in no undominated set.
     """
 
-    def __init__(self, score: GaussianScore, knowledge: Knowledge, most_sets: int) -> None:
+    def __init__(self, score: Score, knowledge: Knowledge, most_sets: int) -> None:
         self._score = score
         self.knowledge = knowledge
         self._most_sets = most_sets
-        self._matrix = score.correlation
-        self._margin = rounding_margin(self._matrix, score.n_samples)
-        self._cost = score.costs
-        if not is_searchable(score):
+        form = score.block_likelihood
+        if form is None or not form.is_searchable:
             raise InputError(
                 "listing undominated parent sets needs columns that are not nearly linearly dependent, and a penalty "
                 "that is convex in the number of parents; use another method"
             )
-        self._searches: list[NodeSearch] = []
+        self._form = form
+        self._searches: list[NodeSearch | BlockSearch] = []
 
     def estimate(self, workers: Workers) -> Estimate:
         """Exclude pairs, do the first steps of each node, and return an estimate of the remaining work."""
@@ -129,19 +122,36 @@ class Listing:
     def narrow(self, workers: Workers) -> None:
         """Forbid parents that are in no undominated set: first pairs, then candidates of each node among those left."""
         n = self._score.n_nodes
-        step = float(np.diff(self._cost).min(initial=np.inf))
-        threshold = float(np.exp(2.0 * (step - self._margin) / self._score.n_samples))
-        facts = (self._matrix, threshold, STEPS_PER_PAIR, 2.0 * self._margin / self._score.n_samples)
         useful = np.ones((n, n), dtype=np.bool_)
-        inverse, pairs = inverse_of(self._matrix), np.column_stack(np.tril_indices(n, -1))
-        parts = np.array_split(pairs, max(min(len(pairs), len(pairs) * n * n // ENTRIES_PER_PIECE), 1))
-        pieces = [partial(kernels.useful_pairs, inverse, *facts, part, useful) for part in parts]
-        workers.each(PHASE, pieces, len(pieces), (0.0, 0.05))
+        pieces = self._pairs(useful) if self._form.has_one_matrix else []
+        workers.each(PHASE, pieces, max(len(pieces), 1), (0.0, 0.05))
         must = np.ascontiguousarray(self.knowledge.must.T)
         own = np.ascontiguousarray((useful & self.knowledge.may).T) | must
-        pieces = [partial(kernels.useful_parents, *facts, i, must[i], own[i]) for i in range(n)]
+        pieces = [self._parents(i, must[i], own[i]) for i in range(n)]
         workers.each(PHASE, pieces, n, (0.05, 0.1))
         self.knowledge = replace(self.knowledge, may=np.ascontiguousarray(own.T))
+
+    def _pairs(self, useful: Bools) -> list[partial[None]]:
+        """Return the work of finding pairs that are never useful, whichever is the parent."""
+        nodes = self._form.nodes
+        present = np.flatnonzero(np.diff(self._form.starts))
+        pairs = np.column_stack(np.tril_indices(len(present), -1))
+        n_entries = len(pairs) * len(self._form.matrix) ** 2
+        parts = np.array_split(pairs, max(min(len(pairs), n_entries // ENTRIES_PER_PIECE), 1))
+        inverse = inverse_of(self._form.matrix)
+        if all(node.is_plain for node in nodes):
+            facts = _ratio(nodes[0])
+            return [partial(kernels.useful_pairs, inverse, nodes[0].matrix, *facts, part, useful) for part in parts]
+        earned = np.array([node.least_needs() for node in nodes])
+        facts_of_blocks = (nodes[0], np.minimum(earned, earned.T), present, inverse, STEPS_PER_PAIR)
+        return [partial(useful_block_pairs, *facts_of_blocks, part, useful) for part in parts]
+
+    def _parents(self, i: int, must: Bools, useful: Bools) -> partial[None]:
+        """Return the work of finding candidates of a node that are never useful among those left."""
+        own = self._form.nodes[i]
+        if own.is_plain:
+            return partial(kernels.useful_parents, own.matrix, *_ratio(own), i, must, useful)
+        return partial(useful_block_parents, own, STEPS_PER_PAIR, i, must, useful)
 
     @property
     def n_found(self) -> int:
@@ -153,10 +163,14 @@ class Listing:
         """About how many sets there are, by those found and the share of each search that is done."""
         return sum(search.n_sets / max(search.share, LEAST_SHARE) for search in self._searches)
 
-    def _search(self, node: int) -> NodeSearch:
+    def _search(self, node: int) -> NodeSearch | BlockSearch:
         must, free = np.flatnonzero(self.knowledge.must[:, node]), self.knowledge.free(node)
         most = int(min(self.knowledge.at_most[node], len(must) + len(free)))
-        return NodeSearch(self._matrix, self._score.n_samples, self._cost, node, must, free, most, self._margin)
+        own = self._form.nodes[node]
+        if own.is_plain:
+            n_samples = round(2.0 * own.half)
+            return NodeSearch(own.matrix, n_samples, own.costs, node, must, free, most, own.margin)
+        return BlockSearch(own, node, must, free, most)
 
     def run(self, workers: Workers) -> Families:
         """Return the undominated families, or raise ``TooMany``.
@@ -177,13 +191,22 @@ class Listing:
             raise TooMany(self.n_found, self.n_likely)
 
 
-def scored(score: GaussianScore, node: Ints, rows: Bools) -> Families:
+def _ratio(own: NodeLikelihood) -> tuple[float, int, float]:
+    """Return for a plain likelihood the ratio of variances a parent must reach, the steps per pair, and the rounding.
+
+    N/2 log of the ratio is what a parent costs.
+    """
+    threshold = float(np.exp((own.steps.min(initial=np.inf) - own.margin) / own.half))
+    return threshold, STEPS_PER_PAIR, own.margin / own.half
+
+
+def scored(score: Score, node: Ints, rows: Bools) -> Families:
     """Return families given by their nodes and by rows of truth values, one per possible parent."""
     scores = score.local_many(node, [np.flatnonzero(row) for row in rows])
     return Families.of(score.names, node, words_of_bools(rows), np.asarray(scores, dtype=np.float64))
 
 
-def undominated(score: GaussianScore, members: Sequence[Bools]) -> Families:
+def undominated(score: Score, members: Sequence[Bools]) -> Families:
     """Return the families of sets of each node, given as rows of truth values, without dominated ones."""
     node = np.repeat(np.arange(len(members)), [len(rows) for rows in members])
     return scored(score, node, np.concatenate(members)).without_dominated()

@@ -21,11 +21,12 @@ from dagopt.arrays import Bools, Floats
 from dagopt.deadline import Deadline
 from dagopt.families.families import Families
 from dagopt.families.node_search import NodeSearch, Prices
-from dagopt.families.undominated import rounding_margin, undominated
+from dagopt.families.undominated import undominated
 from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels.boxes import Box
 from dagopt.kernels.gaussian import price_climbs as kernels
 from dagopt.lp.rows.row import SLACK, DualPoint, Row
+from dagopt.scores.block_likelihood import rounding_margin
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Stopped, Workers
 

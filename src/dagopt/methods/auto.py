@@ -8,10 +8,10 @@ The rules, in this order; "the time" is ``PATIENCE`` seconds, or the time limit 
    unless the number of parents is limited or a superstructure given. By an estimate that ignores pruning, scoring the
    sets of the given or the smaller size must fit in the time. On continuous data pruning saves less, so there must be a
    limit or a superstructure, and at most ``MOST_CONTINUOUS_SETS`` sets;
-3. branch-and-cut, for Gaussian likelihoods of up to ``MOST_PRICED`` columns. If all undominated parent sets can be
-   listed, it usually proves the best DAG; if there are too many, they are priced, which gives a bound on all DAGs.
-   With up to ``MOST_COLUMNS`` columns, the first steps of the listing give an estimate, which may take
-   ``ESTIMATE_SHARE`` of the time;
+3. branch-and-cut, for scores made of log-determinants: Gaussian and degenerate Gaussian likelihoods, BGe. If all
+   undominated parent sets can be listed, it usually proves the best DAG. With up to ``MOST_COLUMNS`` columns, the first
+   steps of the listing give an estimate, which may take ``ESTIMATE_SHARE`` of the time. If there are too many, those of
+   Gaussian likelihoods of up to ``MOST_PRICED`` columns are priced, which gives a bound on all DAGs;
 4. cg-dca;
 5. order search alone, if neither DCA nor a list of discrete parent sets works for the score: BGe, and your own
    scores.
@@ -137,15 +137,15 @@ def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
     if listed is not None:
         what = "parent sets of all sizes" if listed.limit is None else scope_of(listed)
         return Choice("gobnilp", f"{lack}, but {what} can be listed", listed)
-    if problem.score.likelihood is None and problem.score.bulk_joints is None:
-        return Choice("order", lack, problem.knowledge)
     n_sets = _undominated(problem, patience, workers)
     if n_sets is not None and n_sets <= MOST_UNDOMINATED:
         why = f"{lack}, but only about {n_sets:,} parent sets can be part of a best DAG"
         return Choice("branch-and-cut", why, problem.knowledge)
-    if n_sets is not None:
+    if n_sets is not None and problem.score.gaussian is not None:
         why = f"{lack}, and too many parent sets to list can be part of a best DAG, but a bound can be proven"
         return Choice("branch-and-cut", why, problem.knowledge)
+    if problem.score.likelihood is None and problem.score.bulk_joints is None:
+        return Choice("order", lack, problem.knowledge)
     return Choice("cg-dca", lack, problem.knowledge)
 
 
@@ -166,8 +166,8 @@ def _listed(problem: Problem, patience: float, cores: int) -> Knowledge | None:
 
 def _undominated(problem: Problem, patience: float, workers: Workers) -> int | None:
     """Estimate how many parent sets are undominated, one more than allowed if too many; None if not estimated."""
-    score = problem.score.gaussian
-    if score is None or problem.n_nodes > MOST_PRICED or patience <= 0:
+    score = problem.score
+    if score.block_likelihood is None or problem.n_nodes > MOST_PRICED or patience <= 0:
         return None
     if problem.n_nodes > MOST_COLUMNS:
         return MOST_UNDOMINATED + 1

@@ -17,7 +17,8 @@ part                  who uses it
 ``blocks``
 ``bulk_joints``       listing of discrete parent sets, where the joint of one set serves all its members
 ``joints``            likelihood and penalty separately; bounds from the saturated likelihood
-``gaussian``          listing of undominated parent sets, rows of log-determinants (branch-and-cut)
+``block_likelihood``  listing of undominated parent sets, rows of log-determinants (branch-and-cut)
+``gaussian``          pricing of all parent sets, the bound by pairs, the search from the end of the order
 ``likelihood``        the pricing of CG-DCA (Propositions 1 and 2)
 ``part``              the score of one node, where nodes do not share all rows
 ====================  =====================================================================================
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from dagopt.kernels.counts.open_sets import Penalties
     from dagopt.kernels.gaussian.blocks import BlockForm
     from dagopt.kernels.gaussian.logdet import LogDetForm
+    from dagopt.scores.block_likelihood import BlockLikelihood
     from dagopt.scores.gaussian import GaussianScore
     from dagopt.scores.joint import JointScore
 
@@ -145,6 +147,11 @@ class Score(ABC):
     @property
     def joints(self) -> JointScore | None:
         """The score as differences of one set function minus a penalty."""
+        return None
+
+    @property
+    def block_likelihood(self) -> BlockLikelihood | None:
+        """The local scores as log-determinants of blocks, one matrix for all nodes or one per node, less costs."""
         return None
 
     @property

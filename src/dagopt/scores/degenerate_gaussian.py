@@ -15,6 +15,7 @@ from dagopt.data.mixed import MixedTable
 from dagopt.kernels.gaussian import blocks as kernels
 from dagopt.kernels.gaussian.blocks import BlockForm
 from dagopt.scores.base import as_set
+from dagopt.scores.block_likelihood import BlockLikelihood, NodeLikelihood, rounding_margin
 from dagopt.scores.digits import UNIT, change_of_logs, inverse_diagonal
 from dagopt.scores.joint import JointScore
 
@@ -74,6 +75,18 @@ class DegenerateGaussianScore(JointScore):
     def blocks(self) -> BlockForm:
         """The embedding and the rates."""
         return self._form
+
+    @cached_property
+    def block_likelihood(self) -> BlockLikelihood:
+        """One matrix, the blocks of the embedding, and a cost of each pair of columns."""
+        matrix, starts, half = self._form.matrix, self._form.starts, 0.5 * self.n_samples
+        margin = rounding_margin(matrix, self.n_samples)
+        nothing = np.zeros(self.n_nodes)
+        nodes = tuple(
+            NodeLikelihood(matrix, starts, half, nothing, self._cost(i, self.sizes, 1), 0.0, margin)
+            for i in range(self.n_nodes)
+        )
+        return BlockLikelihood(nodes, matrix, starts, self.n_samples)
 
     @cached_property
     def rounding(self) -> float:

@@ -25,6 +25,7 @@ from dagopt.kernels.gaussian.vectors import LOG_OF_NOTHING
 from dagopt.kernels.lattice.subsets import scale_by_size
 from dagopt.kernels.plain import compiled_or_python
 from dagopt.scores.base import as_set
+from dagopt.scores.block_likelihood import BlockLikelihood, NodeLikelihood, rounding_margin
 from dagopt.scores.digits import LOG_OF_DEPENDENT, UNIT, Digits
 from dagopt.scores.joint import JointScore
 
@@ -143,6 +144,24 @@ class LogDetScore(JointScore):
             self._source, log_scale, high, low_bits, out
         )
         compiled_or_python(scale_by_size, 8 * out.size)(out, constant, power, high.bit_count())
+
+    @cached_property
+    def block_likelihood(self) -> BlockLikelihood:
+        """One matrix, blocks of one column, and a cost by the number of parents.
+
+        Up to constants the local score with k parents T is ``-power[k + 1] / 2 log var(i | T)``, less what the next
+        power adds times the log-determinant of T, less ``costs[k]`` and what the scales of i and T change.
+        """
+        n, starts = self.n_nodes, np.arange(self.n_nodes + 1)
+        half, volume = 0.5 * float(self._power.max()), float(np.diff(self._power).max(initial=0.0))
+        margin = rounding_margin(self._matrix, 2.0 * half)
+        costs, edges = np.tile(self._cost, (n, 1)), np.zeros(n)
+        if volume:
+            grown = 0.5 * (self._power[1:] - self._power[1])  # which multiplies the scale of the node itself
+            costs += np.outer(self._log_scale, grown) - np.diff(self._constant)
+            edges = 0.5 * volume * self._log_scale
+        nodes = tuple(NodeLikelihood(self._matrix, starts, half, own, edges, volume, margin) for own in costs)
+        return BlockLikelihood(nodes, self._matrix, starts, self.n_samples)
 
     def _joint(self, size: NDArray[np.int_], logdet: Floats) -> Floats:
         joint: Floats = self._constant[size] - 0.5 * self._power[size] * logdet

@@ -17,9 +17,12 @@ from dagopt.methods.branch_and_cut import branch_and_cut as solve
 from dagopt.methods.branch_and_cut.branch_and_cut import ROW_KINDS, _too_many, solve_branch_and_cut
 from dagopt.methods.exact.exact import solve_exact
 from dagopt.methods.likelihood_bound import likelihood_bound
+from dagopt.problem import Problem
 from dagopt.progress import NoProgress
+from dagopt.scores.build import make_score
 from dagopt.workers import Workers
 from made_problems import gaussian_table, problem_of, quiet
+from made_tables import mixed_table
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -113,7 +116,16 @@ def test_few_sets_are_listed_where_memory_is_short(monkeypatch):
 )
 def test_the_note_on_too_many_sets(found, said):
     """How many there are likely to be, and why they are not listed."""
-    assert said in _too_many(found, 4)
+    assert said in _too_many(found, 4, is_priced=True)
+    assert "max_parents=" in _too_many(found, 4, is_priced=False)
+
+
+def test_sets_of_mixed_tables_that_are_too_many():
+    """There is no pricing for them: the answer is that of the search, and the bound that of the likelihood."""
+    problem = Problem(table := mixed_table(1, 6), make_score(table), Constraints().resolve(table.names))
+    result = solve_branch_and_cut(problem, max_sets=3, **quiet())
+    assert "no pricing" in result.notes[0]
+    assert result.certificate is None
 
 
 def test_the_tolerance_of_the_proof_is_in_the_bound():

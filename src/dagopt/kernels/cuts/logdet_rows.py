@@ -77,6 +77,31 @@ def shared_parents(node, flat, starts, order, shared):
 
 
 @njit(cache=True, nogil=True)
+def expand(blocks, node, flat, starts, own, wider, ends):
+    """Write every family as families of the columns of its node: each with the columns of J and those before it.
+
+    Node j is the columns ``blocks[j]`` to ``blocks[j + 1]``, exclusive. ``own`` gets the column, ``wider`` the parents
+    of all, and ``ends`` where those of each begin.
+    """
+    entry = 0
+    place = 0
+    for k in range(node.shape[0]):
+        i = node[k]
+        for column in range(blocks[i], blocks[i + 1]):
+            own[entry] = column
+            ends[entry] = place
+            for q in range(starts[k], starts[k + 1]):
+                for parent in range(blocks[flat[q]], blocks[flat[q] + 1]):
+                    wider[place] = parent
+                    place += 1
+            for before in range(blocks[i], column):
+                wider[place] = before
+                place += 1
+            entry += 1
+    ends[entry] = place
+
+
+@njit(cache=True, nogil=True)
 def coefficients(matrix, node, flat, starts, order, shared, inside, out):
     """Fill ``out`` with the coefficients of all families in the row of M and C.
 

@@ -66,7 +66,7 @@ class Rooms(NamedTuple):
 def begin(matrix: Floats, n_must: int) -> Rooms:
     """Set up the search: the node is the last variable of ``matrix``, required parents are the first ones."""
     size = len(matrix)
-    walk = new_walk(inverse_of(matrix), matrix)
+    walk = new_walk(inverse_of(matrix), matrix, np.arange(size + 1))
     for k in range(n_must):
         sweep(walk.lower[k], walk.lower[k + 1], k)
     walk.free[0] = False

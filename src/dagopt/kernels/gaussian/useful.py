@@ -53,9 +53,12 @@ def largest_ratio(vi, vj, c, inverse, i, j, error):
     J + R + i, and ``error`` is a bound on the relative rounding error of a variance.
     """
     det = inverse[i, i] * inverse[j, j] - inverse[i, j] * inverse[i, j]
-    wi = inverse[j, j] / det
-    wj = inverse[i, i] / det
-    least = -inverse[i, j] / det
+    return ratio_between(vi, vj, c, inverse[j, j] / det, inverse[i, i] / det, -inverse[i, j] / det, error)
+
+
+@njit(cache=True, nogil=True)
+def ratio_between(vi, vj, c, wi, wj, least, error):
+    """Return the same, given the variances ``wi``, ``wj`` and the covariance ``least`` of i and j given J + R - j."""
     a = max(vi - wi, 0.0) + error * vi
     b = max(vj - wj, 0.0) + error * vj
     most = math.sqrt(a * b)
@@ -82,7 +85,7 @@ def never_useful(inverse, matrix, i, u, threshold, most_steps, error):
     Branch and bound over the Z between the variables taken and those not left out, with bounds from both ends. Also
     False if ``most_steps`` are not enough.
     """
-    walk = new_walk(inverse, matrix)
+    walk = new_walk(inverse, matrix, np.arange(matrix.shape[0] + 1))
     walk.free[0, i] = False
     walk.free[0, u] = False
     depth = 0

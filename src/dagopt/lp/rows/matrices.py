@@ -8,6 +8,8 @@ cuts deepest comes from another M, which maximises the violation
 
 at the LP point x, which is smooth in M, by L-BFGS over the Cholesky factor, with a quadratic penalty on the distance
 from where it starts: the sample correlations, or the matrix that the best DAG so far implies.
+
+Where nodes are blocks of columns, M is a matrix of the columns and C a set of them (``blocks.py``).
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ from dagopt.families.families import Families
 from dagopt.graph.order import topological_order
 from dagopt.kernels.cuts import deepest_matrix as lbfgs
 from dagopt.kernels.cuts import logdet_rows as kernels
+from dagopt.lp.rows.blocks import Blocks
 from dagopt.lp.rows.row import Origin, Point, Row, RowFinder, Support
-from dagopt.scores.gaussian import GaussianScore
+from dagopt.scores.block_likelihood import BlockLikelihood
 
 __all__ = [
     "EntropyRows",
@@ -59,10 +62,13 @@ class LogDets:
         How much a difference of 1 in h changes the score: N for a Gaussian likelihood.
     threads : Executor, optional
         Threads that share the searches for rows.
+    blocks : Blocks, optional
+        The columns of each node; by default one.
     """
 
-    def __init__(self, worth: float, threads: Executor | None = None) -> None:
+    def __init__(self, worth: float, threads: Executor | None = None, blocks: Blocks | None = None) -> None:
         self.worth = worth
+        self.blocks = Blocks() if blocks is None else blocks
         self._threads = threads
         self._scale = worth / 100.0  # so that multipliers are of the order of 100
         self._spread: dict[int, tuple[Floats, float]] = {}  # recent matrices with their smallest eigenvalues
@@ -79,13 +85,12 @@ class LogDets:
         smallest = self._smallest_eigenvalue(matrix)
         if smallest < LEAST_EIGENVALUE:
             return None
-        values = np.empty(len(families.node))
-        kernels.coefficients(matrix, families.node, *families.listed, *families.walk, inside, values)
+        values = self.blocks.coefficients(families, matrix, inside)
         size = int(inside.sum())
         rounding = EPS * size * (size + 1) * (8 + size / 8) / smallest  # Proposition 22 of docs/proofs.md
         upper = -0.5 * float(kernels.logdet(matrix, inside)) + rounding
         places = np.flatnonzero(values > EPS)
-        origin = Origin(inside.copy(), matrix, scale=self._scale)
+        origin = Origin(inside.copy(), matrix, scale=self._scale, blocks=self.blocks)
         return Row(places, self._scale * values[places], self._scale * upper, kind, origin)
 
     def rows(self, families: Families, matrix: Floats, sets: Sequence[Bools], kind: str) -> list[Row]:
@@ -111,26 +116,26 @@ def logdet_row(row: Row, families: Families) -> Row:
     origin = row.origin
     assert origin is not None
     assert origin.matrix is not None
-    values = np.empty(len(families))
-    kernels.coefficients(origin.matrix, families.node, *families.listed, *families.walk, origin.inside, values)
+    values = origin.blocks.coefficients(families, origin.matrix, origin.inside)
     places = np.flatnonzero(values > EPS)
     return Row(places, origin.scale * values[places], row.upper, row.kind, origin)
 
 
 def logdet_finders(
-    score: GaussianScore,
+    form: BlockLikelihood,
     kinds: Iterable[str],
     dag: NDArray[np.int8],
     random_state: int,
     threads: Executor | None = None,
 ) -> list[RowFinder]:
     """Return what finds rows of the kinds "entropies" and "matrices", those of a matrix near a DAG among them."""
-    logdets, matrix = LogDets(score.n_samples, threads), score.correlation
+    blocks = Blocks(form.starts)
+    logdets, matrix = LogDets(form.n_samples, threads, blocks), blocks.unit(form.matrix)
     finders: list[RowFinder] = []
     if "entropies" in kinds:
         finders.append(EntropyRows(logdets, matrix, random_state=random_state))
     if "matrices" in kinds:
-        finders.append(MatrixRows(logdets, [matrix, implied_matrix(matrix, dag)]))
+        finders.append(MatrixRows(logdets, [matrix, implied_matrix(matrix, dag, blocks)]))
     return finders
 
 
@@ -169,8 +174,8 @@ class EntropyRows(RowFinder):
 
     def separate(self, point: Point) -> list[Row]:
         """Return the rows violated most."""
-        n = point.families.n_nodes
-        support = point.support
+        n = len(self._matrix)
+        support = self._logdets.blocks.support(point.support)
         used = (support.node, support.flat, support.starts, support.mass, *support.users(n))
         if self._whole is None:
             self._whole = kernels.sweep_all(self._matrix)
@@ -243,16 +248,18 @@ class MatrixRows(RowFinder):
     def improved(self, dag: NDArray[np.int8]) -> None:
         """Start at the matrix that a better DAG implies."""
         if len(self.starts) > 1:
-            self.starts[-1] = implied_matrix(self.starts[0], dag)
+            self.starts[-1] = implied_matrix(self.starts[0], dag, self._logdets.blocks)
 
     def separate(self, point: Point) -> list[Row]:
         """Return the rows of the deepest matrices from all starts, and rows of recent matrices with smaller sets."""
         rows = []
         weight = self._weights[self._turn % len(self._weights)]
         self._turn += 1
-        support = point.support
+        blocks = self._logdets.blocks
+        support = blocks.support(point.support)
         ends = self._logdets.each(lambda start: deepest_matrix(start, support, weight, self._most_steps), self.starts)
-        for matrix, violation in ends:
+        for found, violation in ends:
+            matrix = blocks.unit(found)
             if violation * self._logdets.worth > LEAST_VIOLATION:
                 row = self._logdets.row(point.families, matrix, np.ones(len(matrix), dtype=np.bool_), "matrix")
                 if row is not None:
@@ -301,17 +308,20 @@ def _away_from_singular(matrix: Floats) -> Floats:
     return np.ascontiguousarray((1.0 - share) * matrix + share * np.eye(len(matrix)))
 
 
-def implied_matrix(correlation: Floats, adjacency: NDArray[np.int8]) -> Floats:
+def implied_matrix(correlation: Floats, adjacency: NDArray[np.int8], blocks: Blocks | None = None) -> Floats:
     """Return the correlations of the Gaussian network with this DAG, fitted to the given correlations."""
-    n = len(correlation)
-    effect = np.zeros((n, n))  # of each node's noise on the others
-    variance = np.empty(n)
+    width = len(correlation)
+    blocks = Blocks() if blocks is None else blocks
+    columns = blocks.columns(len(adjacency))
+    effect = np.eye(width)  # of each column's noise on the others
+    noise = np.zeros((width, width))
     for i in topological_order(adjacency):
-        parents = np.flatnonzero(adjacency[:, i])
-        slope = np.linalg.solve(correlation[np.ix_(parents, parents)], correlation[parents, i])
-        variance[i] = correlation[i, i] - correlation[i, parents] @ slope
-        effect[i] = slope @ effect[parents]
-        effect[i, i] = 1.0
-    matrix = effect @ (variance[:, np.newaxis] * effect.T)
+        own = columns[i]
+        parents = np.concatenate([own[:0], *(columns[j] for j in np.flatnonzero(adjacency[:, i]))])
+        slope = np.linalg.solve(correlation[np.ix_(parents, parents)], correlation[np.ix_(parents, own)])
+        noise[np.ix_(own, own)] = correlation[np.ix_(own, own)] - correlation[np.ix_(own, parents)] @ slope
+        effect[own] = slope.T @ effect[parents]
+        effect[own, own] = 1.0
+    matrix = effect @ noise @ effect.T
     size = np.sqrt(np.diag(matrix))
-    return np.ascontiguousarray(matrix / np.outer(size, size))
+    return blocks.unit(np.ascontiguousarray(matrix / np.outer(size, size)))

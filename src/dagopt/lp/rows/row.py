@@ -19,6 +19,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ class Origin:
     Attributes
     ----------
     inside : bool array
-        The set C.
+        The set C: of nodes, or with a matrix of its columns.
     matrix : array or None
         M of h(S) = ½ log det M on S ∩ C.
     table : array or None
@@ -48,12 +49,15 @@ class Origin:
         matrix and a table, the row is the cluster C.
     scale : float
         What the coefficients are multiplied by.
+    blocks : object or None
+        With a matrix: the columns of each node (``blocks.py``).
     """
 
     inside: Bools
     matrix: Floats | None = None
     table: Floats | None = None
     scale: float = 1.0
+    blocks: Any = None
 
     @property
     def is_cluster(self) -> bool:

@@ -1,7 +1,7 @@
 """``method="branch-and-cut"``: the proven best DAG over all parent sets that matter, by submodular rows and branching.
 
-1. Every parent set that no subset beats is listed (``families/undominated.py`` for Gaussian likelihoods,
-   ``families/listing.py`` for other scores). If there are too many, or listing them takes too long, a dense table of
+1. Every parent set that no subset beats is listed (``families/undominated.py`` for scores made of log-determinants,
+   ``families/listing.py`` for others). If there are too many, or listing them takes too long, a dense table of
    up to 40 columns is searched from the end of its order (``suffixes.py``), which proves the best DAG or gives a bound.
    If that is given up, weights of pairs of columns give a bound on all DAGs (``pair_bound.py``), and column
    generation prices all sets (``priced_root.py``), which gives another bound and leaves fewer sets to list.
@@ -30,7 +30,7 @@ from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.families.families import Families
 from dagopt.families.listing import candidate_pool, count_sets
-from dagopt.families.undominated import Listing, TooMany, rounding_margin
+from dagopt.families.undominated import Listing, TooMany
 from dagopt.kernels.cuts import tree as kernels
 from dagopt.lp.priced_root import MANY, PricedRoot
 from dagopt.lp.rows.clusters import ClusterRows, LastNodeRows
@@ -125,7 +125,7 @@ def solve_branch_and_cut(
         except Stopped:
             return run.answer(dag, None, ("stopped before all parent sets were listed",))
         except TooMany as found:
-            note = _too_many(found, run.max_sets)
+            note = _too_many(found, run.max_sets, run.is_priced)
             progress.note(note)
             search = run.search_from_end(dag, workers)
             if search is not None:
@@ -151,11 +151,12 @@ def solve_branch_and_cut(
     return run.answer(families.adjacency(outcome.chosen), outcome, (note,))
 
 
-def _too_many(found: TooMany, max_sets: int) -> str:
+def _too_many(found: TooMany, max_sets: int, is_priced: bool) -> str:
     """Return the note on a listing that was given up: how many sets were found, and what is done instead."""
     likely = f", out of about {found.n_likely:,.0f}" if found.n_likely > found.n_found else ""
     reason = f"more than max_sets={max_sets:,}" if found.n_found > max_sets else "which takes too long"
-    return f"{found.n_found:,} undominated parent sets were found{likely}, {reason}: they are priced instead of listed"
+    instead = "they are priced instead of listed" if is_priced else "this score has no pricing; max_parents= may help"
+    return f"{found.n_found:,} undominated parent sets were found{likely}, {reason}: {instead}"
 
 
 class _Run:
@@ -170,11 +171,17 @@ class _Run:
         self._trace: list[tuple[float, str, float, float | None]] = []
         self._n_sets = 0
         self._gaussian = problem.score.gaussian
+        self._form = problem.score.block_likelihood
         self._narrowed = problem.knowledge  # without parents that are in no undominated set
         self._used: list[RowFinder] = []
         self._root: PricedRoot | None = None
         self._bound = np.inf  # of pairs
         self._suffixes: SuffixSearch | None = None
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether sets that are too many to list can be priced."""
+        return self._gaussian is not None
 
     def tell_start(self, dag: Dag) -> None:
         """Start the trace with the DAG of the order search."""
@@ -183,8 +190,8 @@ class _Run:
     def list_sets(self, workers: Workers) -> Families:
         """Return all sets that could be part of a best DAG; raise ``TooMany`` or ``Stopped``."""
         score, knowledge = self._problem.score, self._problem.knowledge
-        if self._gaussian is not None:
-            listing = Listing(self._gaussian, knowledge, self.max_sets)
+        if self._form is not None:
+            listing = Listing(score, knowledge, self.max_sets)
             try:
                 families = self._list(listing, workers)
             finally:
@@ -247,8 +254,8 @@ class _Run:
         """Return for every family the nodes that come after its node in a best DAG: those that would improve it."""
         after = np.zeros_like(families.words)
         least = LEAST_IMPROVEMENT + 1e-11 * float(np.abs(families.score).max())
-        if self._gaussian is not None:
-            least += rounding_margin(self._gaussian.correlation, self._gaussian.n_samples)
+        if self._form is not None:
+            least += self._form.margin
         n = families.n_nodes
         facts = (families.words, families.score, families.offsets, least)
         pieces = [partial(kernels.improvable, *facts, i, i + 1, after) for i in range(n)]
@@ -277,10 +284,10 @@ class _Run:
         free = self._problem.score.is_score_equivalent and turns_are_free(self._problem.knowledge)
         if "symmetry" in kinds and after is not None and free:
             finders.append(SymmetryRows(priorities(dag), ROWS_PER_ROUND))
-        if self._gaussian is not None:
-            finders += logdet_finders(self._gaussian, kinds, dag, seed, threads)
+        if self._form is not None:
+            finders += logdet_finders(self._form, kinds, dag, seed, threads)
         if "local" in kinds:
-            size = LOCAL_SIZE if self._gaussian is None else GAUSSIAN_LOCAL_SIZE
+            size = LOCAL_SIZE if self._form is None else GAUSSIAN_LOCAL_SIZE
             finders.append(LocalRows(threads, size, seed, lambda: self._deadline.reason is not None))
         self._used = finders
         return finders

@@ -26,9 +26,9 @@ from math import comb
 import numpy as np
 
 from dagopt.arrays import Bools, Dag, Floats, Ints
-from dagopt.families.undominated import rounding_margin
 from dagopt.kernels.gaussian import pair_weights as kernels
 from dagopt.lp.highs import LinearProgram, LinearSolution, SolverError
+from dagopt.scores.block_likelihood import rounding_margin
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Stopped, Workers
 

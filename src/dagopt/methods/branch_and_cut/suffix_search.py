@@ -33,13 +33,13 @@ from numpy.typing import NDArray
 
 from dagopt.arrays import Bools, Dag, Ints, Words
 from dagopt.bits import members
-from dagopt.families.undominated import rounding_margin
 from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels.cuts.prefixes import FULL
 from dagopt.kernels.gaussian import best_subsets as subsets
 from dagopt.kernels.gaussian import suffixes as kernels
 from dagopt.memory import available_bytes
 from dagopt.methods.branch_and_cut.suffix_bound import SuffixBound
+from dagopt.scores.block_likelihood import rounding_margin
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Stopped, Workers, spans
 

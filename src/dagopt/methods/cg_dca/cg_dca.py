@@ -23,7 +23,7 @@ from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.families.families import Families, Family
 from dagopt.families.listing import candidate_pool, listable
-from dagopt.families.undominated import Listing, is_searchable, rounding_margin
+from dagopt.families.undominated import Listing, is_searchable
 from dagopt.integer.restricted_ip import IntegerSolution
 from dagopt.lp.fractional_clusters import FractionalSeparator
 from dagopt.lp.priced_root import Effort, PricedRoot
@@ -47,6 +47,7 @@ from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
 from dagopt.results.answer import Answer
 from dagopt.results.certificate import Certificate, scope_of, tightest
+from dagopt.scores.block_likelihood import rounding_margin
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["solve_cg_dca", "solve_cg_dca_paper"]
@@ -289,7 +290,7 @@ class _Run(Run):
         assert score is not None
         dag = self.some_dag()
         finders: list[RowFinder] = [ClusterRows(CLUSTERS_PER_ROUND)]
-        finders += logdet_finders(score, self.options.rows, dag, self.options.random_state)
+        finders += logdet_finders(score.block_likelihood, self.options.rows, dag, self.options.random_state)
         met = ((family.node, tuple(members(family.mask))) for family in self.master.families)
 
         def tell(score: float, bound: float, n_cuts: int, n_families: int) -> None:

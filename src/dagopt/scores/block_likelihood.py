@@ -1,0 +1,137 @@
+"""What the proofs need of a score: for each node, log-determinants of blocks of one matrix, and what parents cost.
+
+Column j of the table is a block of m_j columns of a matrix M: itself if it is continuous, k - 1 indicators if it is
+discrete with k levels. The local score of node i with the parents T is, up to a constant,
+
+    s_i(T) = -half(|T|) log det var(i | T) - volume/2 log det M_TT - cost(|T|) - the sum of edge_j over T,
+
+with var(i | T) the covariance of block i given those of T, and half(k) larger by volume/2 with each parent:
+
+==================  ======================  ======================  ======  ===============  ======================
+score               matrix                  blocks                  volume  cost             edge_j
+==================  ======================  ======================  ======  ===============  ======================
+Gaussian            correlations            one column              0       the penalty      0
+degenerate          of the embedding        m_j columns             0       0                Λ m_i m_j + ε
+BGe                 prior and data          one column              1       of the prior     the scale of j
+with interventions  of the rows that count  of the score of those rows
+==================  ======================  ======================  ======  ===============  ======================
+
+With interventions each node has its own matrix. The rest is the same for all scores: listing (``families/undominated``)
+needs the above, rows (``lp/rows``) need one matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dagopt.arrays import Floats, Ints
+
+__all__ = ["BlockLikelihood", "NodeLikelihood", "rounding_margin"]
+
+LEAST_MARGIN = 1e-6  # of a log-likelihood
+LARGEST_MARGIN = 1e-3  # per row of the table: with a larger error of rounding, nothing can be told apart
+CONVEX = 1e-12  # what a step of the cost may fall by rounding
+
+
+@dataclass(frozen=True, eq=False)
+class NodeLikelihood:
+    """The local scores of one node; see the text above.
+
+    Attributes
+    ----------
+    matrix : array
+        M, with unit diagonal and identities within blocks, up to 1e-8 and rounding.
+    starts : int array
+        Block j has the columns ``starts[j]`` to ``starts[j + 1]``, exclusive; perhaps none.
+    half : float
+        The largest half(k): half the number of rows, and for a marginal likelihood a little more.
+    costs : array
+        The cost of 0, 1, ..., n - 1 parents; infinite for numbers that are ruled out.
+    edges : array of shape (n,)
+        What each parent costs in addition.
+    volume : float
+        The weight of the parents' own log-determinant.
+    margin : float
+        A bound on the rounding error of a log-likelihood.
+    """
+
+    matrix: Floats
+    starts: Ints
+    half: float
+    costs: Floats
+    edges: Floats
+    volume: float
+    margin: float
+
+    @cached_property
+    def steps(self) -> Floats:
+        """``steps[k]``: the least cost of one more parent beside k or more others, edges not counted."""
+        with np.errstate(invalid="ignore"):
+            steps = np.diff(self.costs)
+        steps[np.isnan(steps)] = np.inf  # between numbers of parents that are ruled out
+        return np.asarray(np.minimum.accumulate(steps[::-1])[::-1], dtype=np.float64)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether blocks have one column and the cost depends on the number of parents alone: the Gaussian case."""
+        return bool(self.volume == 0.0 and not self.edges.any() and (np.diff(self.starts) == 1).all())
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the score is ``half`` times a log-likelihood less a convex cost: volume is 0."""
+        finite = self.costs[np.isfinite(self.costs)]
+        return bool(self.volume == 0.0 and not (np.diff(finite, 2) < -CONVEX).any())
+
+    @property
+    def is_precise(self) -> bool:
+        """Whether rounding is too small to decide which sets are useful."""
+        return self.margin <= 2.0 * LARGEST_MARGIN * self.half
+
+    def least_needs(self) -> Floats:
+        """Return what each parent must earn beside any others, apart from what ``volume`` adds."""
+        return np.asarray(self.steps.min(initial=np.inf) + self.edges, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockLikelihood:
+    """The local scores of all nodes.
+
+    Attributes
+    ----------
+    nodes : tuple of NodeLikelihood
+        Of each node; nodes that share all rows share the matrix.
+    matrix, starts : arrays
+        One matrix, and its blocks, for rows that hold for every DAG.
+    n_samples : int
+        The number of rows: what a difference of 1 in half a log-determinant is worth.
+    """
+
+    nodes: tuple[NodeLikelihood, ...]
+    matrix: Floats
+    starts: Ints
+    n_samples: int
+
+    @property
+    def has_one_matrix(self) -> bool:
+        """Whether all nodes share one matrix, so that what two columns tell about each other is symmetric."""
+        return all(node.matrix is self.nodes[0].matrix for node in self.nodes)
+
+    @property
+    def is_searchable(self) -> bool:
+        """Whether undominated sets can be searched for: rounding is harmless, and plain costs are convex."""
+        return all(node.is_precise and (node.is_exact or not node.is_plain) for node in self.nodes)
+
+    @property
+    def margin(self) -> float:
+        """The largest margin of a node."""
+        return max(node.margin for node in self.nodes)
+
+
+def rounding_margin(matrix: Floats, n_samples: float) -> float:
+    """Return a bound on the rounding of a log-likelihood that is computed from a matrix with unit diagonal."""
+    smallest = float(np.linalg.eigvalsh(matrix)[0])
+    eps = float(np.finfo(np.float64).eps)
+    return LEAST_MARGIN + 16 * eps * n_samples * len(matrix) ** 2 / max(smallest, eps)
