@@ -3,7 +3,7 @@
     python -m benchmarks.bounds --cell 25,1 --seeds 0-4 --seconds 60     one cell of the simulated instances
     python -m benchmarks.bounds --cell 30,2 --seconds 600                a dense cell
     python -m benchmarks.bounds --all --seconds 600 --jobs 8             all cells, seeds 0-4, eight instances at once
-    python -m benchmarks.bounds --cell 35,0.5 --kind mixed               mixed columns, 3,000 rows; also bge, interventional
+    python -m benchmarks.bounds --cell 35,0.5 --kind mixed               mixed; also bge, interventional
     python -m benchmarks.bounds --cell 25,1 --seeds 0 --without matrices one piece left out
     python -m benchmarks.bounds --pieces --seconds 60                    every piece left out in turn, on five instances
     python -m benchmarks.bounds --tables --seconds 600                   ecoli70, magic-niab and the micodag tables

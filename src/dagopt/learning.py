@@ -96,8 +96,9 @@ def learn(
     format : {"jkl"}, optional
         Says that the file contains local scores, whatever its name.
     interventions : str or sequence, optional
-        Which columns each row sets from outside: the column of a DataFrame that names them, or one entry per row, a
-        name, several, or None. A row does not count for the local score of the columns that it sets.
+        Which columns each row sets from outside: the column of the file or DataFrame that names them, or one entry per
+        row, a name, several, or None; numbers are positions of columns from 1, and 0 is none. A row does not count for
+        the local score of the columns that it sets.
     {options}
     **options
         Options of the method.

@@ -85,6 +85,7 @@ def test_the_examples_are_good_input(folder, said):
     names = dict(zip(data.columns, ("age", "smoke", "lung"), strict=True))
     data = data.rename(columns=names)
     data.to_csv("data.csv", index=False)
+    data.assign(target=["smoke" if row % 5 == 0 else "" for row in range(150)]).to_csv("trial.csv", index=False)
     dagopt.write_graph([(names[a], names[b]) for a, b in true.edges], "mine.dot")
     (folder / "known.toml").write_text('forbidden = [["lung", "age"]]\n')
     words = " ".join(said("learn", "--help")[1].split()).split("Exit code 0")[0].split("Examples:")[1]
@@ -93,7 +94,7 @@ def test_the_examples_are_good_input(folder, said):
         re.sub(r"\s*(cut -d.*\||--jobs 2)", "", one).replace("--bootstrap 100", "--bootstrap 2") for one in examples
     ]
     tried = [one.split() for one in shown if not one.startswith("learn -")]
-    assert len(tried) == 6
+    assert len(tried) == 7
     for arguments in tried:
         code, _, err = said(*(word.strip("'") for word in arguments), "-q")
         assert (code, err) == (0, ""), arguments

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import dagopt
+from brute_force import undominated
+from dagopt.bits import from_words, members
+from dagopt.cli import run
+from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.families.undominated import Listing
+from dagopt.progress import NoProgress
+from dagopt.workers import Workers
 from every_dag import parent_sets
+from made_tables import mixed_frame
 
 
 def chain(rng, rows, target=None):
@@ -50,7 +60,7 @@ def test_interventions_direct_what_observation_cannot(rows, method):
     assert sorted(told.cpdag.edges) == [("a", "b"), ("b", "c")]
 
 
-@pytest.mark.parametrize("method", ["exact", "order"])
+@pytest.mark.parametrize("method", ["exact", "order", "branch-and-cut"])
 def test_the_best_of_every_dag(method):
     """With random targets, the answer on four columns is the best of all 543 DAGs."""
     rng = np.random.default_rng(1)
@@ -63,6 +73,45 @@ def test_the_best_of_every_dag(method):
         for own in parent_sets(4)
     )
     assert told.score == pytest.approx(best)
+
+
+@pytest.mark.parametrize("kind", ["bic", "bnlearn", "bge", "mixed"])
+@pytest.mark.parametrize("seed", range(4))
+def test_each_node_is_listed_by_its_own_matrix(seed, kind):
+    """Undominated sets are those of all subsets, and the proof is that of the recursion, for every kind of score."""
+    rng = np.random.default_rng(seed)
+    data = mixed_frame(seed, 6, 300) if kind == "mixed" else dagopt.simulate(6, 300, 1.0, random_state=seed).data
+    names = list(data.columns)
+    targets = [rng.choice([None, None, names[0], names[1], f"{names[2]},{names[3]}"]) for _ in range(300)]
+    options = {"bnlearn": {"convention": "bnlearn"}, "bge": {"score": "bge"}}.get(kind, {})
+    best = dagopt.learn(data, "exact", interventions=targets, progress=False, **options)
+    proven = dagopt.learn(data, "branch-and-cut", interventions=targets, progress=False, **options)
+    assert (proven.status, proven.scope) == ("optimal", "all DAGs")
+    assert proven.score == pytest.approx(best.score, rel=1e-9)
+    assert proven.bound >= best.score
+    score, knowledge = best.problem.score, best.problem.knowledge
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        found = Listing(score, knowledge, 10**6).run(workers)
+    for node in range(6):
+        sets = {tuple(members(from_words(row))) for row in found.words[found.own(node)]}
+        assert sets == undominated(score, knowledge, node)
+
+
+def test_a_column_of_the_file_names_the_targets(rows, tmp_path, capsys):
+    """By name or by position from 1, from a file as from a frame, and from the command."""
+    told = dagopt.learn(rows, "exact", interventions="target", progress=False)
+    path = tmp_path / "rows.csv"
+    rows.to_csv(path, index=False)
+    assert dagopt.learn(path, "exact", interventions="target", progress=False).score == told.score
+    numbered = rows.assign(target=rows["target"].map({"b": 2, "c": 3}).fillna(0).astype(int))
+    assert dagopt.learn(numbered, "exact", interventions="target", progress=False).score == told.score
+    numbered.to_csv(path, index=False)
+    asked = ["learn", str(path), "--interventions", "target"]
+    assert run([*asked, "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["score"] == pytest.approx(told.score)
+    for more, said in ((["--method", "pc"], "tests independence"), (["--bootstrap", "5"], "cannot resample")):
+        assert run([*asked, *more]) == 2
+        assert said in " ".join(capsys.readouterr().err.split())
 
 
 def test_one_sentence_for_each_mistake(rows):

@@ -101,6 +101,13 @@ def learn(
             metavar="SECONDS",
         ),
     ] = None,
+    interventions: Annotated[
+        str | None,
+        typer.Option(
+            help="Column that names what each row set from outside, or has its number from 1; empty or 0 for none.",
+            metavar="COLUMN",
+        ),
+    ] = None,
     random_state: shared.Seed = None,
     n_jobs: shared.Jobs = None,
     start: shared.Start = None,
@@ -161,6 +168,8 @@ def learn(
 
     `dagopt learn data.csv --method pc --alpha 0.01`
 
+    `dagopt learn trial.csv --interventions target`
+
     `cut -d, -f2- data.csv | dagopt learn - --columns age,smoke,lung`
 
     Exit code 0, also if the time limit ended the run (a message says so); 2 if the input is bad.
@@ -181,8 +190,12 @@ def learn(
     given |= context.meta["own"]
     name, own = _method_options(method, {key: value for key, value in given.items() if value is not None})
     asked: dict[str, Any] = {"time_limit": time_limit, "progress": not quiet, **knowledge.known()}
-    if is_score_file(data, format) and (explain or bootstrap):
-        raise InputError(f"--explain and --bootstrap need data, but {data} holds local scores; leave them out")
+    if is_score_file(data, format) and (explain or bootstrap or interventions):
+        raise InputError(
+            f"--explain, --bootstrap and --interventions need data, but {data} holds local scores; leave them out"
+        )
+    if interventions is not None and bootstrap is not None:
+        raise InputError("--bootstrap cannot resample rows that set columns; leave out --bootstrap or --interventions")
     if is_score_file(data, format):
         if folder is not None:
             folder.check(name, "a list of local scores")
@@ -193,7 +206,7 @@ def learn(
         asked |= scoring.to_dict() | {"progress": _Announced(make_progress(not quiet), folder, name, quiet)}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # they are printed before the method starts
-            result = learned(data, name, **asked, **reading.to_dict(), **own)
+            result = learned(data, name, interventions=interventions, **asked, **reading.to_dict(), **own)
     with Deadline() as stop:  # a first Ctrl-C ends what is computed from here on, but what was found is written
         result = _as_written(result, context.meta["written"])
         if time_limit is not None:

@@ -14,12 +14,15 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
 from dagopt.arrays import Bools, Floats, Ints
 from dagopt.errors import InputError, quoted, unknown_name
 from dagopt.scores.base import Score
+from dagopt.scores.block_likelihood import BlockLikelihood
 
 __all__ = ["InterventionalScore", "target_masks"]
 
@@ -43,6 +46,7 @@ class InterventionalScore(Score):
         self.label = f"{whole.label}, without the rows that set the column"
         self.seconds_per_local = whole.seconds_per_local
         self.parts = tuple(parts)
+        self._whole = whole
         alone = targets[:, :, None] != targets[:, None, :]
         self._told: Bools = np.asarray(alone.any(axis=0), dtype=bool)
 
@@ -50,6 +54,15 @@ class InterventionalScore(Score):
     def directed_pairs(self) -> Bools:
         """Pairs of columns of which some rows set one and not the other: this gives their edge a direction."""
         return self._told
+
+    @cached_property
+    def block_likelihood(self) -> BlockLikelihood | None:
+        """The local scores of each node from the matrix of the rows that count for it; rows have that of all rows."""
+        whole, parts = self._whole.block_likelihood, [part.block_likelihood for part in self.parts]
+        nodes = tuple(part.nodes[i] for i, part in enumerate(parts) if part is not None)
+        if whole is None or len(nodes) < len(parts):
+            return None
+        return replace(whole, nodes=nodes)
 
     @property
     def rounding(self) -> float:
@@ -97,7 +110,8 @@ def target_masks(interventions: Iterable[object], names: Sequence[str], n_rows: 
     ----------
     interventions : iterable
         For each row the name of its target, several names in a list or separated by commas, or nothing (None, NaN or an
-        empty text) for a row that was only observed.
+        empty text) for a row that was only observed. If all entries are whole numbers, they are positions of columns
+        from 1, and 0 is nothing.
     names : sequence of str
         The columns.
     n_rows : int
@@ -106,6 +120,7 @@ def target_masks(interventions: Iterable[object], names: Sequence[str], n_rows: 
     given = list(interventions)
     if len(given) != n_rows:
         raise InputError(f"expected interventions= with one entry per row, {n_rows}, but got {len(given)}")
+    given = _by_position(given, names)
     masks = np.zeros((n_rows, len(names)), dtype=bool)
     place = {name: k for k, name in enumerate(names)}
     for row, entry in enumerate(given):
@@ -125,3 +140,19 @@ def _targets(entry: object, place: dict[str, int]) -> list[str]:
         return [str(one) for one in entry]
     text = str(entry).strip()
     return [text] if text in place else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _by_position(given: list[object], names: Sequence[str]) -> list[object]:
+    """Return the names of columns that are all given by their positions, else what is given."""
+    texts = [_position(entry) for entry in given]
+    numbers = {text: int(text) for text in texts if text.isdecimal()}
+    if {*numbers, ""} != {*texts, ""} or numbers.keys() & set(names) or max(numbers.values(), default=0) > len(names):
+        return given
+    return [names[numbers[text] - 1] if text and numbers[text] else None for text in texts]
+
+
+def _position(entry: object) -> str:
+    """Return an entry as text, a whole number without a point, and nothing as an empty text."""
+    if entry is None or (isinstance(entry, float) and np.isnan(entry)):
+        return ""
+    return str(int(entry)) if isinstance(entry, float) and entry.is_integer() else str(entry).strip()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dagopt.data.data_options import DataOptions
+from dagopt.data.reading import read_columns
 from dagopt.data.table import ContinuousTable, DiscreteTable, Table, as_frame, as_table
 from dagopt.errors import InputError
 from dagopt.networks.rows import matched
@@ -30,7 +32,8 @@ def interventional_score(
     data : path, frame or array
         The data, one row per observation.
     interventions : str or sequence
-        The column that names each row's targets, which is then not part of the graph; or the targets of each row.
+        The column of the file or frame that has each row's targets, which is then not part of the graph; or the targets
+        of each row. See ``target_masks``.
     scoring, reading
         How to score, and how to read.
     """
@@ -39,6 +42,8 @@ def interventional_score(
     if reading.missing == "drop":
         raise InputError("interventions= needs one target per row but missing='drop' leaves rows out; drop them first")
     if isinstance(interventions, str):
+        if isinstance(data, str | Path):
+            data = _frame_of_file(data, reading)
         if not isinstance(data, pd.DataFrame) or interventions not in data.columns:
             raise InputError(
                 f"expected interventions= to be a column of the data or one entry per row but got {interventions!r}"
@@ -61,3 +66,12 @@ def interventional_score(
         rows = table if kept.all() else matched(as_table(frame[kept], **plain), table.names, table)
         parts.append(whole if kept.all() else make_score(rows, **options))
     return table, InterventionalScore(whole, parts, np.unique(masks, axis=0))
+
+
+def _frame_of_file(path: str | Path, reading: DataOptions) -> pd.DataFrame:
+    """Return all columns of a file: floats, or levels as text, None where a level is missing."""
+    found = {}
+    for column in read_columns(path, na_values=reading.na_values):
+        levels = np.array([*column.levels, None], dtype=object)  # the last one is that of code -1
+        found[column.name] = column.values if column.kind == "continuous" else levels[column.values]
+    return pd.DataFrame(found)
