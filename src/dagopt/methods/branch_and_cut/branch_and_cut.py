@@ -5,7 +5,7 @@
    up to 40 columns is searched from the end of its order (``suffixes.py``), which proves the best DAG or gives a bound.
    If that is given up, weights of pairs of columns give a bound on all DAGs (``pair_bound.py``), and column
    generation prices all sets (``priced_root.py``), which gives another bound and leaves fewer sets to list.
-2. Order search finds a DAG to start from.
+2. Order search finds a DAG to start from; with interventions, where it would be slow, over the listed sets.
 3. The LP over the listed families is cut by clusters, entropies, matrices, last-node and symmetry rows
    and local cuts (``lp/rows``); where that stalls, by branching on which of two nodes comes first.
 
@@ -114,7 +114,7 @@ def solve_branch_and_cut(
     run = _Run(problem, deadline, progress, options)
     dag, met = order_incumbent(
         problem, deadline, progress, restarts=options.restarts, random_state=options.random_state,
-        n_jobs=options.n_jobs, start=options.start,
+        n_jobs=options.n_jobs, start=options.start, pool=run.pool_to_search(),
     )  # fmt: skip
     run.tell_start(dag)
     rows: list[Row] = []
@@ -173,6 +173,7 @@ class _Run:
         self._gaussian = problem.score.gaussian
         self._form = problem.score.block_likelihood
         self._narrowed = problem.knowledge  # without parents that are in no undominated set
+        self._listed: Families | TooMany | None = None
         self._used: list[RowFinder] = []
         self._root: PricedRoot | None = None
         self._bound = np.inf  # of pairs
@@ -187,8 +188,30 @@ class _Run:
         """Start the trace with the DAG of the order search."""
         self._trace.append((self._deadline.elapsed(), "orders", self._problem.score.total(dag), None))
 
+    def pool_to_search(self) -> Families | None:
+        """Return all undominated sets, if the order search has no fast form of the score; None to search without."""
+        score = self._problem.score
+        fast = (score.logdets, score.blocks, score.counts)
+        if self._form is None or any(form is not None for form in fast):
+            return None
+        with Workers(self._deadline, self._progress, self._options.n_jobs) as workers:
+            try:
+                return self.list_sets(workers)
+            except (Stopped, TooMany):
+                return None
+
     def list_sets(self, workers: Workers) -> Families:
         """Return all sets that could be part of a best DAG; raise ``TooMany`` or ``Stopped``."""
+        if self._listed is None:
+            try:
+                self._listed = self._list_sets(workers)
+            except TooMany as found:
+                self._listed = found
+        if isinstance(self._listed, TooMany):
+            raise self._listed
+        return self._listed
+
+    def _list_sets(self, workers: Workers) -> Families:
         score, knowledge = self._problem.score, self._problem.knowledge
         if self._form is not None:
             listing = Listing(score, knowledge, self.max_sets)
