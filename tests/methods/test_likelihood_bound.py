@@ -9,7 +9,7 @@ from hypothesis import given, settings
 import dagopt
 from dagopt.data.table import ContinuousTable
 from dagopt.graph.knowledge import Constraints
-from dagopt.methods.likelihood_bound import likelihood_bound
+from dagopt.methods.likelihood_bound import bound_of_sets, likelihood_bound
 from every_dag import make_problem, problems, totals
 from made_problems import gaussian_table, problem_of
 
@@ -65,3 +65,47 @@ def test_discrete_data_have_the_bound_as_well():
     for kind in ("multinomial", "bdeu"):
         problem = make_problem(kind, 5, 0)
         assert np.isfinite(likelihood_bound(problem))
+
+
+@pytest.mark.parametrize("discrete", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_with_interventions_have_a_bound(seed, discrete):
+    """The sum of bounds on the parent sets of each node is never below the best DAG; a search reports it."""
+    rng = np.random.default_rng(seed)
+    data = dagopt.simulate(5, 200, 1.0, random_state=seed).data
+    if discrete:
+        data = (data > 0).astype(str)
+    targets = rng.choice([None, "X0", "X1,X2"], 200).tolist()
+    best = dagopt.learn(data, "exact", interventions=targets, progress=False)
+    found = dagopt.learn(data, "hc", interventions=targets, progress=False)
+    assert found.certificate.source == "bounds of parent sets"
+    assert best.score <= bound_of_sets(found.problem) <= found.bound
+
+
+def test_a_score_with_a_bound_of_its_own_has_a_bound_on_every_result():
+    """Without one there is none; with one it prunes the list of parent sets and no DAG exceeds the sum."""
+    table = gaussian_table(3, 5)
+    own = problem_of(table).score
+
+    def plain(node, parents):
+        return own.local(table.names.index(node), [table.names.index(name) for name in parents])
+
+    def bounded(node, parents):
+        return plain(node, parents)
+
+    asked = []
+
+    def bound(node, parents, candidates):
+        asked.append(len(parents))
+        most = plain(node, (*parents, *candidates))
+        return most + own.costs[len(parents) + len(candidates)] - own.costs[len(parents)]
+
+    bounded.bound = bound
+    best = dagopt.learn(table, "exact", progress=False).score
+    assert dagopt.learn(table, "hc", score=plain, progress=False).certificate is None
+    found = dagopt.learn(table, "hc", score=bounded, progress=False)
+    assert found.certificate.source == "bounds of parent sets"
+    assert found.bound >= best
+    listed = dagopt.learn(table, "gobnilp", score=bounded, max_parents=4, progress=False)
+    assert listed.score == pytest.approx(best)
+    assert max(asked) > 0

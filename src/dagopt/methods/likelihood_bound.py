@@ -20,14 +20,16 @@ from dagopt.data.continuous import CovarianceTable
 from dagopt.data.table import ContinuousTable, DiscreteTable, MixedTable
 from dagopt.problem import Problem
 from dagopt.results.answer import Answer
-from dagopt.results.certificate import Certificate, scope_of, tightest
+from dagopt.results.certificate import Certificate, Source, scope_of, tightest
 from dagopt.scores.degenerate_gaussian import DegenerateGaussianScore
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.scores.joint import JointScore
 from dagopt.scores.multinomial import MultinomialScore
 
-__all__ = ["likelihood_bound", "with_likelihood_bound"]
+__all__ = ["bound_of_sets", "likelihood_bound", "with_likelihood_bound"]
 
+SATURATED: Source = "saturated likelihood"
+BY_SETS: Source = "bounds of parent sets"
 GAUSSIAN = ("gaussian", "gaussian of standardised columns")
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of one step of a factorisation, with a margin
 MOST_COLUMNS = 1000  # beyond this it would take longer than a short run
@@ -38,13 +40,34 @@ def with_likelihood_bound(answer: Answer, problem: Problem) -> Answer:
     """Return the answer with the bound of the likelihood, if it has none or a weaker one."""
     if answer.score is None or answer.status == "optimal" or problem.n_nodes > MOST_COLUMNS:
         return answer
-    bound = likelihood_bound(problem)
+    bound, source = likelihood_bound(problem), SATURATED
+    if bound is None and problem.score.joints is None:
+        bound, source = bound_of_sets(problem), BY_SETS
     if bound is None:
         return answer
     limits = np.full(problem.n_nodes, problem.n_nodes - 1)
     scope = scope_of(replace(problem.knowledge, at_most=limits))  # parent limits are not used
-    own = Certificate(max(bound, answer.score), scope, "saturated likelihood")
+    own = Certificate(max(bound, answer.score), scope, source)
     return replace(answer, certificate=tightest(answer.certificate, own))
+
+
+def bound_of_sets(problem: Problem) -> float | None:
+    """Return the sum over the nodes of a bound on all allowed parent sets; None if the score gives none.
+
+    It is what rows with interventions and scores with a ``bound`` of their own have.
+    """
+    form = problem.score.block_likelihood
+    if form is not None and not form.is_searchable:  # rounding is too large for likelihoods with all parents
+        return None
+    total, size = 0.0, 0.0
+    for node in range(problem.n_nodes):
+        must, free = np.flatnonzero(problem.knowledge.must[:, node]), problem.knowledge.free(node)
+        most = problem.score.bound(node, must.astype(np.int64), free.astype(np.int64))
+        if not np.isfinite(most):
+            return None
+        total, size = total + most, size + abs(most)
+    margin = 0.0 if form is None else problem.n_nodes * form.margin
+    return float(total + ROUNDING * problem.n_nodes * size + margin)
 
 
 def likelihood_bound(problem: Problem) -> float | None:

@@ -9,7 +9,8 @@ part                  who uses it
 ``local_packed``      bulk scoring: climbing, listing, reports
 ``additions``,        hill climbing and tabu search
 ``removals``
-``local_and_bounds``  listing of parent sets: a bound on the scores of all supersets prunes the list
+``bound``             a bound on the scores of all sets between two: prunes lists, bounds every result
+``local_and_bounds``  the same for many sets at once
 ``fill_potentials``   the recursions over all subsets
 ``is_score_equivalent``  one table of potentials serves all nodes; Markov equivalence classes have one score
 ``logdets``,          compiled order search, screening, the GPU
@@ -201,9 +202,26 @@ class Score(ABC):
     def local_and_bounds(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
         """Return local scores of packed sets, and for each a bound on the scores of all its supersets.
 
-        The bound is infinite where none is known.
+        The bound is that of ``bound`` if a sub-class gives it, and infinite where none is known.
         """
-        return self.local_packed(nodes, flat, offsets), np.full(len(nodes), np.inf)
+        bounds = np.full(len(nodes), np.inf)
+        if type(self).bound is not Score.bound:
+            for k, i in enumerate(nodes.tolist()):
+                own = flat[offsets[k] : offsets[k + 1]]
+                bounds[k] = self.bound(i, own, np.delete(np.arange(self.n_nodes), np.append(own, i)))
+        return self.local_packed(nodes, flat, offsets), bounds
+
+    def bound(self, node: int, parents: Ints, candidates: Ints) -> float:
+        """Return a number that no local score with these parents and any of the candidates exceeds.
+
+        Infinite if none is known. A score of your own that gives it has pruned lists and a bound on every result.
+        """
+        own = np.asarray(parents, dtype=np.int64)
+        offsets = np.array([0, len(own)])
+        _, bounds = self.local_and_bounds(np.array([node]), np.sort(own), offsets)
+        fewer = len(own) + len(candidates) < self.n_nodes - 1
+        fall = self.bounds_fall_by(node, np.sort(np.append(own, candidates))) if fewer else 0.0
+        return float(bounds[0] - fall)
 
     def bounds_fall_by(self, node: int, candidates: Ints) -> float:
         """Return how much lower the bounds of ``local_and_bounds`` are when only these may be parents."""

@@ -31,6 +31,8 @@ class FunctionScore(Score):
         ``function(node, parents)`` returns the local score, higher being better: ``node`` is the name of a column and
         ``parents`` a tuple of the names of its parents, in the order of the columns. It must return the same number
         for the same arguments, and may be called by several threads at once. Minus infinity rules a set out.
+        It may have an attribute ``bound``, a function ``bound(node, parents, candidates)`` of names: a number that no
+        score of the node with these parents and any of the candidates exceeds.
     """
 
     def __init__(self, table: Table, function: Callable[[str, tuple[str, ...]], float]) -> None:
@@ -65,6 +67,17 @@ class FunctionScore(Score):
             self._empty[node] = value
         return float(value)
 
+    def bound(self, node: int, parents: Ints, candidates: Ints) -> float:
+        """Return the user's bound; infinite without one."""
+        find = getattr(self._function, "bound", None)
+        if find is None:
+            return math.inf
+        name, *others = self.names[node], *(tuple(self.names[j] for j in sorted(own)) for own in (parents, candidates))
+        value = find(name, *others)
+        if not isinstance(value, int | float | np.number) or math.isnan(value):
+            raise InputError(f"expected a number from bound({name!r}, ...) of the score but got {value!r}; check it")
+        return float(value)
+
 
 class ScaledScore(Score):
     """A score times a power of two, which is exact: the same DAGs are best, and tolerances fit the numbers.
@@ -94,6 +107,10 @@ class ScaledScore(Score):
     def local(self, node: int, parents: Iterable[int] = ()) -> float:
         """Return the local score times the power of two."""
         return math.ldexp(self._score.local(node, parents), self._power)
+
+    def bound(self, node: int, parents: Ints, candidates: Ints) -> float:
+        """Return the bound of the score times the power of two."""
+        return math.ldexp(self._score.bound(node, parents, candidates), self._power)
 
 
 def power_to_usual_size(values: Iterable[float]) -> int:

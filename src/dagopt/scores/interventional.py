@@ -81,6 +81,10 @@ class InterventionalScore(Score):
         """Return the local score of a node from the rows that do not target it."""
         return self.parts[node].local(node, parents)
 
+    def bound(self, node: int, parents: Ints, candidates: Ints) -> float:
+        """Return the bound of the rows that count for a node."""
+        return self.parts[node].bound(node, parents, candidates)
+
     def local_packed(self, nodes: Ints, flat: Ints, offsets: Ints) -> Floats:
         """Return the local scores of many nodes with packed parent sets."""
         return self._by_node(nodes, flat, offsets)[0]

@@ -75,6 +75,22 @@ def test_coefficients_of_families(seed):
         assert out == pytest.approx([naive.coefficient(matrix, i, J, C) for i, J, _ in families], abs=1e-9)
 
 
+def test_families_of_the_columns_of_blocks():
+    _, families, node, flat, starts, _ = drawn(0)
+    blocks = np.array([0, 2, 3, 3, 6, 7, 9])
+    columns = [list(range(blocks[i], blocks[i + 1])) for i in range(N)]
+    wanted = [
+        (b, [c for j in sorted(J) for c in columns[j]] + columns[i][:k])
+        for i, J, _ in families
+        for k, b in enumerate(columns[i])
+    ]
+    own, ends = np.empty(len(wanted), dtype=np.int64), np.empty(len(wanted) + 1, dtype=np.int64)
+    wider = np.empty(sum(len(parents) for _, parents in wanted), dtype=np.int64)
+    logdet_rows.expand(blocks, node, flat, starts, own, wider, ends)
+    found = [(int(b), wider[ends[k] : ends[k + 1]].tolist()) for k, b in enumerate(own)]
+    assert found == wanted
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_flips_take_the_steepest_way_up(seed):
     """Each step flips the node that raises the violation most, and the last set is better than its neighbours."""

@@ -26,27 +26,32 @@ def test_the_inverse(rng):
 
 def check_ends(walk, matrix, depth, J, R, i):
     """Compare the matrices of a level with the regression on J and the inverse of the matrix of J + R + i."""
+    assert np.flatnonzero(walk.free[depth]).tolist() == sorted(R)
+    assert walk.members[: walk.taken[depth]].tolist() == J
+    J, R, i = ([c for b in own for c in range(walk.starts[b], walk.starts[b + 1])] for own in (J, R, [i]))
     least = walk.lower[walk.taken[depth]]
     others, covariance, beta = naive.regression(matrix, J)
     assert least[np.ix_(others, others)] == pytest.approx(covariance)
     if J:
         assert least[np.ix_(J, others)] == pytest.approx(beta)
         assert -least[np.ix_(J, J)] == pytest.approx(np.linalg.inv(matrix[np.ix_(J, J)]))
-    kept = sorted([*J, *R, i])
+    kept = sorted([*J, *R, *i])
     most = walk.upper[walk.up[depth]]
     assert most[np.ix_(kept, kept)] == pytest.approx(np.linalg.inv(matrix[np.ix_(kept, kept)]))
-    assert np.flatnonzero(walk.free[depth]).tolist() == sorted(R)
     assert np.flatnonzero(walk.active[depth]).tolist() == kept
-    assert walk.members[: walk.taken[depth]].tolist() == J
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(8))
 def test_every_level_of_a_walk_has_the_matrices_of_both_ends(seed):
-    """A walk that branches at random visits each subset once; here and there a candidate is dropped for good."""
+    """A walk that branches at random visits each subset once; here and there a candidate is dropped for good.
+
+    Over single columns, and over blocks of one to three.
+    """
     n, i = 6, 5
-    matrix = correlations(seed)
     rng = np.random.default_rng(seed)
-    walk = subset_walk.new_walk(subset_walk.inverse_of(matrix), matrix)
+    starts = np.arange(n + 1) if seed < 4 else np.concatenate([[0], np.cumsum(rng.integers(1, 4, n))])
+    matrix = correlations(seed, int(starts[-1]))
+    walk = subset_walk.new_walk(subset_walk.inverse_of(matrix), matrix, starts)
     walk.free[0, i] = False
     levels = [([], [j for j in range(n) if j != i])]  # J and R of each level
     found, dropped = [], 0
