@@ -179,3 +179,22 @@ def test_bad_input_is_one_line(arguments, message, said, folder):
     assert message in err
     assert err.count("\n") == 1
     assert sorted(folder.iterdir()) == before
+
+
+# --- rivals ---------------------------------------------------------------------------------------------------
+
+
+def test_rivals_are_those_of_the_library(said):
+    """Number, classes and edges are those of ``result.rivals``, on screen, in JSON and in the file."""
+    expected = dagopt.learn("data.csv", progress=False).rivals(2.0, progress=False)
+    code, out, err = said("rivals", "data.csv", "--within", 2, "--out", "edges.csv", "--json", "--quiet")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["count"] == expected.count
+    assert len(found["classes"]) == expected.n_classes
+    pd.testing.assert_frame_equal(pd.read_csv("edges.csv"), expected.edges, check_dtype=False)
+    code, out, _ = said("rivals", "data.csv", "--within", 6, "--most", 1, "--quiet")
+    assert code == 0
+    assert "DAGs" in out
+    assert ", the best " in out
+    assert said("rivals", "data.csv", "--within", -1)[0] == 2

@@ -82,6 +82,13 @@ class Knowledge:
             and chosen.sum() <= self.at_most[node]
         )
 
+    def allows_masks(self, node: int, masks: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Say which of many parent sets are allowed for a node: bits of integers, for at most 62 columns."""
+        must, may = (known[node] for known in self.masks)
+        few = np.bitwise_count(masks) <= self.at_most[node]
+        allowed: NDArray[np.bool_] = ((must & ~masks) == 0) & ((masks & ~may) == 0) & few
+        return allowed
+
     def allows_dag(self, adjacency: NDArray[Any]) -> bool:
         """Say whether every parent set of a DAG is allowed."""
         present = np.asarray(adjacency) != 0

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from dagopt.networks.fitted.fitted_network import FittedNetwork
     from dagopt.progress import Progress
     from dagopt.results.explanation import Explanation
+    from dagopt.results.rivals import Rivals
 
 __all__ = ["Result", "Status", "result_of"]
 
@@ -343,6 +344,45 @@ class Result:
         effort = by_name("methods.alternatives", "Effort")(method, n_jobs, memory_limit, random_state)
         regrets = by_name("confidence.explain", "regrets")
         found: pd.DataFrame = regrets(self, effort, time_limit=time_limit, progress=progress)
+        return found
+
+    def rivals(
+        self,
+        within: float = 3.0,
+        *,
+        most: int = 100_000,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        memory_limit: int | float | str | None = None,
+        progress: bool | Progress | None = None,
+    ) -> Rivals:
+        """Return every DAG that scores nearly as much as the best one: proven complete, each once.
+
+        By the recursion over all sets, to about 25 columns.
+
+        Parameters
+        ----------
+        within : float
+            Points of score; 3 means that the best graph is at most e^3 = 20 times as likely as a rival.
+        most : int
+            The most DAGs that are listed, from the best down; all within the limit are counted.
+        time_limit : float, optional
+            Seconds.
+        n_jobs : int, optional
+            The number of threads; all cores for None and -1. The answer does not depend on it.
+        memory_limit : int or str, optional
+            Bytes, or text such as ``"8GB"``; by default most of the free memory.
+        progress : bool, Progress or None
+            Whether to show the run; on a terminal by default.
+
+        Returns
+        -------
+        Rivals
+            The DAGs and their number, their equivalence classes, and the edges that all, some or none of them have.
+        """
+        find = by_name("confidence.rivals", "rivals")
+        options = {"time_limit": time_limit, "n_jobs": n_jobs, "memory_limit": memory_limit, "progress": progress}
+        found: Rivals = find(self, within, most=most, **options)
         return found
 
     def summary(self) -> str:

@@ -33,10 +33,22 @@ STRETCHES_PER_PIECE = 1 << 12
 
 
 class TableEnds(SubsetDP):
-    """The recursion over all parent sets in both directions; the parameters are those of ``SubsetDP``."""
+    """The recursion over all parent sets in both directions.
 
-    def __init__(self, score: Score, knowledge: Knowledge, plan: Plan, workers: Workers) -> None:
+    Parameters
+    ----------
+    score, knowledge, plan, workers
+        As for ``SubsetDP``.
+    every : bool
+        Whether the potentials of sets that no best DAG needs are wanted too.
+    """
+
+    def __init__(
+        self, score: Score, knowledge: Knowledge, plan: Plan, workers: Workers, *, every: bool = False
+    ) -> None:
         super().__init__(score, knowledge, plan, workers)
+        if every:
+            self._score = score
         self.rest: Floats = np.empty(0)
 
     def fill(self) -> None:

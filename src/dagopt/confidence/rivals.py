@@ -1,0 +1,91 @@
+"""``result.rivals``: every graph that scores nearly as much as the best, proven complete."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dagopt.deadline import Deadline
+from dagopt.errors import InputError
+from dagopt.methods.claims import refuse_unbounded
+from dagopt.methods.exact.exact import solve_exact
+from dagopt.methods.exact.near_dags import NearDags, TooManySteps
+from dagopt.methods.exact.near_families import NearFamilies, checked_within, near_families
+from dagopt.problem import Problem
+from dagopt.progress import NoProgress, Progress, make_progress
+from dagopt.results.result import Result
+from dagopt.results.rivals import Rivals
+from dagopt.workers import Stopped, Workers
+
+__all__ = ["families_within", "rivals"]
+
+
+def rivals(
+    result: Result,
+    within: float,
+    *,
+    most: int = 100_000,
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
+    memory_limit: int | float | str | None = None,
+    progress: bool | Progress | None = None,
+) -> Rivals:
+    """Return all DAGs within some points of the best; see ``Result.rivals``."""
+    if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
+        raise InputError(f"expected most= to be a whole number >= 1 but got {most!r}; 100,000 is usual")
+    deadline = Deadline(time_limit)
+    shown = make_progress(progress)
+    try:
+        with deadline, Workers(deadline, shown, n_jobs) as workers:
+            problem, families = families_within(result, within, workers, memory_limit)
+            parents, losses = np.zeros((0, problem.n_nodes), dtype=np.int64), np.zeros(0)
+            count: int | None = None
+            at_least = 1
+            try:
+                near = NearDags(families, workers).build()
+                found, at_least = near.losses
+                count = None if found is None else at_least
+                if found is not None:
+                    parents, losses = near.listed(int(most))
+            except TooManySteps:
+                pass
+    except Stopped:
+        raise InputError(
+            f"the graphs within {within:g} points were not found before the run was stopped; raise time_limit= or "
+            f"lower within="
+        ) from None
+    finally:
+        shown.close()
+    learned = result.score if result.score is not None else np.nan
+    return Rivals(
+        names=problem.names,
+        within=float(within),
+        best=families.best,
+        count=count,
+        at_least=at_least,
+        parents=parents,
+        losses=losses,
+        family_node=families.node,
+        family_parents=families.masks,
+        family_loss=families.loss,
+        score_label=problem.score.label,
+        learned_loss=max(families.best - learned, 0.0),
+        seconds=deadline.elapsed(),
+    )
+
+
+def families_within(
+    result: Result,
+    within: float,
+    workers: Workers,
+    memory_limit: int | float | str | None = None,
+    nodes: list[int] | None = None,
+) -> tuple[Problem, NearFamilies]:
+    """Return the problem behind a result, and every parent set that some DAG within these points of the best has."""
+    limit = checked_within(within)
+    problem = result.problem
+    if problem is None:
+        raise InputError("expected a result learned from data but this one has no data; use dagopt.learn")
+    if not problem.score.logdets_suffice:  # nearly dependent columns: the best DAG has what is unbounded
+        best = solve_exact(problem, deadline=workers.deadline, progress=NoProgress(), n_jobs=workers.count)
+        refuse_unbounded(best, problem)
+    return problem, near_families(problem, limit, workers, memory_limit, nodes)

@@ -1,0 +1,215 @@
+"""``Rivals``: every graph that scores nearly as much as the best, and what they agree on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dagopt.arrays import Floats, Ints
+from dagopt.by_name import by_name
+from dagopt.data.html_table import html_of
+from dagopt.graph.cpdag import cpdag
+from dagopt.graph.dag import Graph
+
+__all__ = ["Rivals"]
+
+DAGS_TOGETHER = 5_000  # whose v-structures are compared at once
+SAME = 1e-9  # relative difference up to which two scores count as equal
+
+
+@dataclass(frozen=True, eq=False)
+class Rivals:
+    """All DAGs within some points of the best.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The columns, in order.
+    within : float
+        How many points a rival may score less than the best; a factor of e^within in likelihood.
+    best : float
+        The proven best score.
+    count : int or None
+        How many DAGs are within that; None if there are too many to count.
+    at_least : int
+        A proven lower limit on that number; the number itself if it is known.
+    parents : int array of shape (n_listed, n_nodes)
+        The parents of each node of each listed DAG as the bits of an integer, from the best DAG down.
+    losses : float array
+        How many points less than the best each of them scores.
+    family_node, family_parents : int arrays
+        Every parent set that some rival has, listed or not: the node, and its parents as bits.
+    family_loss : float array
+        How many points less than the best the best DAG with this parent set scores.
+    score_label : str
+        The score.
+    learned_loss : float
+        How many points less than the best the learned graph scores.
+    seconds : float
+        Wall-clock time.
+    """
+
+    names: tuple[str, ...]
+    within: float
+    best: float
+    count: int | None
+    at_least: int
+    parents: Ints
+    losses: Floats
+    family_node: Ints
+    family_parents: Ints
+    family_loss: Floats
+    score_label: str
+    learned_loss: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all rivals are listed."""
+        return self.count == len(self.losses)
+
+    def adjacency(self, rank: int = 0) -> NDArray[np.int8]:
+        """Return a listed DAG, 0 for the best: ``[i, j] = 1`` means i → j."""
+        n = len(self.names)
+        return (self.parents[rank][None, :] >> np.arange(n)[:, None] & 1).astype(np.int8)
+
+    @cached_property
+    def _class_of(self) -> tuple[Ints, Ints, Ints]:
+        """The first DAG of each class, from the best down; the number of its DAGs; and the class of each DAG."""
+        keys = np.concatenate([self._class_keys(first) for first in range(0, max(len(self.losses), 1), DAGS_TOGETHER)])
+        _, first, place, members = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+        order = np.argsort(first, kind="stable")
+        return first[order], members[order], np.argsort(order)[place.ravel()]
+
+    def _class_keys(self, first: int) -> NDArray[np.void]:
+        """Return the skeleton and the v-structures of some DAGs as bytes: equal exactly for equivalent DAGs."""
+        n = len(self.names)
+        some = self.parents[first : first + DAGS_TOGETHER]
+        has = (some[:, None, :] >> np.arange(n)[:, None] & 1).astype(bool)
+        joined = has | has.transpose(0, 2, 1)
+        a, b = np.triu_indices(n, 1)
+        apart = ~joined[:, a, b]
+        colliders = [has[:, a, i] & has[:, b, i] & apart for i in range(n)]
+        bits = np.packbits(np.concatenate([apart, *colliders], axis=1), axis=1)
+        return np.ascontiguousarray(bits).view(np.dtype((np.void, max(bits.shape[1], 1)))).ravel()
+
+    @property
+    def n_classes(self) -> int:
+        """The number of equivalence classes among the listed DAGs."""
+        return len(self._class_of[0])
+
+    @cached_property
+    def classes(self) -> list[dict[str, Any]]:
+        """The equivalence classes of the listed DAGs, from the best down.
+
+        Each has ``score``, ``loss``, ``dags`` (how many of the listed DAGs are in it), ``adjacency`` (the best of
+        them) and ``cpdag``.
+        """
+        first, members, _ = self._class_of
+        return [
+            {
+                "score": self.best - float(self.losses[k]),
+                "loss": float(self.losses[k]),
+                "dags": int(size),
+                "adjacency": self.adjacency(k),
+                "cpdag": cpdag(self.adjacency(k)),
+            }
+            for k, size in zip(first.tolist(), members, strict=True)
+        ]
+
+    @cached_property
+    def edges(self) -> pd.DataFrame:
+        """One row for each edge that some rival has.
+
+        ``from``, ``to``; ``rivals``: "all" or "some" have it; ``loss_with`` and ``loss_without``: how many points the
+        best DAG with and without it loses, infinity for more than ``within``; ``share`` of the listed DAGs that have
+        it, and ``joined``, the share in which the two columns are joined in either direction. All but the two shares
+        are proven for all rivals, listed or not.
+        """
+        n = len(self.names)
+        has = [(self.parents[:, i] >> j & 1).astype(bool) for i in range(n) for j in range(n)]
+        rows = []
+        for i in range(n):
+            own = self.family_node == i
+            for j in range(n):
+                with_edge = own & (self.family_parents >> j & 1 == 1)
+                if with_edge.any():
+                    without = self.family_loss[own & ~with_edge].min(initial=np.inf)
+                    rows.append(
+                        {
+                            "from": self.names[j],
+                            "to": self.names[i],
+                            "rivals": "all" if np.isinf(without) else "some",
+                            "loss_with": float(self.family_loss[with_edge].min()),
+                            "loss_without": float(without),
+                            "share": float(has[i * n + j].mean()) if len(self.losses) else np.nan,
+                            "joined": float((has[i * n + j] | has[j * n + i]).mean()) if len(self.losses) else np.nan,
+                        }
+                    )
+        columns = ["from", "to", "rivals", "loss_with", "loss_without", "share", "joined"]
+        frame = pd.DataFrame(rows, columns=columns)
+        return frame.sort_values(["joined", "share"], ascending=False, kind="stable", ignore_index=True)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw every edge that some rival has, wider the more of the listed DAGs have it."""
+        n = len(self.names)
+        drawn = np.zeros((n, n), dtype=np.int8)
+        strength = {}
+        for row in self.edges.itertuples(index=False):
+            a, b = (self.names.index(one) for one in row[:2])
+            drawn[a, b] = 1
+            strength[row[0], row[1]] = float(row[6])
+        return by_name("report.plots", "plot_graph")(Graph(drawn, self.names), ax, strength)
+
+    def summary(self) -> str:
+        """Return a short summary: how many rivals there are, and what they agree on."""
+        n = len(self.names)
+        kinds = self.edges["rivals"].value_counts()
+        in_all, in_some = int(kinds.get("all", 0)), int(kinds.get("some", 0))
+        number = f"{self.count:,}" if self.count is not None else f"more than {self.at_least:,}"
+        listed = "all listed" if self.is_complete else f"the best {len(self.losses):,} listed"
+        lines = [
+            f"{n} columns; graphs within {self.within:g} points of the best, a factor of {np.exp(self.within):.4g} "
+            f"in likelihood; {self.score_label}",
+            f"best      {self.best:.4f}  proven",
+            f"DAGs      {number}, {listed}; {self.n_classes:,} equivalence classes"
+            + ("" if self.is_complete else " among the listed ones"),
+            f"edges     {in_all} in all of them, {in_some} in some, {n * (n - 1) - in_all - in_some} of "
+            f"{n * (n - 1)} in none",
+        ]
+        if self.learned_loss > SAME * max(abs(self.best), 1.0):
+            lines.append(f"learned   the learned graph scores {self.learned_loss:.4f} less than the best")
+        return "\n".join([*lines, f"seconds   {self.seconds:.2f}"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "within": self.within,
+            "best": self.best,
+            "count": self.count,
+            "at_least": self.at_least,
+            "is_complete": self.is_complete,
+            "n_listed": len(self.losses),
+            "n_classes": self.n_classes,
+            "names": list(self.names),
+            "score_label": self.score_label,
+            "seconds": self.seconds,
+            "edges": [
+                {name: None if value == np.inf else value for name, value in row.items()}
+                for row in self.edges.to_dict(orient="records")
+            ],
+            "classes": [
+                {**one, "adjacency": one["adjacency"].tolist(), "cpdag": one["cpdag"].tolist()} for one in self.classes
+            ],
+        }
+
+    def _repr_html_(self) -> str:
+        return html_of(self.summary(), self.edges)
+
+    def __repr__(self) -> str:
+        return self.summary()
