@@ -101,25 +101,33 @@ def effect(
     ] = None,
     method: Annotated[str, typer.Option(help="How to learn the DAG, as in learn.")] = "auto",
     level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds, for learning.")] = None,
+    within: Annotated[
+        float | None,
+        typer.Option(help="Use every DAG within these points of the best, proven complete, instead of one class."),
+    ] = None,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds, for learning and again for --within.")] = None,
     quiet: shared.Quiet = False,
     as_json: shared.Json = False,
 ) -> None:
     """Estimate the total effect of one column on another, over all DAGs that the data cannot tell apart.
 
     **Examples:** `dagopt effect data.csv dose response`, `dagopt effect data.csv dose response --graph graph.dot`,
-    `dagopt effect data.csv dose response --tiers 'dose;response'`
+    `dagopt effect data.csv dose response --tiers 'dose;response'`, `dagopt effect data.csv dose response --within 3`
     """
     from dagopt.learning import learn
     from dagopt.methods.registry import method_name
     from dagopt.networks.effects.effect import effect as effect_given
 
+    if graph is not None and within is not None:
+        raise InputError("--graph is one graph and --within is for many; leave one of them out")
     if graph is not None:
         found: Effect = effect_given(data, graph, cause, outcome, level=level, **reading.to_dict())
     else:
         asked: dict[str, Any] = {**knowledge.known(), **scoring.to_dict(), **reading.to_dict()}
         result = learn(data, method_name(method), time_limit=time_limit, progress=not quiet, **asked)
-        found = result.effect(cause, outcome, level=level)
+        found = result.effect(
+            cause, outcome, level=level, within=within, time_limit=None if within is None else time_limit
+        )
     if as_json:
         print_json(found.to_dict())
     else:

@@ -222,7 +222,16 @@ class Result:
             fitted.notes = ("a class of DAGs was learned; the parameters are those of one member", *fitted.notes)
         return fitted
 
-    def effect(self, cause: str, outcome: str, *, level: float = 0.95, over: str = "class") -> Effect:
+    def effect(
+        self,
+        cause: str,
+        outcome: str,
+        *,
+        level: float = 0.95,
+        over: str = "class",
+        within: float | None = None,
+        time_limit: float | None = None,
+    ) -> Effect:
         """Return the total effect of one column on another: how the outcome changes if the cause is set from outside.
 
         Parameters
@@ -233,12 +242,17 @@ class Result:
             The level of the intervals.
         over : {"class", "dag"}
             Whether to use all DAGs that the data and the knowledge cannot tell apart, or only the learned one.
+        within : float, optional
+            Use every DAG within these points of the best instead, proven complete; to about 25 columns. The hull of
+            the intervals then allows for the choice of the graph.
+        time_limit : float, optional
+            Seconds, for ``within``.
 
         Returns
         -------
         Effect
-            Every effect that the class can have, each with its adjustment set, standard error and interval; whether it
-            is the same in all of them; and what is assumed.
+            Every effect that these DAGs can have, each with its adjustment set, standard error and interval; whether
+            it is the same in all of them; and what is assumed.
         """
         from dagopt.networks.effects.effect import effect_in
 
@@ -247,6 +261,12 @@ class Result:
         self._refuse_set_rows("dagopt.effect(data, result.cpdag, cause, outcome)")
         if over not in ("class", "dag"):
             raise InputError(f"expected over= to be 'class' or 'dag' but got {over!r}; change the option")
+        if within is not None:
+            if over != "class":
+                raise InputError("over='dag' is for one DAG and within= for many; leave one of them out")
+            near = by_name("confidence.effect_within", "effect_within")
+            certified: Effect = near(self, cause, outcome, within, level, time_limit)
+            return certified
         if self.dag is None:
             raise InputError(
                 f"no DAG extends the graph that {self.method!r} learned, so it has no effects; choose a direction for"

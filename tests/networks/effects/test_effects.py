@@ -193,8 +193,68 @@ def test_mixed_tables(rng):
     assert abs(by_level["effect"] - 8) < 4 * by_level["standard_error"]
     slope = effect_in(table, dag, "age", "pressure").table.iloc[0]
     assert abs(slope["effect"] - 0.5) < 4 * slope["standard_error"] < 0.1
-    with pytest.raises(InputError, match="effect on the discrete column 'smoker'"):
-        effect_in(table, dag[[2, 1, 0]][:, [2, 1, 0]], "pressure", "smoker")
+    back = effect_in(table, dag[[2, 1, 0]][:, [2, 1, 0]], "pressure", "smoker").table
+    assert back["level"].tolist() == ["no", "yes"]
+    assert back["effect"].sum() == pytest.approx(0, abs=1e-12)
+    assert back["lower"].iloc[1] > 0
+    none = effect_in(table, dag, "pressure", "smoker")
+    assert none.table["effect"].tolist() == [0.0, 0.0]
+    assert none.table["level"].tolist() == ["no", "yes"]
+
+
+def test_levels_of_a_mixed_table(rng):
+    """Without a continuous column to adjust for, the change of a probability is the difference of two shares."""
+    from dagopt.networks.effects.logit_effect import probability_changes
+
+    cause = (rng.random(4000) < 0.4).astype(float)
+    codes = (rng.random(4000) < 0.2 + 0.3 * cause).astype(np.int64)
+    effects, errors = probability_changes(cause[:, None], np.ones((4000, 1)), codes, 2, True)
+    shares = [codes[cause == level].mean() for level in (0, 1)]
+    assert effects[0, 1] == pytest.approx(shares[1] - shares[0], abs=1e-5)
+    spread = sum(p * (1 - p) / (cause == level).sum() for level, p in enumerate(shares))
+    assert errors[0, 1] == pytest.approx(np.sqrt(spread), rel=1e-3)
+
+
+@pytest.mark.parametrize("by_level", [True, False])
+def test_intervals_of_changed_probabilities(by_level):
+    """With a confounder, 95 % intervals hold the standardised change in about 95 % of the draws."""
+    from dagopt.networks.effects.logit_effect import probability_changes
+
+    def rate(x, z):
+        return 1 / (1 + np.exp(-(-0.4 + 0.9 * x + 0.8 * z)))
+
+    many = np.random.default_rng(0).normal(size=200_000)
+    if by_level:
+        truth = float(np.mean(rate(1.0, many) - rate(0.0, many)))
+    else:
+        x = 0.6 * many + np.random.default_rng(1).normal(size=many.size)
+        truth = float(np.mean(0.9 * rate(x, many) * (1 - rate(x, many))))
+    hits = 0
+    for seed in range(200):
+        rng = np.random.default_rng(100 + seed)
+        z = rng.normal(size=400)
+        x = (rng.random(400) < 1 / (1 + np.exp(-z))) * 1.0 if by_level else 0.6 * z + rng.normal(size=400)
+        codes = (rng.random(400) < rate(x, z)).astype(np.int64)
+        effects, errors = probability_changes(x[:, None], np.column_stack([np.ones(400), z]), codes, 2, by_level)
+        hits += abs(effects[0, 1] - truth) <= 1.96 * errors[0, 1]
+    assert 180 <= hits <= 199
+
+
+def test_levels_are_never_pooled():
+    """An effect that raises one level and lowers the other is not said to reach from minus to plus."""
+    rng = np.random.default_rng(4)
+    cause = rng.random(800) < 0.5
+    outcome = np.where(rng.random(800) < np.where(cause, 0.8, 0.3), "yes", "no")
+    data = pd.DataFrame({"cause": np.where(cause, "b", "a"), "outcome": outcome})
+    known = dagopt.Constraints(tiers=[["cause"], ["outcome"]])
+    found = dagopt.learn(data, "exact", constraints=known).effect("cause", "outcome")
+    assert found.bounds is None
+    ranges = found.ranges.set_index("level")
+    assert ranges.loc["yes", "lower"] > 0.3
+    assert ranges.loc["no", "upper"] < -0.3
+    assert ranges["sign"].to_dict() == {"no": "-", "yes": "+"}
+    both = dagopt.learn(data, "exact").effect("cause", "outcome")
+    assert "effects on outcome = yes of cause from a to b from 0 to" in both.summary()
 
 
 def test_one_sentence_for_each_mistake(rng):

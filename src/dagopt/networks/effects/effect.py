@@ -1,7 +1,12 @@
-"""`effect`: the total effect of one column on another, over all DAGs that the data cannot tell apart."""
+"""`effect`: the total effect of one column on another, over all DAGs that the data cannot tell apart.
+
+With adjustment for the parents of the cause an effect depends on these parents alone, so the effects in many DAGs are
+those of the parent sets that the cause has in them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -18,14 +23,21 @@ from dagopt.graph.dag import as_graph
 from dagopt.networks.effects.adjustment import Possibility, possibilities
 from dagopt.networks.effects.estimates import estimate
 
-__all__ = ["Effect", "effect", "effect_in"]
+__all__ = ["Effect", "checked_pair", "effect", "effect_in", "effect_of_parents"]
 
 FIGURES = ("effect", "standard_error", "lower", "upper")
+CONTRASTS = ("level", "from", "to")  # columns that say which change of which level an effect is about
+MOST_ROWS_SHOWN = 12
 
 ASSUMED = (
     "every edge is causal: the graph, or its class, is the true one",
     "there is no hidden common cause of two columns, and no selection of rows by measured columns",
     "the intervals ignore that the graph was learned from the same rows",
+)
+ASSUMED_NEAR = (
+    "every edge is causal: one of these DAGs is the true one",
+    ASSUMED[1],
+    "the hull of the intervals allows for the choice among these DAGs; DAGs that score less are left out",
 )
 LINEAR = "effects are linear and do not depend on other columns (no interactions)"
 
@@ -47,6 +59,9 @@ class Effect:
         The level of the intervals.
     assumptions : tuple of str
         What the effects assume.
+    within : float or None
+        If the DAGs are all those within some points of the best, these points; the table then has one row for each
+        parent set, and ``loss``, how many points the best DAG with it loses. None for a DAG or a class.
     """
 
     cause: str
@@ -54,10 +69,11 @@ class Effect:
     table: pd.DataFrame
     level: float
     assumptions: tuple[str, ...]
+    within: float | None = None
 
     @property
     def identified(self) -> bool:
-        """Whether all DAGs of the class have the same effect."""
+        """Whether all these DAGs have the same effect."""
         return len(self.table[["parents", "adjustment"]].drop_duplicates()) == 1
 
     @property
@@ -66,22 +82,73 @@ class Effect:
         return float(self.table["effect"].iloc[0]) if self.identified and len(self.table) == 1 else None
 
     @property
-    def bounds(self) -> tuple[float, float]:
-        """The smallest and the largest possible effect."""
-        return float(self.table["effect"].min()), float(self.table["effect"].max())
+    def ranges(self) -> pd.DataFrame:
+        """One row for each change of the cause and each level of the outcome, over all these DAGs.
+
+        ``lowest`` and ``highest`` effect, the hull of all intervals (``lower``, ``upper``), the ``sign`` that most
+        rows of the table have, and the ``share`` of the rows that have it: 1 if all agree. Where an effect cannot be
+        estimated the hull has no end.
+        """
+        keys = [name for name in CONTRASTS if name in self.table]
+        groups = self.table.groupby(keys, sort=False, dropna=False) if keys else [((), self.table)]
+        rows = []
+        for key, own in groups:
+            known = own["effect"].notna()
+            signs = np.sign(own["effect"][known]).astype(int)
+            often = signs.value_counts()
+            rows.append(
+                {
+                    **dict(zip(keys, key, strict=True)),
+                    "lowest": own["effect"].min(),
+                    "highest": own["effect"].max(),
+                    "lower": own["lower"].min() if known.all() else -np.inf,
+                    "upper": own["upper"].max() if known.all() else np.inf,
+                    "sign": {1: "+", -1: "-", 0: "0"}[int(often.index[0])] if len(often) else "",
+                    "share": float(often.iloc[0] / len(own)) if len(often) else 0.0,
+                }
+            )
+        return pd.DataFrame(rows)
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The smallest and the largest possible effect, if it is a single number; see ``ranges`` for levels."""
+        found = self.ranges
+        return (float(found["lowest"][0]), float(found["highest"][0])) if len(found) == 1 else None
 
     def summary(self) -> str:
-        """Return the table, whether the effect is identified, and what is assumed."""
-        low, high = self.bounds
+        """Return the effects, whether they agree, and what is assumed."""
+        lines = self._over_class() if self.within is None else self._over_near()
+        return "\n".join([*lines, *(f"assumed: {one}" for one in self.assumptions)])
+
+    def _over_class(self) -> list[str]:
+        """Return the table, and whether the effect is identified: for each level on its own."""
+        title = f"total effect of {self.cause} on {self.outcome}, {self.level:.0%} intervals"
+        lines = [title, self.table.round(6).to_string(index=False)]
+        if self.identified:
+            return [*lines, "identified: all DAGs of the class have this effect"]
+        said = "not identified: DAGs that the data cannot tell apart have effects"
+        for row in self.ranges.to_dict("records"):
+            about = f" on {self.outcome} = {row['level']}" if "level" in row else ""
+            if "from" in row:
+                about += f" of {self.cause} from {row['from']} to {row['to']}"
+            lines.append(f"{said}{about} from {row['lowest']:.4g} to {row['highest']:.4g}")
+        return lines
+
+    def _over_near(self) -> list[str]:
+        """Return the ranges over all DAGs near the best, and the parent sets that lose least."""
+        sets = self.table["parents"].nunique()
+        count = "1 parent set" if sets == 1 else f"all {sets} parent sets"
+        shown = self.table.head(MOST_ROWS_SHOWN)
         lines = [
-            f"total effect of {self.cause} on {self.outcome}, {self.level:.0%} intervals",
-            self.table.round(6).to_string(index=False),
-            "identified: all DAGs of the class have this effect"
-            if self.identified
-            else f"not identified: DAGs that the data cannot tell apart have effects from {low:.4g} to {high:.4g}",
-            *(f"assumed: {one}" for one in self.assumptions),
+            f"total effect of {self.cause} on {self.outcome} in every DAG within {self.within:g} points of the best: "
+            f"{count} of {self.cause}, proven complete; {self.level:.0%} intervals",
+            self.ranges.round(6).to_string(index=False),
+            "",
+            shown.round(6).to_string(index=False),
         ]
-        return "\n".join(lines)
+        if len(self.table) > len(shown):
+            lines.append(f"... and {len(self.table) - len(shown)} rows more in the table")
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -90,7 +157,9 @@ class Effect:
             "outcome": self.outcome,
             "identified": self.identified,
             "level": self.level,
-            "effects": self.table.to_dict("records"),
+            "within": self.within,
+            "ranges": _plain(self.ranges),
+            "effects": _plain(self.table),
             "assumptions": list(self.assumptions),
         }
 
@@ -98,9 +167,18 @@ class Effect:
         return self.summary()
 
     def _repr_html_(self) -> str:
-        words = self.summary().splitlines()[-len(self.assumptions) - 1 :]
-        said = "".join(f"<li>{escape(one)}</li>" for one in words)
-        return f"{self.table.to_html(index=False)}<ul>{said}</ul>"
+        told = "identified" if self.identified else "not identified"
+        over = "" if self.within is None else f", over all DAGs within {self.within:g} points of the best"
+        said = "".join(f"<li>{escape(one)}</li>" for one in (told + over, *self.assumptions))
+        return f"{self.ranges.to_html(index=False)}{self.table.to_html(index=False)}<ul>{said}</ul>"
+
+
+def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table for JSON: None for numbers that are not finite."""
+    return [
+        {name: None if isinstance(value, float) and not np.isfinite(value) else value for name, value in row.items()}
+        for row in frame.to_dict("records")
+    ]
 
 
 def effect(data: object, graph: object, cause: str, outcome: str, *, level: float = 0.95, **options: Any) -> Effect:
@@ -147,14 +225,7 @@ def effect_in(
     limits: NDArray[np.int64] | None = None,
 ) -> Effect:
     """Return the total effect in a DAG, or in all DAGs of a class within limits on parents, over a table's columns."""
-    for name in (cause, outcome):
-        if name not in table.names:
-            raise unknown_name("column", name, table.names)
-    if cause == outcome:
-        raise InputError(f"expected two different columns but got {cause!r} twice; name two columns")
-    if not 0 < level < 1:
-        raise InputError(f"expected level= to be between 0 and 1 but got {level!r}; change the option")
-    x, y = table.names.index(cause), table.names.index(outcome)
+    x, y = checked_pair(table, cause, outcome, level)
     frames = []
     for adjustment, parents in _distinct(possibilities(adjacency, x, y, limits)).items():
         rows = _none(table, x, y) if adjustment is None else estimate(table, x, y, adjustment, level)
@@ -163,8 +234,54 @@ def effect_in(
         rows.insert(0, "adjustment", chosen)
         rows.insert(0, "parents", spelled)
         frames.append(rows)
-    assumed = ASSUMED if table.kind == "discrete" else (*ASSUMED, LINEAR)
-    return Effect(cause, outcome, pd.concat(frames, ignore_index=True), level, assumed)
+    return Effect(cause, outcome, pd.concat(frames, ignore_index=True), level, _assumed(table, ASSUMED))
+
+
+def effect_of_parents(
+    table: Table | MixedTable,
+    cause: str,
+    outcome: str,
+    parent_sets: Sequence[tuple[int, ...]],
+    losses: Sequence[float],
+    within: float,
+    level: float = 0.95,
+) -> Effect:
+    """Return the effects for given parent sets of the cause: all those of the DAGs within some points of the best."""
+    x, y = checked_pair(table, cause, outcome, level)
+    frames = []
+    for parents, loss in sorted(zip(parent_sets, losses, strict=True), key=lambda one: (one[1], len(one[0]), one[0])):
+        rows = _none(table, x, y) if y in parents else _estimated(table, x, y, parents, level)
+        spelled = "{" + ", ".join(table.names[i] for i in parents) + "}"
+        rows.insert(0, "loss", loss)
+        rows.insert(0, "adjustment", "no effect" if y in parents else spelled)
+        rows.insert(0, "parents", spelled)
+        frames.append(rows)
+    found = pd.concat(frames, ignore_index=True)
+    return Effect(cause, outcome, found, level, _assumed(table, ASSUMED_NEAR), within)
+
+
+def checked_pair(table: Table | MixedTable, cause: str, outcome: str, level: float) -> tuple[int, int]:
+    """Return the positions of cause and outcome, or raise an error."""
+    for name in (cause, outcome):
+        if name not in table.names:
+            raise unknown_name("column", name, table.names)
+    if cause == outcome:
+        raise InputError(f"expected two different columns but got {cause!r} twice; name two columns")
+    if not 0 < level < 1:
+        raise InputError(f"expected level= to be between 0 and 1 but got {level!r}; change the option")
+    return table.names.index(cause), table.names.index(outcome)
+
+
+def _assumed(table: Table | MixedTable, always: tuple[str, ...]) -> tuple[str, ...]:
+    return always if table.kind == "discrete" else (*always, LINEAR)
+
+
+def _estimated(table: Table | MixedTable, x: int, y: int, adjustment: tuple[int, ...], level: float) -> pd.DataFrame:
+    """Return the estimate; without figures where the adjustment leaves nothing of the cause."""
+    try:
+        return estimate(table, x, y, adjustment, level)
+    except InputError:
+        return _none(table, x, y).assign(**dict.fromkeys(FIGURES, np.nan))
 
 
 def _distinct(found: list[Possibility]) -> dict[tuple[int, ...] | None, list[tuple[int, ...]]]:
@@ -182,8 +299,9 @@ def _none(table: Table | MixedTable, cause: int, outcome: int) -> pd.DataFrame:
         return pd.DataFrame([zero])
     causes, outcomes = table.levels[cause], table.levels[outcome]
     if isinstance(table, MixedTable):
+        about = [{"level": one} for one in outcomes] or [{}]
         pairs = [{"from": causes[0], "to": one} for one in causes[1:]] or [{}]
-        return pd.DataFrame([{**zero, **pair} for pair in pairs])
+        return pd.DataFrame([{**own, **pair, **zero} for pair in pairs for own in about])
     counts = np.bincount(table.codes[outcome], weights=table.weights, minlength=len(outcomes)) / table.n_samples
     return pd.DataFrame(
         [

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from dagopt.data.mixed import MixedTable
 from dagopt.data.table import ContinuousTable, DiscreteTable, Table
 from dagopt.errors import InputError, quoted
+from dagopt.networks.effects.logit_effect import probability_changes
 
 __all__ = ["estimate"]
 
@@ -37,9 +39,10 @@ def estimate(
     Returns
     -------
     DataFrame
-        ``effect``, ``standard_error``, ``lower``, ``upper``. Continuous data: one row, the change of the outcome's mean
-        for one unit of the cause. Discrete data: one row per level of the outcome and level of the cause except the
-        first, the change of the outcome's probability when the cause is set to that level instead of the first.
+        ``effect``, ``standard_error``, ``lower``, ``upper``. Continuous columns: one row, the change of the outcome's
+        mean for one unit of the cause. A discrete cause: one row per level of the cause except the first, the change
+        when the cause is set to that level instead of the first. A discrete outcome: one row per level of the
+        outcome, the change of its probability; for a continuous cause the average rate of change per unit.
     """
     if isinstance(table, ContinuousTable):
         return _slope(table, cause, outcome, list(adjustment), level)
@@ -82,24 +85,53 @@ def _not_estimable(names: Sequence[str], cause: int, adjustment: Sequence[int], 
 
 
 def _mixed(table: MixedTable, cause: int, outcome: int, adjustment: list[int], level: float) -> pd.DataFrame:
-    """Return the coefficients of the cause in the regression of a continuous outcome with main effects only."""
-    columns = table.columns
-    if columns[outcome].kind == "discrete":
-        raise InputError(
-            f"the effect on the discrete column {columns[outcome].name!r} of a table with continuous columns is not"
-            " estimated; cut the continuous ones with discretize='quantile', or use do() of a fitted network"
-        )
+    """Return the effect in a table with continuous and discrete columns."""
+    if table.columns[outcome].kind == "continuous":
+        return _mixed_slopes(table, cause, outcome, adjustment, level)
     used = [cause, *adjustment]
     rows = ~table.missing[:, [outcome, *used]].any(axis=1)
-    parts = [np.ones((int(rows.sum()), 1))]
-    for i in used:
-        values = columns[i].values[rows]
-        parts.append(
-            (values[:, None] == np.arange(1, len(columns[i].levels))).astype(np.float64)
-            if columns[i].kind == "discrete"
-            else (values - values.mean())[:, None] / (values.std() or 1.0)
-        )
-    design = np.concatenate(parts, axis=1)
+    if all(table.columns[i].kind == "discrete" for i in used):
+        chosen = [outcome, *used]
+        codes = np.array([table.columns[i].values[rows] for i in chosen]).astype(np.int64)
+        names, levels = (tuple(getattr(table.columns[i], part) for i in chosen) for part in ("name", "levels"))
+        frame = _differences(DiscreteTable.from_codes(names, levels, codes), 1, 0, list(range(2, len(chosen))), level)
+        return frame.drop(columns=["probability", "unsupported"])
+    parts = [_design_of(table, i, rows)[0] for i in used]
+    changes = probability_changes(
+        parts[0],
+        np.concatenate([np.ones((int(rows.sum()), 1)), *parts[1:]], axis=1),
+        table.columns[outcome].values[rows].astype(np.int64),
+        len(table.columns[outcome].levels),
+        table.columns[cause].kind == "discrete",
+    )
+    if changes is None:
+        raise _not_estimable(table.names, cause, adjustment, int(rows.sum()))
+    unit = 1.0 if table.columns[cause].kind == "discrete" else _design_of(table, cause, rows)[1]
+    reach = float(ndtri((1 + level) / 2))
+    levels = table.columns[cause].levels
+    frames = []
+    for k, (effects, errors) in enumerate(zip(*changes, strict=True)):
+        pair = {"from": levels[0], "to": levels[k + 1]} if levels else {}
+        for name, effect, error in zip(table.columns[outcome].levels, effects / unit, errors / unit, strict=True):
+            frames.append(_interval(float(effect), float(error), reach).assign(level=name, **pair))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _design_of(table: MixedTable, column: int, rows: NDArray[np.bool_]) -> tuple[NDArray[np.float64], float]:
+    """Return a column as regressors: indicators of all levels but the first, or standard units; and the unit."""
+    values = table.columns[column].values[rows]
+    if table.columns[column].kind == "discrete":
+        return (values[:, None] == np.arange(1, len(table.columns[column].levels))).astype(np.float64), 1.0
+    unit = float(values.std() or 1.0)
+    return (values - values.mean())[:, None] / unit, unit
+
+
+def _mixed_slopes(table: MixedTable, cause: int, outcome: int, adjustment: list[int], level: float) -> pd.DataFrame:
+    """Return the coefficients of the cause in the regression of a continuous outcome with main effects only."""
+    columns = table.columns
+    used = [cause, *adjustment]
+    rows = ~table.missing[:, [outcome, *used]].any(axis=1)
+    design = np.concatenate([np.ones((int(rows.sum()), 1)), *(_design_of(table, i, rows)[0] for i in used)], axis=1)
     target = columns[outcome].values[rows]
     freedom = len(target) - design.shape[1]
     gram = design.T @ design
@@ -112,7 +144,7 @@ def _mixed(table: MixedTable, cause: int, outcome: int, adjustment: list[int], l
     reach = float(stdtrit(freedom, (1 + level) / 2))
     errors = np.sqrt(spread * np.diagonal(inverse))
     if columns[cause].kind == "continuous":
-        unit = float(columns[cause].values[rows].std() or 1.0)
+        unit = _design_of(table, cause, rows)[1]
         return _interval(float(slopes[1]) / unit, float(errors[1]) / unit, reach)
     levels = columns[cause].levels
     frames = [_interval(float(slopes[k]), float(errors[k]), reach) for k in range(1, len(levels))]
