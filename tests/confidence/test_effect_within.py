@@ -14,8 +14,7 @@ import dagopt
 from dagopt.cli import run
 from dagopt.errors import InputError
 from dagopt.networks.effects.estimates import estimate
-from every_dag import continuous_table, members, parent_sets, problems, totals
-from test_rivals import learned
+from every_dag import continuous_table, learned, members, parent_sets, problems, totals
 
 
 @settings(max_examples=40, deadline=None)

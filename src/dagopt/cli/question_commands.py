@@ -17,6 +17,7 @@ from dagopt.scores.score_options import ScoreOptions
 
 if TYPE_CHECKING:
     from dagopt.networks.effects.effect import Effect
+    from dagopt.networks.effects.mixture import EffectPosterior
     from dagopt.networks.questions import Questions
 
 __all__ = ["effect", "query"]
@@ -105,7 +106,12 @@ def effect(
         float | None,
         typer.Option(help="Use every DAG within these points of the best, proven complete, instead of one class."),
     ] = None,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds, for learning and again for --within.")] = None,
+    posterior: Annotated[
+        bool, typer.Option("--posterior", help="Average over all DAGs, each with the weight e^score.")
+    ] = False,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds, for learning and again for --within or --posterior.")
+    ] = None,
     quiet: shared.Quiet = False,
     as_json: shared.Json = False,
 ) -> None:
@@ -118,16 +124,20 @@ def effect(
     from dagopt.methods.registry import method_name
     from dagopt.networks.effects.effect import effect as effect_given
 
-    if graph is not None and within is not None:
-        raise InputError("--graph is one graph and --within is for many; leave one of them out")
+    if (graph is not None) + (within is not None) + posterior > 1:
+        raise InputError("expected one of --graph, --within and --posterior but got several; leave the others out")
+    found: Effect | EffectPosterior
     if graph is not None:
-        found: Effect = effect_given(data, graph, cause, outcome, level=level, **reading.to_dict())
+        found = effect_given(data, graph, cause, outcome, level=level, **reading.to_dict())
     else:
         asked: dict[str, Any] = {**knowledge.known(), **scoring.to_dict(), **reading.to_dict()}
         result = learn(data, method_name(method), time_limit=time_limit, progress=not quiet, **asked)
-        found = result.effect(
-            cause, outcome, level=level, within=within, time_limit=None if within is None else time_limit
-        )
+        if posterior:
+            running: dict[str, Any] = {"time_limit": time_limit, "progress": not quiet}
+            found = result.effect_posterior(cause, outcome, level=level, **running)
+        else:
+            clock = None if within is None else time_limit
+            found = result.effect(cause, outcome, level=level, within=within, time_limit=clock)
     if as_json:
         print_json(found.to_dict())
     else:

@@ -31,7 +31,7 @@ from dagopt.progress import NoProgress, Progress, make_progress
 from dagopt.scores.score_options import ScoreLike, ScoreName, ScoreOptions
 from dagopt.workers import Stopped, Workers
 
-__all__ = ["EdgePosterior", "edge_posterior"]
+__all__ = ["EdgePosterior", "edge_posterior", "refuse_too_large"]
 
 # The score of each kind of table unless one is given.
 MARGINAL_LIKELIHOODS: dict[str, ScoreName] = {"continuous": "bge", "discrete": "bdeu"}
@@ -233,7 +233,7 @@ def edge_posterior(
     scoring = ScoreOptions(score=score, **options)
     problem, diagnosis = pose_table(table, scoring, constraints, max_parents, findings=findings)
     workers = Workers(deadline, make_progress(progress), n_jobs)
-    _refuse_too_large(problem, memory_in_bytes(memory_limit), workers)
+    refuse_too_large(problem, memory_in_bytes(memory_limit), workers)
     n = problem.n_nodes
     edges, evidence = np.full((n, n), np.nan), np.nan
     try:
@@ -259,7 +259,7 @@ def edge_posterior(
     )
 
 
-def _refuse_too_large(problem: Problem, memory_limit: int, workers: Workers) -> None:
+def refuse_too_large(problem: Problem, memory_limit: int, workers: Workers) -> None:
     """Raise an error if the problem does not fit; otherwise report its estimated cost."""
     n = problem.n_nodes
     if n > MOST_NODES:

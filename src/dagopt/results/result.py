@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dagopt.networks.effects.effect import Effect
+    from dagopt.networks.effects.mixture import EffectPosterior
     from dagopt.networks.fitted.fitted_network import FittedNetwork
     from dagopt.progress import Progress
     from dagopt.results.explanation import Explanation
@@ -275,6 +276,51 @@ class Result:
         graph = self.cpdag_adjacency if over == "class" else nx.to_numpy_array(self.dag, dtype=np.int8)
         limits = self.problem.knowledge.at_most if over == "class" else None
         return effect_in(self.problem.table, graph, cause, outcome, level, limits)
+
+    def effect_posterior(
+        self,
+        cause: str,
+        outcome: str,
+        *,
+        level: float = 0.95,
+        prior: str = "fair",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        memory_limit: int | float | str | None = None,
+        progress: bool | Progress | None = None,
+    ) -> EffectPosterior:
+        """Return the distribution of an effect averaged over all DAGs, by the exact probability of every parent set.
+
+        A DAG has the weight e^score, so the score should be the logarithm of a marginal likelihood (``bge``, ``bdeu``)
+        or approximate one (``bic``). To about 25 columns.
+
+        Parameters
+        ----------
+        cause, outcome : str
+            The columns.
+        level : float
+            The level of the interval.
+        prior : {"fair", "uniform"}
+            The weight of parent sets before the data, as in ``edge_posterior``.
+        time_limit : float, optional
+            Seconds.
+        n_jobs : int, optional
+            The number of threads; all cores for None and -1. The answer does not depend on it.
+        memory_limit : int or str, optional
+            Bytes, or text such as ``"8GB"``; by default most of the free memory.
+        progress : bool, Progress or None
+            Whether to show the run; on a terminal by default.
+
+        Returns
+        -------
+        EffectPosterior
+            Mean, interval, and the probabilities that the effect is positive, negative, or that there is none.
+        """
+        self._refuse_set_rows("a result learned")
+        average = by_name("confidence.effect_posterior", "effect_posterior")
+        running = {"time_limit": time_limit, "n_jobs": n_jobs, "memory_limit": memory_limit, "progress": progress}
+        found: EffectPosterior = average(self, cause, outcome, level=level, prior=prior, **running)
+        return found
 
     def log_likelihood(self, data: object) -> float:
         """Return the log-likelihood of other rows, with parameters from the rows learned from.

@@ -20,7 +20,7 @@ from math import lgamma
 import numpy as np
 from scipy.special import logsumexp
 
-from dagopt.arrays import Floats
+from dagopt.arrays import Floats, Ints
 from dagopt.errors import InputError
 from dagopt.graph.knowledge import Knowledge
 from dagopt.integer.layers import each_layer
@@ -43,6 +43,8 @@ MOST_NODES = 30  # with more nodes the tables exceed 100 GB
 CHUNKS_PER_PIECE = 64  # so that a piece of work takes some milliseconds
 STRETCHES_PER_PIECE = 1 << 8
 CHUNK_BITS = 8  # of the sums over orders
+SETS_TOGETHER = 1 << 20  # parent sets whose probabilities are computed at once
+LEAST_PROBABILITY = 1e-12  # of a parent set that is returned; 2^24 of them would make up less than 2e-5
 SECONDS_PER_ENTRY = 2e-7  # of the n 2^(n-1) entries, on one core, measured; only for the estimate
 
 
@@ -86,6 +88,34 @@ class OrderSums:
 
     def run(self) -> tuple[Floats, float]:
         """Return the probability of each edge, ``[j, i]`` for j → i, and the log-evidence, or raise ``Stopped``."""
+        evidence = self._sum_orders()
+        return self._probabilities(), evidence
+
+    def parents_of(self, node: int) -> tuple[Ints, Floats]:
+        """Return every parent set of a node as bits, the most probable first, and its probability; or ``Stopped``.
+
+        The probabilities sum to 1, up to sets below ``LEAST_PROBABILITY``, which are left out.
+        """
+        self._sum_orders()
+        self._sum_subsets(partial(kernels.around, self._before, self._after, node), "probabilities of parent sets", 0)
+        known, weights = self._knowledge, self._weights(node)
+        found: list[tuple[Ints, Floats]] = []
+        above = np.empty(self._parts.size)
+        kernels.logarithms(self._parts, self._levels, above, 0, above.size)
+        for first, last in spans(above.size, SETS_TOGETHER):
+            place = np.arange(first, last, dtype=np.int64)
+            masks = (place >> node << (node + 1)) | (place & ((1 << node) - 1))
+            local = weights.table[masks + (1 << node)] - weights.table[masks] - weights.empty
+            local += self._prior[np.bitwise_count(masks)] + above[above.size - last : above.size - first][::-1]
+            probability = np.exp(local - self._before[-1])
+            kept = (probability >= LEAST_PROBABILITY) & known.allows_masks(node, masks)
+            found.append((masks[kept], probability[kept]))
+        sets, shares = (np.concatenate(column) for column in zip(*found, strict=True))
+        order = np.argsort(-shares, kind="stable")
+        return sets[order], shares[order]
+
+    def _sum_orders(self) -> float:
+        """Fill the sums from both ends, and return the log-evidence."""
         size = 1 << (self.n - 1)
         self._parts, self._levels = np.empty(size), np.empty(size)
         self._choice = np.empty((self.n, size))
@@ -97,8 +127,7 @@ class OrderSums:
         self._sum_choices("weights of parent sets")
         self._sum_before()
         self._sum_after()
-        evidence = float(self._before[-1] + self._empty.sum()) - prior
-        return self._probabilities(), evidence
+        return float(self._before[-1] + self._empty.sum()) - prior
 
     def _log_prior_of_all(self) -> float:
         """Return the logarithm of the sum of all prior weights, over the orders and the allowed parent sets."""
