@@ -46,7 +46,7 @@ def test_classes_and_edges_are_those_of_all_dags(problem, within):
 
 
 @pytest.mark.parametrize("kind", ["continuous", "discrete", "mixed"])
-def test_from_a_learned_result(kind):
+def test_from_a_learned_result(kind, tmp_path):
     """The best rival is the learned optimum, for every kind of table; the drawing and the words work."""
     frame = pd.DataFrame(continuous_table(5, 3).values, columns=list("abcde"))
     if kind == "mixed":
@@ -60,6 +60,9 @@ def test_from_a_learned_result(kind):
     assert f"{found.count:,}, all listed" in found.summary()
     assert found.to_dict()["n_classes"] == found.n_classes
     assert found.plot() is not None
+    page = result.report(tmp_path / "report.html", rivals=found).read_text()
+    assert "what else fits" in page
+    assert "joined in rivals" in page
 
 
 def test_too_many_are_counted_or_bounded(monkeypatch):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dagopt.errors import InputError, quoted
 from dagopt.results.explanation import arrow
 from dagopt.results.result import Result
+from dagopt.results.rivals import Rivals
 
 if TYPE_CHECKING:
     from dagopt.confidence.agreement import Bootstrap
@@ -30,6 +31,7 @@ def with_evidence(
     regrets: pd.DataFrame | None = None,
     bootstrap: Bootstrap | None = None,
     posterior: EdgePosterior | None = None,
+    rivals: Rivals | None = None,
 ) -> Result:
     """Return a result that also says how certain its edges are.
 
@@ -44,6 +46,9 @@ def with_evidence(
         ``this way``; undirected edges count half each way.
     posterior : EdgePosterior, optional
         For the same columns: the probability that they are joined, and joined this way.
+    rivals : Rivals, optional
+        What ``result.rivals()`` returned: the share of the graphs that fit nearly as well in which they are joined, and
+        joined this way.
 
     Returns
     -------
@@ -64,6 +69,10 @@ def with_evidence(
         _require_same_columns("posterior", posterior.names, result.names)
         figures |= _of_pairs(result, posterior.probabilities, "probability", "probability this way")
         notes.append(f"probabilities by {posterior.score_label}, {posterior.prior} prior, over all orders and DAGs")
+    if rivals is not None:
+        _require_same_columns("rivals", rivals.names, result.names)
+        figures |= _of_pairs(result, rivals.shares, "joined in rivals", "this way in rivals")
+        notes.append(f"what else fits: {rivals.told}")
     return replace(result, figures=replace(result.figures, edge_figures=figures), notes=tuple(notes))
 
 

@@ -244,8 +244,8 @@ class Result:
         over : {"class", "dag"}
             Whether to use all DAGs that the data and the knowledge cannot tell apart, or only the learned one.
         within : float, optional
-            Use every DAG within these points of the best instead, proven complete; to about 25 columns. The hull of
-            the intervals then allows for the choice of the graph.
+            Use every DAG within these points of the best instead, proven complete: by the recursion over all sets to
+            about 25 columns, beyond by branch and cut. The hull of the intervals allows for the choice of the graph.
         time_limit : float, optional
             Seconds, for ``within``.
 
@@ -481,6 +481,7 @@ class Result:
         regrets: pd.DataFrame | None = None,
         bootstrap: Any = None,
         posterior: Any = None,
+        rivals: Rivals | None = None,
     ) -> Path:
         """Write one self-contained HTML page about the result and return its path.
 
@@ -493,8 +494,10 @@ class Result:
         bootstrap : Bootstrap, optional
             What ``dagopt.bootstrap`` returned for the same columns.
         posterior : EdgePosterior, optional
-            What ``dagopt.edge_posterior`` returned for the same columns. Like the two above, it adds numbers to the
-            table of edges and to the panel of an edge.
+            What ``dagopt.edge_posterior`` returned for the same columns.
+        rivals : Rivals, optional
+            What ``rivals()`` returned. Like the three above, it adds numbers to the table of edges and to the panel of
+            an edge, and a note on what else fits.
 
         Returns
         -------
@@ -502,7 +505,7 @@ class Result:
             The file.
         """
         with_evidence = by_name("report.edge_confidence", "with_evidence")
-        told = with_evidence(self, regrets=regrets, bootstrap=bootstrap, posterior=posterior)
+        told = with_evidence(self, regrets=regrets, bootstrap=bootstrap, posterior=posterior, rivals=rivals)
         written: Path = by_name("report.html", "write_report")(told, path)
         return written
 

@@ -123,6 +123,14 @@ class Rivals:
         ]
 
     @cached_property
+    def shares(self) -> Floats:
+        """The share of the listed DAGs that have each edge, ``[i, j]`` for i → j; NaN if none is listed."""
+        n = len(self.names)
+        if not len(self.losses):
+            return np.full((n, n), np.nan)
+        return np.array([(self.parents >> j & 1).mean(axis=0) for j in range(n)])
+
+    @cached_property
     def edges(self) -> pd.DataFrame:
         """One row for each edge that some rival has.
 
@@ -131,26 +139,18 @@ class Rivals:
         it, and ``joined``, the share in which the two columns are joined in either direction. All but the two shares
         are proven for all rivals, listed or not.
         """
-        n = len(self.names)
-        has = [(self.parents[:, i] >> j & 1).astype(bool) for i in range(n) for j in range(n)]
+        shares = self.shares
         rows = []
-        for i in range(n):
+        for i, head in enumerate(self.names):
             own = self.family_node == i
-            for j in range(n):
+            for j, tail in enumerate(self.names):
                 with_edge = own & (self.family_parents >> j & 1 == 1)
                 if with_edge.any():
-                    without = self.family_loss[own & ~with_edge].min(initial=np.inf)
-                    rows.append(
-                        {
-                            "from": self.names[j],
-                            "to": self.names[i],
-                            "rivals": "all" if np.isinf(without) else "some",
-                            "loss_with": float(self.family_loss[with_edge].min()),
-                            "loss_without": float(without),
-                            "share": float(has[i * n + j].mean()) if len(self.losses) else np.nan,
-                            "joined": float((has[i * n + j] | has[j * n + i]).mean()) if len(self.losses) else np.nan,
-                        }
-                    )
+                    without = float(self.family_loss[own & ~with_edge].min(initial=np.inf))
+                    said = "all" if np.isinf(without) else "some"
+                    least = float(self.family_loss[with_edge].min())
+                    joined = shares[j, i] + shares[i, j]
+                    rows.append((tail, head, said, least, without, float(shares[j, i]), float(joined)))
         columns = ["from", "to", "rivals", "loss_with", "loss_without", "share", "joined"]
         frame = pd.DataFrame(rows, columns=columns)
         return frame.sort_values(["joined", "share"], ascending=False, kind="stable", ignore_index=True)
@@ -166,21 +166,33 @@ class Rivals:
             strength[row[0], row[1]] = float(row[6])
         return by_name("report.plots", "plot_graph")(Graph(drawn, self.names), ax, strength)
 
-    def summary(self) -> str:
-        """Return a short summary: how many rivals there are, and what they agree on."""
+    @property
+    def told(self) -> str:
+        """One sentence: how many rivals there are, and how many edges they agree on."""
+        return f"{self._number} DAGs are within {self.within:g} points of the best; edges: {self._agreement}"
+
+    @property
+    def _number(self) -> str:
+        return f"{self.count:,}" if self.count is not None else f"more than {self.at_least:,}"
+
+    @property
+    def _agreement(self) -> str:
         n = len(self.names)
         kinds = self.edges["rivals"].value_counts()
         in_all, in_some = int(kinds.get("all", 0)), int(kinds.get("some", 0))
-        number = f"{self.count:,}" if self.count is not None else f"more than {self.at_least:,}"
-        listed = "all listed" if self.is_complete else f"the best {len(self.losses):,} listed"
+        none = n * (n - 1) - in_all - in_some
+        return f"{in_all} in all of them, {in_some} in some, {none} of {n * (n - 1)} in none"
+
+    def summary(self) -> str:
+        """Return a short summary: how many rivals there are, and what they agree on."""
+        n = len(self.names)
         lines = [
             f"{n} columns; graphs within {self.within:g} points of the best, a factor of {np.exp(self.within):.4g} "
             f"in likelihood; {self.score_label}",
             f"best      {self.best:.4f}  proven",
-            f"DAGs      {number}, {listed}; {self.n_classes:,} equivalence classes"
-            + ("" if self.is_complete else " among the listed ones"),
-            f"edges     {in_all} in all of them, {in_some} in some, {n * (n - 1) - in_all - in_some} of "
-            f"{n * (n - 1)} in none",
+            f"DAGs      {self._number}, {'all' if self.is_complete else f'the best {len(self.losses):,}'} listed; "
+            f"{self.n_classes:,} equivalence classes" + ("" if self.is_complete else " among the listed ones"),
+            f"edges     {self._agreement}",
         ]
         if self.learned_loss > SAME * max(abs(self.best), 1.0):
             lines.append(f"learned   the learned graph scores {self.learned_loss:.4f} less than the best")

@@ -62,6 +62,8 @@ class Effect:
     within : float or None
         If the DAGs are all those within some points of the best, these points; the table then has one row for each
         parent set, and ``loss``, how many points the best DAG with it loses. None for a DAG or a class.
+    n_undecided : int
+        How many of these parent sets were neither shown nor ruled out in time; the ranges hold with them.
     """
 
     cause: str
@@ -70,6 +72,7 @@ class Effect:
     level: float
     assumptions: tuple[str, ...]
     within: float | None = None
+    n_undecided: int = 0
 
     @property
     def identified(self) -> bool:
@@ -146,6 +149,8 @@ class Effect:
             "",
             shown.round(6).to_string(index=False),
         ]
+        if self.n_undecided:
+            lines.append(f"{self.n_undecided} of the sets were not ruled out in time: the range may be too wide")
         if len(self.table) > len(shown):
             lines.append(f"... and {len(self.table) - len(shown)} rows more in the table")
         return lines
@@ -158,6 +163,7 @@ class Effect:
             "identified": self.identified,
             "level": self.level,
             "within": self.within,
+            "n_undecided": self.n_undecided,
             "ranges": _plain(self.ranges),
             "effects": _plain(self.table),
             "assumptions": list(self.assumptions),
@@ -245,6 +251,7 @@ def effect_of_parents(
     losses: Sequence[float],
     within: float,
     level: float = 0.95,
+    n_undecided: int = 0,
 ) -> Effect:
     """Return the effects for given parent sets of the cause: all those of the DAGs within some points of the best."""
     x, y = checked_pair(table, cause, outcome, level)
@@ -257,7 +264,7 @@ def effect_of_parents(
         rows.insert(0, "parents", spelled)
         frames.append(rows)
     found = pd.concat(frames, ignore_index=True)
-    return Effect(cause, outcome, found, level, _assumed(table, ASSUMED_NEAR), within)
+    return Effect(cause, outcome, found, level, _assumed(table, ASSUMED_NEAR), within, n_undecided)
 
 
 def checked_pair(table: Table | MixedTable, cause: str, outcome: str, level: float) -> tuple[int, int]:
