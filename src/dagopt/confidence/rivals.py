@@ -70,6 +70,7 @@ def rivals(
         score_label=problem.score.label,
         learned_loss=max(families.best - learned, 0.0),
         seconds=deadline.elapsed(),
+        problem=problem,
     )
 
 

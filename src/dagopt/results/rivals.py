@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +16,7 @@ from dagopt.by_name import by_name
 from dagopt.data.html_table import html_of
 from dagopt.graph.cpdag import cpdag
 from dagopt.graph.dag import Graph
+from dagopt.problem import Problem
 
 __all__ = ["Rivals"]
 
@@ -52,6 +54,8 @@ class Rivals:
         How many points less than the best the learned graph scores.
     seconds : float
         Wall-clock time.
+    problem : Problem or None
+        Data, score and knowledge.
     """
 
     names: tuple[str, ...]
@@ -67,6 +71,7 @@ class Rivals:
     score_label: str
     learned_loss: float = 0.0
     seconds: float = 0.0
+    problem: Problem | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -79,8 +84,8 @@ class Rivals:
         return (self.parents[rank][None, :] >> np.arange(n)[:, None] & 1).astype(np.int8)
 
     @cached_property
-    def _class_of(self) -> tuple[Ints, Ints, Ints]:
-        """The first DAG of each class, from the best down; the number of its DAGs; and the class of each DAG."""
+    def class_of(self) -> tuple[Ints, Ints, Ints]:
+        """The rank of the first DAG of each class, from the best down; how many it has; and the class of each DAG."""
         keys = np.concatenate([self._class_keys(first) for first in range(0, max(len(self.losses), 1), DAGS_TOGETHER)])
         _, first, place, members = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
         order = np.argsort(first, kind="stable")
@@ -101,7 +106,7 @@ class Rivals:
     @property
     def n_classes(self) -> int:
         """The number of equivalence classes among the listed DAGs."""
-        return len(self._class_of[0])
+        return len(self.class_of[0])
 
     @cached_property
     def classes(self) -> list[dict[str, Any]]:
@@ -110,7 +115,7 @@ class Rivals:
         Each has ``score``, ``loss``, ``dags`` (how many of the listed DAGs are in it), ``adjacency`` (the best of
         them) and ``cpdag``.
         """
-        first, members, _ = self._class_of
+        first, members, _ = self.class_of
         return [
             {
                 "score": self.best - float(self.losses[k]),
@@ -154,6 +159,41 @@ class Rivals:
         columns = ["from", "to", "rivals", "loss_with", "loss_without", "share", "joined"]
         frame = pd.DataFrame(rows, columns=columns)
         return frame.sort_values(["joined", "share"], ascending=False, kind="stable", ignore_index=True)
+
+    def query(
+        self,
+        target: str,
+        evidence: Mapping[str, object] | None = None,
+        *,
+        do: Mapping[str, object] | None = None,
+        most: int = 200,
+        equivalent_sample_size: float = 0.0,
+    ) -> pd.DataFrame:
+        """Ask every rival for the distribution of a column, and average the answers with the weights e^score.
+
+        Parameters
+        ----------
+        target : str
+            The column.
+        evidence : mapping of str to value, optional
+            What is known.
+        do : mapping of str to value, optional
+            What is set from outside.
+        most : int
+            The most graphs that are asked, from the best down; of equivalent ones only one, unless something is set.
+        equivalent_sample_size : float
+            Weight, in rows, of a prior on each table of discrete data, as in ``Result.fit``.
+
+        Returns
+        -------
+        DataFrame
+            One row per level of the target, or ``mean`` and ``std``: the answer of the ``best`` graph, the ``average``,
+            the ``lowest`` and the ``highest``. ``attrs`` has how many ``graphs`` were asked, and their ``weight``
+            among all listed ones.
+        """
+        ask = by_name("confidence.averaged", "averaged_query")
+        found: pd.DataFrame = ask(self, target, evidence, do, most, equivalent_sample_size)
+        return found
 
     def plot(self, ax: Any = None) -> Any:
         """Draw every edge that some rival has, wider the more of the listed DAGs have it."""
