@@ -95,3 +95,15 @@ def test_what_is_refused():
         result.effect("a", "z", within=3.0)
     with pytest.raises(InputError, match="time_limit="):
         result.effect("a", "b", within=3.0, time_limit=1e-9)
+
+
+def test_more_columns_than_the_recursion_takes(monkeypatch):
+    """Where the recursion does not fit, branch and cut gives the same table."""
+    from dagopt.confidence import effect_within as module
+
+    result = dagopt.learn(continuous_table(6, 3), "exact", progress=False)
+    whole = result.effect("a", "b", within=2.0)
+    monkeypatch.setattr(module, "by_recursion", lambda *given: False)
+    found = result.effect("a", "b", within=2.0)
+    both = (frame.sort_values("parents", ignore_index=True) for frame in (found.table, whole.table))
+    pd.testing.assert_frame_equal(*both, atol=1e-6)

@@ -91,3 +91,17 @@ def test_what_is_refused():
         result.rivals(-3.0)
     with pytest.raises(InputError, match="time_limit="):
         result.rivals(3.0, time_limit=1e-9)
+
+
+def test_more_columns_than_the_recursion_takes(monkeypatch):
+    """Where the recursion does not fit, components of the families that cutting planes leave give the same answer."""
+    from dagopt.confidence import rivals as module
+
+    result = dagopt.learn(continuous_table(6, 3), "exact", progress=False)
+    whole = result.rivals(2.0, progress=False)
+    monkeypatch.setattr(module, "by_recursion", lambda *given: False)
+    found = result.rivals(2.0, progress=False)
+    assert (found.count, found.n_classes) == (whole.count, whole.n_classes)
+    pd.testing.assert_frame_equal(
+        *(frame.sort_values(["from", "to"], ignore_index=True) for frame in (found.edges, whole.edges)), atol=1e-6
+    )

@@ -34,7 +34,7 @@ def rivals(
     quiet: shared.Quiet = False,
     as_json: shared.Json = False,
 ) -> None:
-    """Count and list every graph that scores nearly as much as the best: proven complete, to about 25 columns.
+    """Count and list every graph that scores nearly as much as the best: proven complete.
 
     **Examples:** `dagopt rivals data.csv --within 3`, `dagopt rivals data.csv --within 1.0986 --out edges.csv`
 

@@ -59,7 +59,8 @@ def _asked(rivals: Rivals, by_class: bool) -> tuple[Ints, Floats]:
     if not by_class:
         return np.arange(len(weights)), weights
     first, _, place = rivals.class_of
-    total = np.bincount(place, weights=weights)
+    total = np.zeros(len(first))
+    np.add.at(total, place, weights)
     return first, total
 
 

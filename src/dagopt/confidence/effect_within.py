@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import networkx as nx
-import numpy as np
-
 from dagopt.bits import members
-from dagopt.confidence.rivals import families_within
+from dagopt.confidence.rivals import a_dag, by_recursion, checked_problem
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.methods.auto import PATIENCE
 from dagopt.methods.branch_and_cut.near_parents import NearParents, near_parents
-from dagopt.methods.exact.edge_regret import estimate_edge_regrets
-from dagopt.methods.exact.near_families import checked_within
-from dagopt.methods.exact.plan import memory_in_bytes
+from dagopt.methods.exact.near_families import checked_within, near_families
 from dagopt.networks.effects.effect import Effect, checked_pair, effect_of_parents
 from dagopt.progress import NoProgress
 from dagopt.results.result import Result
@@ -47,11 +41,8 @@ def effect_within(
 
 def _parents_of(result: Result, node: int, within: float, workers: Workers) -> NearParents:
     """Return the parent sets of the cause."""
-    assert result.problem is not None
-    problem = result.problem
-    estimate = estimate_edge_regrets(problem, memory_in_bytes(None), workers.count)
-    if result.dag is None or (estimate.fits and estimate.seconds <= PATIENCE):
-        _, families = families_within(result, within, workers, nodes=[node])
-        return NearParents([tuple(members(int(mask))) for mask in families.masks], families.loss.tolist())
-    dag = nx.to_numpy_array(result.dag, nodelist=list(result.names), dtype=np.int8)
-    return near_parents(problem, node, within, dag, workers)
+    problem = checked_problem(result, workers)
+    if not by_recursion(problem, workers):
+        return near_parents(problem, node, within, a_dag(result), workers)
+    families = near_families(problem, within, workers, nodes=[node])
+    return NearParents([tuple(members(int(mask))) for mask in families.masks], families.loss.tolist())

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 
+from dagopt.arrays import Dag
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.methods.auto import PATIENCE
+from dagopt.methods.branch_and_cut.near_components import JoinedDags, joined_dags
 from dagopt.methods.claims import refuse_unbounded
+from dagopt.methods.exact.edge_regret import estimate_edge_regrets
 from dagopt.methods.exact.exact import solve_exact
 from dagopt.methods.exact.near_dags import NearDags, TooManySteps
-from dagopt.methods.exact.near_families import NearFamilies, checked_within, near_families
+from dagopt.methods.exact.near_families import checked_within, near_families
+from dagopt.methods.exact.plan import memory_in_bytes
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, make_progress
 from dagopt.results.result import Result
 from dagopt.results.rivals import Rivals
 from dagopt.workers import Stopped, Workers
 
-__all__ = ["families_within", "rivals"]
+__all__ = ["a_dag", "by_recursion", "checked_problem", "rivals"]
 
 
 def rivals(
@@ -36,12 +42,19 @@ def rivals(
     shown = make_progress(progress)
     try:
         with deadline, Workers(deadline, shown, n_jobs) as workers:
-            problem, families = families_within(result, within, workers, memory_limit)
+            problem = checked_problem(result, workers)
+            limit = checked_within(within)
             parents, losses = np.zeros((0, problem.n_nodes), dtype=np.int64), np.zeros(0)
             count: int | None = None
             at_least = 1
             try:
-                near = NearDags(families, workers).build()
+                near: NearDags | JoinedDags
+                if by_recursion(problem, workers, memory_limit):
+                    families = near_families(problem, limit, workers, memory_limit)
+                    near = NearDags(families, workers).build()
+                else:
+                    near = joined_dags(problem, limit, a_dag(result), workers)
+                    families = near.families
                 found, at_least = near.losses
                 count = None if found is None else at_least
                 if found is not None:
@@ -74,19 +87,27 @@ def rivals(
     )
 
 
-def families_within(
-    result: Result,
-    within: float,
-    workers: Workers,
-    memory_limit: int | float | str | None = None,
-    nodes: list[int] | None = None,
-) -> tuple[Problem, NearFamilies]:
-    """Return the problem behind a result, and every parent set that some DAG within these points of the best has."""
-    limit = checked_within(within)
+def checked_problem(result: Result, workers: Workers) -> Problem:
+    """Return the problem behind a result, or raise an error."""
     problem = result.problem
     if problem is None:
         raise InputError("expected a result learned from data but this one has no data; use dagopt.learn")
     if not problem.score.logdets_suffice:  # nearly dependent columns: the best DAG has what is unbounded
         best = solve_exact(problem, deadline=workers.deadline, progress=NoProgress(), n_jobs=workers.count)
         refuse_unbounded(best, problem)
-    return problem, near_families(problem, limit, workers, memory_limit, nodes)
+    return problem
+
+
+def by_recursion(problem: Problem, workers: Workers, memory_limit: int | float | str | None = None) -> bool:
+    """Say whether the recursion over all sets fits in memory and takes at most about a minute."""
+    estimate = estimate_edge_regrets(problem, memory_in_bytes(memory_limit), workers.count)
+    return estimate.fits and estimate.seconds <= PATIENCE
+
+
+def a_dag(result: Result) -> Dag:
+    """Return the learned DAG, or one without edges but those that are required."""
+    assert result.problem is not None
+    if result.dag is None:
+        return result.problem.knowledge.must.astype(np.int8)
+    dag: Dag = nx.to_numpy_array(result.dag, nodelist=list(result.names), dtype=np.int8)
+    return dag

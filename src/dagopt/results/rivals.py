@@ -81,7 +81,8 @@ class Rivals:
     def adjacency(self, rank: int = 0) -> NDArray[np.int8]:
         """Return a listed DAG, 0 for the best: ``[i, j] = 1`` means i → j."""
         n = len(self.names)
-        return (self.parents[rank][None, :] >> np.arange(n)[:, None] & 1).astype(np.int8)
+        dag: NDArray[np.int8] = (self.parents[rank][None, :] >> np.arange(n)[:, None] & 1).astype(np.int8)
+        return dag
 
     @cached_property
     def class_of(self) -> tuple[Ints, Ints, Ints]:

@@ -14,7 +14,7 @@ on no path within the limit are dropped, so that counting and listing meet no de
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -144,8 +144,8 @@ class NearDags:
             kept = total <= layer.slack[layer.source]
             least = np.full(len(layer.sets), np.inf)
             np.minimum.at(least, layer.source[kept], total[kept])
-            steps = (layer.source, layer.family, layer.target, layer.loss)
-            self._layers[k] = _Layer(layer.sets, layer.owing, layer.slack, *(one[kept] for one in steps))
+            source, family, target = (one[kept] for one in (layer.source, layer.family, layer.target))
+            self._layers[k] = replace(layer, source=source, family=family, target=target, loss=layer.loss[kept])
             self._least.insert(0, least)
 
     @cached_property
@@ -173,13 +173,27 @@ class NearDags:
                 return None, len(values)
         return np.sort(values), len(values)
 
+    def family_losses(self) -> Floats:
+        """Return the least loss of a DAG with each family; infinity for families that no DAG within the limit has."""
+        least = np.full(len(self.families.node), np.inf)
+        for layer, after in zip(self._layers, self._least[1:], strict=True):
+            before = self._limit - layer.slack[layer.source]
+            np.minimum.at(least, layer.family, before + layer.loss + after[layer.target])
+        return least
+
     def listed(self, most: int) -> tuple[Ints, Floats]:
         """Return the best DAGs, at most this many unless some tie: parents as bits of ``[dag, node]``, and losses."""
         losses, count = self.losses
         limit = self._limit if losses is None or count <= most else losses[most - 1] + self.families.tolerance
-        n = self.families.n_nodes
+        chosen, loss = self.chosen(limit)
+        parents = self.families.masks[chosen]
+        order = np.lexsort((*parents.T[::-1], np.round(loss / self.families.tolerance)))
+        return parents[order], loss[order]
+
+    def chosen(self, limit: float) -> tuple[Ints, Floats]:
+        """Return the DAGs that lose at most this: the family of each node as ``[dag, node]``, and losses."""
         state, loss = np.zeros(1, dtype=np.int64), np.zeros(1)
-        parents = np.zeros((1, n), dtype=np.int64)
+        chosen = np.zeros((1, self.families.n_nodes), dtype=np.int64)
         for layer, least in zip(self._layers, self._least[1:], strict=True):
             if self._workers.deadline.reason is not None:
                 raise Stopped
@@ -190,8 +204,7 @@ class NearDags:
             lost = loss[path] + layer.loss[step]
             kept = lost + least[layer.target[step]] <= limit
             path, step, loss = path[kept], step[kept], lost[kept]
-            parents, state = parents[path], layer.target[step]
+            chosen, state = chosen[path], layer.target[step]
             family = layer.family[step]
-            parents[np.arange(len(path)), self.families.node[family]] = self.families.masks[family]
-        order = np.lexsort((*parents.T[::-1], np.round(loss / self.families.tolerance)))
-        return parents[order], loss[order]
+            chosen[np.arange(len(path)), self.families.node[family]] = family
+        return chosen, loss

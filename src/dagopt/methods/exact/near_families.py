@@ -115,8 +115,8 @@ def near_families(
         above = best_around(opt, rest, node, workers, share)
         masks, local, total = sets_of(node, above, least)
         parts.append((np.full(len(masks), node), masks, local, np.maximum(best - total, 0.0)))
-    found = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return NearFamilies(within, best, *found, opt=opt)
+    nodes_of, masks_of, scores, losses = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return NearFamilies(within, best, nodes_of, masks_of, scores, losses, opt)
 
 
 Found = tuple[Ints, Floats, Floats]  # parent sets of a node, their local scores, the best scores of DAGs with them

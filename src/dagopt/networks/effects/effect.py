@@ -182,7 +182,10 @@ class Effect:
 def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a table for JSON: None for numbers that are not finite."""
     return [
-        {name: None if isinstance(value, float) and not np.isfinite(value) else value for name, value in row.items()}
+        {
+            str(name): None if isinstance(value, float) and not np.isfinite(value) else value
+            for name, value in row.items()
+        }
         for row in frame.to_dict("records")
     ]
 

@@ -89,7 +89,7 @@ def _mixed(table: MixedTable, cause: int, outcome: int, adjustment: list[int], l
     if table.columns[outcome].kind == "continuous":
         return _mixed_slopes(table, cause, outcome, adjustment, level)
     used = [cause, *adjustment]
-    rows = ~table.missing[:, [outcome, *used]].any(axis=1)
+    rows = _complete(table, [outcome, *used])
     if all(table.columns[i].kind == "discrete" for i in used):
         chosen = [outcome, *used]
         codes = np.array([table.columns[i].values[rows] for i in chosen]).astype(np.int64)
@@ -117,6 +117,11 @@ def _mixed(table: MixedTable, cause: int, outcome: int, adjustment: list[int], l
     return pd.concat(frames, ignore_index=True)
 
 
+def _complete(table: MixedTable, columns: list[int]) -> NDArray[np.bool_]:
+    """Return which rows have no missing cell in these columns."""
+    return np.asarray(~table.missing[:, columns].any(axis=1))
+
+
 def _design_of(table: MixedTable, column: int, rows: NDArray[np.bool_]) -> tuple[NDArray[np.float64], float]:
     """Return a column as regressors: indicators of all levels but the first, or standard units; and the unit."""
     values = table.columns[column].values[rows]
@@ -130,7 +135,7 @@ def _mixed_slopes(table: MixedTable, cause: int, outcome: int, adjustment: list[
     """Return the coefficients of the cause in the regression of a continuous outcome with main effects only."""
     columns = table.columns
     used = [cause, *adjustment]
-    rows = ~table.missing[:, [outcome, *used]].any(axis=1)
+    rows = _complete(table, [outcome, *used])
     design = np.concatenate([np.ones((int(rows.sum()), 1)), *(_design_of(table, i, rows)[0] for i in used)], axis=1)
     target = columns[outcome].values[rows]
     freedom = len(target) - design.shape[1]
