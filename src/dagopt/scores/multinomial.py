@@ -31,7 +31,7 @@ __all__ = ["CountingScore", "MultinomialScore"]
 
 SECONDS_PER_SET = 1e-6
 SECONDS_PER_ROW = 3e-9  # seconds to count one distinct row for one set of a list
-SECONDS_PER_TREE_ROW = 5e-9  # the same when all sets are counted at once by merging rows
+SECONDS_PER_TREE_ROW = 1.3e-9  # the same when all sets are counted at once, by merging rows and labelling cells
 SECONDS_PER_CELL_ROW = 1.5e-9  # the same if only sets with few possible cells are counted, each by itself
 
 
@@ -62,6 +62,7 @@ class CountingScore(JointScore):
         self.seconds_per_local = SECONDS_PER_SET + SECONDS_PER_ROW * n_rows
 
     _largest_product = math.inf  # of arities of a set whose joint is counted by ``fill_potentials``
+    _counted_share = 1.0  # of all sets
 
     _rate: float
     """What one parameter costs: the penalty of a node is ``_rate`` (a_i - 1) times the product of arities."""
@@ -98,9 +99,14 @@ class CountingScore(JointScore):
     @property
     def seconds_per_potential(self) -> float:
         """The approximate time for one potential, in the way that ``fill_potentials`` takes."""
-        few = self._largest_product <= few_cells.MOST_CELLS
-        each = SECONDS_PER_CELL_ROW * self._counted_share() if few else SECONDS_PER_TREE_ROW
+        each = SECONDS_PER_CELL_ROW * self._counted_share if self._by_itself else SECONDS_PER_TREE_ROW
         return each * int(self._data.codes.shape[1])
+
+    @property
+    def _by_itself(self) -> bool:
+        """Whether each set is counted by itself: few cells are possible, and few sets are counted."""
+        few = self._largest_product <= few_cells.MOST_CELLS
+        return few and SECONDS_PER_CELL_ROW * self._counted_share < SECONDS_PER_TREE_ROW
 
     def for_best(self) -> CountingScore:
         r"""Return the score with joints of 0 for sets so large that their penalty rules them out of a best DAG.
@@ -121,15 +127,14 @@ class CountingScore(JointScore):
                 largest = max(largest, a * (most - alone / (self._rate * (a - 1))))
         best = copy(self)
         best._largest_product = largest * (1 + 1e-6)
+        best._counted_share = best._share_up_to(best._largest_product)
         return best
 
-    def _counted_share(self) -> float:
-        """Return the share of all sets whose product of arities is small enough to be counted."""
-        if math.isinf(self._largest_product):
-            return 1.0
+    def _share_up_to(self, largest: float) -> float:
+        """Return the share of all sets whose arities have a product of at most this."""
         found = {1.0: 1}
         for a in map(int, self.arity):
-            grown = {product * a: sets for product, sets in found.items() if product * a <= self._largest_product}
+            grown = {product * a: sets for product, sets in found.items() if product * a <= largest}
             found = {product: found.get(product, 0) + grown.get(product, 0) for product in found.keys() | grown.keys()}
         return sum(found.values()) / 2.0**self.n_nodes
 
@@ -222,7 +227,7 @@ class CountingScore(JointScore):
     def fill_potentials(self, high: int, low_bits: int, out: Floats, node: int = 0) -> None:
         """Fill ``out`` with ``potential`` of the sets whose bits above ``low_bits`` are those of ``high``."""
         arity = self._data.arity
-        if self._largest_product <= few_cells.MOST_CELLS:
+        if self._by_itself:
             few_cells.few_cells_slice(self._data, high, low_bits, out, self._largest_product)
         elif slices.fits_numbers(arity, self._data.codes.shape[1], low_bits):
             slices.joint_slice(self._data, high, low_bits, out, self._largest_product)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import naive
 from dagopt.kernels.counts import counting as kernels
-from dagopt.kernels.counts import few_cells, slices
+from dagopt.kernels.counts import few_cells, labelled, slices
 
 # Only uncompiled (NUMBA_DISABLE_JIT=1) do hashes and products say that they wrap around.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -134,8 +134,10 @@ def test_all_joints_cover_all_masks(case):
         assert out[mask] == pytest.approx(case.joint(naive.members(mask, variables)), rel=1e-9, abs=1e-9)
 
 
-def test_slices_cover_the_sets_with_given_high_bits(case):
-    """Both ways to fill a slice, by merging rows and by refining cells, have the joint of every set in it."""
+@pytest.mark.parametrize("labelled_variables", [0, 1, 2, labelled.MOST_LABELLED])
+def test_slices_cover_the_sets_with_given_high_bits(case, labelled_variables, monkeypatch):
+    """Both ways to fill a slice have the joint of every set in it, however many variables are left to labels."""
+    monkeypatch.setattr(labelled, "MOST_LABELLED", labelled_variables)
     expected = [case.joint(naive.members(mask, range(case.n))) for mask in range(1 << case.n)]
     for low_bits in range(case.n + 1):
         for high in range(1 << (case.n - low_bits)):
@@ -154,6 +156,30 @@ def test_occurring_configurations_are_counted(case):
     flat, offsets = _ints([j for S in sets for j in S]), _ints(np.cumsum([0, *(len(S) for S in sets)]))
     kernels.occurring_many(case.codes, case.arity, flat, offsets, out)
     assert out.tolist() == [len(naive.configurations(case.rows, S)) for S in sets]
+
+
+def test_only_variables_with_few_levels_are_labelled():
+    """The lowest variables are labelled up to the first one with many levels, or with no bits left."""
+    assert labelled.labelled_bits(_ints([2, 3, 4])) == 3
+    assert labelled.labelled_bits(_ints([2, 3, labelled.MOST_ARITY + 1, 2])) == 2
+    assert labelled.labelled_bits(_ints([labelled.MOST_ARITY + 1, 2])) == 0
+    assert labelled.labelled_bits(_ints([32] * 9)) == 6  # 5 bits each
+    assert labelled.labelled_bits(_ints([2] * 20)) == labelled.MOST_LABELLED
+
+
+def test_many_rows_alone_and_heavy_rows(rng):
+    """Rows that are alone, of small and of large weight, count in all larger sets, with and without a prior."""
+    arity = _ints([3, 2, 5, 4, 3, 2, 6, 3, 2, 4, 3, 40])
+    codes = np.array([rng.integers(0, a, 400) for a in arity]).astype(np.uint16)
+    weights = rng.choice([1, 2, 15, 16, 17, 300], 400)
+    clogc = np.arange(int(weights.sum()) + 1.0)
+    clogc[1:] *= np.log(clogc[1:])
+    for ess in (0.0, 1.0):
+        data = kernels.Counts(codes, arity, weights, clogc, ess)
+        merged, refined = np.empty((2, 1 << 11))
+        slices.joint_slice(data, 1, 11, merged)
+        kernels.plain_joint_slice(data, 1, 11, refined)
+        np.testing.assert_allclose(merged, refined, rtol=1e-12)
 
 
 @pytest.mark.parametrize("largest", [1.0, 5.5, 12.0, 40.0])

@@ -10,7 +10,7 @@ highest first. Then
   only its weight is remembered, as in the stripped partitions of TANE (Huhtala et al. 1999, Comput. J. 42).
 
 The work for a set is proportional to the number of distinct rows over its variables and the undecided ones, not
-counting rows that are alone. The sums are those of ``counting.py``.
+counting rows that are alone. The sums are those of ``counting.py``. The lowest variables are left to ``labelled.py``.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 
 from dagopt.arrays import Floats, Ints
 from dagopt.kernels.counts.counting import LARGEST_PRODUCT, Counts, log_rising
+from dagopt.kernels.counts.labelled import FEW, count_low_sets, labelled_bits, room_for_labels
 from dagopt.kernels.plain import compiled_or_python
 from dagopt.kernels.store import njit
 
 __all__ = ["fits_numbers", "joint_slice"]
 
 LARGEST_KEY = 2.0**62  # numbers of cells stay below, so that int64 holds them with a bit to spare
-FEW = 16  # with a prior, rows that are alone are counted by weight if their weight is below this
 TABULATED = 128  # with a prior, what a cell adds is read from a table for counts below this
 
 
@@ -110,8 +110,10 @@ def joint_slice(
     levels.groups[-1] = len(starts) - 1
     levels.products[-1] = product
     heads = np.empty((2, int(arity[:low_bits].max(initial=1))), dtype=np.int64)
+    few_bits = labelled_bits(arity[:low_bits])
+    room = room_for_labels(arity[:few_bits], len(keys))
     run = compiled_or_python(walk, len(out) * len(keys), log1p=counts.ess > 0)
-    run(levels, widths, arity, heads, _terms(counts, product, low_bits), largest, out)
+    run(levels, room, widths, arity, heads, _terms(counts, product, low_bits), largest, out)
 
 
 def _terms(counts: Counts, product: float, low_bits: int) -> Terms:
@@ -151,19 +153,19 @@ def tabulate(priors, values):
 
 
 @njit(cache=True, nogil=True)
-def walk(levels, widths, arity, heads, terms, largest, out):
+def walk(levels, room, widths, arity, heads, terms, largest, out):
     """Fill ``out[mask]`` by walking down from the highest level, counting ``mask`` upwards.
 
-    Variable 0 is decided last: if it is kept, every row is a cell; if it is dropped, every group is a cell.
+    The sets of the lowest variables, for which there is room, are counted together by ``count_low_sets``.
     """
     m = widths.shape[0] - 1
-    last = min(m, 1)
+    last = room.n_rows.shape[0] - 1
     clogc = terms.values[0, : 0 if terms.priors[0] > 0.0 else terms.values.shape[1]]  # empty with a prior
     mask = 0
     b = m
     while mask < out.shape[0]:
         if mask:
-            b = 1
+            b = last
             while not (mask >> b) & 1:
                 b += 1
             if levels.products[b + 1] * arity[b] > largest:  # so all following sets with b are too large as well
@@ -172,45 +174,10 @@ def walk(levels, widths, arity, heads, terms, largest, out):
                 mask += 1 << b
                 continue
             _keep(levels, b, widths[b], arity[b], clogc)
-        for level in range(b - 1, 0, -1):
+        for level in range(b - 1, last - 1, -1):
             _drop(levels, level, widths[level], heads, clogc)
-        for kept in range(last + 1):  # first without variable 0, then with it
-            product = levels.products[last] * (arity[0] if kept else 1)
-            row = terms.which[mask + kept]
-            total = 0.0
-            if product <= largest:
-                total = _sum(levels, last, kept == 1, terms.values[row], terms.priors[row])
-            out[mask + kept] = total
-        mask += 2
-
-
-@njit(cache=True, nogil=True)
-def _term(count, values, prior):
-    """Return what one cell adds to the joint."""
-    if count < values.shape[0]:
-        return values[count]
-    return log_rising(count, prior)
-
-
-@njit(cache=True, nogil=True)
-def _sum(levels, b, by_rows, values, prior):
-    """Return the sum over the rows of a level, or over its groups, plus the sum over the rows that are alone."""
-    mass, starts = levels.mass[b], levels.starts[b]
-    total = levels.alone[b]
-    if prior > 0.0:
-        for w in range(1, FEW):
-            if levels.few[b, w]:
-                total += levels.few[b, w] * _term(w, values, prior)
-    if by_rows:
-        for r in range(starts[levels.groups[b]]):
-            total += _term(mass[r], values, prior)
-        return total
-    for g in range(levels.groups[b]):
-        together = np.int64(0)
-        for r in range(starts[g], starts[g + 1]):
-            together += mass[r]
-        total += _term(together, values, prior)
-    return total
+        count_low_sets(levels, room, arity, terms, mask, largest, out)
+        mask += 1 << last
 
 
 @njit(cache=True, nogil=True)
