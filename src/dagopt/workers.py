@@ -75,6 +75,11 @@ class Workers:
         share: tuple[float, float] = (0.0, 1.0),
     ) -> None:
         """Run all ``count`` pieces, which make up this share of the phase; raise ``Stopped`` at the deadline."""
+        if self.count == 1:  # in this thread: for short pieces, handing them over takes most of the time
+            for finished, piece in enumerate(pieces, start=1):
+                piece()
+                self._report(phase, share, finished / max(count, 1))
+            return
         waiting = iter(pieces)
         running = {self._pool.submit(piece) for piece in islice(waiting, 2 * self.count)}
         finished = 0
@@ -83,11 +88,18 @@ class Workers:
             for future in done:
                 future.result()
             finished += len(done)
-            self.progress.update(phase, share[0] + (share[1] - share[0]) * finished / max(count, 1))
-            if self.deadline.reason is not None:
+            try:
+                self._report(phase, share, finished / max(count, 1))
+            except Stopped:
                 wait(running)
-                raise Stopped
+                raise
             running |= {self._pool.submit(piece) for piece in islice(waiting, len(done))}
+
+    def _report(self, phase: str, share: tuple[float, float], done: float) -> None:
+        """Report the fraction of the pieces that is done; raise ``Stopped`` after the deadline."""
+        self.progress.update(phase, share[0] + (share[1] - share[0]) * done)
+        if self.deadline.reason is not None:
+            raise Stopped
 
 
 def spans(total: int, size: int) -> list[tuple[int, int]]:

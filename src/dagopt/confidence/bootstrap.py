@@ -22,6 +22,8 @@ from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic
 from dagopt.kernels.plain import new_pass, repeated
 from dagopt.learning import checked_options
+from dagopt.methods.exact.exact import ExactOptions, best_dag
+from dagopt.methods.exact.plan import ExactPlan
 from dagopt.methods.registry import METHODS, MethodName, method_name
 from dagopt.methods.warm_search import likely_parents, quick_method, solve_warm
 from dagopt.options import with_options
@@ -33,6 +35,7 @@ from dagopt.results.result import result_of
 from dagopt.scores.build import make_score
 from dagopt.scores.custom import is_made_from_table
 from dagopt.scores.score_options import ScoreOptions
+from dagopt.workers import Stopped, Workers
 
 __all__ = ["bootstrap"]
 
@@ -127,6 +130,8 @@ def bootstrap(
             whole = learner.learn(problem, random_state, n_jobs, deadline, shown)
             if method == "order" and deadline.reason is None:
                 learner = learner.begun_at(whole.adjacency, n_jobs, deadline)
+            elif method == "exact":
+                learner = learner.planned(deadline)
             graphs = _each(learner, n, random_state, n_jobs, deadline, shown)
     finally:
         shown.close()
@@ -169,6 +174,8 @@ class _Learner:
         Where order search starts; None for other methods.
     likely : bool array or None
         The parents that order search tries first.
+    plan : ExactPlan or None
+        How the exact method runs, one thread per resample; None for other methods, and if it runs on a GPU.
     """
 
     problem: Problem
@@ -179,6 +186,7 @@ class _Learner:
     replace: bool
     start: NDArray[np.int8] | None = None
     likely: NDArray[np.bool_] | None = None
+    plan: ExactPlan | None = None
 
     def learn(self, problem: Problem, random_state: int, n_jobs: int, deadline: Deadline, shown: Progress) -> Answer:
         """Return the result of the method on a problem."""
@@ -192,6 +200,13 @@ class _Learner:
         """Return a learner whose order searches start from a DAG and, on discrete data, try likely parents first."""
         return with_fields(self, start=dag, likely=likely_parents(self.problem, deadline, n_jobs))
 
+    def planned(self, deadline: Deadline) -> _Learner:
+        """Return a learner that plans the exact method once; all resamples have the same size."""
+        own = {name: value for name, value in self.options.items() if name in ExactOptions.defaults()}
+        options = ExactOptions(**own | {"n_jobs": 1})
+        plan = options.plan(self.problem, deadline, NoProgress())
+        return self if options.n_best != 1 or plan.gpu is not None else with_fields(self, plan=plan)
+
     def essential(self, seed: np.random.SeedSequence, deadline: Deadline) -> NDArray[np.int8] | None:
         """Return the essential graph learned from one resample, or None if the deadline came first."""
         new_pass()
@@ -203,6 +218,8 @@ class _Learner:
         table = resampled(self.problem.table, rng, self.n_rows, replace=self.replace, least_distinct=least)
         problem = Problem(table, make_score(table, **self.scoring), known)
         random_state = int(rng.integers(1 << 31))
+        if self.plan is not None:
+            return self._best(problem, self.plan, deadline)
         if self.start is None:
             result = self.learn(problem, random_state, 1, deadline, NoProgress())
         else:
@@ -212,6 +229,15 @@ class _Learner:
             return None
         dag = result.adjacency
         return essential_given(dag, known.must, known.may) if is_acyclic(dag) else dag
+
+    def _best(self, problem: Problem, plan: ExactPlan, deadline: Deadline) -> NDArray[np.int8] | None:
+        """Return the essential graph of the best DAG, or None if the deadline came first."""
+        known = problem.knowledge
+        try:
+            dag = best_dag(problem, with_fields(plan, workers=Workers(deadline, NoProgress(), 1)))
+        except Stopped:
+            return None
+        return essential_given(dag, known.must, known.may)
 
 
 def _each(

@@ -28,7 +28,7 @@ from dagopt.results.answer import Answer
 from dagopt.results.certificate import GIVEN_POOL, Certificate
 from dagopt.workers import Stopped, Workers
 
-__all__ = ["Device", "ExactOptions", "PoolOptions", "run_exact", "solve_exact", "solve_given_pool"]
+__all__ = ["Device", "ExactOptions", "PoolOptions", "best_dag", "run_exact", "solve_exact", "solve_given_pool"]
 
 Device = Literal["auto", "cpu", "gpu"]
 Found = tuple[NDArray[np.int8], float]  # a DAG, and the largest error of the scores by which it was chosen
@@ -74,6 +74,13 @@ def run_exact(problem: Problem, plan: ExactPlan, n_best: int = 1) -> Answer:
     except Stopped:
         return stopped_answer(problem, workers.deadline, note)
     return exact_answer(problem, adjacency, note, error)
+
+
+def best_dag(problem: Problem, plan: ExactPlan) -> NDArray[np.int8]:
+    """Return the best DAG and nothing about it, for many problems of one size; raise ``Stopped`` at the deadline."""
+    way, _ = _way(problem, plan)
+    with plan.workers:
+        return way()[0]
 
 
 @dataclass(frozen=True)
