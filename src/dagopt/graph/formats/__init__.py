@@ -14,7 +14,7 @@ from dagopt.graph.formats.bif_blocks import read_blocks
 from dagopt.graph.formats.bnlearn_string import format_model_string, parse_model_string
 from dagopt.graph.formats.csv_tables import format_adjacency, format_edges, parse_adjacency, parse_csv, parse_edges
 from dagopt.graph.formats.dot import format_dot, parse_dot
-from dagopt.graph.formats.figures import Figures, edge_figures
+from dagopt.graph.formats.edge_numbers import Figures, edge_figures
 from dagopt.graph.formats.graphml import format_graphml, parse_graphml
 from dagopt.graph.formats.json_graph import format_json, parse_json
 

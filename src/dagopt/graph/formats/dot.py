@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from dagopt.errors import InputError
 from dagopt.graph.dag import Graph, as_graph
-from dagopt.graph.formats.figures import Figures
+from dagopt.graph.formats.edge_numbers import Figures
 
 __all__ = ["format_dot", "parse_dot"]
 

@@ -10,7 +10,7 @@ import networkx as nx
 
 from dagopt.errors import InputError
 from dagopt.graph.dag import Graph, as_graph, checked_names
-from dagopt.graph.formats.figures import Figures
+from dagopt.graph.formats.edge_numbers import Figures
 
 __all__ = ["format_graphml", "parse_graphml"]
 

@@ -31,7 +31,7 @@ from dagopt.graph.cpdag import cpdag
 from dagopt.integer.layers import each_layer, follow_sinks
 from dagopt.kernels.lattice import best_classes as kernels
 from dagopt.memory import readable
-from dagopt.methods.exact.answer import exact_answer
+from dagopt.methods.exact.exact_answer import exact_answer
 from dagopt.methods.exact.plan import Estimate
 from dagopt.methods.exact.stopped import stopped_answer
 from dagopt.methods.exact.subset_dp import all_potentials

@@ -15,8 +15,8 @@ from dagopt.families.families import Families
 from dagopt.families.listing import candidate_pool
 from dagopt.integer.recursion import pool_bytes, solve_pool
 from dagopt.memory import readable
-from dagopt.methods.exact.answer import exact_answer
 from dagopt.methods.exact.best_classes import solve_best_classes
+from dagopt.methods.exact.exact_answer import exact_answer
 from dagopt.methods.exact.plan import ExactPlan, memory_in_bytes, plan_exact
 from dagopt.methods.exact.stopped import stopped_answer
 from dagopt.methods.exact.subset_dp import SubsetDP
