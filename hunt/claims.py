@@ -121,19 +121,22 @@ def check_method(
     """Check one method's graph, score, bound and status."""
     result = learned(instance, method, counts, **options)
     known = instance.known
-    if method == "gobnilp" and not known.is_limited and (result is None or "size <= 3" in str(result.scope)):
-        known = replace(known, max_parents=min(3, instance.n - 1))
+    own = known  # what the method allows
+    if result is not None and result.limited is not None:
+        own = replace(known, max_parents=min(3, instance.n - 1))
     if result is None:
         if method != "cg-minlp":  # which takes no columns within the tolerances of SCIP, and says so
             check_refusal(instance, factor)
         return
     if method == "pc":
         return
-    check_graph(result, known)
+    check_graph(result, own)
     true = score_of(local, result.adjacency)
     slack = RELATIVE * max(abs(float(true)), 1.0)
     if not abs(float(true) - result.score) <= slack + result.details.get("rounding", 0.0):
         raise Wrong(f"{method} says its DAG scores {result.score!r} but it scores {float(true)!r}")
+    if result.limited is not None and best_score(local, instance.n, own) - Real(result.limited.bound) > slack:
+        raise Wrong(f"{method} says no DAG over {result.limited.scope} exceeds {result.limited.bound!r} but one does")
     if result.bound is None:
         return
     counts["bounds"] += 1

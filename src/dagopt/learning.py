@@ -211,7 +211,7 @@ def solve(
     given = getattr(options, "start", None)
     begin = None if given is None else StartDag(start_dag(problem, given))
     if begin is not None:
-        options = replace(options, start=begin)  # type: ignore[call-arg]  # a method with this option
+        options = options.with_checked(start=begin)
     shown = make_progress(progress)
     with deadline:  # to the end, so that Ctrl-C does not take away what was found
         try:
@@ -220,6 +220,8 @@ def solve(
             answer = METHODS[method].load()(posed, options, deadline=deadline, progress=shown)
         finally:
             shown.close()
+        if problem.asked is not None:
+            problem, answer = replace(problem, knowledge=problem.asked, asked=None), answer.under_limit()
         if power:
             answer = in_other_units(answer, -power)
             if answer.figures.edge_gain is not None:

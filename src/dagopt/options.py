@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import Field, dataclass, field, fields, make_dataclass
 from difflib import get_close_matches
 from functools import wraps
@@ -141,6 +142,13 @@ class Options:
             if value is None and ("None" in str(one.type) or None in about.check.choices):
                 continue
             object.__setattr__(self, one.name, about.check.run(one.name, value))
+
+    def with_checked(self, **values: Any) -> Self:
+        """Return the options with other values that were checked already."""
+        made = copy(self)
+        for name, value in values.items():
+            object.__setattr__(made, name, value)
+        return made
 
     @staticmethod
     def about(one: Field[Any]) -> Option:

@@ -15,13 +15,13 @@ from dagopt.data.doctor import examine_table
 from dagopt.data.findings import Diagnosis, Finding
 from dagopt.data.table import Table, read_table
 from dagopt.errors import InputError
-from dagopt.families.listing import limited, listable
+from dagopt.families.listing import count_sets, limited, listable
 from dagopt.graph.knowledge import Constraints
 from dagopt.methods.registry import METHODS
 from dagopt.networks.checks import checked_names
 from dagopt.options import with_options
 from dagopt.problem import Problem
-from dagopt.scores.build import make_score
+from dagopt.scores.build import score_of
 from dagopt.scores.score_options import ScoreOptions
 
 __all__ = ["covariance_table", "pose", "pose_table", "with_limit"]
@@ -59,14 +59,15 @@ def pose_table(
 ) -> tuple[Problem, Diagnosis]:
     """Return the problem of a table, and the doctor's diagnosis of it together with earlier findings."""
     known = Constraints.of(constraints)
-    knowledge = with_limit(known, max_parents).resolve(table.names)
-    score = make_score(table, **scoring.to_dict())
+    asked = knowledge = with_limit(known, max_parents).resolve(table.names)
+    score = score_of(table, scoring)
     usual = METHODS[method].max_parents
     if usual is not None and max_parents is None and known.max_parents is None and score.likelihood != "multinomial":
         knowledge = listable(knowledge, usual) if knowledge.in_superstructure else limited(knowledge, usual)
     diagnosis = examine_table(table, knowledge.limit, findings)
     diagnosis.raise_for_errors()
-    problem = Problem(table, score, knowledge)
+    narrowed = count_sets(knowledge) < count_sets(asked)
+    problem = Problem(table, score, knowledge, asked if narrowed else None)
     penalty = problem.score.joints
     if penalty is not None and problem.score.likelihood is not None:
         by_chance = chance_finding(table.names, table.sizes, penalty.parameter_cost, penalty.edge_cost)

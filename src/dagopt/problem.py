@@ -23,11 +23,14 @@ class Problem:
         What is maximised.
     knowledge : Knowledge
         Which parent sets are allowed.
+    asked : Knowledge or None
+        What the user allows, if the method limits the number of parents further by default.
     """
 
     table: Table
     score: Score
     knowledge: Knowledge
+    asked: Knowledge | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -29,10 +29,9 @@ from dagopt.workers import Workers
 
 __all__ = ["Estimate", "Listing", "TooMany", "is_searchable", "scored", "undominated"]
 
-
-STEPS_PER_PAIR = 300
+STEPS_PER_PAIR = 300  # after which a pair is kept undecided
 ENTRIES_PER_PIECE = 100_000  # pairs times the size of the matrix, which each step of a pair changes
-STEPS_PER_PIECE = 20_000
+STEPS_PER_PIECE = 20_000  # steps of one node between two looks at the clock, about 0.1 s
 FIRST_STEPS = 2_000  # steps per node from which the total work is estimated
 SECONDS_PER_STEP = 4e-6  # on one thread
 LEAST_SHARE = 1e-12  # the share assumed done when a search has hardly begun
@@ -79,7 +78,7 @@ def is_searchable(score: Score) -> bool:
 
 
 class Listing:
-    """The undominated sets of all nodes, while they are found.
+    """The undominated sets of all nodes, while they are found; what is stopped continues where it was.
 
     Parameters
     ----------
@@ -88,7 +87,7 @@ class Listing:
     knowledge : Knowledge
         Required parents are in every set, forbidden ones are in none, and it limits the number of members.
     most_sets : int
-        ``TooMany`` is raised when more sets than this are found.
+        ``TooMany`` is raised when more sets than this are found; a later caller may allow more.
 
     Attributes
     ----------
@@ -99,7 +98,7 @@ class Listing:
     def __init__(self, score: Score, knowledge: Knowledge, most_sets: int) -> None:
         self._score = score
         self.knowledge = knowledge
-        self._most_sets = most_sets
+        self.most_sets = most_sets
         form = score.block_likelihood
         if form is None or not form.is_searchable:
             raise InputError(
@@ -107,6 +106,7 @@ class Listing:
                 "that is convex in the number of parents; use another method"
             )
         self._form = form
+        self._is_narrow = False
         self._searches: list[NodeSearch | BlockSearch] = []
 
     def estimate(self, workers: Workers) -> Estimate:
@@ -121,6 +121,8 @@ class Listing:
 
     def narrow(self, workers: Workers) -> None:
         """Forbid parents that are in no undominated set: first pairs, then candidates of each node among those left."""
+        if self._is_narrow:
+            return
         n = self._score.n_nodes
         useful = np.ones((n, n), dtype=np.bool_)
         pieces = self._pairs(useful) if self._form.has_one_matrix else []
@@ -130,6 +132,7 @@ class Listing:
         pieces = [self._parents(i, must[i], own[i]) for i in range(n)]
         workers.each(PHASE, pieces, n, (0.05, 0.1))
         self.knowledge = replace(self.knowledge, may=np.ascontiguousarray(own.T))
+        self._is_narrow = True
 
     def _pairs(self, useful: Bools) -> list[partial[None]]:
         """Return the work of finding pairs that are never useful, whichever is the parent."""
@@ -187,7 +190,7 @@ class Listing:
         return undominated(self._score, [search.members(self._score.n_nodes) for search in self._searches])
 
     def _check(self) -> None:
-        if self.n_found > self._most_sets:
+        if self.n_found > self.most_sets:
             raise TooMany(self.n_found, self.n_likely)
 
 

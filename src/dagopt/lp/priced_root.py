@@ -47,7 +47,7 @@ TIME_TO_PRICE = 1.3  # is kept after that, as a multiple of what the last pricin
 CENTRE_SHARE = 0.5  # the weight of the best multipliers known in the point where climbs look for sets
 LESS, MORE, MOST_SHARE = 0.3, 0.3, 0.9  # without climbs: its steps after a better bound and another one, its maximum
 ROUNDS_BACK, SHARE = 12, 0.01  # cutting has stalled when this many rounds close less than this share of the gap
-IDLE_ROUNDS = 5
+IDLE_ROUNDS = 5  # rounds after which a row that does not bind leaves the LP
 STEPS_PER_SECOND = 2e7  # steps per node and second of the time limit, to be divided by the square of its candidates
 LEAST_STEPS, MOST_STEPS = 20_000, 20_000_000  # per node
 WITHOUT_LIMIT = 600.0  # the seconds assumed if there is no time limit
@@ -109,13 +109,11 @@ class PricedRoot:
     met : iterable of (node, parents)
         Families to begin with.
     finders : sequence of RowFinder
-        The finders of rows; only rows with an origin are used.
+        The finders of rows; only rows with an origin are used. They are told of every better DAG.
     workers : Workers
         The threads and the clock.
     tell : callable
         Called after every round with the score, the bound, and the numbers of cuts and families.
-    improved : callable
-        Called with every better DAG.
     effort : Effort, optional
         How much to do; by default what suits the time limit.
 
@@ -142,7 +140,6 @@ class PricedRoot:
         finders: Sequence[RowFinder],
         workers: Workers,
         tell: Callable[[float, float, int, int], None] = lambda *facts: None,
-        improved: Callable[[Dag], None] = lambda dag: None,
         effort: Effort | None = None,
     ) -> None:
         self._score = score
@@ -150,7 +147,6 @@ class PricedRoot:
         self._finders = finders
         self._workers = workers
         self._tell = tell
-        self._improved = improved
         self._effort = effort or Effort.within(workers.deadline.remaining(), knowledge)
         self._pricing = Pricing(score, knowledge, self._effort.steps)
         self.dag = dag
@@ -318,7 +314,8 @@ class PricedRoot:
             dag = self._pool.adjacency(chosen)
             if self._score.total(dag) > self._value:
                 self.dag, self._value = dag, float(self._score.total(dag))
-                self._improved(dag)
+                for finder in self._finders:
+                    finder.improved(dag)
 
     def _price(self, point: DualPoint) -> int:
         """Find the bound that multipliers give, and add sets with large remainders; return how many are new."""

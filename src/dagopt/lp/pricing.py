@@ -26,7 +26,6 @@ from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels.boxes import Box
 from dagopt.kernels.gaussian import price_climbs as kernels
 from dagopt.lp.rows.row import SLACK, DualPoint, Row
-from dagopt.scores.block_likelihood import rounding_margin
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Stopped, Workers
 
@@ -82,7 +81,7 @@ class Pricing:
         self.most_steps = most_steps
         self._slack = np.zeros(score.n_nodes)
         self._n_climbs = 0
-        self.margin = 2 * rounding_margin(score.correlation, score.n_samples)  # rounding of the likelihood, twice
+        self.margin = 2 * score.block_likelihood.margin  # rounding of the likelihood, twice
         nothing = [np.empty(0, dtype=np.int64)] * score.n_nodes
         empty = np.asarray(score.local_many(np.arange(score.n_nodes), nothing), dtype=np.float64)
         self.constant = empty + score.costs[0]  # what a search leaves out of the scores

@@ -27,6 +27,7 @@ from dagopt.methods.auto import PATIENCE, SAFETY
 from dagopt.methods.branch_and_cut.branch_and_cut import solve_branch_and_cut
 from dagopt.methods.exact.edge_regret import edge_regrets, estimate_edge_regrets
 from dagopt.methods.exact.plan import memory_in_bytes
+from dagopt.methods.start import StartDag
 from dagopt.methods.warm_search import likely_parents, solve_warm
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
@@ -272,7 +273,7 @@ def _searched(
     start = _equivalent(problem, dag, pair, relation)
     if start is None:
         start = _repaired(other, dag)
-    return solve_warm(other, start, likely, deadline=deadline, random_state=random_state, **SEARCH).adjacency
+    return solve_warm(other, StartDag(start), likely, deadline=deadline, random_state=random_state, **SEARCH).adjacency
 
 
 def _equivalent(problem: Problem, dag: Dag, pair: Pair, relation: Relation) -> Dag | None:

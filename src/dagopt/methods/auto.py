@@ -95,7 +95,7 @@ def _search_and_prove(
     shared = {name: getattr(options, name) for name in ("random_state", "n_jobs", "start")}
     more: dict[str, Any] = {"n_best": options.n_best} if chosen.method == "gobnilp" else {}
     if chosen.method == "branch-and-cut":
-        more["restarts"] = RESTARTS_OF_PROVER
+        more |= {"restarts": RESTARTS_OF_PROVER, "plan": chosen.listing}
     portfolio = Portfolio(problem, chosen.knowledge, shared, clock, progress)
     answer = portfolio.run(_method(chosen.method), goes_on=has_limit, **more)
     if answer.status == "time_limit" and not has_limit:
@@ -120,11 +120,12 @@ def _method(name: str) -> Callable[..., Answer]:
 
 @dataclass(frozen=True)
 class Choice:
-    """A method, the reason, and the knowledge it uses, which may limit the number of parents."""
+    """A method, the reason, its knowledge, which may limit the number of parents, and a listing begun for it."""
 
     method: str
     why: str
     knowledge: Knowledge
+    listing: Listing | None = None
 
 
 def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
@@ -137,13 +138,13 @@ def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
     if listed is not None:
         what = "parent sets of all sizes" if listed.limit is None else scope_of(listed)
         return Choice("gobnilp", f"{lack}, but {what} can be listed", listed)
-    n_sets = _undominated(problem, patience, workers)
+    n_sets, listing = _undominated(problem, patience, workers)
     if n_sets is not None and n_sets <= MOST_UNDOMINATED:
         why = f"{lack}, but only about {n_sets:,} parent sets can be part of a best DAG"
-        return Choice("branch-and-cut", why, problem.knowledge)
+        return Choice("branch-and-cut", why, problem.knowledge, listing)
     if n_sets is not None and problem.score.gaussian is not None:
         why = f"{lack}, and too many parent sets to list can be part of a best DAG, but a bound can be proven"
-        return Choice("branch-and-cut", why, problem.knowledge)
+        return Choice("branch-and-cut", why, problem.knowledge, listing)
     if problem.score.likelihood is None and problem.score.bulk_joints is None:
         return Choice("order", lack, problem.knowledge)
     return Choice("cg-dca", lack, problem.knowledge)
@@ -164,23 +165,27 @@ def _listed(problem: Problem, patience: float, cores: int) -> Knowledge | None:
     return None
 
 
-def _undominated(problem: Problem, patience: float, workers: Workers) -> int | None:
-    """Estimate how many parent sets are undominated, one more than allowed if too many; None if not estimated."""
+def _undominated(problem: Problem, patience: float, workers: Workers) -> tuple[int | None, Listing | None]:
+    """Estimate how many parent sets are undominated, one more than allowed if too many; None if not estimated.
+
+    Also return the listing, which can be continued.
+    """
     score = problem.score
     if score.block_likelihood is None or problem.n_nodes > MOST_PRICED or patience <= 0:
-        return None
+        return None, None
     if problem.n_nodes > MOST_COLUMNS:
-        return MOST_UNDOMINATED + 1
+        return MOST_UNDOMINATED + 1, None
     clock = workers.deadline.within(ESTIMATE_SHARE * patience)
     try:
+        listing = Listing(score, problem.knowledge, MOST_UNDOMINATED)
         with Workers(clock, workers.progress, workers.count) as some:
-            estimate = Listing(score, problem.knowledge, MOST_UNDOMINATED).estimate(some)
+            estimate = listing.estimate(some)
     except InputError:  # columns that are nearly dependent
-        return None
+        return None, None
     except (Stopped, TooMany):
-        return MOST_UNDOMINATED + 1
+        return MOST_UNDOMINATED + 1, listing
     fits = estimate.n_sets <= MOST_UNDOMINATED and LISTING_SAFETY * estimate.seconds <= patience
-    return round(estimate.n_sets) if fits else MOST_UNDOMINATED + 1
+    return round(estimate.n_sets) if fits else MOST_UNDOMINATED + 1, listing
 
 
 @dataclass(frozen=True)

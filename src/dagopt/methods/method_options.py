@@ -121,12 +121,23 @@ FLAGGED = {
 
 
 class Solver(Protocol[Posed]):
-    """A method as a callable: options are one object, or given by name and checked before anything is done."""
+    """A method as a callable: options are one object, or given by name and checked before anything is done.
+
+    ``plan`` is what was computed when the method was chosen, for methods that can go on from there.
+    """
 
     options: type[Options]
 
     def __call__(
-        self, posed: Posed, checked: Any = None, /, *, deadline: Deadline, progress: Progress, **options: Any
+        self,
+        posed: Posed,
+        checked: Any = None,
+        /,
+        *,
+        deadline: Deadline,
+        progress: Progress,
+        plan: Any = None,
+        **options: Any,
     ) -> Answer:
         """Return the answer."""
 
@@ -139,9 +150,17 @@ def solver(
     def decorate(solve: Callable[Concatenate[Posed, Taken, Deadline, Progress, ...], Answer]) -> Solver[Posed]:
         @wraps(solve)
         def called(
-            posed: Posed, checked: Any = None, /, *, deadline: Deadline, progress: Progress, **options: Any
+            posed: Posed,
+            checked: Any = None,
+            /,
+            *,
+            deadline: Deadline,
+            progress: Progress,
+            plan: Any = None,
+            **options: Any,
         ) -> Answer:
-            return solve(posed, kind(**options) if checked is None else checked, deadline, progress)
+            taken = kind(**options) if checked is None else checked
+            return solve(posed, taken, deadline, progress, **({} if plan is None else {"plan": plan}))
 
         made = cast(Solver[Posed], called)
         made.options = kind

@@ -11,11 +11,12 @@ from dagopt.arrays import Bools
 from dagopt.deadline import Deadline
 from dagopt.families.families import MOST_MASK_NODES
 from dagopt.families.listing import candidate_pool
-from dagopt.methods.climbing.hill_climbing import solve_hc, start_dag
+from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.climbing.tabu import solve_tabu
 from dagopt.methods.exact.plan import estimate_exact
 from dagopt.methods.orders.order import solve_order
 from dagopt.methods.registry import MethodName
+from dagopt.methods.start import StartDag, start_dag
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.results.answer import Answer
@@ -76,8 +77,8 @@ def solve_warm(
     tried = problem
     if likely is not None:
         tried = replace(problem, knowledge=replace(known, may=known.may & likely | known.must | (begin != 0)))
-    found = solve_order(tried, **silent, start=begin, random_state=random_state, n_jobs=n_jobs, **options)
-    return found if likely is None else solve_hc(problem, **silent, start=found.adjacency)
+    found = solve_order(tried, **silent, start=StartDag(begin), random_state=random_state, n_jobs=n_jobs, **options)
+    return found if likely is None else solve_hc(problem, **silent, start=StartDag(found.adjacency))
 
 
 def likely_parents(problem: Problem, deadline: Deadline, n_jobs: int | None = None) -> Bools | None:

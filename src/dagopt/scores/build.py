@@ -34,6 +34,7 @@ __all__ = [
     "make_score",
     "penalty_value",
     "score",
+    "score_of",
     "score_table",
 ]
 
@@ -124,7 +125,12 @@ def make_score(table: Table, score: ScoreLike = "bic", **options: Any) -> Score:
         returns the local score of a column from its name and a tuple of its parents' names.
     {options}
     """
-    scoring = ScoreOptions(score=score, **options)
+    return score_of(table, ScoreOptions(score=score, **options))
+
+
+def score_of(table: Table, scoring: ScoreOptions) -> Score:
+    """Return the score that checked options name."""
+    score = scoring.score
     if is_custom(score):
         return custom_score(table, score)
     name = score.lower() if isinstance(score, str) else ""

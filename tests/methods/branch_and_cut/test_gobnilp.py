@@ -122,7 +122,11 @@ def test_scores_are_written_and_solved_from_the_file(tmp_path):
 def test_three_parents_unless_another_limit_is_given():
     """The default limit is 3, any limit given in either place goes before it."""
     table = make_problem("gaussian", 7, 2).table
-    assert dagopt.learn(table, method="gobnilp").scope == "parent sets of size <= 3"
+    three = dagopt.learn(table, method="gobnilp")
+    assert three.limited.scope == "parent sets of size <= 3"
+    assert three.limited.bound >= three.score
+    assert (three.status, three.scope) == ("converged", "all DAGs")
+    assert "no graph over parent sets of size <= 3 is better" in three.summary()
     assert dagopt.learn(table, method="gobnilp", max_parents=6).scope == "all DAGs"
     two = dagopt.learn(table, method="gobnilp", constraints=Constraints(max_parents=2))
     assert two.scope == "parent sets of size <= 2"

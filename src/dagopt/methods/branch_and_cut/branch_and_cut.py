@@ -100,18 +100,22 @@ class BranchAndCutOptions(Options):
 
 @solver(BranchAndCutOptions)
 def solve_branch_and_cut(
-    problem: Problem, options: BranchAndCutOptions, deadline: Deadline, progress: Progress
+    problem: Problem,
+    options: BranchAndCutOptions,
+    deadline: Deadline,
+    progress: Progress,
+    plan: Listing | None = None,
 ) -> Answer:
     """Return the proven best DAG, or at the deadline the best so far with a proven bound.
 
-    With no limit on the number of parents the proof covers all DAGs.
+    With no limit on the number of parents the proof covers all DAGs. A listing that was begun is continued.
 
     Returns
     -------
     Answer
         With ``status="optimal"`` if no DAG is better by more than 1e-8 times the score.
     """
-    run = _Run(problem, deadline, progress, options)
+    run = _Run(problem, deadline, progress, options, plan)
     dag, met = order_incumbent(
         problem, deadline, progress, restarts=options.restarts, random_state=options.random_state,
         n_jobs=options.n_jobs, start=options.start, pool=run.pool_to_search(),
@@ -162,8 +166,16 @@ def _too_many(found: TooMany, max_sets: int, is_priced: bool) -> str:
 class _Run:
     """One run and its trace."""
 
-    def __init__(self, problem: Problem, deadline: Deadline, progress: Progress, options: BranchAndCutOptions) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        deadline: Deadline,
+        progress: Progress,
+        options: BranchAndCutOptions,
+        begun: Listing | None,
+    ) -> None:
         self._problem = problem
+        self._begun = begun
         self._deadline = deadline
         self._progress = progress
         self._options = options
@@ -174,7 +186,6 @@ class _Run:
         self._form = problem.score.block_likelihood
         self._narrowed = problem.knowledge  # without parents that are in no undominated set
         self._listed: Families | TooMany | None = None
-        self._used: list[RowFinder] = []
         self._root: PricedRoot | None = None
         self._bound = np.inf  # of pairs
         self._suffixes: SuffixSearch | None = None
@@ -214,7 +225,8 @@ class _Run:
     def _list_sets(self, workers: Workers) -> Families:
         score, knowledge = self._problem.score, self._problem.knowledge
         if self._form is not None:
-            listing = Listing(score, knowledge, self.max_sets)
+            listing = self._begun or Listing(score, knowledge, self.max_sets)
+            listing.most_sets = self.max_sets
             try:
                 families = self._list(listing, workers)
             finally:
@@ -268,7 +280,7 @@ class _Run:
         with ThreadPoolExecutor(workers.count) as threads:
             self._root = PricedRoot(
                 self._gaussian, self._narrowed, dag, met, self._finders(dag, None, threads), workers,
-                lambda score, bound, cuts, left: self._tell(score, bound, 0, cuts, left), self._improved,
+                lambda score, bound, cuts, left: self._tell(score, bound, 0, cuts, left),
             )  # fmt: skip
             self._root.run(self.max_sets, RULES.tolerance * max(abs(self._problem.score.total(dag)), 1.0))
         return self._root
@@ -312,13 +324,7 @@ class _Run:
         if "local" in kinds:
             size = LOCAL_SIZE if self._form is None else GAUSSIAN_LOCAL_SIZE
             finders.append(LocalRows(threads, size, seed, lambda: self._deadline.reason is not None))
-        self._used = finders
         return finders
-
-    def _improved(self, dag: Dag) -> None:
-        """Tell what finds rows about a better DAG."""
-        for finder in self._used:
-            finder.improved(dag)
 
     def _tell(self, score: float, bound: float, n_nodes: int, n_cuts: int, n_left: int) -> None:
         outer = [self._bound, *(part.bound for part in (self._root, self._suffixes) if part is not None)]

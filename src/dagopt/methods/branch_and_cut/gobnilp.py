@@ -38,9 +38,9 @@ from dagopt.memory import available_bytes
 from dagopt.methods.branch_and_cut.class_rows import neighbouring_classes, row_without_class
 from dagopt.methods.branch_and_cut.prefix_search import PrefixSearch
 from dagopt.methods.branch_and_cut.tree import Outcome, Rules, Tree
-from dagopt.methods.climbing.hill_climbing import start_dag
 from dagopt.methods.exact.best_classes import with_classes
 from dagopt.methods.method_options import n_best, n_jobs, random_state, solver, start
+from dagopt.methods.start import start_dag
 from dagopt.options import Options, anything, option, whole
 from dagopt.problem import Problem
 from dagopt.progress import Progress

@@ -28,7 +28,6 @@ import numpy as np
 from dagopt.arrays import Bools, Dag, Floats, Ints
 from dagopt.kernels.gaussian import pair_weights as kernels
 from dagopt.lp.highs import LinearProgram, LinearSolution, SolverError
-from dagopt.scores.block_likelihood import rounding_margin
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Stopped, Workers
 
@@ -83,7 +82,7 @@ class PairBound:
         self._workers = workers
         self._tell = tell
         n = self._n = score.n_nodes
-        self._margin = 2 * rounding_margin(self._matrix, score.n_samples)
+        self._margin = 2 * score.block_likelihood.margin
         costs = score.costs - score.costs[0]
         beyond = np.minimum.accumulate(costs[::-1])[::-1]  # the least cost of this many parents or more
         self._costs, self._beyond = np.append(costs, np.inf), np.append(beyond, np.inf)

@@ -40,7 +40,7 @@ from dagopt.memory import available_bytes
 __all__ = ["PrefixSearch"]
 
 
-MOST_NODES = 62
+MOST_NODES = 62  # a prefix is the bits of one word
 MOST_PREFIXES = 16_000_000  # of one size
 BYTES_PER_PREFIX = 120  # for the tables of two layers and what is kept of earlier ones
 FORESEEN_FROM = 20_000  # from this many prefixes of one size on, later layers are predicted and groups are used

@@ -39,7 +39,6 @@ from dagopt.kernels.gaussian import best_subsets as subsets
 from dagopt.kernels.gaussian import suffixes as kernels
 from dagopt.memory import available_bytes
 from dagopt.methods.branch_and_cut.suffix_bound import SuffixBound
-from dagopt.scores.block_likelihood import rounding_margin
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Stopped, Workers, spans
 
@@ -72,7 +71,7 @@ def is_suited(score: GaussianScore, knowledge: Knowledge, tolerance: float) -> b
 
 def rounding(score: GaussianScore) -> float:
     """Return a bound on the rounding of the cost of an order and of its bound."""
-    return 4 * score.n_nodes * rounding_margin(score.correlation, score.n_samples)
+    return 4 * score.n_nodes * score.block_likelihood.margin
 
 
 @dataclass

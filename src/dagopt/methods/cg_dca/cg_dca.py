@@ -39,15 +39,14 @@ from dagopt.methods.cg_dca.pool_bound import priced_bound
 from dagopt.methods.cg_dca.pricer import Priced
 from dagopt.methods.cg_dca.run import Run
 from dagopt.methods.cg_dca.start_points import make_start_point
-from dagopt.methods.climbing.hill_climbing import start_dag
 from dagopt.methods.method_options import solver
 from dagopt.methods.orders.order import order_incumbent
 from dagopt.methods.orders.search import BareFamily, families
+from dagopt.methods.start import StartDag, start_dag
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
 from dagopt.results.answer import Answer
 from dagopt.results.certificate import Certificate, scope_of, tightest
-from dagopt.scores.block_likelihood import rounding_margin
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["solve_cg_dca", "solve_cg_dca_paper"]
@@ -57,7 +56,7 @@ MOST_LISTED_COLUMNS = 200  # of discrete data: beyond this, even the pairs of pa
 MOST_LISTED, LEAST_LISTED_SIZE = 300_000, 2  # the most parent sets listed by default, and the size always listed
 MOST_PRICED_NODES = 100  # beyond this, one round of pricing takes longer than the order search that it should help
 LOOP_SHARE = 0.8  # the share of the time for the loop, if a bound by rows is to follow
-CLUSTERS_PER_ROUND = 20
+CLUSTERS_PER_ROUND = 20  # rows added to the LP per round of the bound
 ROW_EFFORT = Effort(steps=10_000, climbs=0, rounds=18, all_steps=400_000)  # of the bound by rows
 ROW_TOLERANCE = 1e-8  # relative to the score: a bound by rows that is larger by less proves it, as in branch and cut
 LISTING_SHARE = 0.5  # the share of the time for scoring all parent sets; the rest is for the search
@@ -199,7 +198,7 @@ class _Run(Run):
             found = replace(found, adjacency=best)
         elif self.options.order_again and found.adjacency is not None and self.deadline.reason is None:
             with self.trace.timed("order"):
-                found = replace(found, adjacency=self.search_orders(found.adjacency, **AGAIN))
+                found = replace(found, adjacency=self.search_orders(StartDag(found.adjacency), **AGAIN))
         return found
 
     def _is_better(self, dag: Dag | None) -> bool:
@@ -296,15 +295,11 @@ class _Run(Run):
         def tell(score: float, bound: float, n_cuts: int, n_families: int) -> None:
             self.progress.update("bound", None, score=score, bound=bound)
 
-        def improved(dag: Dag) -> None:
-            for finder in finders:
-                finder.improved(dag)
-
         with self.trace.timed("bound"), Workers(self.deadline, NoProgress(), self.options.n_jobs) as workers:
             listing = Listing(score, self.problem.knowledge, 0)
             with suppress(Stopped):
                 listing.narrow(workers)
-            root = PricedRoot(score, listing.knowledge, dag, met, finders, workers, tell, improved, ROW_EFFORT)
+            root = PricedRoot(score, listing.knowledge, dag, met, finders, workers, tell, ROW_EFFORT)
             root.run(0, self.slack())
         self.incumbent, self.n_row_rounds = root.dag, root.n_rounds
         self.trace.best = score.total(root.dag)
@@ -316,7 +311,7 @@ class _Run(Run):
             return super().slack()
         gaussian = self.problem.score.gaussian
         assert gaussian is not None
-        margin = 2 * rounding_margin(gaussian.correlation, gaussian.n_samples)  # of each node's largest remainder
+        margin = 2 * gaussian.block_likelihood.margin  # of each node's largest remainder
         return super().slack() + self.problem.n_nodes * margin + ROW_TOLERANCE * abs(self.trace.best)
 
     def figures(self) -> dict[str, Any]:

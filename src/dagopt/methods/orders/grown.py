@@ -31,12 +31,12 @@ from dagopt.problem import Problem
 
 __all__ = ["BlockOrders", "CountOrders", "GrownOrders", "LogDetOrders"]
 
-NEVER = -1e300
+NEVER = -1e300  # a score below all others; infinite ones would give NaN in differences
 SECONDS_PER_CALL = 0.1  # approximate time between two checks of the clock
 SECONDS_PER_CELL = 2e-9  # of a contingency table, per row
 MOST_REPEATS = 3  # rows are counted by bits if a distinct row occurs at most this often on average
 SECONDS_PER_COLUMN = 5e-8  # of an addition to a covariance matrix
-KICKS_PER_CALL = 50
+KICKS_PER_CALL = 50  # between two looks at the clock
 EQUAL = 1e-8  # orders of equivalent DAGs differ by rounding
 DEPTH = 7.0  # a variable turns back when the score has fallen by this many penalties of a parameter
 LEAST_SETS, SETS_PER_COLUMN = 1 << 20, 1 << 9  # sets kept, 72 bytes each

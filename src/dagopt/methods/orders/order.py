@@ -21,7 +21,7 @@ from dagopt.methods.orders.search import (
     orders_of,
     search_orders,
 )
-from dagopt.methods.start import start_dag
+from dagopt.methods.start import StartDag, start_dag
 from dagopt.options import Options, option, whole
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
@@ -33,7 +33,7 @@ __all__ = ["OrderOptions", "order_incumbent", "solve_order"]
 
 EFFORTS = ((150, 2, 4), (40, 2, 8), (0, 10, 10))  # least number of columns, restarts, rounds of kicks
 MANY_COLUMNS = 150  # from here on hill climbing takes longer than the order search that would start from it
-MOST_ROUNDS = 20
+MOST_ROUNDS = 20  # of climbing and searching in turn, which ends earlier if neither helps
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def _alternate(run: _Search, orders: Orders, progress: Progress, states: tuple[A
     for _ in range(MOST_ROUNDS):
         if deadline.reason is not None:
             break
-        run.dag = solve_hc(problem, deadline=deadline, progress=NoProgress(), start=run.dag).adjacency
+        run.dag = solve_hc(problem, deadline=deadline, progress=NoProgress(), start=StartDag(run.dag)).adjacency
         score = run.row("hill climbing", run.dag)
         again = search_orders(orders, problem, deadline, restarts=1, kicks=0, n_jobs=1, start=run.dag, after=states)
         found, states = again.dag, again.states

@@ -28,7 +28,7 @@ from dagopt.methods.orders.grown import BlockOrders, CountOrders, GrownOrders, L
 from dagopt.methods.orders.listed_orders import ListedOrders
 from dagopt.methods.orders.merging import merged
 from dagopt.methods.orders.protocol import Orders
-from dagopt.methods.start import start_dag
+from dagopt.methods.start import required_dag
 from dagopt.problem import Problem
 from dagopt.workers import thread_count
 
@@ -98,7 +98,7 @@ def search_orders(
     kicks: int = 10,
     random_state: int = 0,
     n_jobs: int | None = None,
-    start: object = None,
+    start: Dag | None = None,
     all_from_start: bool = False,
     keep_met: bool = False,
     stage: int = 0,
@@ -123,7 +123,7 @@ def search_orders(
         Seed; the answer does not depend on ``n_jobs``.
     n_jobs : int, optional
         The number of threads (or of workers of the active joblib backend); all cores unless given.
-    start : anything that ``as_graph`` takes, optional
+    start : int array of shape (n, n), optional
         An allowed DAG from which the first search starts, with its order and its parent sets.
     all_from_start : bool
         Whether the other searches also start there, rather than from random orders.
@@ -138,10 +138,10 @@ def search_orders(
     """
     if restarts < 1 or kicks < 0:
         raise InputError(f"expected restarts= >= 1 and kicks= >= 0 but got {restarts} and {kicks}; change the options")
-    given = start_dag(problem, start)  # for None the required edges, which the score must allow
-    first = None if start is None else given
-    others = first if all_from_start else None
-    begins = _Begins(random_state, restarts * stage, first, others)
+    if start is None:
+        required_dag(problem)  # which the score must allow
+    others = start if all_from_start else None
+    begins = _Begins(random_state, restarts * stage, start, others)
     plan = _Plan(orders, problem.knowledge.must, name_order(problem.names), kicks, keep_met, all_places, begins)
     ends, states = _run(plan, restarts, deadline, n_jobs, after)
     best = ends[0]
