@@ -49,6 +49,7 @@ def counts(root: Path) -> dict[str, str]:
         "priced roots": str(sum(node.name in ROOTS for node in classes)),
         "places that build a Result": str(sum(_n_calls(tree, "Result") for tree in trees.values())),
         f"functions over {LONG} lines": str(sum(_lines(node) > LONG for node in functions)),
+        "the same without docstrings": str(sum(_lines(node) - _documented(node) > LONG for node in functions)),
         f"functions with more than {WIDE} arguments": str(sum(_arguments(node) > WIDE for node in functions)),
         "file names shared": f"{len(shared)}, by {sum(shared)} modules",
         "numeric constants": str(sum(len(CONSTANT.findall(text)) for text in texts.values())),
@@ -68,6 +69,14 @@ def _calls(tree: ast.AST, name: str) -> bool:
 
 def _lines(function: ast.FunctionDef) -> int:
     return (function.end_lineno or 0) - function.lineno + 1
+
+
+def _documented(function: ast.FunctionDef) -> int:
+    first = function.body[0]
+    is_text = (
+        isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    )
+    return (first.end_lineno or 0) - first.lineno + 1 if is_text else 0
 
 
 def _arguments(function: ast.FunctionDef) -> int:

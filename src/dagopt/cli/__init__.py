@@ -24,14 +24,13 @@ from dagopt.cli.graphs import compare, convert, networks
 from dagopt.cli.learn_command import LearnCommand, learn
 from dagopt.cli.question_commands import effect, query
 from dagopt.cli.rivals_command import rivals
-from dagopt.cli.show import complain
+from dagopt.cli.show import INTERRUPTED, complain
 from dagopt.cli.tables import doctor, score, simulate
 from dagopt.cli.warm_command import warm
 from dagopt.errors import DagoptError
 
 __all__ = ["app", "main", "run"]
 
-INTERRUPTED = 130  # as in shells
 
 app = typer.Typer(
     name="dagopt",

@@ -10,7 +10,7 @@ import typer
 from dagopt.cli import flags as shared
 from dagopt.cli.knowledge_flags import KnowledgeOptions
 from dagopt.cli.output import PICTURE_FILES, TABLE_FILES, graph_suffixes, require_file, write_picture
-from dagopt.cli.show import in_flags, print_json, print_summary, print_table
+from dagopt.cli.show import MOST_SHOWN, in_flags, print_json, print_summary, print_table
 from dagopt.data.data_options import DataOptions
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bootstrap"]
 
-MOST_EDGES_SHOWN = 60
-LEAST_SHOWN = 0.05
+LEAST_SHOWN = 0.05  # the share of resamples below which an edge is not listed
 
 
 @shared.with_flags
@@ -105,8 +104,8 @@ def _tell(found: Bootstrap, threshold: float, files: list[Path]) -> None:
     if len(often):
         typer.echo("")
         shown = often.assign(learned=["yes" if learned else "" for learned in often["learned"]])
-        print_table(shown.head(MOST_EDGES_SHOWN), "Pairs")
-    hidden = len(edges) - min(len(often), MOST_EDGES_SHOWN)
+        print_table(shown.head(MOST_SHOWN), "Pairs")
+    hidden = len(edges) - min(len(often), MOST_SHOWN)
     if hidden > 0:
         typer.echo(f"... and {hidden} pairs that were joined less often; --out or --json has them all")
     if found.n_done:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["main", "run"]
 
 NETWORK, N_SAMPLES, SEED = "lucas", 2000, 0
-FAILED = 2
+FAILED = 2  # exit code
 
 
 def run(folder: str | Path, console: Console | None = None) -> Result:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dagopt.cli.flags import Data, Json, with_flags
-from dagopt.cli.show import in_flags, print_json, print_table
+from dagopt.cli.show import MOST_SHOWN, in_flags, print_json, print_table
 from dagopt.data.data_options import DataOptions
 from dagopt.errors import InputError
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from dagopt.networks.fitted import FittedNetwork
 
 __all__ = ["fit"]
-
-MOST_ROWS_SHOWN = 60
 
 
 @with_flags
@@ -60,9 +58,9 @@ def _require_suffix(out: Path) -> None:
 
 def _tell(fitted: FittedNetwork) -> None:
     parameters = fitted.parameters
-    print_table(parameters.head(MOST_ROWS_SHOWN), "Parameters")
-    if len(parameters) > MOST_ROWS_SHOWN:
-        typer.echo(f"... and {len(parameters) - MOST_ROWS_SHOWN} more; --out or --json has them all")
+    print_table(parameters.head(MOST_SHOWN), "Parameters")
+    if len(parameters) > MOST_SHOWN:
+        typer.echo(f"... and {len(parameters) - MOST_SHOWN} more; --out or --json has them all")
     typer.echo("")
     print_table(fitted.nodes, "Columns")
     typer.echo(f"\nlog-likelihood {fitted.nodes['log_likelihood'].sum():.4f}, {fitted.n_samples} rows")

@@ -15,7 +15,7 @@ from typer.core import TyperCommand
 from dagopt.cli import flags as shared
 from dagopt.cli.knowledge_flags import KnowledgeOptions
 from dagopt.cli.output import OutputFolder, as_plain, graph_files
-from dagopt.cli.show import in_flags, print_json, print_summary, print_table
+from dagopt.cli.show import MOST_SHOWN, in_flags, print_json, print_summary, print_table
 from dagopt.data.data_options import DataOptions
 from dagopt.deadline import Deadline
 from dagopt.errors import DataWarning, InputError
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["LearnCommand", "learn"]
 
 ABOUT_TRUST = "How sure?"
-MOST_EDGES_SHOWN = 60
 LATE_SHARE, MOST_LATE = 0.05, 0.5  # of the time limit, and seconds: what the check of directions may take beyond it
 # Numbers of edges as the screen shows them: by name, the heading and the format.
 TRUST = {
@@ -312,11 +311,11 @@ def _tell(result: Result, files: Sequence[Path], as_json: bool) -> None:
     edges = _edge_frame(result)
     if len(edges):
         typer.echo("")
-        more = len(edges) - MOST_EDGES_SHOWN
-        print_table(edges.head(MOST_EDGES_SHOWN), "Edges", bar="score gained")
+        more = len(edges) - MOST_SHOWN
+        print_table(edges.head(MOST_SHOWN), "Edges", bar="score gained")
         if more > 0:
             typer.echo(f"... and {more} more edges; --out or --json has them all")
-        _tell_trust(result, edges.head(MOST_EDGES_SHOWN))
+        _tell_trust(result, edges.head(MOST_SHOWN))
     classes = result.details.get("best_classes", [])
     if len(classes) > 1:
         typer.echo("")

@@ -11,7 +11,7 @@ import typer
 from dagopt.cli import flags as shared
 from dagopt.cli.knowledge_flags import KnowledgeOptions
 from dagopt.cli.output import PICTURE_FILES, TABLE_FILES, require_file, write_picture
-from dagopt.cli.show import in_flags, print_json, print_summary, print_table
+from dagopt.cli.show import MOST_SHOWN, in_flags, print_json, print_summary, print_table
 from dagopt.data.data_options import DataOptions
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from dagopt.confidence.learned_path import PenaltyPath
 
 __all__ = ["path"]
-
-MOST_PAIRS_SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -125,8 +123,8 @@ def _tell(found: PenaltyPath, files: list[Path]) -> None:
     if len(pairs):
         typer.echo("")
         stays = ["" if value != value else f"{value:.4f}" for value in pairs["stays"]]
-        print_table(pairs.assign(stays=stays).head(MOST_PAIRS_SHOWN), "Pairs, the first to enter first")
-    if len(pairs) > MOST_PAIRS_SHOWN:
-        typer.echo(f"... and {len(pairs) - MOST_PAIRS_SHOWN} more pairs; --entries or --json has them all")
+        print_table(pairs.assign(stays=stays).head(MOST_SHOWN), "Pairs, the first to enter first")
+    if len(pairs) > MOST_SHOWN:
+        typer.echo(f"... and {len(pairs) - MOST_SHOWN} more pairs; --entries or --json has them all")
     for file in files:
         typer.echo(f"wrote {file}")

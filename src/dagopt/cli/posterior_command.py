@@ -11,7 +11,7 @@ import typer
 from dagopt.cli import flags as shared
 from dagopt.cli.knowledge_flags import KnowledgeOptions
 from dagopt.cli.output import TABLE_FILES, graph_suffixes, require_file
-from dagopt.cli.show import print_json, print_summary, print_table
+from dagopt.cli.show import INTERRUPTED, MOST_SHOWN, print_json, print_summary, print_table
 from dagopt.data.data_options import DataOptions
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["posterior"]
 
-INTERRUPTED = 130
-MOST_EDGES_SHOWN = 60
-LEAST_SHOWN = 0.01
+LEAST_SHOWN = 0.01  # the probability below which an edge is not listed
 
 
 @dataclass(frozen=True)
@@ -108,9 +106,9 @@ def _tell(found: EdgePosterior, files: list[Path]) -> None:
     table = found.table()
     likely = table[table["probability"] >= LEAST_SHOWN]
     typer.echo("")
-    print_table(likely.head(MOST_EDGES_SHOWN), "Edges")
-    if len(likely) < len(table) or len(likely) > MOST_EDGES_SHOWN:
-        hidden = len(table) - min(len(likely), MOST_EDGES_SHOWN)
+    print_table(likely.head(MOST_SHOWN), "Edges")
+    if len(likely) < len(table) or len(likely) > MOST_SHOWN:
+        hidden = len(table) - min(len(likely), MOST_SHOWN)
         typer.echo(f"... and {hidden} edges that are less likely; --out or --json has them all")
     for file in files:
         typer.echo(f"wrote {file}")

@@ -16,12 +16,24 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table as RichTable
 
-__all__ = ["BAD_INPUT", "FOUND_SOMETHING", "complain", "in_flags", "print_json", "print_summary", "print_table"]
+__all__ = [
+    "BAD_INPUT",
+    "FOUND_SOMETHING",
+    "INTERRUPTED",
+    "MOST_SHOWN",
+    "complain",
+    "in_flags",
+    "print_json",
+    "print_summary",
+    "print_table",
+]
 
 WIDEST = 10_000  # the width of a table in a file or a pipe, where lines are not broken
-SHORTEST_BAR, LONGEST_BAR = 6, 24
-FOUND_SOMETHING = 1
-BAD_INPUT = 2
+MOST_SHOWN = 60  # rows of a table on a terminal; the rest is counted
+SHORTEST_BAR, LONGEST_BAR = 6, 24  # characters
+FOUND_SOMETHING = 1  # exit code: the doctor has findings, or graphs differ
+BAD_INPUT = 2  # exit code
+INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
 
 # Lines of a summary by their first word, and phrases in them, as a terminal shows them.
 _SAID_OF = {"note": "dim", "warning": "yellow"}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Bootstrap"]
 
 EQUAL = 1e-9  # frequencies are sums of halves over a count
-SURE = 0.95
+SURE = 0.95  # the share of resamples that the summary counts apart
 _ENDED = {
     "converged": "all resamples done",
     "time_limit": "stopped by the time limit",

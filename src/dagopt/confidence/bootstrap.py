@@ -40,7 +40,7 @@ from dagopt.workers import Stopped, Workers
 __all__ = ["bootstrap"]
 
 EXACT_BYTES = 1 << 27  # if one exact run needs at most this, ``auto`` proves the optimum of every resample
-EXACT_SECONDS = 0.5
+EXACT_SECONDS = 0.5  # per resample, of which there are many
 WARM_SEARCH = {"restarts": 2, "kicks": 5}  # one search starts from the DAG of all rows, one from a random order
 
 

@@ -38,7 +38,7 @@ __all__ = ["PenaltyPath", "path"]
 
 LOWEST = 0.25  # times the reference penalty: the last of the usual grid
 EXACT_BYTES = 1 << 28  # if one exact run needs at most this, ``auto`` proves the optimum at every penalty
-EXACT_SECONDS = 2.0
+EXACT_SECONDS = 2.0  # per penalty
 WARM_SEARCH = {"restarts": 5, "kicks": 10}  # one search starts from the previous penalty's DAG, four at random
 
 

@@ -35,7 +35,7 @@ __all__ = ["EdgePosterior", "edge_posterior", "refuse_too_large"]
 
 # The score of each kind of table unless one is given.
 MARGINAL_LIKELIHOODS: dict[str, ScoreName] = {"continuous": "bge", "discrete": "bdeu"}
-LIKELY = 0.5
+LIKELY = 0.5  # probability: more likely there than not
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ __all__ = ["continuous_findings", "dependent_columns", "few_rows"]
 
 SAME_CORRELATION = 1 - 1e-12  # above this, two columns are the same up to shift and scale
 EXACT_DEPENDENCE = 1e-11  # residual share of variance given the others: below this, float64 cannot tell it from 0
-NEAR_DEPENDENCE = 1e-6
+NEAR_DEPENDENCE = 1e-6  # share of the variance that the other columns leave
 ROWS_AT_ONCE = 64  # of the correlations, when copies are looked for
 MATTERING_WEIGHT = 1e-3  # the least standardised coefficient, relative to the largest, that counts
 SAME_STEP = 1e-9  # steps of a column that differ by no more than this share of the first are even

@@ -32,7 +32,7 @@ from dagopt.errors import InputError, quoted
 __all__ = ["Moments", "WithMissing", "em_moments", "rows_that_count"]
 
 
-MOST_ROUNDS = 3000
+MOST_ROUNDS = 3000  # EM converges linearly, and slowly if many cells are missing
 TOLERANCE = 1e-9  # the largest change of standardised means and covariances at convergence
 JITTER = 1e-10  # on standardised observed covariances, so that copies have an inverse
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 __all__ = ["html_of"]
 
-MOST_ROWS = 20
+MOST_ROWS = 20  # rows shown in a notebook
 
 
 def html_of(text: str, frame: pd.DataFrame | None = None, drawing: str = "") -> str:

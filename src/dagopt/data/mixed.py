@@ -31,8 +31,6 @@ __all__ = ["INDICATOR_NOISE", "Embedding", "MixedTable"]
 INDICATOR_NOISE = 1e-8
 """What is added to 1, the factor of the covariances within a discrete column: so log det is finite for copies, too."""
 
-FEWEST_ROWS = 3
-
 
 class Embedding(NamedTuple):
     """The covariance of the embedded columns, each group whitened.

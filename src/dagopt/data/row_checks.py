@@ -22,7 +22,7 @@ from dagopt.errors import quoted
 __all__ = ["ALARM", "repeated_rows", "serial_dependence", "sorted_runs"]
 
 ALARM = 0.002  # probability that a check raises a finding on a clean table; divided by the number of columns tested
-FEWEST_ROWS = 20
+FEWEST_ROWS = 20  # fewer rows say nothing about rows
 MOST_COLUMNS = 1000  # that are tested; of more, every k-th
 MOST_ROWS = 20_000  # that are tested, from the first on
 LEAST_CORRELATION = 0.1  # of successive rows: smaller ones cost less than 2 % of the rows

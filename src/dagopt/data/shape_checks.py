@@ -21,7 +21,7 @@ from dagopt.errors import quoted
 
 __all__ = ["Shape", "outliers", "shape_of", "shapes"]
 
-FEWEST_ROWS = 30
+FEWEST_ROWS = 30  # fewer rows say nothing about a shape
 MOST_ROWS = 20_000  # that are looked at, evenly spread over the table
 SKEWED = 1.0  # skewness from which the shape matters
 HEAVY = 2.0  # excess kurtosis from which the tails matter

@@ -46,9 +46,9 @@ __all__ = [
     "read_table",
 ]
 
-LARGEST_NUMBER = 1 << 62
+LARGEST_NUMBER = 1 << 62  # int64 with a bit to spare
 
-MOST_LEVELS = 65_535
+MOST_LEVELS = 65_535  # codes are uint16
 
 
 @dataclass(frozen=True, eq=False)

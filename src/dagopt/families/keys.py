@@ -16,7 +16,7 @@ from dagopt.arrays import Ints
 __all__ = ["BitKeys", "DigitKeys", "SetKeys", "set_keys"]
 
 
-MOST_BITS = 62
+MOST_BITS = 62  # int64 with a bit to spare
 
 
 class SetKeys(Protocol):

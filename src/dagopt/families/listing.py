@@ -54,7 +54,7 @@ __all__ = ["MOST_SETS", "Candidates", "candidate_pool", "count_sets", "limited",
 
 MOST_SETS = 100_000_000  # the most sets scored; above this the user must lower max_parents
 MOST_UNASKED = 3_000_000  # the most sets inside a superstructure if no limit is given
-JOINTS_PER_PIECE = 512
+JOINTS_PER_PIECE = 512  # milliseconds between two looks at the clock
 ORDERED_TOGETHER, MERGED_TOGETHER = 1 << 18, 1 << 20  # sets, between two looks at the clock: tenths of a second
 PHASE = "scores of candidate parents"
 

@@ -22,7 +22,7 @@ from dagopt.workers import spans
 
 __all__ = ["Frontier", "KnownJoints", "NodeGrowth"]
 
-SETS_PER_PIECE = 2048
+SETS_PER_PIECE = 2048  # milliseconds between two looks at the clock
 FEW_SETS = 1 << 14  # which are extended without a compiled kernel
 
 _Grown = tuple[Ints, Floats, Floats, Floats]

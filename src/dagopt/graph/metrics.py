@@ -123,9 +123,8 @@ def compare(learned: Any, true: Any, *, aid: bool = False) -> Comparison:
     joined, wanted = ours > 0, theirs > 0
     equal = joined & (ours == theirs)
     n_learned, n_true, n_matching = int(joined.sum()), int(wanted.sum()), int(equal.sum())
-    n_both = int((joined & wanted).sum())
     precision, recall, f1 = _shares(n_matching, n_learned, n_true)
-    skeleton_precision, skeleton_recall, skeleton_f1 = _shares(n_both, n_learned, n_true)
+    skeleton_precision, skeleton_recall, skeleton_f1 = _shares(int((joined & wanted).sum()), n_learned, n_true)
     return Comparison(
         shd=int((ours != theirs).sum()),
         precision=precision,

@@ -13,7 +13,7 @@ from dagopt.workers import Workers
 
 __all__ = ["each_layer", "first_sink", "follow_sinks"]
 
-SETS_PER_PIECE = 64
+SETS_PER_PIECE = 64  # sets of one layer that a thread takes at a time
 
 
 def each_layer(

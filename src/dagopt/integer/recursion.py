@@ -15,7 +15,7 @@ from dagopt.workers import Workers
 
 __all__ = ["pool_bytes", "pool_form", "pool_seconds", "solve_pool"]
 
-LOW_BITS = 13
+LOW_BITS = 13  # 2^13 numbers are 64 KB: a block stays in the second-level cache
 SECONDS_PER_ENTRY = 1.6e-9  # of the n 2^n entries, on one core, measured; only for the estimate
 
 

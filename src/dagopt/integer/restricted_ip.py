@@ -21,7 +21,7 @@ __all__ = ["INTEGER_SOLVERS", "IntegerSolution", "IntegerSolver", "SubsetRecursi
 Cluster = frozenset[int]
 
 MOST_RECURSION_NODES = 25  # up to this many nodes the subset recursion is the default: a second or two, 270 MB
-SHARE_OF_FREE_MEMORY = 0.5
+SHARE_OF_FREE_MEMORY = 0.5  # the rest is for the LP and its rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ from dagopt.results.result import Result
 
 __all__ = ["MOST_ROUNDS", "imputed", "structural_em"]
 
-MOST_ROUNDS = 25
+MOST_ROUNDS = 25  # of filling in and learning, which ends earlier if the graph stays
 SWEEPS = 5  # passes over the columns with missing cells in one round
 PRIOR_ROWS = 1.0  # weight of the uniform prior, so that no level is impossible
 

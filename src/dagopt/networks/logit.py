@@ -19,7 +19,7 @@ __all__ = ["Logit", "fit_logit", "log_probabilities"]
 
 
 PRIOR_PRECISION = 1e-3  # of a coefficient in standard units, except intercepts
-MOST_STEPS = 100
+MOST_STEPS = 100  # Newton's method usually takes about ten
 ENOUGH = 1e-10  # iteration stops when the log-likelihood per row rises by less
 
 

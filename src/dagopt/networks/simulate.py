@@ -21,7 +21,7 @@ __all__ = ["Simulation", "random_discrete_network", "random_gaussian_network", "
 
 KINDS = ("gaussian", "discrete", "mixed")
 DISCRETE_SHARE = 0.5  # of the variables of a mixed network
-MOST_DRAWN_CELLS = 10**7
+MOST_DRAWN_CELLS = 10**7  # 80 MB of probabilities
 
 
 class Simulation(NamedTuple):
@@ -83,11 +83,7 @@ def simulate(
         raise unknown_name("kind", kind, KINDS)
     if levels is not None and kind == "gaussian":
         raise InputError(f"levels={levels!r} is for discrete columns but kind is {kind!r}; leave it out")
-    if random_state is None or isinstance(random_state, np.random.Generator):
-        rng = as_generator(random_state)
-    else:
-        seed = checked_whole("random_state", random_state, 0)
-        rng = np.random.default_rng([seed, n_nodes, n_samples, int(10 * degree)])
+    rng = _generator(random_state, n_nodes, n_samples, degree)
     if kind == "mixed":
         mixed = random_mixed_network(n_nodes, degree, random_state=rng, levels=levels)
         return Simulation(mixed.sample(n_samples, rng), mixed.dag)
@@ -96,6 +92,14 @@ def simulate(
         return Simulation(discrete.sample(n_samples, rng), discrete.dag)
     network, order = _draw_gaussian(n_nodes, degree, rng)
     return Simulation(network.sample(n_samples, rng, order=order.tolist()), network.dag)
+
+
+def _generator(random_state: RandomState, n_nodes: int, n_samples: int, degree: float) -> np.random.Generator:
+    """Return the generator of a simulation; with a seed it also depends on the size."""
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return as_generator(random_state)
+    seed = checked_whole("random_state", random_state, 0)
+    return np.random.default_rng([seed, n_nodes, n_samples, int(10 * degree)])
 
 
 def random_gaussian_network(n_nodes: int, degree: float = 1.0, random_state: RandomState = None) -> GaussianNetwork:

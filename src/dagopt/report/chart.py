@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 __all__ = ["convergence_svg", "phases"]
 
-WIDTH, HEIGHT = 720.0, 266.0
-LEFT, RIGHT, TOP, BOTTOM = 86.0, 20.0, 14.0, 48.0
-MOST_POINTS = 500
+WIDTH, HEIGHT = 720.0, 266.0  # pixels
+LEFT, RIGHT, TOP, BOTTOM = 86.0, 20.0, 14.0, 48.0  # pixels around the axes
+MOST_POINTS = 500  # of a curve; more cannot be seen
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 

@@ -21,11 +21,11 @@ __all__ = ["EdgeStyle", "draw", "figure_for", "node_widths"]
 
 FONT = 10.0  # points, before scaling
 PADDING = 8.0  # beside a label
-MARGIN = 10.0
-HEAD_LENGTH, HEAD_WIDTH = 7.5, 6.5
+MARGIN = 10.0  # points around the drawing
+HEAD_LENGTH, HEAD_WIDTH = 7.5, 6.5  # points, of an arrow
 NODE_FILL, NODE_RIM, NODE_TEXT = "#eaf1f8", "#7d93ab", "#17212b"
 LARGEST_FIGURE = (15.0, 10.0)  # inches
-SMALLEST_FIGURE = (2.5, 1.5)
+SMALLEST_FIGURE = (2.5, 1.5)  # inches
 LEGEND_HEIGHT = 0.35  # of one row
 LEGEND_WIDTH = 7.6  # from this width on the entries are in one row, otherwise in two
 

@@ -6,7 +6,7 @@ from unicodedata import category, east_asian_width
 
 __all__ = ["label", "label_width"]
 
-LONGEST = 28
+LONGEST = 28  # characters of a name in a drawing
 NARROW = frozenset("iIjl|!.,:;'`ft-/\\ ")
 WIDE = frozenset("mwMW@%&QGOD_")
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_path"]
 
-MOST_PAIRS = 80
+MOST_PAIRS = 80  # rows that a page has room for
 INK, MARK = "#0072b2", "#d55e00"
 ROW_HEIGHT = 0.19  # inches
 

@@ -29,7 +29,7 @@ CORRECT = EdgeStyle("#46525f", 1.3)
 OTHER_MARK = EdgeStyle("#0072b2", 2.0, (0, (5, 1.4, 1.2, 1.4)))
 EXTRA = EdgeStyle("#e69f00", 2.2)
 MISSING = EdgeStyle("#d55e00", 1.7, (0, (3.2, 2.0)))
-THINNEST, THICKEST = 0.7, 4.2
+THINNEST, THICKEST = 0.7, 4.2  # points, of an edge by what it is worth
 
 Pair = tuple[int, int]
 

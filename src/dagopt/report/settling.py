@@ -21,7 +21,7 @@ from dagopt.arrays import Floats
 __all__ = ["isotonic", "settled"]
 
 
-SWEEPS = 24
+SWEEPS = 24  # passes up and down the layers
 
 
 def settled(

@@ -14,12 +14,12 @@ from dagopt.report.view import Edge, View
 
 __all__ = ["graph_svg", "line_width"]
 
-FONT = 13.0
-PADDING = 11.0
-NODE_HEIGHT = 28.0
-MARGIN = 16.0
+FONT = 13.0  # pixels
+PADDING = 11.0  # pixels left and right of a name
+NODE_HEIGHT = 28.0  # pixels
+MARGIN = 16.0  # pixels around the drawing
 HEAD = 8.0  # length of an arrow head
-THINNEST, THICKEST, PLAIN = 1.0, 5.0, 1.6
+THINNEST, THICKEST, PLAIN = 1.0, 5.0, 1.6  # pixels, of an edge by what it is worth, and without figures
 
 
 def graph_svg(view: View) -> tuple[str, Layout]:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 __all__ = ["BulkJoints", "Score", "as_set", "pack_sets"]
 
 
-MOST_SUBSET_CANDIDATES = 26
+MOST_SUBSET_CANDIDATES = 26  # 2^26 scores are 512 MB
 SECONDS_PER_LOCAL = 1e-4  # seconds for a local score in plain Python; only for estimates
 
 

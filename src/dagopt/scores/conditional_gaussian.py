@@ -17,7 +17,7 @@ from dagopt.scores.digits import UNIT
 __all__ = ["ConditionalGaussianScore"]
 
 ROWS_TO_SPARE = 5  # rows that a configuration needs beyond the number of continuous columns
-MOST_REMEMBERED = 1_000_000
+MOST_REMEMBERED = 1_000_000  # joints; then all are forgotten
 NEGLIGIBLE = 1e-10  # error of a likelihood per row; if it can be larger, pairs of floats are used
 LARGE_PENALTY = 1e9  # sets with a larger one count for the rounding error only if they are better than no parents
 

@@ -32,7 +32,7 @@ NEGLIGIBLE = 1e-4  # error of a score up to which correlations suffice
 MANY_COLUMNS, NEGLIGIBLE_PER_COLUMN = 64, 1e-4  # beyond these columns, where coordinates slow the search
 MOST_FACTORISED = 64  # columns whose exact products are factorised with 60 digits: less than a tenth of a second
 MOST_CHANGE = 0.1  # of a logarithm by rounding; beyond it nothing is claimed
-ROWS_PER_BLOCK = 512
+ROWS_PER_BLOCK = 512  # rows reduced at a time, which limits the growth of rounding
 MOST_INVERTED = 2000  # beyond this many columns M is not inverted, and its correlations are used with unknown error
 
 

@@ -29,7 +29,7 @@ from dagopt.scores.joint import JointScore
 
 __all__ = ["CountingScore", "MultinomialScore"]
 
-SECONDS_PER_SET = 1e-6
+SECONDS_PER_SET = 1e-6  # of a local score, besides the rows
 SECONDS_PER_ROW = 3e-9  # seconds to count one distinct row for one set of a list
 SECONDS_PER_TREE_ROW = 1.3e-9  # the same when all sets are counted at once, by merging rows and labelling cells
 SECONDS_PER_CELL_ROW = 1.5e-9  # the same if only sets with few possible cells are counted, each by itself

@@ -29,7 +29,7 @@ from dagopt.scores.score_options import ScoreLike, ScoreOptions
 
 __all__ = ["StructureLearner", "estimator"]
 
-LARGEST_SEED = 2**31 - 1
+LARGEST_SEED = 2**31 - 1  # that numpy takes on every platform
 
 # ``score`` is a method of every estimator, and ``transform`` would make it a transformer.
 CALLED = {"score": "penalty", "transform": "transformed"}

@@ -21,7 +21,7 @@ from dagopt.lp.rows.row import Origin, Point, Row, RowFinder
 
 __all__ = ["ClusterRows", "LastNodeRows", "cluster_row", "pair_rows"]
 
-INTEGER_TOLERANCE = 1e-6
+INTEGER_TOLERANCE = 1e-6  # of LP values; HiGHS is feasible to 1e-7
 
 
 def cluster_row(families: Families, cluster: frozenset[int], kind: str = "cluster") -> Row:

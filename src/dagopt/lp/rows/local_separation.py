@@ -17,11 +17,11 @@ __all__ = ["LARGEST_SIZE", "LocalCut", "LocalSeparator"]
 
 
 SMALLEST_SIZE, LARGEST_SIZE = 3, 12  # pairs are clusters, and are in the LP from the start
-LEAST_VIOLATION = 0.01
+LEAST_VIOLATION = 0.01  # of a cut whose right-hand side is 1
 SUBSETS_PER_WAVE = 32  # subsets tried between checks whether there are enough cuts, whatever the number of threads
-SUBSETS_PER_PIECE = 2
+SUBSETS_PER_PIECE = 2  # of nodes, per task of a thread
 WAYS = 2  # ways in which subsets grow from each pair: by mass alone, and with some randomness
-CHANCE = 0.6
+CHANCE = 0.6  # the largest random factor, less one, of the mass that draws a node
 
 
 class LocalCut(NamedTuple):

@@ -21,8 +21,8 @@ from dagopt.lp.rows.row import Point, Row, RowFinder
 
 __all__ = ["SymmetryRows", "priorities", "turns_are_free"]
 
-LEAST_VIOLATION = 1e-4
-MOST_PAIRS = 2000
+LEAST_VIOLATION = 1e-4  # of a row whose right-hand side is 1
+MOST_PAIRS = 2000  # pairs of families examined per round
 
 
 def turns_are_free(knowledge: Knowledge) -> bool:

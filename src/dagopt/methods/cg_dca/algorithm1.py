@@ -22,7 +22,7 @@ ConvexStep = Callable[[SetFunction, int], Callable[[Floats, Floats, float, Calla
 
 Its arguments are y, a first point, a tolerance, and a function that says whether to stop early."""
 
-MOST_STEPS = 100
+MOST_STEPS = 100  # finite in exact arithmetic, but rounding could make it circle
 
 
 class Visited(NamedTuple):

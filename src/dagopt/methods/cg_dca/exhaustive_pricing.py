@@ -15,8 +15,8 @@ from dagopt.problem import Problem
 
 __all__ = ["MOST_CANDIDATES", "ExhaustivePricer"]
 
-MOST_CANDIDATES = 19
-FAMILIES_PER_CALL = 20
+MOST_CANDIDATES = 19  # 2^19 sets per node: 4 MB of scores
+FAMILIES_PER_CALL = 20  # columns added per node and round, the best first
 
 
 class ExhaustivePricer(Pricer):

@@ -22,7 +22,7 @@ from dagopt.methods.cg_dca.lovasz import decreasing_order
 
 __all__ = ["CUTS_PER_ROUND", "KelleyCuts"]
 
-MOST_ROUNDS = 1000
+MOST_ROUNDS = 1000  # LPs; the method is finite, but slow near the end
 CUTS_PER_ROUND = 3  # cuts between two LPs; 1 is the method as published, with about five times the rounds
 NEW_SHARE = 0.2  # the weight of the last slope or point in the running means
 TIE = 1e-9  # coordinates closer than this count as equal

@@ -19,7 +19,7 @@ from dagopt.methods.cg_dca.pricer import Priced, Pricer
 
 __all__ = ["ListedPricer"]
 
-FAMILIES_PER_CALL = 20
+FAMILIES_PER_CALL = 20  # columns added per node and round, the best first
 
 
 class ListedPricer(Pricer):

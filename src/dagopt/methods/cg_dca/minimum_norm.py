@@ -22,8 +22,8 @@ from dagopt.methods.cg_dca.bases import SetFunction, base_of_chain
 __all__ = ["min_norm", "min_norm_of_chains"]
 
 
-MOST_VERTICES = 2000
-TINY_WEIGHT = 1e-12
+MOST_VERTICES = 2000  # major cycles; the method is finite, but rounding could make it circle
+TINY_WEIGHT = 1e-12  # of a vertex in the convex combination; smaller ones are rounding
 
 
 def min_norm(g: SetFunction, linear: Floats, start: Floats, tolerance: float) -> Ints:

@@ -30,7 +30,7 @@ __all__ = ["GAP", "MinlpPricer", "Proven", "Regression", "check_problem"]
 
 
 GAP = 1e-4  # SCIP proves a reduced cost up to this gap
-FAMILIES_PER_CALL = 100
+FAMILIES_PER_CALL = 100  # columns added per node and round, the best first
 LEAST_VARIANCE = 1e-6  # least residual variance (of 1) of a column given the others; below it SCIP is not reliable
 
 

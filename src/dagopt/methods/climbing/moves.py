@@ -19,7 +19,7 @@ ADD, DELETE, REVERSE = kernels.ADD, kernels.DELETE, kernels.REVERSE
 KINDS = ("add", "delete", "reverse")
 
 RELATIVE_TOLERANCE = 1e-12  # of the score: closer gains (or within rounding) count as equal, smaller ones as none
-LEAST_TOLERANCE = 1e-8
+LEAST_TOLERANCE = 1e-8  # points of the score; a smaller gain is rounding
 FEW = 4  # with fewer than n / FEW possible parents, only these are scored
 ATTEMPTS = 100  # draws of a random move before giving up
 

@@ -29,7 +29,7 @@ __all__ = ["TableEnds", "best_around", "pool_ends"]
 
 
 CHUNKS_PER_PIECE = 64  # so that a piece of work takes some milliseconds
-STRETCHES_PER_PIECE = 1 << 12
+STRETCHES_PER_PIECE = 1 << 12  # per task of a thread
 
 
 class TableEnds(SubsetDP):

@@ -41,7 +41,7 @@ PRIORS = {
 }
 MOST_NODES = 30  # with more nodes the tables exceed 100 GB
 CHUNKS_PER_PIECE = 64  # so that a piece of work takes some milliseconds
-STRETCHES_PER_PIECE = 1 << 8
+STRETCHES_PER_PIECE = 1 << 8  # per task of a thread
 CHUNK_BITS = 8  # of the sums over orders
 SETS_TOGETHER = 1 << 20  # parent sets whose probabilities are computed at once
 LEAST_PROBABILITY = 1e-12  # of a parent set that is returned; 2^24 of them would make up less than 2e-5

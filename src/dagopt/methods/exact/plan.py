@@ -14,9 +14,9 @@ from dagopt.workers import Workers
 
 __all__ = ["Estimate", "ExactPlan", "estimate_exact", "listing_seconds", "memory_in_bytes", "plan_exact"]
 
-SHARE_OF_FREE_MEMORY = 0.85
+SHARE_OF_FREE_MEMORY = 0.85  # the rest is for the system
 MOST_POOL_SETS = 3_000_000  # with at most this many sets to score, candidates are listed instead of tabulated
-BYTES_PER_SET = 60
+BYTES_PER_SET = 60  # of a listed set
 
 BEYOND_ALL = 10**15  # bytes; larger numbers are not shown in full
 MOST_ESTIMATED = 60  # columns; with more, the estimate is the one for this many

@@ -41,14 +41,14 @@ __all__ = [
 ]
 
 
-BYTES = 8
+BYTES = 8  # of a float
 SLICE_BITS, COUNTED_SLICE_BITS = 14, 12  # potentials filled at once take some hundredths of a second
-MOST_PREFIX_BITS = 18
+MOST_PREFIX_BITS = 18  # 2^18 slices at most, each one task of a thread
 PLACE_BITS = 13  # the tables of one row, for all nodes of its place, stay in the second-level cache
 MOST_ROW_BITS = 10  # so does one run of all rows of a node's table
 TILES_PER_PIECE = 8  # so that a piece of work takes some milliseconds
-ROWS_PER_PIECE = 4
-SETS_PER_PIECE = 1 << 20
+ROWS_PER_PIECE = 4  # rows of one layer that a thread takes at a time
+SETS_PER_PIECE = 1 << 20  # 8 MB of a table per task of a thread
 MOST_MORE_BITS = 6  # that are blocked to save memory, beyond those that are blocked for speed
 SECONDS_PER_ENTRY = 5.5e-9  # of the n 2^(n-1) entries, on one core, measured; only for the estimate
 SECONDS_PER_FILL = 0.6e-9  # of an entry in each block that it is compared in

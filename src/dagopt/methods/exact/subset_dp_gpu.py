@@ -30,7 +30,7 @@ from dagopt.integer.layers import first_sink, follow_sinks
 
 __all__ = ["GpuPlan", "GpuSubsetDP", "plan_gpu", "rounding_error"]
 
-FEWEST_NODES = 18
+FEWEST_NODES = 18  # columns within a block, at least
 LOW = 12  # bits closed while a chunk is in shared memory
 CHUNK = 10  # bits of a chunk of the order recursion
 TOP_OF_TREE = 16  # variables that the first kernel leaves to the second

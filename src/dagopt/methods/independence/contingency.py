@@ -13,7 +13,7 @@ from dagopt.methods.independence.independence_test import IndependenceTest
 __all__ = ["ChiSquareTest", "ContingencyTest", "LikelihoodRatioTest"]
 
 SMALLEST_P = 1e-280  # below this the logarithm of the p-value comes from a continued fraction
-FRACTION_TERMS = 80
+FRACTION_TERMS = 80  # terms of the continued fraction
 
 
 class ContingencyTest(IndependenceTest):

@@ -20,7 +20,7 @@ from dagopt.networks.gaussian_network import GaussianNetwork
 
 __all__ = ["Dataset", "describe", "load", "load_network", "names"]
 
-DEFAULT_SAMPLES = 5000
+DEFAULT_SAMPLES = 5000  # rows drawn unless the caller says how many
 _FILES = {
     "alarm": "alarm.bif",
     "asia": "asia.bif",

@@ -26,7 +26,7 @@ from dagopt.graph.cpdag import extend_pdag, meek_closure, v_structures
 
 __all__ = ["Possibility", "optimal_adjustment", "possibilities"]
 
-MOST_SIBLINGS = 20
+MOST_SIBLINGS = 20  # all combinations of their directions are examined
 
 
 class Possibility(NamedTuple):
