@@ -171,6 +171,6 @@ def test_too_many_parent_sets_are_refused(rng):
 def test_known_optima(shared_set, name, expected):
     """The best scores of the real data sets over parent sets up to size 3 are proven."""
     data, _ = shared_set(name)
-    result = dagopt.learn(data, method="gobnilp")
+    result = dagopt.learn(data, method="gobnilp", max_parents=3)
     assert result.status == "optimal"
     assert result.score == pytest.approx(expected, rel=1e-9)
