@@ -67,12 +67,15 @@ class Found(NamedTuple):
         the way to them. Parents are in increasing order, no set appears twice.
     states : list
         States of searches that are over, whose memory other searches over the same orders can use.
+    all_agree : bool
+        Whether several searches were made and all of them ended at the best score.
     """
 
     dag: Dag
     score: float
     met: tuple[tuple[int, tuple[int, ...], float], ...] = ()
     states: tuple[Any, ...] = ()
+    all_agree: bool = False
 
 
 def orders_of(problem: Problem, candidates: int | None = None) -> Orders:
@@ -155,7 +158,8 @@ def search_orders(
         dag = merged(dag, end.dag, problem)
     score = best.score if dag is best.dag else max(best.score, problem.score.total(dag))
     met = _scored(problem, [end.optima for end in ends], [end.passed for end in ends]) if keep_met else ()
-    return Found(dag, score, met, states)
+    all_agree = len(ends) > 1 and all(end.score >= score - EQUAL for end in ends)
+    return Found(dag, score, met, states, all_agree)
 
 
 class _Begins(NamedTuple):
