@@ -139,7 +139,7 @@ def test_growth_stopped_anywhere_has_a_ceiling(kind, monkeypatch):
     """Whenever the time ends, each node has its empty set, all scores are right, and no DAG is above the ceiling."""
     monkeypatch.setattr(listing, "MERGED_TOGETHER", 40)
     monkeypatch.setattr(listing, "ORDERED_TOGETHER", 7)
-    problem = make_problem(kind, 6, 1)
+    problem = make_problem(kind, 5, 1)
     best, whole = totals(problem.score, problem.knowledge).max(), listed(problem)
     looks, finished = 0, False
     while not finished:
@@ -153,7 +153,7 @@ def test_growth_stopped_anywhere_has_a_ceiling(kind, monkeypatch):
             assert 0 in found
             assert all(own[mask] == pytest.approx(score) for mask, score in found.items() if mask in own)
         assert best <= candidates.ceiling() + 1e-9
-        looks += 1 + looks // 8  # every moment at first, then one of eight
+        looks += 1 + looks // 10  # every one at first
     assert looks > 10
 
 
