@@ -185,8 +185,17 @@ def test_what_is_proven_is_told_in_words(status, kind, words):
 def test_a_proof_within_a_scope_names_it():
     """A bound over some parent sets only is not sold as one over all."""
     said = " ".join(proven(made([("a", "b")], scope="parent sets of size <= 2")))
-    assert "No DAG over parent sets of size <= 2" in said
+    assert "No DAG with at most 2 parents per column" in said
     assert "may score higher" in said
+
+
+def test_an_edge_has_what_its_reversal_loses():
+    """What the best graphs with the edge reversed, and without it, lose stands with the edge."""
+    result = dagopt.learn(dagopt.simulate(5, 300, 1.5, 3).data)
+    view = view_of(result)
+    fixed = [edge for edge in view.edges if not edge.undirected]
+    assert fixed
+    assert all({"lost if reversed", "lost if left out"} <= set(edge.figures) for edge in fixed)
 
 
 def test_node_scores_come_in_many_shapes():
@@ -245,7 +254,8 @@ def test_the_page_has_the_parameters_of_the_fit():
             assert [estimate, error, p] == pytest.approx([row["estimate"], row["standard_error"], row["p_value"]], 1e-4)
     for edge in payload["edges"]:
         row = frame.loc[(result.names[edge["head"]], result.names[edge["tail"]])]
-        assert edge["figures"] == {"coefficient": row["estimate"], "standard error": row["standard_error"]}
+        fitted = {"coefficient": row["estimate"], "standard error": row["standard_error"]}
+        assert {name: edge["figures"][name] for name in fitted} == fitted
     result = learned_from(drawn_levels())
     fitted = result.fit()
     (given, total, chances, errors) = Page(render_report(result)).payload["nodes"][2]["fit"]["rows"][0]

@@ -13,8 +13,9 @@ import dagopt
 from dagopt.data.findings import Finding
 from dagopt.graph.cpdag import cpdag
 from dagopt.results.certificate import Certificate, tightest
+from dagopt.results.directions import direction_of
 from dagopt.results.figures import Figures
-from dagopt.results.proof import badge_of
+from dagopt.results.proof import badge_of, not_checked, proof_sentences
 from dagopt.results.result import Result
 
 CHAIN = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], dtype=np.int8)  # a -> b -> c
@@ -135,10 +136,72 @@ def test_a_limit_of_the_method_is_no_proof_of_the_best():
     """A proof over the sets that the method chose is a note beside the bound over all DAGs."""
     limited = bounded(-100.0, scope="parent sets of size <= 3")
     one = result(CHAIN, status="converged", certificate=bounded(-90.0), limited=limited)
-    assert badge_of(one) == ("Best found; no graph over parent sets of size <= 3 is better", "bounded")
-    assert "best found; no graph over parent sets of size <= 3 is better (over all DAGs)" in one.summary()
+    assert badge_of(one) == ("Best found; no DAG with at most 3 parents per column is better", "bounded")
+    assert "best found; no DAG with at most 3 parents per column is better (over all DAGs)" in one.summary()
     open_limit = result(CHAIN, status="converged", certificate=bounded(-90.0), limited=bounded(-95.0))
     assert badge_of(open_limit)[0].startswith("Proven within 10 points")
+
+
+@pytest.mark.parametrize(
+    "scope, dags",
+    [
+        ("parent sets of size <= 1", "DAG with at most one parent per column"),
+        (
+            "parent sets of size <= 3 that the constraints allow",
+            "DAG with at most 3 parents per column that the constr",
+        ),
+        ("parent sets within the limits of each column", "DAG within the limits of each column"),
+        ("all DAGs that the constraints allow", "DAG that the constraints allow"),
+        ("all DAGs inside the superstructure", "DAG inside the superstructure"),
+        ("the given pool", "DAG made of the given parent sets"),
+    ],
+)
+def test_a_proof_over_some_graphs_names_them_everywhere(scope, dags):
+    """Only a proof over all DAGs is called optimal without further words."""
+    one = result(CHAIN, certificate=bounded(-100.0, scope=scope))
+    badge, kind = badge_of(one)
+    assert kind == "proven"
+    assert badge.startswith(f"No {dags}")
+    first, second = proof_sentences(one)
+    assert first.startswith(f"No {dags}")
+    assert second == "The proof covers these DAGs only; others may score higher."
+    assert badge_of(result(CHAIN, certificate=bounded(-100.0))) == ("Proven optimal", "proven")
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        ({"certificate": None, "status": "converged"}, "Nothing is proven about other graphs"),
+        ({"certificate": bounded(-100.0)}, "No DAG has a higher score. This is proven, by branch and cut."),
+        ({"certificate": bounded(-90.0), "status": "time_limit"}, "The bound is 10 points above this graph; whether"),
+        (
+            {"certificate": bounded(-90.0, source="saturated likelihood"), "status": "converged"},
+            "the likelihood of a model without any independence",
+        ),
+    ],
+)
+def test_each_kind_of_proof_is_a_sentence(given, said):
+    """Nothing, the optimum, a gap and the saturated likelihood are told apart."""
+    assert said in " ".join(proof_sentences(result(CHAIN, **given)))
+
+
+@pytest.mark.parametrize(
+    "adjacency, losses, said",
+    [
+        (COLLIDER, {"a -> c": 5.0, "b -> c": 5.0}, "the doctor's tests; whether an arrow is a cause"),
+        (COLLIDER, {"a -> c": 5.0, "b -> c": 1.0}, "which way the edge points that is leaning; whether"),
+        (COLLIDER, {"a -> c": 1.0}, "which way the 2 edges point that are leaning or unchecked; whether"),
+        (CHAIN, None, "which way the 2 edges point that are open; whether"),
+    ],
+)
+def test_what_was_not_checked_is_said(adjacency, losses, said):
+    """The model, causes, and the directions that the data do not settle."""
+    assert said in not_checked(result(adjacency, figures=Figures(reversal_loss=losses)))
+
+
+def test_given_scores_are_not_checked():
+    """Without a table there is no model to check."""
+    assert "Not checked: the given local scores;" in not_checked(result(CHAIN, n_samples=0))
 
 
 @pytest.mark.parametrize(
@@ -147,7 +210,7 @@ def test_a_limit_of_the_method_is_no_proof_of_the_best():
         (CHAIN, None, "0 directed, 0 leaning, 2 open"),
         (UNDIRECTED, None, "0 directed, 0 leaning, 2 open"),
         (COLLIDER, None, "0 directed, 0 leaning, 0 open, 2 unchecked"),
-        (COLLIDER, {"a -> c": 2.0, "b -> c": 3.5}, "1 directed, 1 leaning, 0 open (directed: the best graph with"),
+        (COLLIDER, {"a -> c": 2.0, "b -> c": 3.5}, "1 directed, 1 leaning, 0 open (directed: graphs with the edge"),
     ],
 )
 def test_summary_counts_the_edges_that_are_sure(adjacency, losses, said):
@@ -158,6 +221,17 @@ def test_summary_counts_the_edges_that_are_sure(adjacency, losses, said):
     if losses:
         assert one.directions() == {("a", "c"): "leaning", ("b", "c"): "directed"}
         assert one.directions(threshold=1.0)["a", "c"] == "directed"
+
+
+@pytest.mark.parametrize(
+    "removal, at_half_cost, word",
+    [(None, None, "directed"), (3.5, 0.1, "directed"), (2.5, None, "leaning"), (3.5, -0.1, "leaning")],
+)
+def test_a_directed_edge_is_needed_and_not_only_cheaper(removal, at_half_cost, word):
+    """An edge that could be left out leans, and so does one whose reverse loses only by its parameters."""
+    assert direction_of(False, 4.0, removal, at_half_cost) == word
+    assert direction_of(True, 4.0, removal, at_half_cost) == "open"
+    assert direction_of(False, None, removal, at_half_cost) == "unchecked"
 
 
 def test_summary_has_notes_and_warnings():

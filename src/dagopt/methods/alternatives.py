@@ -56,11 +56,14 @@ class Best:
         Whether it is proven that no allowed DAG with the relation scores higher.
     bound : float
         A score that no allowed DAG with the relation exceeds; infinity if none is known.
+    dag : int8 array or None
+        The DAG itself, if a search found it; the exact method gives only its score.
     """
 
     score: float
     proven: bool
     bound: float = np.inf
+    dag: Dag | None = None
 
 
 @dataclass(frozen=True)
@@ -216,8 +219,9 @@ def _fill_by_search(
     for (a, b), own in zip(pairs, found, strict=True):
         for relation in RELATIONS:
             if relation not in own:
-                scores = [score for other, score in met if relation_of(other, a, b) == relation]
-                own[relation] = Best(max(scores, default=np.nan), False)
+                known = [one for one in met if relation_of(one[0], a, b) == relation]
+                other, score = max(known, key=lambda one: one[1], default=(None, np.nan))
+                own[relation] = Best(score, False, dag=other)
     return met
 
 

@@ -98,11 +98,11 @@ def view_of(result: Result) -> View:
     learned_dag = result.graph.is_dag
     member = result.graph.adjacency if learned_dag else extend_pdag(essential)
     drawn = essential if member is None else member
+    words = result.directions()  # first: it adds to the figures
     details = result.details
     told = "edge_gain" in details and "node_scores" in details
     if result.problem is not None and member is not None and not told:
         details = worth(result.problem, member) | details
-    words = result.directions()
     edges = []
     for i, j in np.argwhere(drawn):
         if member is None and drawn[j, i] and j < i:
@@ -116,7 +116,8 @@ def view_of(result: Result) -> View:
         }
         loss = _of_edge(details.get("reversal_loss"), *pair)
         if loss is not None:
-            named = {"lost if reversed": loss} | named
+            out = _of_edge(details.get("removal_loss"), *pair)
+            named = {"lost if reversed": loss} | ({} if out is None else {"lost if left out": out}) | named
         strength, word = _of_edge(details.get("edge_gain"), *pair), words.get(pair, direction_of(undirected, loss))
         edges.append(Edge(int(i), int(j), undirected, strength, named, word))
     figures = _figures(details.get("node_scores"), result.names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dagopt.report.view import View
 from dagopt.results.directions import DIRECTED, counted_directions
-from dagopt.results.proof import proof_sentences
+from dagopt.results.proof import not_checked, proof_sentences
 from dagopt.results.result import Result
 
 __all__ = ["counted", "found", "proven", "title_of"]
@@ -13,6 +13,15 @@ _ENDED = {
     "converged": "The run ended by itself, as its method could not improve the graph any more.",
     "time_limit": "The run was stopped by the time limit; this is the best graph found by then.",
     "interrupted": "The run was stopped by the user; this is the best graph found by then.",
+}
+
+MEANINGS = {
+    "directed": f"Directed: every graph within {DIRECTED:g} points of the best one has the edge in this direction; "
+    "others are over 20 times less probable.",
+    "leaning": "Leaning: a graph with the edge reversed, or without it, is nearly as good, or loses only because it "
+    "has more parameters.",
+    "open": "Open: graphs that explain the data equally well have the edge in either direction.",
+    "unchecked": "Unchecked: the graph with the edge reversed was not searched for, for lack of time or of a DAG.",
 }
 
 
@@ -33,14 +42,7 @@ def found(result: Result, view: View) -> str:
         return f"No edge was found{rows}: no column predicts another one well enough to justify an edge."
     words = [edge.direction for edge in view.edges]
     text = f"The graph learned{rows} has {counted(len(view.edges), 'edge')}: {counted_directions(words)}."
-    if "directed" in words or "leaning" in words:
-        text += (
-            f" Directed: the best graph with the edge reversed scores more than {DIRECTED:g} points lower, so that this"
-            " direction is over 20 times as probable. Leaning: it scores less than that lower."
-        )
-    if "open" in words:
-        text += " Open: graphs that explain the data equally well have the edge in either direction."
-    return text
+    return " ".join([text, *(meaning for word, meaning in MEANINGS.items() if word in words)])
 
 
 def proven(result: Result) -> list[str]:
@@ -48,9 +50,4 @@ def proven(result: Result) -> list[str]:
     said = proof_sentences(result)
     if result.status in _ENDED:
         said.append(_ENDED[result.status])
-    said.append(
-        "Not checked: whether the model fits the table, and whether an arrow is a cause, which would also need enough "
-        "rows, and that nothing outside the table influences two of its columns. A score says only how well a graph "
-        "explains these rows."
-    )
-    return said
+    return [*said, not_checked(result)]

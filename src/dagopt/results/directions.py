@@ -1,7 +1,12 @@
 """How sure the direction of an edge is, in three words: directed, leaning, open.
 
-An edge is *open* if graphs that explain the data equally well have it in both directions. It is *directed* if the best
-graph with the edge reversed scores lower by more than ``DIRECTED`` points, and *leaning* if it scores lower by less.
+An edge is *open* if graphs that explain the data equally well have it in both directions. It is *directed* if all
+graphs within ``DIRECTED`` points of the best one have it, in this direction: the best graph with the edge reversed
+scores lower by more than that, and so does the best graph without it. Otherwise it is *leaning*.
+
+One more condition is for edges with several parameters, those of discrete columns. A reversed graph often fits better
+and loses only because it has more parameters. Such a loss is as uncertain as the cost of a parameter, so that the
+direction must also score higher if parameters cost half. docs/benchmarks.md has the figures behind both conditions.
 """
 
 from __future__ import annotations
@@ -22,24 +27,45 @@ Direction = Literal["directed", "leaning", "open", "unchecked"]
 DIRECTED = 3.0  # points; a graph that is 3 points better is about 20 times as probable
 
 
-def direction_of(is_open: bool, loss: float | None, threshold: float = DIRECTED) -> Direction:
-    """Return the word for an edge, from whether the class leaves it open and what its reversal loses, if known."""
+def direction_of(
+    is_open: bool,
+    reversal: float | None,
+    removal: float | None = None,
+    at_half_cost: float | None = None,
+    threshold: float = DIRECTED,
+) -> Direction:
+    """Return the word for an edge.
+
+    Parameters
+    ----------
+    is_open : bool
+        Whether the class has the edge in both directions.
+    reversal, removal : float or None
+        What the best graph with the edge reversed loses, and the best without it; None if it is not known.
+    at_half_cost : float or None
+        What the best graph with the edge reversed loses if parameters cost half; None if that was not computed.
+    threshold : float
+        The points that a directed edge must be worth.
+    """
     if is_open:
         return "open"
-    if loss is None:
+    if reversal is None:
         return "unchecked"
-    return "directed" if loss > threshold else "leaning"
+    lost = [reversal] if removal is None else [reversal, removal]
+    return "directed" if min(lost) > threshold and (at_half_cost is None or at_half_cost > 0) else "leaning"
 
 
 def directions_of(result: Result, threshold: float = DIRECTED) -> dict[tuple[str, str], Direction]:
     """Return the word for each edge of a result; ``unchecked`` where the reversal was not tried."""
-    losses, told = result.figures.reversal_loss or {}, result.figures.told_edges or {}
+    figures = result.figures
+    losses = [known or {} for known in (figures.reversal_loss, figures.removal_loss, figures.half_cost_loss)]
+    told = figures.told_edges or {}
     essential = result.cpdag_adjacency
     place = {name: k for k, name in enumerate(result.names)}
     found: dict[tuple[str, str], Direction] = {}
     for a, b in result.graph.directed_edges:
         is_open = bool(essential[place[b], place[a]])
-        word = direction_of(is_open, losses.get(arrow(a, b)), threshold)
+        word = direction_of(is_open, *(known.get(arrow(a, b)) for known in losses), threshold=threshold)
         found[a, b] = "directed" if arrow(a, b) in told else word
     return found | dict.fromkeys(result.graph.undirected_edges, "open")
 

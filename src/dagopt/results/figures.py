@@ -22,6 +22,10 @@ class Figures:
     node_scores: Any = figure("local score of each column", "the graph")
     edge_gain: Mapping[str, float] | None = figure("score lost if only this edge is dropped", "the graph")
     reversal_loss: Mapping[str, float] | None = figure("score lost if the edge is reversed, at best", "the graph")
+    removal_loss: Mapping[str, float] | None = figure("score lost if the edge is left out, at best", "the graph")
+    half_cost_loss: Mapping[str, float] | None = figure(
+        "score lost if the edge is reversed and parameters cost half", "the graph"
+    )
     reversal_proven: bool | None = figure("whether these losses are proven", "the graph")
     told_edges: Mapping[str, bool] | None = figure("edges whose direction the constraints give", "the graph")
     edge_figures: Mapping[str, Mapping[str, float]] | None = figure("further figures of edges, by name", "the graph")

@@ -8,14 +8,16 @@ probability: scores are logarithms of probabilities.
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
-from dagopt.results.certificate import ALL_DAGS
+from dagopt.results.certificate import ALL_DAGS, GIVEN_POOL
 
 if TYPE_CHECKING:
     from dagopt.results.result import Result
 
-__all__ = ["badge_of", "bound_line", "doubts_of", "gap_in_words", "proof_of", "proof_sentences"]
+__all__ = ["badge_of", "bound_line", "doubts_of", "gap_in_words", "not_checked", "proof_of", "proof_sentences"]
 
 Kind = Literal["proven", "bounded", "open"]
 
@@ -29,12 +31,9 @@ def badge_of(result: Result) -> tuple[str, Kind]:
     if result.certificate is None or result.score is None:
         return _limited(result) or "Nothing is proven", "open"
     if result.status == "optimal":
-        doubts = doubts_of(result)
-        return (
-            (f"Proven optimal, but the model is in doubt: {doubts}", "bounded")
-            if doubts
-            else ("Proven optimal", "proven")
-        )
+        covered, doubts = _dags_in(result.certificate.scope), doubts_of(result)
+        badge = "Proven optimal" if covered == "DAG" else f"No {covered} is better: proven"
+        return (f"{badge}, but the model is in doubt: {doubts}", "bounded") if doubts else (badge, "proven")
     return _limited(result) or f"{proof_of(result)[0].upper()}{proof_of(result)[1:]}", "bounded"
 
 
@@ -83,23 +82,43 @@ def proof_sentences(result: Result) -> list[str]:
     if result.certificate is None or result.score is None:
         said = ["Nothing is proven about other graphs: one with a higher score may exist."]
     else:
-        bound, scope = result.certificate.bound, result.certificate.scope
-        none = "No DAG" if scope == ALL_DAGS else f"No DAG over {scope}"
+        bound, covered = result.certificate.bound, _dags_in(result.certificate.scope)
         if result.status == "optimal":
-            said = [f"{none} has a higher score. This is proven, by {_source(result)}."]
+            said = [f"No {covered} has a higher score. This is proven, by {_source(result)}."]
+        elif result.certificate.source == "saturated likelihood":
+            said = [
+                f"No {covered} scores higher than {bound:,.4f}, the likelihood of a model without any independence. "
+                f"This bound is {gap_in_words(result)} above this graph and says little: DAGs rarely come near it."
+            ]
         else:
             said = [
-                f"{none} scores higher than {bound:,.4f}. This is proven, by {_source(result)}. The bound is "
+                f"No {covered} scores higher than {bound:,.4f}. This is proven, by {_source(result)}. The bound is "
                 f"{gap_in_words(result)} above this graph; whether any graph reaches it is not known."
             ]
-        if scope != ALL_DAGS:
-            said.append(f"The proof covers {scope} only; a graph outside may score higher.")
+        if covered != "DAG":
+            said.append("The proof covers these DAGs only; others may score higher.")
     if doubts := doubts_of(result):
         said.append(f"The proof is about the score. The doctor doubts that its model fits the table: {doubts}.")
     if _limited(result):
         assert result.limited is not None
-        said.append(f"No DAG over {result.limited.scope}, a limit that the method chose, is better than this one.")
+        said.append(f"No {_dags_in(result.limited.scope)}, a limit that the method chose, is better than this one.")
     return said
+
+
+def not_checked(result: Result) -> str:
+    """Return what the proof is not about: the model, causes, and directions that are not directed."""
+    has_rows = result.problem is not None or result.n_samples > 0
+    model = "whether the model fits, beyond the doctor's tests" if has_rows else "the given local scores"
+    counts = Counter(result.directions().values())
+    unsure = [word for word in ("leaning", "open", "unchecked") if counts[word]]
+    edges = sum(counts[word] for word in unsure)
+    which = "which way the edge points that is" if edges == 1 else f"which way the {edges} edges point that are"
+    kinds = " or ".join([", ".join(unsure[:-1]), unsure[-1]] if len(unsure) > 1 else unsure)
+    directions = f"; {which} {kinds}" if unsure else ""
+    return (
+        f"Not checked: {model}{directions}; whether an arrow is a cause, for which nothing outside the table may "
+        "influence two of its columns. A score says only how well a graph explains the data."
+    )
 
 
 def _source(result: Result) -> str:
@@ -113,7 +132,18 @@ def _limited(result: Result) -> str:
     limited = result.limited
     if limited is None or result.score is None or limited.bound > result.score + NEGLIGIBLE:
         return ""
-    return f"Best found; no graph over {limited.scope} is better"
+    return f"Best found; no {_dags_in(limited.scope)} is better"
+
+
+def _dags_in(scope: str) -> str:
+    """Return the DAGs of a scope as a noun in the singular, such as "DAG with at most 3 parents per column"."""
+    if scope.startswith(ALL_DAGS):
+        return f"DAG{scope.removeprefix(ALL_DAGS)}"
+    if scope == GIVEN_POOL:
+        return "DAG made of the given parent sets"
+    said = re.sub(r"^parent sets of size <= (\d+)", r"with at most \1 parents per column", scope)
+    said = said.replace("at most 1 parents", "at most one parent").removeprefix("parent sets ")
+    return f"DAG {said}"
 
 
 def _with_limited(said: str, result: Result) -> str:

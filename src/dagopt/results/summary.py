@@ -50,7 +50,7 @@ def _arrows(result: Result) -> str:
     if not result.figures.reversal_loss:
         return words
     how = "" if result.figures.reversal_proven else ", by search"
-    return f"{words} (directed: the best graph with the edge reversed loses more than {DIRECTED:g} points{how})"
+    return f"{words} (directed: graphs with the edge reversed or left out lose more than {DIRECTED:g} points{how})"
 
 
 def _time(result: Result) -> str:

@@ -104,6 +104,8 @@ class Score(ABC):
         Number of rows N behind the score.
     label : str
         What the number is, with its convention, for reports.
+    reason : str
+        Why it was chosen, if ``"auto"`` chose another score than BIC.
     is_score_equivalent : bool
         Whether Markov equivalent DAGs have the same score: then one set function F gives all local scores as
         ``F(J + i) - F(J)``. False unless a sub-class says otherwise.
@@ -120,6 +122,7 @@ class Score(ABC):
     names: tuple[str, ...]
     n_samples: int
     label: str
+    reason: str = ""
     is_score_equivalent: bool = False
     likelihood: str | None = None
     bounding_likelihood: str | None = None
@@ -188,6 +191,10 @@ class Score(ABC):
     @property
     def directed_pairs(self) -> Bools | None:
         """Pairs of columns whose edge gets its direction from interventions; None without interventions."""
+        return None
+
+    def at_half_cost(self) -> Score | None:
+        """Return the score with half the cost of a parameter; None unless an edge may cost several parameters."""
         return None
 
     def part(self, node: int) -> Score:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -75,6 +76,13 @@ class DegenerateGaussianScore(JointScore):
     def blocks(self) -> BlockForm:
         """The embedding and the rates."""
         return self._form
+
+    def at_half_cost(self) -> DegenerateGaussianScore:
+        """Return the score with half the cost of a parameter."""
+        other = copy(self)
+        other.parameter_cost = self.parameter_cost / 2
+        other._form = self._form._replace(rates=self._form.rates * [1.0, 1.0, 0.5, 1.0])
+        return other
 
     @cached_property
     def block_likelihood(self) -> BlockLikelihood:

@@ -323,6 +323,12 @@ class MultinomialScore(CountingScore):
         )
         super().__init__(table, ess=0.0)
 
+    def at_half_cost(self) -> MultinomialScore:
+        """Return the score with half the cost of a parameter."""
+        other = copy(self)
+        other.parameter_cost = other._rate = self.parameter_cost / 2
+        return other
+
     @cached_property
     def _most(self) -> Floats:
         """The log-likelihood of each node with all others as parents, which is the largest."""

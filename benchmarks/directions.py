@@ -1,0 +1,117 @@
+"""How many edges are directed, leaning and open, and how often a directed one is right.
+
+    python -m benchmarks.directions [--public | --simulated] [--kinds gaussian ...] [--columns 8 14 20] [--seeds 10]
+
+Public: diabetes and wine of scikit-learn, Sachs (853 cells, in logarithms; skipped if ``../shared/bench`` is absent),
+and draws of Asia. Simulated: Gaussian, discrete and mixed networks of 8 to 20 columns. An edge of the learned graph is
+*real* if the two columns are joined in the true DAG, and *right* if it points as it does there. For each band of losses
+by reversal the simulated part says how often that holds, so that the threshold of the word "directed" can be judged.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import dagopt
+from benchmarks.public_instances import sachs
+from dagopt.results.directions import DIRECTED
+
+COLUMNS, ROWS, DEGREES = (8, 14, 20), (200, 1000, 5000), (1.0, 2.0)
+KINDS = ("gaussian", "discrete", "mixed")
+BANDS = (0.0, 1.0, 2.0, DIRECTED, 5.0, 10.0, np.inf)  # points lost by the reversal
+WORDS = ("directed", "leaning", "open", "unchecked")
+
+
+def public_tables() -> list[tuple[str, pd.DataFrame]]:
+    """Return the public tables by name."""
+    from sklearn.datasets import load_diabetes, load_wine
+
+    diabetes = load_diabetes(as_frame=True, scaled=False).frame.astype(float)
+    tables = [("diabetes", diabetes), ("wine", load_wine(as_frame=True).data)]
+    bench = Path("../shared/bench")
+    if bench.is_dir():
+        tables.append(("Sachs", sachs(bench).data))
+    return tables + [(f"Asia, {n} rows", dagopt.datasets.load("asia", n, random_state=0)[0]) for n in (500, 5000)]
+
+
+def public() -> None:
+    """Print the words of the public tables."""
+    print(f"| table | columns | rows | edges | {' | '.join(WORDS)} | seconds |\n|{'---|' * 9}")
+    for name, data in public_tables():
+        result = dagopt.learn(data, progress=False)
+        counts = Counter(result.directions().values())
+        words = " | ".join(str(counts[word]) for word in WORDS)
+        size = f"{len(result.names)} | {len(data)} | {result.graph.n_edges}"
+        print(f"| {name} | {size} | {words} | {result.seconds:.1f} |", flush=True)
+
+
+def edges_of(kind: str, n: int, rows: int, degree: float, seed: int, score: str) -> list[dict[str, object]]:
+    """Return the edges that are learned from one simulated table, one row per edge."""
+    data, truth = dagopt.simulate(n, rows, degree, seed, kind=kind)
+    result = dagopt.learn(data, score=score, progress=False, n_jobs=1)
+    words = result.directions()
+    losses = result.figures.reversal_loss or {}
+    return [
+        {
+            "kind": kind,
+            "columns": n,
+            "rows": rows,
+            "degree": degree,
+            "word": word,
+            "loss": losses.get(f"{a} -> {b}", np.nan),
+            "real": truth.has_edge(a, b) or truth.has_edge(b, a),
+            "right": truth.has_edge(a, b),
+        }
+        for (a, b), word in words.items()
+    ]
+
+
+def simulated(kinds: list[str], columns: list[int], seeds: int, score: str) -> None:
+    """Print how often edges are right, by the design and by the loss of the reversal."""
+    cells = product(kinds, columns, ROWS, DEGREES, range(seeds))
+    table = pd.DataFrame([edge for cell in cells for edge in edges_of(*cell, score)])
+    fixed = table[table["word"].isin(("directed", "leaning"))]
+    band = pd.cut(fixed["loss"], BANDS, include_lowest=True)
+    directed = table[table["word"] == "directed"]
+    print("\nAll edges")
+    print_shares(table, ["kind", "word"])
+    print("\nDirected edges")
+    print_shares(directed, ["kind", "rows"])
+    print_shares(directed, ["kind", "columns", "degree"])
+    print("\nEdges that are not open, by the loss of the reversal")
+    print_shares(fixed.assign(loss=band.astype(str)), ["kind", "loss"])
+
+
+def print_shares(edges: pd.DataFrame, by: list[str]) -> None:
+    """Print how many edges there are, and the shares in percent that are real and that point as in the truth."""
+    print("\n| " + " | ".join([*by, "edges", "real", "right if real", "right"]) + " |\n|" + "---|" * (len(by) + 4))
+    for key, own in edges.groupby(by):
+        real = own["real"].mean()
+        right = own["right"].mean()
+        cells = [*map(str, key), str(len(own)), *(f"{100 * share:.1f}" for share in (real, right / real, right))]
+        print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--public", action="store_true", help="only the public tables")
+    parser.add_argument("--simulated", action="store_true", help="only the simulated tables")
+    parser.add_argument("--seeds", type=int, default=10, help="tables of each simulated design")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--columns", nargs="+", type=int, default=list(COLUMNS))
+    parser.add_argument("--score", default="auto")
+    given = parser.parse_args()
+    if not given.simulated:
+        public()
+    if not given.public:
+        simulated(given.kinds, given.columns, given.seeds, given.score)
+
+
+if __name__ == "__main__":
+    main()
