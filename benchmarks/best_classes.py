@@ -17,9 +17,9 @@ def main() -> None:
     for n in (12, 12, 15, 18):  # the first compiles
         data, _ = dagopt.simulate(n, 1000, 1.0, 0)
         table = as_table(data)
-        problem = Problem(table, make_score(table), Constraints().resolve(table.names))
+        problem = Problem(table, make_score(table, "bic"), Constraints().resolve(table.names))
         start = time.perf_counter()
-        result = dagopt.learn(data, "exact", n_best=10, progress=False)
+        result = dagopt.learn(data, "exact", n_best=10, score="bic", progress=False)
         seconds = time.perf_counter() - start
         bytes_ = readable(estimate_best_classes(problem, 10, 10**12, 2).n_bytes)
         print(f"n = {n}: {seconds:.2f} s, {bytes_}; {result.notes[-1]}")

@@ -68,7 +68,7 @@ def warm_up() -> None:
 
 
 def problem_of(table: Table, convention: str) -> Problem:
-    return Problem(table, make_score(table, convention=convention), Constraints().resolve(table.names))
+    return Problem(table, make_score(table, "bic", convention=convention), Constraints().resolve(table.names))
 
 
 def solve(method: str, problem: Problem, **options: Any) -> tuple[Result, float]:
@@ -175,7 +175,9 @@ def hailfinder(shared: Path) -> None:
         for ties, again in (("names", True), ("names", False), ("columns", True), ("columns", False)):
             result, taken = solve(method, problem, ties=ties, reinsert=again)
             print(f"  {method:<5} ties={ties:<8} reinsert={again!s:<5} {shown(result.score)} {taken:.2f} s")
-    result = dagopt.learn(shared / "bench" / "tables" / "hailfinder.csv.gz", "order", kind="discrete", max_parents=3)
+    result = dagopt.learn(
+        shared / "bench" / "tables" / "hailfinder.csv.gz", "order", kind="discrete", max_parents=3, score="bic"
+    )
     print(f"  order, three parents {shown(result.score)} {result.seconds:.2f} s")
     rng = np.random.default_rng(0)
     for method in ("hc", "tabu"):

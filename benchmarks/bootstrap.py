@@ -34,14 +34,16 @@ def speed(nodes: list[int], resamples: int, jobs: int) -> None:
     print("|---|---|---|---|---|")
     for n in nodes:
         data, true = dagopt.simulate(n, ROWS, DEGREE, SEED)
-        sure, *took = timed(lambda data=data: dagopt.bootstrap(data, resamples, n_jobs=jobs, progress=False))
+        sure, *took = timed(
+            lambda data=data: dagopt.bootstrap(data, resamples, n_jobs=jobs, score="bic", progress=False)
+        )
         agree = dagopt.compare(sure.consensus(), true)
         told = f"{sure.method}; consensus: SHD {agree.shd} of {agree.n_true} edges"
         print(f"| {n} | {sure.n_done} resamples | {took[0]:.1f} | {took[1]:.1f} | {told} |")
-        along, *took = timed(lambda data=data: dagopt.path(data, n_jobs=jobs, progress=False))
+        along, *took = timed(lambda data=data: dagopt.path(data, n_jobs=jobs, score="bic", progress=False))
         told = f"{along.method}; {along.table['edges'].iloc[0]} to {along.table['edges'].iloc[-1]} edges"
         print(f"| {n} | {len(along.penalties)} penalties | {took[0]:.1f} | {took[1]:.1f} | {told} |")
-        result = dagopt.learn(data, "order", progress=False)
+        result = dagopt.learn(data, "order", score="bic", progress=False)
         for method in ("auto", "order"):
             table, *took = timed(
                 lambda result=result, method=method: result.regrets(method=method, n_jobs=jobs, progress=False)
@@ -57,13 +59,13 @@ def quality(resamples: int, jobs: int) -> None:
     for seed in range(3):
         data, _ = dagopt.simulate(18, ROWS, DEGREE, seed)
         exact, order = (
-            dagopt.bootstrap(data, resamples, method=method, n_jobs=jobs, progress=False)
+            dagopt.bootstrap(data, resamples, method=method, n_jobs=jobs, score="bic", progress=False)
             for method in ("exact", "order")
         )
         strengths = [found.frequency + found.frequency.T for found in (exact, order)]
         joined = np.triu(strengths[0] + strengths[1]) > 0
         gap = np.abs(strengths[0] - strengths[1])[joined]
-        result = dagopt.learn(data, "exact", progress=False)
+        result = dagopt.learn(data, "exact", score="bic", progress=False)
         tables = [
             result.regrets(method=method, n_jobs=jobs, progress=False).set_index(["from", "to"]).sort_index()
             for method in ("exact", "order")

@@ -146,6 +146,7 @@ def run(task: Task) -> dict[str, Any]:
     name, seconds, without, exact = task.name, task.seconds, task.without, task.exact
     data, told = task.data()
     rows = tuple(kind for kind in ROW_KINDS if kind not in without)
+    told = {"score": "bic"} | told
     begin = time.process_time()
     with without_pieces(without):
         result = dagopt.learn(
@@ -236,7 +237,7 @@ def run_checks(count: int, first: int) -> None:
 def list_sets(seconds: float) -> None:
     """Print the number of undominated sets of the cells, its estimate, and the time of the listing on one core."""
     for n, degree in CELLS:
-        problem, _ = pose(instance(n, degree, 0))
+        problem, _ = pose(instance(n, degree, 0), score="bic")
         assert isinstance(problem.score, GaussianScore)
         listing = Listing(problem.score, problem.knowledge, 400_000)
         begin = time.process_time()
@@ -257,8 +258,8 @@ def bound_by_pairs(cells: Sequence[tuple[int, float]], seconds: float, threads: 
     """Print how far the bounds of the likelihood and of pairs are above the best score of the order search."""
     for n, degree in cells:
         data = instance(n, degree, 0)
-        problem, _ = pose(data)
-        found = dagopt.learn(data, "order", progress=False, n_jobs=threads)
+        problem, _ = pose(data, score="bic")
+        found = dagopt.learn(data, "order", score="bic", progress=False, n_jobs=threads)
         assert isinstance(problem.score, GaussianScore)
         assert found.score is not None
         begin = time.process_time()
@@ -279,7 +280,7 @@ def figure(path: Path, seconds: float) -> None:
     """Draw score and bound of one instance against time."""
     import matplotlib.pyplot as plt
 
-    result = dagopt.learn(instance(25, 1, 0), "branch-and-cut", time_limit=seconds, progress=False)
+    result = dagopt.learn(instance(25, 1, 0), "branch-and-cut", time_limit=seconds, score="bic", progress=False)
     trace = result.trace[result.trace["bound"].notna()]
     gap = np.maximum(trace["bound"] - result.score, 1e-3)
     _, ax = plt.subplots(figsize=(6, 3.5))

@@ -50,7 +50,7 @@ def main() -> None:
     instances = []
     for n, n_samples, degree, seed in product(nodes, samples, degrees, seeds):
         data, _ = dagopt.simulate(n, n_samples, degree, seed)
-        instances.append((data, dagopt.learn(data, "exact", progress=False).score))
+        instances.append((data, dagopt.learn(data, "exact", score="bic", progress=False).score))
     dagopt.learn(dagopt.simulate(6, 500, 1.0, 0)[0], "cg-dca", progress=False)  # loads the kernels
     print(
         "| switches | runs | optimum reached | mean gap to the optimum % | bound above the optimum | mean CPU seconds |"
@@ -60,7 +60,7 @@ def main() -> None:
         gaps, seconds, bounds = [], [], []
         for data, optimum in instances:
             start = time.process_time()
-            result = dagopt.learn(data, "cg-dca", progress=False, n_jobs=1, **options)
+            result = dagopt.learn(data, "cg-dca", score="bic", progress=False, n_jobs=1, **options)
             seconds.append(time.process_time() - start)
             gaps.append(optimum - result.score)
             bounds.append(result.bound - optimum)

@@ -38,7 +38,7 @@ def main() -> None:
         for way, options in WAYS.items():
             start, cpu = time.perf_counter(), time.process_time()
             result = dagopt.learn(
-                table, "cg-dca", max_parents=3, progress=False, time_limit=arguments.time_limit, **options
+                table, "cg-dca", max_parents=3, score="bic", progress=False, time_limit=arguments.time_limit, **options
             )
             seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
             bound = "-" if result.bound is None else f"{result.bound:.2f}"

@@ -36,11 +36,11 @@ class Phases(NoProgress):
 
 def one(n: int) -> None:
     data, dag = dagopt.simulate(n, 5000, 2.0, 0)
-    dagopt.learn(data.iloc[:, :10], "exact", progress=False)
-    dagopt.learn(data, "exact", progress=False)
+    dagopt.learn(data.iloc[:, :10], "exact", score="bic", progress=False)
+    dagopt.learn(data, "exact", score="bic", progress=False)
     phases = Phases()
     start, before = time.perf_counter(), time.process_time()
-    result = dagopt.learn(data, "exact", progress=phases)
+    result = dagopt.learn(data, "exact", score="bic", progress=phases)
     seconds, processor = time.perf_counter() - start, time.process_time() - before
     assert result.score >= dagopt.score(data, dag) - 1e-6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -62,9 +62,9 @@ def causal_learn() -> None:
         print("causal-learn is not installed: pip install '.[bench]'")
         return
     data, _ = dagopt.simulate(10, 5000, 2.0, 0)
-    dagopt.learn(data, "exact", progress=False)
+    dagopt.learn(data, "exact", score="bic", progress=False)
     start = time.perf_counter()
-    result = dagopt.learn(data, "exact", progress=False)
+    result = dagopt.learn(data, "exact", score="bic", progress=False)
     ours = time.perf_counter() - start
     start = time.perf_counter()
     adjacency, _ = bic_exact_search(data.to_numpy(), search_method="dp")
@@ -79,7 +79,7 @@ def causal_learn() -> None:
 def threads(n: int) -> None:
     """Print seconds with one thread and with two, the better of two runs each."""
     data, _ = dagopt.simulate(n, 5000, 2.0, 0)
-    dagopt.learn(data, "exact", n_jobs=2, progress=False)
+    dagopt.learn(data, "exact", n_jobs=2, score="bic", progress=False)
     took = [min(_seconds(data, n_jobs=jobs) for _ in range(2)) for jobs in (1, 2)]
     print(f"| {n} | {took[0]:.2f} | {took[1]:.2f} | {took[0] / took[1]:.2f} |", flush=True)
 
@@ -88,7 +88,7 @@ def discrete(n: int) -> None:
     """Print seconds for the first columns of two networks."""
     for name in ("alarm", "insurance"):
         data = dagopt.datasets.load(name, n_samples=5000, random_state=0)[0].iloc[:, :n]
-        dagopt.learn(data.iloc[:, :16], "exact", progress=False)
+        dagopt.learn(data.iloc[:, :16], "exact", score="bic", progress=False)
         for score in ("bic", "bdeu") if n <= 20 else ("bic",):
             phases = Phases()
             before = time.process_time()
@@ -101,7 +101,7 @@ def discrete(n: int) -> None:
 
 def _seconds(data: object, **options: Any) -> float:
     start = time.perf_counter()
-    dagopt.learn(data, "exact", **{"progress": False} | options)
+    dagopt.learn(data, "exact", **{"score": "bic", "progress": False} | options)
     return time.perf_counter() - start
 
 

@@ -53,7 +53,7 @@ def on_cpu(sizes: list[int]) -> None:
 
     for n in sizes:
         data = drawn(n)
-        best = dagopt.learn(data, "exact", device="cpu", progress=False).score
+        best = dagopt.learn(data, "exact", device="cpu", score="bic", progress=False).score
         print(json.dumps({"n": n, "score": best - dagopt.score(data, np.zeros((n, n), dtype=int))}), flush=True)
 
 

@@ -56,7 +56,7 @@ def small(folder: Path) -> None:
     taken = {}
     print(f"{origin}: 7 columns")
     for method in ("cg-minlp", "cg-dca-paper"):
-        taken[method], result = timed(lambda method=method: dagopt.learn(data, method, progress=False))
+        taken[method], result = timed(lambda method=method: dagopt.learn(data, method, score="bic", progress=False))
         reached = "the true essential graph" if dagopt.compare(result.dag, dag).shd == 0 else "another graph"
         print(
             f"- {method}: {taken[method]:.2f} s, {reached}, score {result.score:.4f}, bound {result.bound:.4f}, "
@@ -67,7 +67,7 @@ def small(folder: Path) -> None:
 
 def first_pricing(limit: float) -> None:
     table = as_table(dagopt.simulate(*LARGE).data)
-    problem = Problem(table, make_score(table), Constraints().resolve(table.names))
+    problem = Problem(table, make_score(table, "bic"), Constraints().resolve(table.names))
     master = RestrictedMaster(problem.n_nodes)
     master.add_families(first_families(problem.score.local, problem.knowledge.must))
     lp = master.solve()
@@ -93,8 +93,8 @@ def first_pricing(limit: float) -> None:
 
 def large_run(seconds: float) -> None:
     data, _ = dagopt.simulate(*LARGE)
-    optimum = dagopt.learn(data, "exact", progress=False).score
-    result = dagopt.learn(data, "cg-minlp", time_limit=seconds, progress=False)
+    optimum = dagopt.learn(data, "exact", score="bic", progress=False).score
+    result = dagopt.learn(data, "cg-minlp", time_limit=seconds, score="bic", progress=False)
     above = "no bound yet" if result.bound is None else f"bound {(result.bound - optimum) / abs(optimum):.2%} above it"
     print(
         f"cg-minlp at n = {LARGE[0]} after {seconds:g} s on the clock: {result.status}, "

@@ -21,7 +21,7 @@ def main() -> None:
     for one in recorded:
         data, _ = dagopt.simulate(one["n"], one["N"], one["d"], one["seed"])
         start = time.perf_counter()
-        result = dagopt.learn(data, "exact", progress=False)
+        result = dagopt.learn(data, "exact", score="bic", progress=False)
         seconds.setdefault(one["n"], []).append(time.perf_counter() - start)
         assert result.status == "optimal"
         worst[one["n"]] = max(worst.get(one["n"], 0.0), abs(result.score - one["score_optimal"]))

@@ -40,7 +40,7 @@ def main() -> None:
             data, _ = dagopt.simulate(n, record["N"], record["d"], record["seed"])
             for seed in range(arguments.seeds):
                 start = time.perf_counter()
-                result = dagopt.learn(data, "order", progress=False, random_state=seed, **options)
+                result = dagopt.learn(data, "order", score="bic", progress=False, random_state=seed, **options)
                 seconds.append(time.perf_counter() - start)
                 losses.append(record["score_optimal"] - result.score)
         missed = [loss for loss in losses if loss > CLOSE]

@@ -55,7 +55,7 @@ def sums(n: int) -> None:
 def regrets(n: int) -> None:
     edge_regrets(problem_of(WARM, 1000, "bic"), Deadline(), NoProgress())
     problem = problem_of(n, 5000, "bic")
-    best = dagopt.learn(problem.table, "exact", progress=False)
+    best = dagopt.learn(problem.table, "exact", score="bic", progress=False)
     edges = [(int(a), int(b)) for a, b in np.argwhere(best.adjacency)]
     planned = readable(estimate_edge_regrets(problem, memory_in_bytes(None), 1).n_bytes)
     for asked, what in ((edges, f"{len(edges)} edges"), (None, f"all {n * (n - 1)}")):

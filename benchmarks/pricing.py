@@ -21,7 +21,7 @@ from dagopt.scores import make_score
 
 def main() -> None:
     n = 20
-    score = make_score(as_table(dagopt.simulate(n, 5000, 1.0, 0).data))
+    score = make_score(as_table(dagopt.simulate(n, 5000, 1.0, 0).data), "bic")
     assert score.joints is not None
     memory = ChainMemory(score.joints)
     nothing = np.zeros((0, n), dtype=bool)

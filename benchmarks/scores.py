@@ -85,12 +85,12 @@ def main() -> None:
     data, _ = dagopt.simulate(50, 5000, 2.0, 0)
     table = as_table(data)
     assert isinstance(table, ContinuousTable)
-    compare("Gaussian BIC, n = 50, N = 5,000", make_score(table), numpy_gaussian(table))
+    compare("Gaussian BIC, n = 50, N = 5,000", make_score(table, "bic"), numpy_gaussian(table))
     data, _ = dagopt.datasets.load("alarm", n_samples=20_000)
     discrete = as_table(data)
     assert isinstance(discrete, DiscreteTable)
     title = f"multinomial BIC, ALARM, N = 20,000 ({discrete.codes.shape[1]:,} distinct rows)"
-    compare(title, make_score(discrete), numpy_multinomial(discrete))
+    compare(title, make_score(discrete, "bic"), numpy_multinomial(discrete))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ Tasks = dict[str, Callable[[int, int], Any]]
 def tasks(columns: tuple[int, int, int], resamples: int, restarts: int, penalties: int) -> Tasks:
     """Return what is timed: functions of the workers and of the threads of one learner, with comparable answers."""
     for_exact, for_order, for_path = (dagopt.simulate(n, 2000, 2.0, 0).data for n in columns)
-    alone = {"progress": False, "random_state": 0}
+    alone = {"score": "bic", "progress": False, "random_state": 0}
     return {
         f"bootstrap, {columns[0]} columns, {resamples} resamples": lambda jobs, own: dagopt.bootstrap(
             for_exact, resamples, method="exact", n_jobs=jobs, **alone

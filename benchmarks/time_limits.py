@@ -56,7 +56,7 @@ said = {{"loading": time.perf_counter() - begun, "status": "refused"}}
 data = dagopt.simulate(n_nodes=n, n_samples={rows}, degree=2, random_state=0, kind=kind).data
 begun, worked = time.perf_counter(), time.process_time()
 try:
-    result = dagopt.learn(data, method, time_limit=limit, progress=False, max_parents=most)
+    result = dagopt.learn(data, method, time_limit=limit, score="bic", progress=False, max_parents=most)
 except dagopt.InputError:
     result = None
 seconds, worked = time.perf_counter() - begun, time.process_time() - worked

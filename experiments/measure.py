@@ -72,7 +72,7 @@ def measure(run: Run, data: Path | None = None) -> Record:
         found, wall, cpu = _timed(run, table)
         if wall < SHORT:
             found, wall, cpu = _timed(run, replace(table))  # a copy without the cached properties of the table
-    score = make_score(table)
+    score = make_score(table, "bic")
     closeness = compare(found.adjacency, true)
     return Record.of(
         run,
@@ -108,7 +108,7 @@ def _timed(run: Run, table: Table) -> tuple[Answer, float, float]:
 def _answer(run: Run, table: Table) -> Answer:
     if run.method in ADAPTERS:
         return Answer(ADAPTERS[run.method](table), "converged")
-    options: dict[str, Any] = dict(run.options)
+    options: dict[str, Any] = {"score": "bic", **run.options}
     if "n_jobs" in METHODS[run.method].options():
         options["n_jobs"] = 1  # one thread, as in the paper
     result = learn(table, method_name(run.method), time_limit=run.limit, progress=False, **options)

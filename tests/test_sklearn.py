@@ -133,7 +133,7 @@ def test_every_method_but_two_has_an_estimator():
 def test_names_are_literal_types():
     """The types that editors complete list the methods and scores that there are."""
     assert get_args(MethodName) == tuple(METHODS)
-    assert get_args(ScoreName) == tuple(SCORES)
+    assert get_args(ScoreName) == ("auto", *SCORES)
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)

@@ -56,7 +56,7 @@ def learn(
     data: object = None,
     method: MethodName = "auto",
     *,
-    score: ScoreLike = "bic",
+    score: ScoreLike = "auto",
     covariance: object = None,
     names: Sequence[str] | None = None,
     constraints: Constraints | Mapping[str, Any] | None = None,
@@ -77,8 +77,9 @@ def learn(
     method : str
         One of ``METHODS``, or ``"auto"``.
     score : str, float, Score or callable
-        The name of a score, one of ``SCORES``; a number, the penalty of one parameter; or your own score: a sub-class
-        of Score, or a function of a column's name and its parents' names.
+        The name of a score, one of ``SCORES``, or ``"auto"``: BIC, or EBIC if BIC would add more than one edge by
+        chance (continuous and mixed data); a number, the penalty of one parameter; or your own score: a sub-class of
+        Score, or a function of a column's name and its parents' names.
     covariance : array or DataFrame, optional
         A covariance (or correlation) matrix instead of data, with ``n_samples`` the number of rows behind it.
     names : sequence of str, optional
@@ -245,7 +246,8 @@ def certified(answer: Answer, problem: Problem, start: NDArray[np.int8] | None =
     answer = without_idle_edges(without_losses(answer, problem), problem)
     if start is not None:
         answer = with_start(answer, problem, start)
-    answer = replace(answer, notes=(*_table_notes(problem.table), *answer.notes))
+    chosen = [problem.score.reason] if problem.score.reason else []
+    answer = replace(answer, notes=(*_table_notes(problem.table), *answer.notes, *chosen))
     empty = np.zeros_like(answer.adjacency)
     answer = answer.with_figures(empty_score=problem.score.total(empty), **_chance(problem))
     return with_rounding(with_likelihood_bound(answer, problem), problem)

@@ -70,7 +70,9 @@ def pose_table(
     problem = Problem(table, score, knowledge, asked if narrowed else None)
     penalty = problem.score.joints
     if penalty is not None and problem.score.likelihood is not None:
-        by_chance = chance_finding(table.names, table.sizes, penalty.parameter_cost, penalty.edge_cost)
+        is_ebic = score.label.startswith("EBIC")
+        costs = penalty.parameter_cost, penalty.edge_cost
+        by_chance = chance_finding(table.names, table.sizes, *costs, is_ebic=is_ebic)
         diagnosis = replace(diagnosis, findings=(*diagnosis.findings, *by_chance))
     return problem, diagnosis
 

@@ -60,7 +60,7 @@ def _provenance(
     called = ["covariance=covariance"] if given.get("covariance") is not None else called
     called += [f"method={asked!r}"] if asked != "auto" else []
     called += [f"{name}={text}" for name, text in options.items()]
-    score, penalty = _score(given.get("score", "bic"), result.problem)
+    score, penalty = _score(given.get("score", "auto"), result.problem)
     return Provenance(
         data=describe_data(data),
         sha256=hash_of(data),
@@ -85,6 +85,8 @@ def _score(score: object, problem: Problem | None) -> tuple[str, float | None]:
     if problem is None:
         return "local scores of the file", None
     penalty = getattr(problem.score, "parameter_cost", None)
+    if score == "auto":
+        score = "ebic" if problem.score.reason else "bic"
     if isinstance(score, str) and score.lower() in SCORES:
         return NAMES.get(score.lower(), score.upper()), penalty
     return problem.score.label if penalty is None else "penalised likelihood", penalty

@@ -41,6 +41,8 @@ def test_above_one_the_finding_names_ebic():
     (finding,) = chance_finding(("a",) * 500, np.ones(500, dtype=np.int64), cost)
     assert "439" in finding.message
     assert "ebic" in finding.remedy
+    (finding,) = chance_finding(("a",) * 500, np.ones(500, dtype=np.int64), cost, is_ebic=True)
+    assert "score='ebic'" not in finding.remedy
     assert chance_finding(("a",) * 500, np.ones(500, dtype=np.int64), cost, ebic_edge_cost(500)) == []
 
 

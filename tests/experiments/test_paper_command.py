@@ -54,7 +54,7 @@ def test_the_quick_run_is_right(quick):
     optimum = {record.instance: record.score for record in records if record.method == "exact"}
     for record in records:
         table, true = load(record.cell, record.seed)
-        score = make_score(table)
+        score = make_score(table, "bic")
         assert record.true_score == pytest.approx(score.total(true), abs=1e-3)
         assert optimum[record.instance] >= record.true_score - 1e-3
         if record.method == "exact":

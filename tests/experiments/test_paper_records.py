@@ -130,7 +130,7 @@ def test_bundled_results_are_true():
         adjacency = parse_graph(record.graph, record.cell.n_nodes)
         found = compare(adjacency, true)
         assert (record.shd, record.precision) == (found.shd, round(found.precision, 4))
-        score = make_score(table)
+        score = make_score(table, "bic")
         assert record.true_score == pytest.approx(score.total(true), abs=1e-3)
         if record.method != "pc":
             assert record.score == pytest.approx(score.total(adjacency), abs=1e-3)
@@ -144,7 +144,7 @@ def test_one_run_measured():
     record = measure(Run("n15-N5000-d0.5", 0, "hc"))
     table, true = load(Cell.named("n15-N5000-d0.5"), 0)
     adjacency = parse_graph(record.graph, 15)
-    assert record.score == pytest.approx(make_score(table).total(adjacency))
+    assert record.score == pytest.approx(make_score(table, "bic").total(adjacency))
     assert gap(record) == pytest.approx(100 * (1 - record.score / record.true_score))
     assert record.shd == compare(adjacency, true).shd
     assert 0 < record.seconds < 60

@@ -331,7 +331,7 @@ def test_bundled_results_fill_every_part_they_should():
 def test_the_default_method_is_the_one_of_the_headline():
     """On the largest cell, with 8 GB and two cores, auto takes the method that the headline is about."""
     table = as_table(simulate(25, 200, 2.0, 0).data)
-    problem = Problem(table, make_score(table), Constraints().resolve(table.names))
+    problem = Problem(table, make_score(table, "bic"), Constraints().resolve(table.names))
     workers = Workers(Deadline(), NoProgress(), 2)
     chosen = choose(problem, estimate_exact(problem, 8 * 10**9, 2), workers)
     assert chosen.method == designs()["headline"].entries[0].name

@@ -45,7 +45,8 @@ def test_a_file_is_named_with_the_hash_of_its_bytes(asia):
     [
         ({}, "dagopt.learn({!r})"),
         ({"method": "hc", "score": 3.5}, "dagopt.learn({!r}, method='hc', score=3.5)"),
-        ({"score": "bic", "progress": False}, "dagopt.learn({!r})"),
+        ({"score": "auto", "progress": False}, "dagopt.learn({!r})"),
+        ({"score": "bic"}, "dagopt.learn({!r}, score='bic')"),
         (
             {"constraints": dagopt.Constraints(forbidden=[("asia", "tub")])},
             "dagopt.learn({!r}, constraints=dagopt.Constraints(forbidden=(('asia', 'tub'),)))",

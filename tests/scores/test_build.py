@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dagopt
+from dagopt.data.chance import chance_edges
 from dagopt.data.table import as_table
 from dagopt.errors import InputError
 from dagopt.scores import (
@@ -85,11 +87,59 @@ def test_ebic_is_bic_less_log_n_for_each_edge(frame, levels):
             assert bic.local(0, parents) - ebic.local(0, parents) == pytest.approx(surcharge, abs=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["gaussian", "discrete", "mixed"])
+@pytest.mark.parametrize(("columns", "rows"), [(5, 1000), (30, 200), (60, 2000)])
+def test_auto_is_ebic_if_bic_would_add_edges_by_chance(kind, columns, rows):
+    """The count of edges by chance decides, except for discrete data, and the score says so."""
+    levels = {} if kind == "gaussian" else {"levels": 2}
+    table = as_table(dagopt.simulate(columns, rows, 1.0, 0, kind=kind, **levels).data)
+    expected = chance_edges(table.sizes, 0.5 * math.log(rows))
+    assert (expected > 1) == (columns > 5)
+    is_ebic = expected > 1 and kind != "discrete"
+    auto, named = make_score(table), make_score(table, "ebic" if is_ebic else "bic")
+    assert auto.label == named.label
+    assert auto.local(0, [1, 2]) == named.local(0, [1, 2])
+    assert auto.reason == (
+        f"score: ebic, because bic would add about {expected:.0f} edges by chance" if is_ebic else ""
+    )
+    assert not named.reason
+
+
+def test_everything_has_the_default_of_learn():
+    """Resamples, parts, the path, the estimators and the interventions use the score that ``learn`` chooses."""
+    data = dagopt.simulate(12, 60, 1.0, 0).data
+    learned = dagopt.learn(data, "hc")
+    assert learned.score_label.startswith("EBIC")
+    assert learned.provenance.score == "EBIC"
+    assert any(note.startswith("score: ebic, because bic would add about") for note in learned.notes)
+    assert dagopt.score(data, learned.dag) == pytest.approx(learned.score)
+    sure = dagopt.bootstrap(data, 2, method="hc", fraction=0.5)
+    assert sure.result.score == pytest.approx(learned.score)
+    assert dagopt.cross_validate(data, "hc", folds=2).label.startswith("EBIC")
+    assert dagopt.path(data, n=3, method="hc").reference == make_score(as_table(data)).parameter_cost
+    assert dagopt.HillClimbing().fit(data).score_ == pytest.approx(learned.score)
+    told = dagopt.learn(data, "hc", interventions=[None] * 60)
+    assert told.score == pytest.approx(learned.score)
+    assert told.provenance.score == "EBIC"
+    asked = dagopt.learn(data, "hc", score="bic")
+    assert asked.score_label.startswith("BIC")
+    assert not any(note.startswith("score:") for note in asked.notes)
+
+
+def test_a_path_of_mixed_columns_marks_bic():
+    """The cost of an edge under EBIC is no penalty of a parameter, so that a path cannot vary it."""
+    data = dagopt.simulate(20, 60, 1.0, 0, kind="mixed", levels=2).data
+    assert make_score(as_table(data)).edge_cost > 0
+    assert dagopt.path(data, n=3, method="hc").reference == pytest.approx(0.5 * math.log(60))
+    with pytest.raises(InputError, match="score 'ebic' has more or less than a penalty to vary"):
+        dagopt.path(data, n=3, method="hc", score="ebic")
+
+
 @pytest.mark.parametrize(
     "name, message",
     [
         ("bicc", "unknown score 'bicc'; did you mean 'bic'"),
-        ("zzz", "unknown score 'zzz'; there are: 'bic', 'aic', 'loglik', 'ebic', 'cg', 'bdeu'"),
+        ("zzz", "unknown score 'zzz'; there are: 'auto', 'bic', 'aic', 'loglik', 'ebic', 'cg', 'bdeu'"),
         (-1, "penalty >= 0 as the score but got -1"),
         (math.nan, "penalty >= 0 as the score but got nan"),
         ("inf", "penalty >= 0 as the score but got inf"),

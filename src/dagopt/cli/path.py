@@ -29,8 +29,8 @@ class PathScoreOptions(ScoreOptions):
     """The score whose penalty is marked."""
 
     score: Any = option(
-        "bic",
-        "The score whose penalty is marked: bic, aic, or a penalty.",
+        "auto",
+        "The score whose penalty is marked: auto (as in learn), bic, aic, or a penalty; ebic for continuous columns.",
         anything("str or float"),
         flag="--score/--penalty",
         metavar="SCORE",

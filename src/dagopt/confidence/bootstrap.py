@@ -32,7 +32,7 @@ from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, make_progress
 from dagopt.results.answer import Answer
 from dagopt.results.result import result_of
-from dagopt.scores.build import make_score
+from dagopt.scores.build import chosen_score, make_score
 from dagopt.scores.custom import is_made_from_table
 from dagopt.scores.score_options import ScoreOptions
 from dagopt.workers import Stopped, Workers
@@ -119,6 +119,7 @@ def bootstrap(
         )
     reading = DataOptions.taken_from(options).to_dict()
     problem, diagnosis = pose(data, method, constraints=constraints, max_parents=max_parents, **scoring, **reading)
+    scoring["score"], _ = chosen_score(problem.table, scoring["score"])  # the same for all resamples
     n_rows = _rows_drawn(problem.table.n_rows, fraction, replace)
     if method == "auto":
         method = quick_method(problem, EXACT_BYTES, EXACT_SECONDS)

@@ -17,6 +17,7 @@ from dagopt.deadline import Deadline
 from dagopt.errors import InputError, checked_whole
 from dagopt.learning import learn
 from dagopt.methods.registry import MethodName
+from dagopt.scores.build import AUTO, chosen_score
 
 __all__ = ["CrossValidation", "cross_validate"]
 
@@ -102,6 +103,7 @@ def cross_validate(
     n_rows = table.n_rows
     if folds > n_rows // 2:
         raise InputError(f"expected at most {n_rows // 2} folds for {n_rows} rows but got {folds}; use fewer")
+    options["score"], _ = chosen_score(table, options.get("score", AUTO))  # the same for all parts
     parts = np.array_split(np.random.default_rng(random_state).permutation(n_rows), folds)
     found, label = [], ""
     for k, part in enumerate(parts):

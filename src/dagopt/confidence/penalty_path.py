@@ -91,7 +91,8 @@ def path(
 
     Notes
     -----
-    The penalty of ``score`` is marked in the path; scores without a penalty have no path.
+    The penalty of ``score`` is marked in the path; scores without a penalty have no path. The default is that of
+    ``learn``, for mixed data that of BIC.
     After order search, hill climbing goes back along the path, and at every penalty the best of all DAGs found along
     the path is kept. So the number of parameters never falls as the penalty falls, as is true for the best DAGs.
 
@@ -115,7 +116,9 @@ def path(
     reading = DataOptions.taken_from(options).to_dict()
     known: dict[str, Any] = {"constraints": constraints, "max_parents": max_parents}
     problem, diagnosis = pose(data, method, score=score, convention=convention, **known, **reading)
-    reference = penalty_value(score, problem.table.n_samples)
+    if score == "auto" and problem.score.joints is not None and problem.score.joints.edge_cost:
+        problem = replace(problem, score=make_score(problem.table, "bic", convention=convention))
+    reference = _reference(problem, score)
     grid = _checked(penalties) if penalties is not None else usual_grid(problem.table, reference, n, convention)
     if method == "auto":
         method = quick_method(problem, EXACT_BYTES, EXACT_SECONDS)
@@ -142,6 +145,14 @@ def path(
         status="converged" if len(found) == len(grid) else deadline.reason or "time_limit",
         seconds=deadline.elapsed(),
     )
+
+
+def _reference(problem: Problem, score: object) -> float:
+    """Return the cost of a parameter under the score, or raise an error if that is not all that an edge costs."""
+    joints = problem.score.joints
+    if joints is None or problem.score.likelihood is None or joints.edge_cost:
+        raise InputError(f"score {score!r} has more or less than a penalty to vary; use 'bic', 'aic' or a penalty")
+    return joints.parameter_cost
 
 
 def usual_grid(table: Table, reference: float, n: int, convention: str) -> Floats:

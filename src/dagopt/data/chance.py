@@ -67,9 +67,14 @@ def chi_squared_tail(freedom: int, value: float) -> float:
 
 
 def chance_finding(
-    names: tuple[str, ...], sizes: NDArray[np.int64], parameter_cost: float, edge_cost: float = 0.0
+    names: tuple[str, ...],
+    sizes: NDArray[np.int64],
+    parameter_cost: float,
+    edge_cost: float = 0.0,
+    *,
+    is_ebic: bool = False,
 ) -> list[Finding]:
-    """Find out whether more than one edge is expected by chance."""
+    """Find out whether more than one edge is expected by chance; the remedy is EBIC, unless that is the score."""
     expected = chance_edges(sizes, parameter_cost, edge_cost)
     if expected <= 1:
         return []
@@ -80,6 +85,8 @@ def chance_finding(
         (),
         f"about {expected:.0f} edges between {len(names)} columns are expected by chance under this penalty",
         "that many edges may join columns that are unrelated",
-        f"use score='ebic', for which about {fewer:.2g} are expected",
+        "choose fewer columns=, or a penalty above that of EBIC as score="
+        if is_ebic
+        else f"use score='ebic', for which about {fewer:.2g} are expected",
     )
     return [finding]

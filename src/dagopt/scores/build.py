@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dagopt.data.chance import GAMMA, ebic_edge_cost
+from dagopt.data.chance import GAMMA, chance_edges, ebic_edge_cost
 from dagopt.data.data_options import DataOptions
 from dagopt.data.doctor import examine_table
 from dagopt.data.table import Table, as_table
@@ -28,9 +28,11 @@ from dagopt.scores.multinomial import MultinomialScore
 from dagopt.scores.score_options import ScoreLike, ScoreOptions
 
 __all__ = [
+    "AUTO",
     "PENALTIES",
     "SCORES",
     "NamedScore",
+    "chosen_score",
     "make_score",
     "penalty_value",
     "score",
@@ -83,7 +85,7 @@ PENALTIES: Mapping[str, Callable[[int], float]] = {
 
 SCORES: dict[str, NamedScore] = {
     "bic": NamedScore(
-        "log-likelihood - log(N) / 2 x parameters, for any kind of data (the default)",
+        "log-likelihood - log(N) / 2 x parameters, for any kind of data",
         _likelihood(PENALTIES["bic"]),
     ),
     "aic": NamedScore("log-likelihood - parameters, for any kind of data", _likelihood(PENALTIES["aic"])),
@@ -111,8 +113,27 @@ SCORES: dict[str, NamedScore] = {
 }
 
 
+MOST_BY_CHANCE = 1.0  # edges; if more are expected by chance under BIC, ``"auto"`` is EBIC
+AUTO = "auto"  # the default
+
+
+def chosen_score(table: Table, score: ScoreLike) -> tuple[ScoreLike, str]:
+    """Return the score that ``"auto"`` stands for, and why, if that is not BIC; another score as it is.
+
+    Under BIC, pairs of unrelated columns are joined by chance. If more than one such edge is expected, EBIC recovers
+    more of the graph and predicts new rows better, except on discrete data: there BIC asks much of an edge already, and
+    EBIC loses more true edges than false ones (docs/benchmarks.md).
+    """
+    if not (isinstance(score, str) and score.lower() == AUTO):
+        return score, ""
+    expected = chance_edges(table.sizes, PENALTIES["bic"](table.n_samples))
+    if expected <= MOST_BY_CHANCE or table.kind == "discrete":
+        return "bic", ""
+    return "ebic", f"score: ebic, because bic would add about {expected:.0f} edges by chance"
+
+
 @with_options(ScoreOptions, leave_out=["score"])
-def make_score(table: Table, score: ScoreLike = "bic", **options: Any) -> Score:
+def make_score(table: Table, score: ScoreLike = AUTO, **options: Any) -> Score:
     """Return the score of a given name for a table.
 
     Parameters
@@ -120,17 +141,14 @@ def make_score(table: Table, score: ScoreLike = "bic", **options: Any) -> Score:
     table : Table
         The data; its kind decides between Gaussian and multinomial.
     score : str, float, Score or callable
-        One of ``SCORES``; a number, the penalty Λ ≥ 0 of one parameter; or a score of your own: a ``Score``, a function
-        of the table that returns one (such as a sub-class of ``Score``), or a function ``f(node, parents)`` that
-        returns the local score of a column from its name and a tuple of its parents' names.
+        One of ``SCORES``, or ``"auto"``: BIC, or EBIC if BIC would add more than one edge by chance (continuous and
+        mixed data); a number, the penalty Λ ≥ 0 of one parameter; or a score of your own: a ``Score``, a function of
+        the table that returns one (such as a sub-class of ``Score``), or a function ``f(node, parents)`` that returns
+        the local score of a column from its name and a tuple of its parents' names.
     {options}
     """
-    return score_of(table, ScoreOptions(score=score, **options))
-
-
-def score_of(table: Table, scoring: ScoreOptions) -> Score:
-    """Return the score that checked options name."""
-    score = scoring.score
+    score, reason = chosen_score(table, score)
+    scoring = ScoreOptions(score=score, **options)
     if is_custom(score):
         return custom_score(table, score)
     name = score.lower() if isinstance(score, str) else ""
@@ -146,6 +164,7 @@ def score_of(table: Table, scoring: ScoreOptions) -> Score:
     made = makers[table.kind](table, scoring)
     if name in ("bic", "aic", "ebic"):
         made.label = f"{name.upper()}: {made.label}"
+    made.reason = reason
     return made
 
 
@@ -158,7 +177,7 @@ def penalty_value(score: str | float, n_samples: int) -> float:
         try:
             score = float(score)
         except ValueError:
-            raise unknown_name("score", score, list(SCORES)) from None
+            raise unknown_name("score", score, [AUTO, *SCORES]) from None
     if isinstance(score, bool) or not isinstance(score, (int, float, np.number)):
         raise InputError(f"expected the name of a score ({quoted(SCORES)}) or a penalty >= 0 but got {score!r}")
     if not (math.isfinite(score) and score >= 0):
@@ -169,7 +188,7 @@ def penalty_value(score: str | float, n_samples: int) -> float:
 
 
 @with_options(ScoreOptions, DataOptions, leave_out=["score"])
-def score(data: object, dag: object, score: ScoreLike = "bic", **options: Any) -> float:
+def score(data: object, dag: object, score: ScoreLike = AUTO, **options: Any) -> float:
     """Return the score of a DAG on data; higher is better.
 
     The table is checked first, as in ``learn``: a column that is constant, or determined by others, is an error.
@@ -200,7 +219,7 @@ def score(data: object, dag: object, score: ScoreLike = "bic", **options: Any) -
 
 
 @with_options(ScoreOptions, DataOptions, leave_out=["score"])
-def score_table(data: object, dag: object, score: ScoreLike = "bic", **options: Any) -> pd.DataFrame:
+def score_table(data: object, dag: object, score: ScoreLike = AUTO, **options: Any) -> pd.DataFrame:
     """Return the score of a DAG node by node: parents, score, score without parents, gain.
 
     The parameters are those of :func:`score`.

@@ -15,7 +15,7 @@ from dagopt.data.reading import read_columns
 from dagopt.data.table import ContinuousTable, DiscreteTable, Table, as_frame, as_table
 from dagopt.errors import InputError
 from dagopt.networks.rows import matched
-from dagopt.scores.build import make_score
+from dagopt.scores.build import chosen_score, make_score
 from dagopt.scores.interventional import InterventionalScore, target_masks
 from dagopt.scores.score_options import ScoreOptions
 
@@ -59,13 +59,16 @@ def interventional_score(
     table = as_table(frame, **plain)
     masks = target_masks(targets, table.names, len(frame))
     options: dict[str, Any] = scoring.to_dict()
+    options["score"], reason = chosen_score(table, scoring.score)  # the same for all parts
     whole = make_score(table, **options)
     parts = []
     for node in range(len(table.names)):
         kept = ~masks[:, node]
         rows = table if kept.all() else matched(as_table(frame[kept], **plain), table.names, table)
         parts.append(whole if kept.all() else make_score(rows, **options))
-    return table, InterventionalScore(whole, parts, np.unique(masks, axis=0))
+    made = InterventionalScore(whole, parts, np.unique(masks, axis=0))
+    made.reason = reason
+    return table, made
 
 
 def _frame_of_file(path: str | Path, reading: DataOptions) -> pd.DataFrame:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ScoreLike", "ScoreName", "ScoreOptions"]
 
-ScoreName = Literal["bic", "aic", "loglik", "ebic", "cg", "bdeu", "bge", "bge-raw"]
+ScoreName = Literal["auto", "bic", "aic", "loglik", "ebic", "cg", "bdeu", "bge", "bge-raw"]
 ScoreLike: TypeAlias = "ScoreName | float | Score | Callable[..., Any]"  # what ``score=`` may be
 
 
@@ -22,9 +22,10 @@ class ScoreOptions(Options):
     """What is maximised."""
 
     score: ScoreLike = option(
-        "bic",
-        "The name of a score (bic, aic, loglik, bdeu, bge); a number, the penalty of one parameter; or your own "
-        "score: a sub-class of Score, or a function of a column's name and its parents' names.",
+        "auto",
+        "The name of a score (auto, bic, ebic, aic, loglik, cg, bdeu, bge, bge-raw), where auto is bic, or ebic if bic "
+        "would add more than one edge by chance (continuous and mixed data); a number, the penalty of one parameter; "
+        "or your own score: a sub-class of Score, or a function of a column's name and its parents' names.",
         anything("str, float, Score or callable"),
         flag="--score/--penalty",
         metavar="SCORE",

@@ -94,7 +94,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     method: ClassVar[MethodName]
 
-    penalty: ScoreLike = "bic"
+    penalty: ScoreLike = "auto"
     convention: str = "paper"
     equivalent_sample_size: float = 1.0
     constraints: Constraints | Mapping[str, Any] | None = None

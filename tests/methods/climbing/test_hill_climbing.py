@@ -212,7 +212,7 @@ def test_names_are_sorted_as_people_do():
 def test_the_published_graphs_are_found(paper_instances):
     """With bnlearn's convention the score is bnlearn's or better on the paper's instances."""
     for record, table, _ in paper_instances[::6]:
-        problem = Problem(table, make_score(table, convention="bnlearn"), Constraints().resolve(table.names))
+        problem = Problem(table, make_score(table, "bic", convention="bnlearn"), Constraints().resolve(table.names))
         published = np.zeros((record["n"], record["n"]), dtype=np.int8)
         published[tuple(np.array(record["bnlearn_hc"]["edges"]).T)] = 1
         score = problem.score.total(published)

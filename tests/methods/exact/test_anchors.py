@@ -16,8 +16,8 @@ from dagopt.scores.build import make_score
 
 
 def optimum(table):
-    """Return the exact result of a table with the default score."""
-    problem = Problem(table, make_score(table), Constraints().resolve(table.names))
+    """Return the exact result of a table under BIC."""
+    problem = Problem(table, make_score(table, "bic"), Constraints().resolve(table.names))
     return solve_exact(problem, deadline=Deadline(), progress=NoProgress(), device="cpu")
 
 
