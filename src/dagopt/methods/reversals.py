@@ -18,29 +18,37 @@ from dagopt.graph.order import is_acyclic
 from dagopt.methods.alternatives import Best, Effort, Pair, Relation, best_by_relation
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
-from dagopt.results.answer import Answer
 from dagopt.results.explanation import arrow
 
 __all__ = ["reversal_figures"]
 
-LEAST_SECONDS = 1.0  # the check may take as long as the method took, but at least this
+SECONDS = 1.0  # for the check, unless a limit is given
 SECONDS_IF_FEW = 5.0  # the same for tables of few columns, where the recursion needs seconds at most
 FEW_COLUMNS = 25
-SHARE = 0.2  # of the time left, at most
 MOST_COLUMNS = 200  # beyond this one search takes too long
 
 
-def with_reversals(answer: Answer, problem: Problem, deadline: Deadline, n_jobs: int | None) -> Answer:
-    """Return the answer with the losses of its reversed edges; without them if there is no DAG or no time."""
-    if not is_acyclic(answer.adjacency) or answer.score is None or problem.n_nodes > MOST_COLUMNS:
-        return answer
-    if deadline.reason is not None:
-        return answer
-    dag, score = answer.adjacency, answer.score
+def reversal_figures(
+    problem: Problem, dag: Dag, score: float | None, time_limit: float | None = None
+) -> dict[str, Any]:
+    """Return the figures of a graph's directions: what is lost if an edge is reversed, left out, or made cheaper.
+
+    Parameters
+    ----------
+    problem : Problem
+        Score and knowledge.
+    dag : int8 array
+        The graph; only DAGs have such figures.
+    score : float or None
+        Its score.
+    time_limit : float, optional
+        Seconds for the check.
+    """
+    if not is_acyclic(dag) or score is None or problem.n_nodes > MOST_COLUMNS:
+        return {"reversal_loss": {}}
     pairs = _fixed_edges(problem, dag)
-    least = SECONDS_IF_FEW if problem.n_nodes <= FEW_COLUMNS else LEAST_SECONDS
-    seconds = min(max(deadline.elapsed(), least), SHARE * deadline.remaining())
-    clock, effort = deadline.within(seconds), Effort(n_jobs=n_jobs)
+    usual = SECONDS_IF_FEW if problem.n_nodes <= FEW_COLUMNS else SECONDS
+    clock, effort = Deadline(usual if time_limit is None else time_limit), Effort()
     best = best_by_relation(problem, dag, pairs, effort, clock, NoProgress(), ("backward",))
     reversal: dict[str, float] = {}
     removal: dict[str, float] = {}
@@ -56,13 +64,13 @@ def with_reversals(answer: Answer, problem: Problem, deadline: Deadline, n_jobs:
         elif found.score == -np.inf:
             told[name] = True
     half = _half_cost_losses(problem, dag, pairs, best, effort, clock)
-    return answer.with_figures(
-        reversal_loss=reversal,
-        removal_loss=removal,
-        half_cost_loss=half,
-        reversal_proven=is_proven,
-        told_edges=told,
-    )
+    return {
+        "reversal_loss": reversal,
+        "removal_loss": removal,
+        "half_cost_loss": half,
+        "reversal_proven": is_proven,
+        "told_edges": told,
+    }
 
 
 def _removal_loss(problem: Problem, dag: Dag, score: float, pair: Pair, found: Best) -> float:
@@ -116,9 +124,3 @@ def _fixed_edges(problem: Problem, dag: Dag) -> list[Pair]:
     must = known.must if told is None else known.must | ((dag != 0) & told)
     essential = essential_given(dag, must, known.may)
     return [(int(i), int(j)) for i, j in np.argwhere((dag != 0) & (essential.T == 0))]
-
-
-def reversal_figures(problem: Problem, dag: Dag, score: float | None, time_limit: float | None) -> dict[str, Any]:
-    """Return the figures of a graph's directions; none of an edge if there is no DAG or no time."""
-    answer = with_reversals(Answer("", dag, score, "converged"), problem, Deadline(time_limit), None)
-    return {"reversal_loss": {}} | answer.figures.known()

@@ -65,7 +65,8 @@ def directions_of(result: Result, threshold: float = DIRECTED) -> dict[tuple[str
     found: dict[tuple[str, str], Direction] = {}
     for a, b in result.graph.directed_edges:
         is_open = bool(essential[place[b], place[a]])
-        word = direction_of(is_open, *(known.get(arrow(a, b)) for known in losses), threshold=threshold)
+        reversal, removal, at_half_cost = (known.get(arrow(a, b)) for known in losses)
+        word = direction_of(is_open, reversal, removal, at_half_cost, threshold)
         found[a, b] = "directed" if arrow(a, b) in told else word
     return found | dict.fromkeys(result.graph.undirected_edges, "open")
 

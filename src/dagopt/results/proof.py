@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from dagopt.results.certificate import ALL_DAGS, GIVEN_POOL
 
 if TYPE_CHECKING:
+    from dagopt.results.directions import Direction
     from dagopt.results.result import Result
 
 __all__ = ["badge_of", "bound_line", "doubts_of", "gap_in_words", "not_checked", "proof_of", "proof_sentences"]
@@ -110,7 +111,8 @@ def not_checked(result: Result) -> str:
     has_rows = result.problem is not None or result.n_samples > 0
     model = "whether the model fits, beyond the doctor's tests" if has_rows else "the given local scores"
     counts = Counter(result.directions().values())
-    unsure = [word for word in ("leaning", "open", "unchecked") if counts[word]]
+    words: tuple[Direction, ...] = ("leaning", "open", "unchecked")
+    unsure = [word for word in words if counts[word]]
     edges = sum(counts[word] for word in unsure)
     which = "which way the edge points that is" if edges == 1 else f"which way the {edges} edges point that are"
     kinds = " or ".join([", ".join(unsure[:-1]), unsure[-1]] if len(unsure) > 1 else unsure)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -114,7 +114,7 @@ SCORES: dict[str, NamedScore] = {
 
 
 MOST_BY_CHANCE = 1.0  # edges; if more are expected by chance under BIC, ``"auto"`` is EBIC
-AUTO = "auto"  # the default
+AUTO: Final = "auto"  # the default
 
 
 def chosen_score(table: Table, score: ScoreLike) -> tuple[ScoreLike, str]:
