@@ -325,6 +325,8 @@ def checked_options(method: str, options: Mapping[str, Any]) -> Options:
     for option in options:
         if option in taken or option in _NOT_OF_METHODS:
             continue
+        if option in signature(learn).parameters:
+            raise InputError(f"only learn takes {option}=, which is not an option of a method; leave it out here")
         near = get_close_matches(option, [*taken, *signature(learn).parameters], n=1)
         hint = f"; did you mean {near[0]}=?" if near else ""
         raise InputError(f"method {method!r} has no option {option!r}; it has {quoted(taken, 20)}{hint}")
