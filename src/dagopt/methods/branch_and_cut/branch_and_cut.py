@@ -62,6 +62,7 @@ MOST_SETS = 600_000  # that are listed,
 BYTES_PER_SET = 6_000  # each in a few hundred rows
 MOST_SCORED = 20_000_000  # the most sets scored, for scores other than Gaussian likelihoods
 LISTING_SHARE = 0.2  # the share of the time for listing, after which sets are priced instead,
+UNPRICED_SHARE = 0.6  # where they cannot be priced
 LISTING_TIME = 600.0  # counting at most this many seconds of the time limit,
 LEAST_LISTING = 5.0  # but not before this many seconds
 PAIR_SHARE, MOST_PAIR_SHARE = (
@@ -245,7 +246,8 @@ class _Run:
 
     def _list(self, listing: Listing, workers: Workers) -> Families:
         """Return the undominated sets; raise ``TooMany`` if that takes longer than its share of the time."""
-        seconds = max(LISTING_SHARE * min(self._deadline.remaining(), LISTING_TIME), LEAST_LISTING)
+        share = LISTING_SHARE if self.is_priced else UNPRICED_SHARE
+        seconds = max(share * min(self._deadline.remaining(), LISTING_TIME), LEAST_LISTING)
         with Workers(self._deadline.within(seconds), self._progress, workers.count) as some:
             try:
                 return listing.run(some)
