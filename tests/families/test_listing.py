@@ -153,7 +153,7 @@ def test_growth_stopped_anywhere_has_a_ceiling(kind, monkeypatch):
             assert 0 in found
             assert all(own[mask] == pytest.approx(score) for mask, score in found.items() if mask in own)
         assert best <= candidates.ceiling() + 1e-9
-        looks += 1 + looks // 10  # every one at first
+        looks += 1 + looks // 8  # every moment at first, then one of eight
     assert looks > 10
 
 

@@ -173,7 +173,7 @@ def test_a_start_with_more_parents_than_are_listed_is_kept():
     table = dagopt.as_table(values.astype(str))
     start = np.zeros((33, 33), dtype=np.int8)
     start[1:5, 0] = 1
-    result = dagopt.learn(table, progress=False, start=start, time_limit=4, memory_limit="100MB", score="bdeu")
+    result = dagopt.learn(table, progress=False, start=start, time_limit=6, memory_limit="100MB", score="bdeu")
     assert result.notes[0].startswith("auto chose gobnilp")
     assert result.score >= dagopt.score(table, start, score="bdeu") - 1e-6
     assert result.status == "converged"
@@ -221,7 +221,7 @@ def test_exact_runs_by_the_plan_of_auto(monkeypatch):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_auto_is_never_below_a_search(kind, score, seed):
     """Where exact does not fit, the answer is no worse than that of any other method that ends by itself."""
-    data = dagopt.simulate(n_nodes=7, n_samples=150, degree=2, random_state=seed, kind=kind).data
+    data = dagopt.simulate(n_nodes=7, n_samples=150, degree=3, random_state=seed, kind=kind).data
     best = dagopt.learn(data, score=score, memory_limit="1KB", progress=False)
     for method in ("order", "hc", "tabu", "cg-dca"):
         other = dagopt.learn(data, method, score=score, progress=False)
