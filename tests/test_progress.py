@@ -8,8 +8,8 @@ import re
 import pytest
 from rich.console import Console
 
-from dagopt import progress as module
-from dagopt.progress import LinesProgress, LiveProgress, NoProgress, make_progress
+from dagopt.progress import LinesProgress, LiveProgress, NoProgress, WholeRun, make_progress, whole_run
+from dagopt.progress import displays as module
 
 
 def terminal(width=100):
@@ -148,7 +148,7 @@ def test_choice_by_option_and_terminal(monkeypatch, asked, on_terminal, kind):
     """None shows on a terminal only, True always, False never."""
     monkeypatch.setattr(module.sys.stderr, "isatty", lambda: on_terminal, raising=False)
     shown = make_progress(asked)
-    assert isinstance(shown, kind)
+    assert isinstance(shown.shown if isinstance(shown, WholeRun) else shown, kind)
     shown.close()
 
 
@@ -159,3 +159,140 @@ def test_own_object_is_used_as_it_is():
     own.update("phase", 0.5, sets=1)
     own.note("note")
     own.close()
+    run = make_progress(LinesProgress(io.StringIO()))
+    assert make_progress(run) is run
+
+
+# --- the whole run --------------------------------------------------------------------------------------------
+
+
+class Recorded:
+    """A display that keeps what it is told; it has no ``posed``."""
+
+    def __init__(self, is_live=False):
+        self.told, self.notes, self.is_live = [], [], is_live
+
+    def update(self, phase, fraction=None, **facts):
+        self.told.append((phase, fraction, facts.get("left")))
+
+    def note(self, message):
+        self.notes.append(message)
+
+    def close(self):
+        pass
+
+
+class Clock:
+    """A clock that goes on when it is told to."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def perf_counter(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Return the clock of whole runs."""
+    own = Clock()
+    monkeypatch.setattr(whole_run, "time", own)
+    return own
+
+
+def test_the_share_of_the_whole_run_is_exact_when_the_estimate_is(clock):
+    """Phases that take the expected time move the bar evenly, from the first part to the last."""
+    display = Recorded()
+    run = WholeRun(display)
+    run.part("reading")
+    clock.now += 10
+    run.part("exact")
+    run.expect({"first": 30.0, "second": 60.0})
+    assert run.first == whole_run.Forecast(100.0)
+    for phase, seconds in (("first", 30), ("second", 60)):
+        for k in range(1, 4):
+            clock.now += seconds / 3
+            run.update(phase, k / 3)
+    shares = [share for _, share, _ in display.told if share is not None]
+    assert shares == pytest.approx([0.2, 0.3, 0.4, 0.6, 0.8, 0.99])
+    assert display.told[0] == ("first", pytest.approx(0.2), "about 80 s")
+    assert display.notes == ["reading: 10.0 s"]
+
+
+def test_only_a_live_display_shows_parts_that_begin():
+    """Lines about parts that take no time would be noise."""
+    for is_live, phases in ((True, ["reading", "checking"]), (False, [])):
+        display = Recorded(is_live)
+        run = WholeRun(display)
+        run.part("reading")
+        run.part("checking")
+        assert [phase for phase, _, _ in display.told] == phases
+        assert display.notes == []
+
+
+def test_the_bar_never_goes_back(clock):
+    """New parts, phases without an estimate and slower work than expected leave the bar where it is, or further."""
+    display = Recorded()
+    run = WholeRun(display)
+    run.part("exact")
+    run.expect({"first": 1.0, "second": 1.0})
+    for phase, fraction in (("first", 0.5), ("memory", 1.0), ("second", 0.0), ("second", 0.1), ("other", None)):
+        clock.now += 1.5
+        run.update(phase, fraction)
+    run.part("directions")
+    run.expect(20.0)
+    run.update("other DAGs", 0.0)
+    shares = [share for _, share, _ in display.told if share is not None]
+    assert len(shares) >= 6
+    assert shares == sorted(shares)
+
+
+def test_a_limit_is_called_one(clock):
+    """Where only the latest end is known, the bar is that of the clock and says at most."""
+    display = Recorded()
+    run = WholeRun(display)
+    run.expect(50.0)
+    clock.now += 10
+    run.update("cutting planes", None, score=1.0)
+    assert display.told == [("cutting planes", pytest.approx(0.2), "at most 40 s")]
+
+
+def test_a_slow_machine_corrects_the_estimate(clock):
+    """Half of the work in twice the time: more than the estimate is left, less than the measured pace says."""
+    display = Recorded()
+    run = WholeRun(display)
+    run.expect({"phase": 40.0})
+    clock.now += 40
+    run.update("phase", 0.5)
+    left = float(display.told[-1][2].split()[1])
+    assert 20 < left < 40
+
+
+def test_a_sum_of_phases_is_counted_down(clock):
+    """If only the sum is known, the clock counts it down; after that a little is always left."""
+    display = Recorded()
+    run = WholeRun(display)
+    run.expect({"": 100.0})
+    for seconds in (60, 60, 60):
+        clock.now += seconds
+        run.update("pairs", 0.5)
+    assert [left for _, _, left in display.told] == ["about 40 s", "about 12 s", "about 18 s"]
+    assert [share for _, share, _ in display.told] == sorted(share for _, share, _ in display.told)
+
+
+def test_one_phase_of_unknown_length_tells_by_its_fraction(clock):
+    """After a little of it the rest follows; a phase that was not announced says nothing."""
+    display = Recorded()
+    run = WholeRun(display)
+    run.part("resamples")
+    run.expect({"resamples": 0.0})
+    clock.now += 5
+    run.update("resamples", 0.01)
+    run.update("other", 0.5)
+    run.update("resamples", 0.25)
+    assert display.told == [
+        ("resamples", None, None),
+        ("other", None, None),
+        ("resamples", pytest.approx(0.25), "about 15 s"),
+    ]
+    run.posed("discrete", ())

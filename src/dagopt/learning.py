@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from inspect import signature
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ from dagopt.methods.structural_em import structural_em
 from dagopt.options import Options, with_options
 from dagopt.posing import covariance_table, pose, with_limit
 from dagopt.problem import Problem
-from dagopt.progress import Progress, make_progress
+from dagopt.progress import Progress, begin_part, expect, make_progress
 from dagopt.recording import recorded
 from dagopt.results.answer import Answer, worth
 from dagopt.results.result import Result, result_of
@@ -180,8 +181,14 @@ class _Asked:
     def solve(self, data: object) -> Result:
         """Read the data, pose the problem, run the method and certify its answer."""
         known: dict[str, Any] = {"constraints": self.constraints, "max_parents": self.max_parents}
-        problem, diagnosis = pose(data, self.method, **known, **self.posing)
-        return solve(problem, self.method, self.options, self.deadline, self.progress, diagnosis)
+        shown, begun = make_progress(self.progress), self.deadline.elapsed()
+        try:
+            problem, diagnosis = pose(data, self.method, progress=shown, **known, **self.posing)
+        except BaseException:
+            shown.close()
+            raise
+        reading = self.deadline.elapsed() - begun
+        return solve(problem, self.method, self.options, self.deadline, shown, diagnosis, reading)
 
 
 def solve(
@@ -191,6 +198,7 @@ def solve(
     deadline: Deadline,
     progress: bool | Progress | None = None,
     diagnosis: Diagnosis | None = None,
+    reading_seconds: float = 0.0,
 ) -> Result:
     """Return the result of a method on a problem.
 
@@ -208,6 +216,8 @@ def solve(
         Whether to show the run.
     diagnosis : Diagnosis, optional
         The doctor's diagnosis; its warnings become ``Result.findings``.
+    reading_seconds : float
+        How long it took to read and check the table, which the clock counts.
     """
     given = getattr(options, "start", None)
     begin = None if given is None else StartDag(start_dag(problem, given))
@@ -218,6 +228,9 @@ def solve(
         try:
             shown.posed(problem.table.kind, () if diagnosis is None else diagnosis.warnings)
             posed, power = usual_units(problem)
+            begin_part(shown, method)
+            if isfinite(deadline.remaining()):
+                expect(shown, deadline.remaining())
             answer = METHODS[method].load()(posed, options, deadline=deadline, progress=shown)
         finally:
             shown.close()
@@ -234,6 +247,7 @@ def solve(
             problem.score.label,
             findings=() if diagnosis is None else diagnosis.warnings,
             seconds=deadline.elapsed(),
+            reading_seconds=reading_seconds,
             n_samples=problem.table.n_samples,
             problem=problem,
         )

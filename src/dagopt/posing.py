@@ -21,7 +21,8 @@ from dagopt.methods.registry import METHODS
 from dagopt.networks.checks import checked_names
 from dagopt.options import with_options
 from dagopt.problem import Problem
-from dagopt.scores.build import score_of
+from dagopt.progress import Progress, begin_part
+from dagopt.scores.build import make_score
 from dagopt.scores.score_options import ScoreOptions
 
 __all__ = ["covariance_table", "pose", "pose_table", "with_limit"]
@@ -34,6 +35,7 @@ def pose(
     *,
     constraints: Constraints | Mapping[str, Any] | None = None,
     max_parents: int | None = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> tuple[Problem, Diagnosis]:
     """Return the problem that ``learn`` solves for these arguments, and the doctor's diagnosis of its table.
@@ -42,10 +44,14 @@ def pose(
     ----------
     data, method, constraints, max_parents
         As in ``learn``; a method may have a default limit on the number of parents.
+    progress : Progress, optional
+        Where reading and checking are reported.
     {options}
     """
     scoring = ScoreOptions.taken_from(options)
+    begin_part(progress, "reading")
     table, findings = read_table(data, DataOptions(**options))
+    begin_part(progress, "checking")
     return pose_table(table, scoring, constraints, max_parents, method, findings)
 
 

@@ -479,6 +479,6 @@ def test_the_first_run_says_that_it_compiles(data, said, monkeypatch):
         return solve_hc(*given, **options)
 
     monkeypatch.setattr("dagopt.methods.climbing.hill_climbing.solve_hc", compiling)
-    told = [said("learn", "data.csv", "--method", "hc")[2].count("compiling, first use only") for _ in range(2)]
+    told = [said("learn", "data.csv", "--method", "hc")[2].count("compiling kernels, first use only") for _ in range(2)]
     assert told == [1, 0]
     assert "compiling" not in said("learn", "data.csv", "--method", "hc", "-q")[2]

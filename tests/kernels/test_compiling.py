@@ -6,7 +6,8 @@ import pytest
 from numba import njit
 
 from dagopt.kernels.compiling import CompilationWatch
-from dagopt.progress import COMPILING, LinesProgress
+from dagopt.progress import LinesProgress
+from dagopt.progress.displays import COMPILING
 
 pytestmark = pytest.mark.compiled
 
@@ -23,16 +24,18 @@ def test_every_compilation_is_told():
     assert told == [True, False] * 3
 
 
-def test_progress_returns_to_the_phase_after_compiling():
-    """Each compilation has its line, and what comes after it is not taken for compiling."""
+def test_progress_says_once_that_kernels_are_compiled():
+    """The first compilation has a line that stays; the phase is the same before and after."""
     stream = io.StringIO()
     shown = LinesProgress(stream, every=0.0)
     shown.watch_compilation()
     shown.update("searching", 0.5, score=3)
     njit(lambda x: x + 2)(1)
+    njit(lambda x: x + 4)(1)
+    shown.update("searching", 0.75)
     shown.close()
-    lines = [line.split("] ")[1] for line in stream.getvalue().splitlines()]
-    assert lines == ["searching  50%  score 3", COMPILING, "searching  50%  score 3"]
+    lines = [line.split("] ")[-1] for line in stream.getvalue().splitlines()]
+    assert lines == ["searching  50%  score 3", COMPILING, "searching  75%"]
 
 
 def test_nothing_is_told_outside_of_the_watch():

@@ -200,9 +200,9 @@ def learn(
             folder.check(name, "a list of local scores")
         result = learned(data, name, format=format, **asked, **own)
     else:
-        from dagopt.progress import make_progress
+        from dagopt.progress import display
 
-        asked |= scoring.to_dict() | {"progress": _Announced(make_progress(not quiet), folder, name, quiet)}
+        asked |= scoring.to_dict() | {"progress": _Announced(display(not quiet), folder, name, quiet)}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # they are printed before the method starts
             result = learned(data, name, interventions=interventions, **asked, **reading.to_dict(), **own)
@@ -234,6 +234,7 @@ class _Announced:
         self._method = method
         self._quiet = quiet
         self.update, self.note, self.close = shown.update, shown.note, shown.close
+        self.is_live = getattr(shown, "is_live", False)
 
     def posed(self, kind: str, warnings: Sequence[Finding]) -> None:
         """Check the folder and print the warnings."""

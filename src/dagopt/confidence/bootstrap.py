@@ -29,7 +29,7 @@ from dagopt.methods.warm_search import likely_parents, quick_method, solve_warm
 from dagopt.options import with_options
 from dagopt.posing import pose
 from dagopt.problem import Problem
-from dagopt.progress import NoProgress, Progress, make_progress
+from dagopt.progress import NoProgress, Progress, begin_part, expect, make_progress
 from dagopt.results.answer import Answer
 from dagopt.results.result import result_of
 from dagopt.scores.build import chosen_score, make_score
@@ -133,6 +133,8 @@ def bootstrap(
                 learner = learner.begun_at(whole.adjacency, n_jobs, deadline)
             elif method == "exact":
                 learner = learner.planned(deadline)
+            begin_part(shown, "resamples")
+            expect(shown, {"resamples": 0.0})
             graphs = _each(learner, n, random_state, n_jobs, deadline, shown)
     finally:
         shown.close()

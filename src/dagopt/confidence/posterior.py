@@ -27,7 +27,7 @@ from dagopt.methods.exact.plan import memory_in_bytes
 from dagopt.options import with_options
 from dagopt.posing import pose_table
 from dagopt.problem import Problem
-from dagopt.progress import NoProgress, Progress, make_progress
+from dagopt.progress import NoProgress, Progress, expect, make_progress
 from dagopt.scores.score_options import ScoreLike, ScoreName, ScoreOptions
 from dagopt.workers import Stopped, Workers
 
@@ -274,3 +274,4 @@ def refuse_too_large(problem: Problem, memory_limit: int, workers: Workers) -> N
             f"choose fewer columns= or raise memory_limit="
         )
     workers.progress.note(f"edge probabilities by sums over all orders: {estimate}")
+    expect(workers.progress, {"": estimate.seconds})

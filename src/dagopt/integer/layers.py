@@ -25,10 +25,12 @@ def each_layer(
     down: bool = False,
     smallest: int = 0,
     sets_per_piece: int = SETS_PER_PIECE,
+    share: tuple[float, float] = (0.0, 1.0),
 ) -> None:
     """Call ``work`` with parts of the 2^bits sets: a set after its subsets or, with ``down``, after its supersets.
 
     Sets of one size do not depend on each other, so they run in parallel. Sets smaller than ``smallest`` are skipped.
+    All of them make up this share of the phase.
     """
     sets = np.arange(1 << bits, dtype=np.int64)
     size = np.bitwise_count(sets)
@@ -38,7 +40,8 @@ def each_layer(
         chosen = sets[size == layer]
         n_parts = max(4 * workers.count, len(chosen) // sets_per_piece)
         pieces = [partial(work, part) for part in np.array_split(chosen, min(len(chosen), n_parts))]
-        workers.each(phase, pieces, len(pieces), (done / total, (done + len(chosen)) / total))
+        ends = [share[0] + (share[1] - share[0]) * n / total for n in (done, done + len(chosen))]
+        workers.each(phase, pieces, len(pieces), (ends[0], ends[1]))
         done += len(chosen)
 
 

@@ -40,7 +40,7 @@ from dagopt.methods.exact.plan import Estimate, listing_seconds
 from dagopt.methods.method_options import random_state, solver, start
 from dagopt.methods.portfolio import Portfolio
 from dagopt.problem import Problem
-from dagopt.progress import Progress
+from dagopt.progress import Progress, expect
 from dagopt.results.answer import Answer
 from dagopt.results.certificate import scope_of
 from dagopt.workers import Stopped, Workers
@@ -95,7 +95,8 @@ def _search_and_prove(
     shared = {name: getattr(options, name) for name in ("random_state", "n_jobs", "start")}
     more: dict[str, Any] = {"n_best": options.n_best} if chosen.method == "gobnilp" else {}
     if chosen.method == "branch-and-cut":
-        more |= {"restarts": RESTARTS_OF_PROVER, "plan": chosen.listing}
+        more["restarts"] = RESTARTS_OF_PROVER
+    expect(progress, clock.remaining())
     portfolio = Portfolio(problem, chosen.knowledge, shared, clock, progress)
     answer = portfolio.run(_method(chosen.method), goes_on=has_limit, **more)
     if answer.status == "time_limit" and not has_limit:

@@ -81,6 +81,8 @@ class Result:
     provenance : Provenance or None
         The data with their hash, the question, the version, the date, and the command that repeats the run; None if
         the result was not made by ``learn``.
+    reading_seconds : float
+        How much of the time was spent reading and checking the table.
     """
 
     names: tuple[str, ...]
@@ -99,6 +101,7 @@ class Result:
     figures: Figures = field(default_factory=Figures)
     problem: Problem | None = None
     provenance: Provenance | None = None
+    reading_seconds: float = 0.0
 
     @cached_property
     def graph(self) -> Graph:

@@ -15,6 +15,7 @@ PLAIN_STATUS = {
     "time_limit": "stopped by the time limit",
     "interrupted": "stopped by the user",
 }
+LEAST_READING = 1.0  # seconds; a shorter time of reading is not given separately
 
 
 def summary_of(result: Result) -> str:
@@ -54,11 +55,14 @@ def _arrows(result: Result) -> str:
 
 
 def _time(result: Result) -> str:
-    """Return the seconds of the run, and separately those of the compilation, which happens once per machine."""
+    """Return the seconds of the run without those of reading and of compiling, which are given separately."""
     told = result.provenance
-    if told is None or told.compile_seconds < 0.05:
-        return f"{result.seconds:.2f} s"
-    return f"{told.seconds:.2f} s, and {told.compile_seconds:.1f} s to compile kernels, once per machine"
+    reading = result.reading_seconds if result.reading_seconds >= LEAST_READING else 0.0
+    compiled = 0.0 if told is None or told.compile_seconds < 0.05 else told.compile_seconds
+    seconds = result.seconds if told is None or not compiled else told.seconds
+    more = [f"{reading:.1f} s to read the table"] if reading else []
+    more += [f"{compiled:.1f} s to compile kernels, once per machine"] if compiled else []
+    return ", and ".join([f"{seconds - reading:.2f} s", *more])
 
 
 def _improvement(figures: Figures) -> str:

@@ -36,6 +36,7 @@ from dagopt.methods.exact.plan import Estimate
 from dagopt.methods.exact.stopped import stopped_answer
 from dagopt.methods.exact.subset_dp import all_potentials
 from dagopt.problem import Problem
+from dagopt.progress import expect
 from dagopt.results.answer import Answer
 from dagopt.workers import Stopped, Workers
 
@@ -86,6 +87,7 @@ def solve_best_classes(problem: Problem, n_best: int, workers: Workers, memory_l
         )
     note = f"the {n_best} best equivalence classes: {estimate}"
     workers.progress.note(note)
+    expect(workers.progress, {"": estimate.seconds})
     try:
         with workers:
             members = BestClasses(problem, int(n_best), workers).run()

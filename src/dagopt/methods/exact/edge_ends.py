@@ -67,7 +67,7 @@ class TableEnds(SubsetDP):
             where = f" (back, block {block + 1} of {last + 1})" if self.high else ""
             bits = block << self.low
             if block < last:
-                self._fill(tables, Block(bits, 0), where)
+                self._fill(tables, Block(bits, 0), (0.0, 1.0))
             work = partial(
                 compiled_or_python(kernels.extend_back, 4 * tables.places.size), tables, self.shape, bits, self.rest
             )

@@ -38,8 +38,8 @@ Compare = Callable[[int, Floats], Floats]  # (node, best_around) -> best scores 
 Ends = tuple[Floats, Floats, Compare]
 
 ROUNDING = 1e-11  # relative difference up to which two sums of local scores count as equal
-SETS_PER_PIECE = 2048  # milliseconds between two looks at the clock
-TIMES_THE_OPTIMUM = 2.5  # the time relative to finding only the best DAG; for the estimate
+SETS_PER_PIECE = 2048
+TIMES_THE_RECURSION = 3.5  # the time relative to the recursion for the best DAG, with 20 columns; for the estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,9 @@ def estimate_edge_regrets(problem: Problem, memory_limit: int, cores: int) -> Es
     """Return an estimate of the cost of the scores with and without all edges."""
     extra = _extra_bytes(problem.n_nodes)
     optimum = estimate_exact(problem, memory_limit - extra, cores)
-    return replace(optimum, n_bytes=optimum.n_bytes + extra, seconds=TIMES_THE_OPTIMUM * optimum.seconds)
+    filling = optimum.potential_seconds
+    seconds = filling + TIMES_THE_RECURSION * (optimum.seconds - filling)
+    return replace(optimum, n_bytes=optimum.n_bytes + extra, seconds=seconds)
 
 
 def _extra_bytes(n: int) -> int:

@@ -23,7 +23,7 @@ from dagopt.methods.exact.subset_dp import SubsetDP
 from dagopt.methods.method_options import device, memory_limit, n_best, n_jobs, solver
 from dagopt.options import Options
 from dagopt.problem import Problem
-from dagopt.progress import Progress
+from dagopt.progress import Progress, expect
 from dagopt.results.answer import Answer
 from dagopt.results.certificate import GIVEN_POOL, Certificate
 from dagopt.workers import Stopped, Workers
@@ -68,6 +68,8 @@ def run_exact(problem: Problem, plan: ExactPlan, n_best: int = 1) -> Answer:
         return solve_best_classes(problem, n_best, workers, plan.memory_limit)
     way, note = _way(problem, plan)
     workers.progress.note(note)
+    if plan.gpu is None:
+        expect(workers.progress, plan.estimate.phases)
     try:
         with workers:
             adjacency, error = way()

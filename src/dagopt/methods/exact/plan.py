@@ -8,7 +8,15 @@ from dagopt.families.listing import count_sets
 from dagopt.integer.recursion import pool_bytes, pool_seconds
 from dagopt.memory import available_bytes, parse_bytes, readable
 from dagopt.methods.exact.gpu import GpuRun, gpu_run
-from dagopt.methods.exact.subset_dp import Plan, best_score, plan_subset_dp, plans_subset_dp, potential_tables
+from dagopt.methods.exact.subset_dp import (
+    POTENTIALS,
+    RECURSION,
+    Plan,
+    best_score,
+    plan_subset_dp,
+    plans_subset_dp,
+    potential_tables,
+)
 from dagopt.problem import Problem
 from dagopt.workers import Workers
 
@@ -38,6 +46,8 @@ class Estimate:
         Whether the memory suffices.
     tables : Plan or None
         How the tables are cut, if tables are used and fit.
+    potential_seconds : float
+        The time to fill the tables of potentials, which ``seconds`` includes.
     """
 
     way: str
@@ -45,6 +55,14 @@ class Estimate:
     seconds: float
     fits: bool
     tables: Plan | None = None
+    potential_seconds: float = 0.0
+
+    @property
+    def phases(self) -> dict[str, float]:
+        """The seconds of each phase, as far as they are known apart."""
+        if self.tables is None:
+            return {"": self.seconds}
+        return {POTENTIALS: self.potential_seconds, RECURSION: self.seconds - self.potential_seconds}
 
     def __str__(self) -> str:
         if self.n_bytes > BEYOND_ALL:
@@ -69,13 +87,8 @@ def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
     )
     smallest = plans_subset_dp(n, cores, tables)[-1] if table is None else table
     slower = 1.0 if problem.knowledge.is_free else 4.0
-    tabled = Estimate(
-        "table",
-        smallest.n_bytes,
-        smallest.seconds * slower + tables * 2.0**n * score.seconds_per_potential / cores,
-        table is not None,
-        table,
-    )
+    filling = tables * 2.0**n * score.seconds_per_potential / cores
+    tabled = Estimate("table", smallest.n_bytes, smallest.seconds * slower + filling, table is not None, table, filling)
     return min(pooled, tabled, key=lambda way: (not way.fits, way.seconds))
 
 

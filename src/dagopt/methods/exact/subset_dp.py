@@ -30,6 +30,8 @@ from dagopt.scores.base import Score
 from dagopt.workers import Workers, spans
 
 __all__ = [
+    "POTENTIALS",
+    "RECURSION",
     "Plan",
     "Potentials",
     "SubsetDP",
@@ -41,7 +43,9 @@ __all__ = [
 ]
 
 
-BYTES = 8  # of a float
+POTENTIALS, RECURSION = "potentials of all sets", "best parents and orders"  # the phases
+FILL_SHARE = 0.8  # of the recursion: the best parents of all nodes; the rest are the orders
+BYTES = 8
 SLICE_BITS, COUNTED_SLICE_BITS = 14, 12  # potentials filled at once take some hundredths of a second
 MOST_PREFIX_BITS = 18  # 2^18 slices at most, each one task of a thread
 PLACE_BITS = 13  # the tables of one row, for all nodes of its place, stay in the second-level cache
@@ -50,7 +54,7 @@ TILES_PER_PIECE = 8  # so that a piece of work takes some milliseconds
 ROWS_PER_PIECE = 4  # rows of one layer that a thread takes at a time
 SETS_PER_PIECE = 1 << 20  # 8 MB of a table per task of a thread
 MOST_MORE_BITS = 6  # that are blocked to save memory, beyond those that are blocked for speed
-SECONDS_PER_ENTRY = 5.5e-9  # of the n 2^(n-1) entries, on one core, measured; only for the estimate
+SECONDS_PER_ENTRY = 7e-9  # of the n 2^(n-1) entries, CPU time with two threads, 22 to 26 columns; for the estimate
 SECONDS_PER_FILL = 0.6e-9  # of an entry in each block that it is compared in
 
 
@@ -139,13 +143,15 @@ class SubsetDP:
         self.opt = self._unknown()
         self.opt[0] = 0.0
         tables = self._room()
-        for block in range(1 << self.high):
-            where = f" (block {block + 1} of {1 << self.high})" if self.high else ""
+        blocks = 1 << self.high
+        for block in range(blocks):
             bits = block << self.low
-            self._fill(tables, Block(bits, bits & (1 << self.low)), where)
+            filled = (block + FILL_SHARE) / blocks
+            self._fill(tables, Block(bits, bits & (1 << self.low)), (block / blocks, filled))
             steps = STEPS_PER_OPERATION * (self.shape.place_bits + 1) ** 2 << self.shape.row_bits
             work = partial(compiled_or_python(extend, steps, arrays=extend_arrays), tables, self.shape, bits, self.opt)
-            each_layer(self._workers, "best orders" + where, self.shape.row_bits, work, sets_per_piece=ROWS_PER_PIECE)
+            share, rows = (filled, (block + 1) / blocks), self.shape.row_bits
+            each_layer(self._workers, RECURSION, rows, work, sets_per_piece=ROWS_PER_PIECE, share=share)
         self._after_blocks(tables)
 
     def _after_blocks(self, tables: Tables) -> None:
@@ -169,7 +175,7 @@ class SubsetDP:
             np.empty((self.high, 1 << rows, 1 << places)),
         )
 
-    def _fill(self, tables: Tables, block: Block, where: str) -> None:
+    def _fill(self, tables: Tables, block: Block, share: tuple[float, float]) -> None:
         """Fill the tables of all nodes outside a block, the same places of all nodes one after the other."""
         pieces: list[tuple[float, Callable[[], None]]] = []
         for node, table in self._by_node(tables):
@@ -182,7 +188,7 @@ class SubsetDP:
             tiles = table.shape[1] >> (lower - 1 if node < lower else lower)
             pieces += [(last / tiles, partial(work, first, last)) for first, last in spans(tiles, TILES_PER_PIECE)]
         pieces.sort(key=lambda piece: piece[0])
-        self._workers.each("best parents" + where, [work for _, work in pieces], len(pieces))
+        self._workers.each(RECURSION, [work for _, work in pieces], len(pieces), share)
 
     def _by_node(self, tables: Tables) -> list[tuple[int, Floats]]:
         """Return the nodes with their tables: first those of the place, then those of the row, then the high ones."""
@@ -258,5 +264,5 @@ def all_potentials(score: Score, workers: Workers) -> Potentials:
         for node, table in enumerate(slices)
         for high in range(1 << prefix)
     ]
-    workers.each("potentials of all sets", pieces, len(pieces))
+    workers.each(POTENTIALS, pieces, len(pieces))
     return Potentials(slices.reshape(len(slices), -1))

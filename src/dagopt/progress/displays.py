@@ -17,17 +17,20 @@ if TYPE_CHECKING:
     from dagopt.data.findings import Finding
     from dagopt.kernels.compiling import CompilationWatch
 
-__all__ = ["LinesProgress", "LiveProgress", "NoProgress", "Progress", "make_progress"]
+__all__ = ["LinesProgress", "LiveProgress", "NoProgress", "Progress", "display"]
 
-BAR_WIDTH = 28  # characters
-COMPILING = "compiling, first use only"
+BAR_WIDTH = 28
+COMPILING = "compiling kernels, first use only"
 
 
 class Progress(Protocol):
     """What a solver reports while it runs."""
 
     def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
-        """Report the phase, the true fraction of its work that is done (None if not known), and numbers."""
+        """Report the phase, the true fraction of its work that is done (None if not known), and numbers.
+
+        A display is told the fraction of the whole run, with the time that is left among the numbers.
+        """
 
     def note(self, message: str) -> None:
         """Report something that should stay on the screen."""
@@ -56,10 +59,10 @@ class NoProgress:
 
 
 class _Shown:
-    """What the live bar and the plain lines share: while kernels are compiled they say so, then return to the phase."""
+    """What the live bar and the plain lines share: when kernels are compiled for the first time they say so, once."""
 
     _watch: CompilationWatch | None = None
-    _phase: tuple[str, float | None, dict[str, object]] | None = None  # the last one that was not compiling
+    _has_told = False
 
     def watch_compilation(self) -> None:
         """Report compilation from now on, until ``close``."""
@@ -68,13 +71,10 @@ class _Shown:
         shown = ref(self)
 
         def tell(begins: bool) -> None:
-            if (still_there := shown()) is None:  # if it was dropped without being closed, it is silent
-                return
-            if begins:
-                still_there.update(COMPILING)
-            elif still_there._phase is not None:
-                phase, fraction, facts = still_there._phase
-                still_there.update(phase, fraction, **facts)
+            still_there = shown()  # if it was dropped without being closed, it is silent
+            if still_there is not None and not still_there._has_told:
+                still_there._has_told = True
+                still_there.note(COMPILING)
 
         self._watch = CompilationWatch(tell)
         self._watch.start()
@@ -82,10 +82,8 @@ class _Shown:
     def posed(self, kind: str, warnings: Sequence[Finding]) -> None:
         """Do nothing: the result has the warnings."""
 
-    def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
-        """Report a phase."""
-        if phase != COMPILING:
-            self._phase = (phase, fraction, facts)
+    def note(self, message: str) -> None:
+        """Report something that should stay on the screen."""
 
     def close(self) -> None:
         """End the display."""
@@ -113,7 +111,6 @@ class LinesProgress(_Shown):
 
     def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
         """Print a line if it is time for one."""
-        super().update(phase, fraction, **facts)
         now = time.perf_counter() - self._start
         if phase in self._phases and now - self._last < self._every:
             return
@@ -141,6 +138,8 @@ class LiveProgress(_Shown):
         Standard error unless given.
     """
 
+    is_live = True
+
     def __init__(self, console: Console | None = None) -> None:
         self._console = Console(stderr=True) if console is None else console
         self._start = time.perf_counter()
@@ -155,7 +154,6 @@ class LiveProgress(_Shown):
 
     def update(self, phase: str, fraction: float | None = None, **facts: object) -> None:
         """Update the line; a separate thread draws it, so that the seconds keep counting while a solver is silent."""
-        super().update(phase, fraction, **facts)
         self._facts = "  ".join(f"{name} {_shown(value)}" for name, value in facts.items())
         if self._task is None:
             self._task = self._bars.add_task(phase, total=None)
@@ -220,14 +218,15 @@ class _Bars(bars.Progress):
             yield self._run.line()
 
 
-def make_progress(progress: bool | Progress | None) -> Progress:
-    """Return the progress display of a run.
+def display(progress: bool | Progress | None) -> Progress:
+    """Return the display of a run.
 
     Parameters
     ----------
     progress : bool, Progress or None
         True shows progress (live on a terminal, otherwise plain lines), False does not, None shows it on a terminal and
-        in a notebook; an object with ``update``, ``note`` and ``close`` is used as it is.
+        in a notebook; an object with ``update``, ``note`` and ``close`` is used as it is, and told the share of the
+        whole run.
     """
     terminal = sys.stderr.isatty()
     if progress is None:
