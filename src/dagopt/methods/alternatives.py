@@ -16,6 +16,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from dagopt.arrays import Bools, Dag
+from dagopt.by_name import by_name
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, quoted
 from dagopt.graph.acyclic_union import acyclic_union
@@ -24,7 +25,6 @@ from dagopt.graph.knowledge import Knowledge
 from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic
 from dagopt.methods.auto import PATIENCE, SAFETY
-from dagopt.methods.branch_and_cut.branch_and_cut import solve_branch_and_cut
 from dagopt.methods.exact.edge_regret import edge_regrets, estimate_edge_regrets
 from dagopt.methods.exact.plan import memory_in_bytes
 from dagopt.methods.start import StartDag
@@ -242,6 +242,7 @@ def _prove(
         for relation in RELATIONS
         if not own[relation].proven and relation != relation_of(dag, *pair)
     ]
+    solve = by_name("methods.branch_and_cut.branch_and_cut", "solve_branch_and_cut")  # only now: it takes a while
     for done, (pair, own, relation) in enumerate(wanted):
         if deadline.reason is not None:
             return
@@ -253,7 +254,7 @@ def _prove(
         start = max(starts, key=lambda one: one[1])[0] if starts else _repaired(other, dag)
         clock = deadline.within(deadline.remaining() / (len(wanted) - done))
         options = {"start": start, "random_state": effort.random_state, "n_jobs": effort.n_jobs}
-        result = solve_branch_and_cut(other, deadline=clock, progress=NoProgress(), **options)
+        result = solve(other, deadline=clock, progress=NoProgress(), **options)
         assert result.score is not None
         bound = np.inf if result.bound is None else result.bound
         own[relation] = Best(result.score, result.status == "optimal", bound)
