@@ -22,7 +22,7 @@ from dagopt.networks.checks import checked_names
 from dagopt.options import with_options
 from dagopt.problem import Problem
 from dagopt.progress import Progress, begin_part
-from dagopt.scores.build import make_score
+from dagopt.scores.build import score_of
 from dagopt.scores.score_options import ScoreOptions
 
 __all__ = ["covariance_table", "pose", "pose_table", "with_limit"]

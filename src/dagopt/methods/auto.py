@@ -95,7 +95,7 @@ def _search_and_prove(
     shared = {name: getattr(options, name) for name in ("random_state", "n_jobs", "start")}
     more: dict[str, Any] = {"n_best": options.n_best} if chosen.method == "gobnilp" else {}
     if chosen.method == "branch-and-cut":
-        more["restarts"] = RESTARTS_OF_PROVER
+        more |= {"restarts": RESTARTS_OF_PROVER, "plan": chosen.listing}
     expect(progress, clock.remaining())
     portfolio = Portfolio(problem, chosen.knowledge, shared, clock, progress)
     answer = portfolio.run(_method(chosen.method), goes_on=has_limit, **more)

@@ -147,8 +147,12 @@ def make_score(table: Table, score: ScoreLike = AUTO, **options: Any) -> Score:
         the local score of a column from its name and a tuple of its parents' names.
     {options}
     """
-    score, reason = chosen_score(table, score)
-    scoring = ScoreOptions(score=score, **options)
+    return score_of(table, ScoreOptions(score=score, **options))
+
+
+def score_of(table: Table, scoring: ScoreOptions) -> Score:
+    """Return the score that checked options name."""
+    score, reason = chosen_score(table, scoring.score)
     if is_custom(score):
         return custom_score(table, score)
     name = score.lower() if isinstance(score, str) else ""
