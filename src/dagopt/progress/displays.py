@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LinesProgress", "LiveProgress", "NoProgress", "Progress", "display"]
 
-BAR_WIDTH = 28
+BAR_WIDTH = 28  # characters
 COMPILING = "compiling kernels, first use only"
 
 

@@ -38,7 +38,7 @@ Compare = Callable[[int, Floats], Floats]  # (node, best_around) -> best scores 
 Ends = tuple[Floats, Floats, Compare]
 
 ROUNDING = 1e-11  # relative difference up to which two sums of local scores count as equal
-SETS_PER_PIECE = 2048
+SETS_PER_PIECE = 2048  # milliseconds between two looks at the clock
 TIMES_THE_RECURSION = 3.5  # the time relative to the recursion for the best DAG, with 20 columns; for the estimate
 
 

@@ -45,7 +45,7 @@ __all__ = [
 
 POTENTIALS, RECURSION = "potentials of all sets", "best parents and orders"  # the phases
 FILL_SHARE = 0.8  # of the recursion: the best parents of all nodes; the rest are the orders
-BYTES = 8
+BYTES = 8  # of a float
 SLICE_BITS, COUNTED_SLICE_BITS = 14, 12  # potentials filled at once take some hundredths of a second
 MOST_PREFIX_BITS = 18  # 2^18 slices at most, each one task of a thread
 PLACE_BITS = 13  # the tables of one row, for all nodes of its place, stay in the second-level cache
