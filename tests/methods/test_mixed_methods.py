@@ -53,7 +53,7 @@ def test_branch_and_cut_proves_the_best_of_all_dags(seed):
 
 def test_auto_proves_thirty_sparse_columns():
     """More than the recursion over subsets can hold: all undominated sets are listed over blocks."""
-    result = dagopt.learn(dagopt.simulate(30, 2000, 0.5, 1, kind="mixed").data, device="cpu")
+    result = dagopt.learn(dagopt.simulate(30, 2000, 0.5, 1, kind="mixed").data, device="cpu", memory_limit="1GB")
     assert (result.method, result.status, result.scope) == ("branch-and-cut", "optimal", "all DAGs")
 
 

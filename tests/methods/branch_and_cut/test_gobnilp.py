@@ -126,7 +126,7 @@ def test_three_parents_unless_another_limit_is_given():
     assert three.limited.scope == "parent sets of size <= 3"
     assert three.limited.bound >= three.score
     assert (three.status, three.scope) == ("converged", "all DAGs")
-    assert "no graph over parent sets of size <= 3 is better" in three.summary()
+    assert "no DAG with at most 3 parents per column is better" in three.summary()
     assert dagopt.learn(table, method="gobnilp", max_parents=6).scope == "all DAGs"
     two = dagopt.learn(table, method="gobnilp", constraints=Constraints(max_parents=2))
     assert two.scope == "parent sets of size <= 2"

@@ -49,7 +49,7 @@ def test_an_improvement_within_rounding_is_none(gain, improves):
     families = Families.from_list(
         3, [Family(0, 0b010, gain), Family(0, 0b100, 0.0), Family(1, 0, 0.0), Family(2, 0, 0.0)]
     )
-    run = solve._Run(problem, Deadline(), NoProgress(), solve.BranchAndCutOptions())
+    run = solve._Run(problem, Deadline(), NoProgress(), solve.BranchAndCutOptions(), None)
     with Workers(Deadline(), NoProgress(), 1) as workers:
         after = run.find_after(families, workers)
     assert after[:, 0].tolist() == [0, 0b010 if improves else 0, 0, 0]
