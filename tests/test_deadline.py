@@ -8,9 +8,15 @@ import signal
 import threading
 import time
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import dagopt
+from dagopt import learning
+from dagopt.data import continuous_checks, gram
+from dagopt.data.doctor import examine_table
+from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline, Uncounted
 
 
@@ -167,3 +173,98 @@ def test_uncounted_seconds_are_those_of_the_outermost():
     pause.end()
     now[0] = 20.0
     assert pause.seconds == 4.0
+
+
+class Ticking:
+    """A clock that moves on by a second whenever it is looked at."""
+
+    def __init__(self):
+        self.looks = 0
+
+    def __call__(self):
+        self.looks += 1
+        return float(self.looks)
+
+
+def clocked(monkeypatch):
+    """Give ``learn`` a clock that ticks with each look."""
+    clock = Ticking()
+    monkeypatch.setattr(learning, "Deadline", lambda seconds: Deadline(seconds, clock))
+
+
+def written(tmp_path, rows, columns):
+    """Write a table and return its path."""
+    path = tmp_path / "data.csv"
+    values = np.random.default_rng(0).normal(size=(rows, columns))
+    pd.DataFrame(values, columns=[f"X{j}" for j in range(columns)]).to_csv(path, index=False)
+    return path
+
+
+def test_what_must_be_done_first_may_be_a_second_late():
+    """Until then it goes on, after that an error says how far it came and how long it takes."""
+    clock = Clock()
+    deadline = Deadline(5, clock)
+    clock.now += 5.9
+    deadline.check("the data were read", 0.5)
+    clock.now += 0.2
+    with pytest.raises(
+        dagopt.InputError, match=r"limit of 5 s was over while the data were read \(50% done\).* above 13"
+    ):
+        deadline.check("the data were read", 0.5)
+
+
+def test_reading_looks_at_the_clock(tmp_path, monkeypatch):
+    """A file of more than one part: the parser is stopped within it, not after it."""
+    path = written(tmp_path, 30_000, 3)  # 1.7 MB: more than one part
+    clocked(monkeypatch)
+    with pytest.raises(dagopt.InputError, match=r"limit of 1 s was over while the data were read \([1-9]\d?% done\)"):
+        dagopt.learn(path, "hc", time_limit=1.0, progress=False)
+
+
+def test_many_columns_are_interpreted_by_the_clock(tmp_path, monkeypatch):
+    """The clock is looked at between columns."""
+    path = written(tmp_path, 5, 60)
+    clocked(monkeypatch)
+    with pytest.raises(dagopt.InputError, match=r"while the data were read \([5-9]\d% done\)"):
+        dagopt.learn(path, "hc", time_limit=20.0, max_parents=1, progress=False)
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_correlations_look_at_the_clock(monkeypatch, mixed):
+    """Also those of mixed columns, and they are the same whether made at once or in blocks."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(500, 40)), columns=[f"X{j}" for j in range(40)])
+    if mixed:
+        frame["L"] = rng.choice(["a", "b"], 500)
+    monkeypatch.setattr(gram, "is_cheap", lambda rows, n: False)
+    whole = gram.products(frame.iloc[:, :40].to_numpy())
+    monkeypatch.setattr(gram, "WIDE", 7)
+    blocks = gram.products(frame.iloc[:, :40].to_numpy())
+    assert np.array_equal(blocks, blocks.T)
+    assert np.allclose(whole, blocks, rtol=1e-13, atol=1e-10)
+    clocked(monkeypatch)
+    with pytest.raises(dagopt.InputError, match=r"while correlations were computed \(\d+% done\)"):
+        dagopt.learn(frame, "hc", time_limit=8.0, progress=False)
+
+
+def test_em_looks_at_the_clock(monkeypatch):
+    """Missing cells are filled in by rounds, between which it may end."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(60, 4)) @ rng.normal(size=(4, 4))
+    values[rng.random(values.shape) < 0.2] = np.nan
+    clocked(monkeypatch)
+    with pytest.raises(dagopt.InputError, match="while missing cells were filled in by EM"):
+        dagopt.learn(values, "hc", missing="em", time_limit=3.0, progress=False)
+
+
+def test_the_doctor_leaves_out_what_takes_longer_than_is_left(monkeypatch):
+    """A copy of a sum is an error; where a check would take too long, a warning says that it was not made."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(50, 4))
+    table = ContinuousTable(tuple("abcde"), np.column_stack([values, values.sum(axis=1)]))
+    clock = Clock()
+    deadline = Deadline(5, clock)
+    assert [one.code for one in examine_table(table, 3, deadline=deadline).findings] == ["dependent"]
+    monkeypatch.setattr(continuous_checks, "FACTOR_SPEED", 10.0)
+    assert [one.code for one in examine_table(table, 3, deadline=deadline).findings] == ["unchecked"]
+    assert [one.code for one in examine_table(table, 3).findings] == ["dependent"]

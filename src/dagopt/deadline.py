@@ -12,9 +12,10 @@ from typing import Any, Literal
 
 from dagopt.errors import InputError
 
-__all__ = ["COMPILING", "Deadline", "StopReason", "Uncounted"]
+__all__ = ["COMPILING", "FOREVER", "Deadline", "StopReason", "Uncounted"]
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+LATEST, LATEST_SHARE = 1.0, 0.1  # seconds, or a share of the limit, by which what must be done first may end late
 
 StopReason = Literal["time_limit", "interrupted"]
 
@@ -114,6 +115,27 @@ class Deadline:
         elif self._compiled_first is None and self._clock is time.perf_counter:
             self._compiled_first = COMPILING.seconds
 
+    def check(self, doing: str, share: float) -> None:
+        """Raise an error if it is late and there is nothing to return: data are still being read or measured.
+
+        Small tables are ready in a moment, so that this does not concern a limit of a millisecond.
+
+        Parameters
+        ----------
+        doing : str
+            What is being done, for the message.
+        share : float
+            How much of it is done, from 0 to 1, from which the seconds that it takes are estimated.
+        """
+        limit = self.time_limit if self._whole is None else self._whole.time_limit
+        if self.elapsed() <= limit + max(LATEST, LATEST_SHARE * limit):
+            return
+        needed = math.ceil(self.elapsed() / max(share, 0.01))
+        raise InputError(
+            f"the time limit of {limit:g} s was over while {doing} ({share:.0%} done), so there is no answer; set "
+            f"time_limit= well above {needed}, or give fewer columns="
+        )
+
     @property
     def reason(self) -> StopReason | None:
         """Why to stop now, or None to continue."""
@@ -157,6 +179,10 @@ class Deadline:
         around = _owner(self._before.get(signal.Signals(number)))
         if around is not None:  # nothing more is begun there either
             around._interrupted = True
+
+
+FOREVER = Deadline()
+"""No limit, for what is called without a clock."""
 
 
 def _owner(handler: object) -> Deadline | None:

@@ -183,7 +183,7 @@ class _Asked:
         known: dict[str, Any] = {"constraints": self.constraints, "max_parents": self.max_parents}
         shown, begun = make_progress(self.progress), self.deadline.elapsed()
         try:
-            problem, diagnosis = pose(data, self.method, progress=shown, **known, **self.posing)
+            problem, diagnosis = pose(data, self.method, progress=shown, deadline=self.deadline, **known, **self.posing)
         except BaseException:
             shown.close()
             raise

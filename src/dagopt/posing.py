@@ -13,7 +13,8 @@ from dagopt.data.continuous import CovarianceTable
 from dagopt.data.data_options import DataOptions
 from dagopt.data.doctor import examine_table
 from dagopt.data.findings import Diagnosis, Finding
-from dagopt.data.table import Table, read_table
+from dagopt.data.table import DiscreteTable, Table, read_table
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError
 from dagopt.families.listing import count_sets, limited, listable
 from dagopt.graph.knowledge import Constraints
@@ -36,6 +37,7 @@ def pose(
     constraints: Constraints | Mapping[str, Any] | None = None,
     max_parents: int | None = None,
     progress: Progress | None = None,
+    deadline: Deadline = FOREVER,
     **options: Any,
 ) -> tuple[Problem, Diagnosis]:
     """Return the problem that ``learn`` solves for these arguments, and the doctor's diagnosis of its table.
@@ -46,13 +48,18 @@ def pose(
         As in ``learn``; a method may have a default limit on the number of parents.
     progress : Progress, optional
         Where reading and checking are reported.
+    deadline : Deadline
+        The clock, which covers reading and measuring too.
     {options}
     """
     scoring = ScoreOptions.taken_from(options)
     begin_part(progress, "reading")
-    table, findings = read_table(data, DataOptions(**options))
+    table, findings = read_table(data, DataOptions(**options), deadline=deadline)
     begin_part(progress, "checking")
-    return pose_table(table, scoring, constraints, max_parents, method, findings)
+    if not isinstance(table, DiscreteTable):
+        table.measure(deadline)
+    deadline.check("the data were measured", 1.0)
+    return pose_table(table, scoring, constraints, max_parents, method, findings, deadline)
 
 
 def pose_table(
@@ -62,6 +69,7 @@ def pose_table(
     max_parents: int | None = None,
     method: str = "auto",
     findings: Iterable[Finding] = (),
+    deadline: Deadline = FOREVER,
 ) -> tuple[Problem, Diagnosis]:
     """Return the problem of a table, and the doctor's diagnosis of it together with earlier findings."""
     known = Constraints.of(constraints)
@@ -70,7 +78,7 @@ def pose_table(
     usual = METHODS[method].max_parents
     if usual is not None and max_parents is None and known.max_parents is None and score.likelihood != "multinomial":
         knowledge = listable(knowledge, usual) if knowledge.in_superstructure else limited(knowledge, usual)
-    diagnosis = examine_table(table, knowledge.limit, findings)
+    diagnosis = examine_table(table, knowledge.limit, findings, deadline)
     diagnosis.raise_for_errors()
     narrowed = count_sets(knowledge) < count_sets(asked)
     problem = Problem(table, score, knowledge, asked if narrowed else None)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 import dagopt
 from dagopt.data.table import ContinuousTable
 from dagopt.graph.knowledge import Constraints
-from dagopt.methods.likelihood_bound import bound_of_sets, likelihood_bound
+from dagopt.methods.likelihood_bound import _error_of_logs, bound_of_sets, likelihood_bound
 from every_dag import make_problem, problems, totals
 from made_problems import gaussian_table, problem_of
 
@@ -109,3 +109,17 @@ def test_a_score_with_a_bound_of_its_own_has_a_bound_on_every_result():
     listed = dagopt.learn(table, "gobnilp", score=bounded, max_parents=4, progress=False)
     assert listed.score == pytest.approx(best)
     assert max(asked) > 0
+
+
+def test_a_matrix_that_gives_no_bound_is_given_up_at_once(monkeypatch):
+    """One factorisation shows that columns are too nearly dependent, whatever their number; each takes a while."""
+    asked = []
+    factorised = np.linalg.cholesky
+    monkeypatch.setattr(np.linalg, "cholesky", lambda matrix: asked.append(1) or factorised(matrix))
+    matrix = np.eye(40)
+    assert _error_of_logs(matrix) == pytest.approx(16 * np.finfo(float).eps * 40**2 / 0.25)
+    assert len(asked) == 2
+    asked.clear()
+    matrix[0, 1] = matrix[1, 0] = 1 - 1e-9
+    assert _error_of_logs(matrix) is None
+    assert len(asked) == 1

@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from dagopt.arrays import Bools, Floats, Ints
 from dagopt.data.em import Moments, WithMissing, em_moments
 from dagopt.data.gram import centred, column_sums, exact_factor, product_roundings, products
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError, quoted
+from dagopt.memory import require_memory
 
 if TYPE_CHECKING:
     from dagopt.data.transforms import Transform
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["ContinuousTable", "CovarianceTable"]
 
 
+BYTES, COPIES = 8, 4  # of a number, and of the columns while their correlations are computed
 MOST_FACTORISED = 64  # columns whose covariance is factorised with 60 digits
 LARGEST_ASYMMETRY = 1e-8  # of a covariance, relative to the two variances
 LEAST_EIGENVALUE = 1e-11  # of a correlation matrix: below this, a column is a combination of others
@@ -110,9 +113,19 @@ class ContinuousTable(WithMissing):
     def _has_rows(self) -> bool:
         return self.is_complete
 
+    def measure(self, deadline: Deadline) -> None:
+        """Compute the correlations now, unless they are known, and look at the clock meanwhile."""
+        if "correlation" not in self.__dict__:
+            self.__dict__["correlation"] = self._correlations(deadline)
+
     @cached_property
     def correlation(self) -> Floats:
         """The correlations of the columns, from standardised data, so that units do not matter."""
+        return self._correlations(FOREVER)
+
+    def _correlations(self, deadline: Deadline) -> Floats:
+        rows, n = self.values.shape
+        require_memory(BYTES * (n**2 + COPIES * rows * n), f"the correlations of {n:,} columns with {rows:,} rows")
         spread = np.nanmax(self.values, axis=0) - np.nanmin(self.values, axis=0)
         constant = [self.names[j] for j in np.flatnonzero(spread == 0)]
         if constant:
@@ -121,9 +134,11 @@ class ContinuousTable(WithMissing):
             )
         if self.is_complete:
             standard = self._centred() / self.scale
-            matrix = products(standard)  # symmetric, and large: divided in its place
+            matrix = products(standard, deadline)  # symmetric, and large: divided in its place
             matrix /= self.n_samples
         else:
+            if "moments" not in self.__dict__:
+                self.__dict__["moments"] = em_moments(self.values, self.names, deadline)
             matrix = self.moments.covariance / np.outer(self.scale, self.scale)
             matrix = (matrix + matrix.T) / 2
         np.fill_diagonal(matrix, 1.0)

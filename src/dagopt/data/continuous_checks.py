@@ -13,6 +13,7 @@ from dagopt.data.discrete_checks import identifier
 from dagopt.data.findings import Finding
 from dagopt.data.misreadings import FEWEST_FOR_ID
 from dagopt.data.mixed import MixedTable
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import quoted
 
 __all__ = ["continuous_findings", "dependent_columns", "few_rows"]
@@ -20,6 +21,8 @@ __all__ = ["continuous_findings", "dependent_columns", "few_rows"]
 SAME_CORRELATION = 1 - 1e-12  # above this, two columns are the same up to shift and scale
 EXACT_DEPENDENCE = 1e-11  # residual share of variance given the others: below this, float64 cannot tell it from 0
 NEAR_DEPENDENCE = 1e-6  # share of the variance that the other columns leave
+FACTOR_SPEED = 1e10  # columns cubed per second, of a factorisation with pivoting on one core
+LONG = 1.0  # seconds: what takes less is done in any case
 ROWS_AT_ONCE = 64  # of the correlations, when copies are looked for
 MATTERING_WEIGHT = 1e-3  # the least standardised coefficient, relative to the largest, that counts
 SAME_STEP = 1e-9  # steps of a column that differ by no more than this share of the first are even
@@ -27,10 +30,10 @@ FEW_VALUES = 5  # distinct numbers up to which a continuous column looks discret
 FEW_CODES = 10  # the same for whole numbers
 
 
-def continuous_findings(table: ContinuousTable) -> list[Finding]:
+def continuous_findings(table: ContinuousTable, deadline: Deadline = FOREVER) -> list[Finding]:
     """Return the findings on continuous columns; on a covariance, only near-dependence of columns."""
     if isinstance(table, CovarianceTable):
-        return _dependence(table)
+        return _dependence(table, deadline)
     if table.n_rows == 0:
         return []
     findings: list[Finding] = []
@@ -51,7 +54,7 @@ def continuous_findings(table: ContinuousTable) -> list[Finding]:
     if len(varying) < len(table.names):
         table = ContinuousTable(tuple(table.names[j] for j in varying), table.values[:, varying])
     if len(varying) >= 2:
-        findings += _dependence(table)
+        findings += _dependence(table, deadline)
     return findings + _odd_numbers(table)
 
 
@@ -87,8 +90,9 @@ def few_rows(table: ContinuousTable | MixedTable, max_parents: int | None) -> li
     return [finding]
 
 
-def _dependence(table: ContinuousTable) -> list[Finding]:
+def _dependence(table: ContinuousTable, deadline: Deadline) -> list[Finding]:
     """Find copies, then columns that others determine, by a Cholesky factorisation with pivoting."""
+    table.measure(deadline)
     correlation = table.correlation
     findings = []
     copies: set[int] = set()
@@ -110,6 +114,9 @@ def _dependence(table: ContinuousTable) -> list[Finding]:
     rest = np.array([j for j in range(len(table.names)) if j not in copies])
     if len(rest) >= table.n_samples:
         return findings  # too few rows to tell, which another finding reports
+    seconds = len(rest) ** 3 / FACTOR_SPEED
+    if seconds > max(LONG, deadline.remaining()):
+        return [*findings, _unchecked(table.names, seconds)]
     names = [table.names[j] for j in rest]
     for j, left, others in dependent_columns(correlation[np.ix_(rest, rest)]):
         exact = left < EXACT_DEPENDENCE
@@ -128,6 +135,18 @@ def _dependence(table: ContinuousTable) -> list[Finding]:
             )
         )
     return findings
+
+
+def _unchecked(names: tuple[str, ...], seconds: float) -> Finding:
+    """Return the finding that there is no time to look for columns that others determine."""
+    return Finding(
+        "warning",
+        "unchecked",
+        names,
+        f"whether some of the {len(names)} columns are linear combinations of others was not checked",
+        f"that takes about {seconds:.0f} s, more than the time limit leaves; such columns would make scores unbounded",
+        "set a longer time_limit=, or run dagopt doctor once",
+    )
 
 
 def _same_columns(correlation: NDArray[np.float64]) -> Iterator[tuple[int, int]]:

@@ -29,6 +29,7 @@ from dagopt.data.table import (
     of_kind,
     table_of,
 )
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.options import with_options
 
 __all__ = ["examine", "examine_table"]
@@ -71,7 +72,7 @@ def examine(data: object, *, max_parents: int | None = None, **options: Any) -> 
     findings += _of_columns(found, usable, findings)
     if len(found) > 1:
         table = table_of(found)
-        findings += _table_findings(table, max_parents)
+        findings += _table_findings(table, max_parents, FOREVER)
         if not any(finding.severity == "error" for finding in findings):
             findings += chance_finding(table.names, table.sizes, 0.5 * math.log(max(table.n_samples, 1)))
     overall = "mixed" if len(set(kinds.values())) > 1 else next(iter(kinds.values()))
@@ -125,9 +126,11 @@ def _once(findings: list[Finding]) -> list[Finding]:
     return [f for f in findings if f.code not in rank or best[f.columns[0]] is f]
 
 
-def examine_table(table: Table, max_parents: int | None = None, before: Iterable[Finding] = ()) -> Diagnosis:
+def examine_table(
+    table: Table, max_parents: int | None = None, before: Iterable[Finding] = (), deadline: Deadline = FOREVER
+) -> Diagnosis:
     """Return the findings on a table, together with those made ``before`` it was built."""
-    findings = _once([*before, *_table_findings(table, max_parents)])
+    findings = _once([*before, *_table_findings(table, max_parents, deadline)])
     return Diagnosis(table.kind, table.n_samples, len(table.names), _errors_first(findings))
 
 
@@ -147,16 +150,15 @@ def _usable_rows(columns: list[Column]) -> list[Column]:
     return [columns[k].take(~broken) for k in kept]
 
 
-def _table_findings(table: Table, max_parents: int | None) -> list[Finding]:
+def _table_findings(table: Table, max_parents: int | None, deadline: Deadline) -> list[Finding]:
     if isinstance(table, DiscreteTable):
         return discrete_findings(table, max_parents)
     if isinstance(table, ContinuousTable):
-        return few_rows(table, max_parents) + continuous_findings(table)
+        return few_rows(table, max_parents) + continuous_findings(table, deadline)
     numbers = [column for column in table.columns if column.kind == "continuous"]
     words = [column for column in table.columns if column.kind == "discrete"]
-    findings = continuous_findings(
-        ContinuousTable(tuple(column.name for column in numbers), np.column_stack([c.values for c in numbers]))
-    )
+    alone = ContinuousTable(tuple(column.name for column in numbers), np.column_stack([c.values for c in numbers]))
+    findings = continuous_findings(alone, deadline)
     whole = _usable_rows(words)
     if whole:
         part = table_of(whole)

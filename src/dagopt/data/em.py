@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.arrays import Bools, Floats
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError, quoted
 
 __all__ = ["Moments", "WithMissing", "em_moments", "rows_that_count"]
@@ -55,7 +56,7 @@ class _Pattern(NamedTuple):
     scatter: Floats
 
 
-def em_moments(values: Floats, names: Sequence[str]) -> Moments:
+def em_moments(values: Floats, names: Sequence[str], deadline: Deadline = FOREVER) -> Moments:
     """Return the maximum-likelihood mean and covariance of Gaussian rows with missing cells.
 
     Parameters
@@ -64,6 +65,8 @@ def em_moments(values: Floats, names: Sequence[str]) -> Moments:
         The rows, NaN where a cell is missing. Rows without any observed cell are left out.
     names : sequence of str
         The columns, for messages.
+    deadline : Deadline
+        The clock.
     """
     there = ~np.isnan(values)
     if not there.any(axis=0).all():
@@ -76,6 +79,7 @@ def em_moments(values: Floats, names: Sequence[str]) -> Moments:
     patterns = _patterns((values - centre) / scale, there)
     mean, covariance = np.zeros(len(centre)), np.eye(len(centre))
     for rounds in range(1, MOST_ROUNDS + 1):
+        deadline.check("missing cells were filled in by EM", 0.0)
         new_mean, new_covariance = _round(patterns, mean, covariance)
         change = max(np.abs(new_mean - mean).max(), np.abs(new_covariance - covariance).max())
         mean, covariance = new_mean, new_covariance

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.arrays import Floats, Ints
+from dagopt.deadline import FOREVER, Deadline
 
 __all__ = [
     "Correlations",
@@ -36,6 +37,7 @@ BITS = 64  # of a column that are kept, below its largest number
 LEAST_EXPONENT = -900  # of two, so that the inverse is a number
 DIGITS = 60  # of the factor of exact products
 NOTHING = Decimal(10) ** -40  # share of a column's square that counts as zero in it
+WIDE = 2_048  # columns that are multiplied between two looks at the clock
 MOST_EXACT_WORK = 4e9  # multiplications of slices: less than a second on one core
 
 
@@ -63,14 +65,31 @@ def column_sums(values: Floats) -> Floats:
     return column_sums(values[:half]) + column_sums(values[half:])
 
 
-def products(values: Floats) -> Floats:
-    """Return the products of all pairs of columns."""
+def products(values: Floats, deadline: Deadline = FOREVER, share: tuple[float, float] = (0.0, 1.0)) -> Floats:
+    """Return the products of all pairs of columns; this is the given share of the work that the clock is told of."""
     block = max(BLOCK, values.shape[1])  # with many columns, the factorisation that follows has an error of this size
     if len(values) <= block:
+        return _block_products(values, deadline, share)
+    half, middle = len(values) // 2, sum(share) / 2
+    whole = products(values[:half], deadline, (share[0], middle))
+    whole += products(values[half:], deadline, (middle, share[1]))
+    return whole
+
+
+def _block_products(values: Floats, deadline: Deadline, share: tuple[float, float]) -> Floats:
+    """Return the products of columns that are not added in a tree; of many columns, a few at a time."""
+    n = values.shape[1]
+    deadline.check("correlations were computed", share[0])
+    if n <= WIDE:
         return np.asarray(values.T @ values)
-    half = len(values) // 2
-    whole = products(values[:half])
-    whole += products(values[half:])
+    whole = np.empty((n, n))
+    for first in range(0, n, WIDE):
+        last = min(first + WIDE, n)
+        some = values[:, first:last]
+        whole[first:last, first:last] = some.T @ some
+        whole[first:last, :first] = some.T @ values[:, :first]
+        whole[:first, first:last] = whole[first:last, :first].T
+        deadline.check("correlations were computed", share[0] + (share[1] - share[0]) * (last / n) ** 2)
     return whole
 
 
@@ -85,7 +104,7 @@ def centred(values: Floats) -> Floats:
     return np.asarray(near)
 
 
-def correlations(values: Floats) -> Correlations:
+def correlations(values: Floats, deadline: Deadline = FOREVER) -> Correlations:
     """Return the correlations of columns, by exact products if that is not too much work.
 
     A column without variance has the scale 0 and no correlations.
@@ -95,7 +114,7 @@ def correlations(values: Floats) -> Correlations:
         return _exact(values - column_sums(values) / rows)
     near = centred(values)
     scale = np.sqrt(column_sums(near**2) / rows)
-    matrix = products(near / np.where(scale > 0, scale, 1.0)) / rows
+    matrix = products(near / np.where(scale > 0, scale, 1.0), deadline) / rows
     np.fill_diagonal(matrix, 1.0)
     return Correlations(matrix, scale, product_roundings(rows, n))
 

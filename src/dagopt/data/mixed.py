@@ -21,6 +21,7 @@ from dagopt.arrays import Bools, Floats, Ints
 from dagopt.data.columns import Column
 from dagopt.data.em import WithMissing, em_moments
 from dagopt.data.gram import Correlations, correlations
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError, quoted
 
 if TYPE_CHECKING:
@@ -112,18 +113,26 @@ class MixedTable(WithMissing):
         """True where a cell is missing, of shape (rows, n)."""
         return np.column_stack([column.missing for column in self.columns])
 
+    def measure(self, deadline: Deadline) -> None:
+        """Compute the embedding now, unless it is known, and look at the clock meanwhile."""
+        if "embedding" not in self.__dict__:
+            self.__dict__["embedding"] = self._embedding(deadline)
+
     @cached_property
     def embedding(self) -> Embedding:
         """The covariance of the embedded columns."""
+        return self._embedding(FOREVER)
+
+    def _embedding(self, deadline: Deadline) -> Embedding:
         parts = [embedded(column) for column in self.columns]
         starts = np.concatenate([[0], np.cumsum([part.shape[1] for part in parts])]).astype(np.int64)
         values = np.concatenate(parts, axis=1)
         self._check_constants(values, starts)
         if self.is_complete:
-            found = correlations(values)
+            found = correlations(values, deadline)
         else:
             spelled = [self.names[j] for j in np.repeat(np.arange(len(parts)), np.diff(starts))]
-            covariance = em_moments(values - np.nanmean(values, axis=0), spelled).covariance
+            covariance = em_moments(values - np.nanmean(values, axis=0), spelled, deadline).covariance
             own = np.sqrt(np.diag(covariance))
             found = Correlations(covariance / np.outer(own, own), own, 4.0)
         return _whitened(found, starts, self.discrete)

@@ -13,12 +13,13 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from dagopt.data.columns import Column, column_from_series, column_from_text, columns_from_frame
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError, quoted, unknown_name
 from dagopt.files import read_up_to
 from dagopt.memory import available_bytes, readable
@@ -36,6 +37,7 @@ def read_columns(
     columns: Sequence[str | int] | None = None,
     na_values: Iterable[str] = (),
     exclude: Sequence[str | int] | None = None,
+    deadline: Deadline = FOREVER,
 ) -> list[Column]:
     """Return the columns of anything that holds a table.
 
@@ -50,12 +52,14 @@ def read_columns(
         Further spellings that mean "missing" in text files.
     exclude : sequence of str or int, optional
         The columns to leave out, by name or position.
+    deadline : Deadline
+        The clock, which is looked at while a text file is read.
 
     Returns
     -------
     list of Column
     """
-    found = _all_columns(data, tuple(na_values))
+    found = _all_columns(data, tuple(na_values), deadline)
     names = [column.name for column in found]
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
@@ -75,9 +79,9 @@ def read_columns(
     return found
 
 
-def _all_columns(data: object, na_values: tuple[str, ...]) -> list[Column]:
+def _all_columns(data: object, na_values: tuple[str, ...], deadline: Deadline) -> list[Column]:
     if isinstance(data, (str, Path)):
-        return _read_file(Path(data), na_values)
+        return _read_file(Path(data), na_values, deadline)
     if isinstance(data, pd.DataFrame):
         return columns_from_frame(data)
     if type(data).__module__.partition(".")[0] == "pyarrow" and hasattr(data, "to_pandas"):
@@ -116,9 +120,10 @@ def _from_polars(data: Any) -> pd.DataFrame:
     )
 
 
-def _read_file(path: Path, na_values: tuple[str, ...]) -> list[Column]:
+def _read_file(path: Path, na_values: tuple[str, ...], deadline: Deadline) -> list[Column]:
     if str(path) == "-":
-        return _read_text(_whole(sys.stdin.buffer, "standard input"), "standard input", None, na_values)
+        content = _whole(sys.stdin.buffer, "standard input")
+        return _read_text(content, "standard input", None, na_values, deadline)
     if path.is_dir():
         raise InputError(f"{path} is a folder; give a CSV, TSV or Parquet file inside it")
     if not path.exists():
@@ -135,7 +140,7 @@ def _read_file(path: Path, na_values: tuple[str, ...]) -> list[Column]:
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise InputError(f"cannot read {path}: {error}") from error
     separator = "\t" if ".tsv" in kind or ".tab" in kind else None
-    return _read_text(content, str(path), separator, na_values)
+    return _read_text(content, str(path), separator, na_values, deadline)
 
 
 def _whole(opened: Any, source: str) -> bytearray:
@@ -159,7 +164,9 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         raise InputError(f"cannot read {path} as Parquet: {str(error).splitlines()[0]}") from error
 
 
-def _read_text(content: bytearray, source: str, separator: str | None, na_values: tuple[str, ...]) -> list[Column]:
+def _read_text(
+    content: bytearray, source: str, separator: str | None, na_values: tuple[str, ...], deadline: Deadline
+) -> list[Column]:
     """Return the columns of delimited text with a header row."""
     try:
         text = content.decode("utf-8-sig")
@@ -176,8 +183,8 @@ def _read_text(content: bytearray, source: str, separator: str | None, na_values
         header_line = text.lstrip().splitlines()[0]
         separator = max(SEPARATORS, key=header_line.count)
     names, body = _header(text, source, separator)
-    typed = _parse(text, body, source, separator, len(names))
-    return _columns(text, body, source, separator, names, typed, na_values)
+    file = _Text(text, body, source, separator, len(names), deadline)
+    return _columns(file, names, _parse(file), na_values)
 
 
 def _header(text: str, source: str, separator: str) -> tuple[list[str], str]:
@@ -194,24 +201,54 @@ def _header(text: str, source: str, separator: str) -> tuple[list[str], str]:
     return [name or f"column {k + 1}" for k, name in enumerate(names)], stream.read()
 
 
-def _parse(text: str, body: str, source: str, separator: str, width: int, **options: Any) -> pd.DataFrame:
+class _Text(NamedTuple):
+    """Delimited text: all of it, what is below its header, where it is from, and its number of columns."""
+
+    whole: str
+    body: str
+    source: str
+    separator: str
+    width: int
+    deadline: Deadline
+
+    def check_widths(self) -> None:
+        """Raise an error for the first row whose number of fields differs from the header."""
+        _check_widths(self.whole, self.source, self.separator, self.width)
+
+
+class _Watched(io.StringIO):
+    """Text that looks at the clock whenever a part of it is read."""
+
+    def __init__(self, text: str, deadline: Deadline) -> None:
+        super().__init__(text)
+        self._size, self._deadline = max(len(text), 1), deadline
+
+    def read(self, size: int | None = -1, /) -> str:
+        """Return the next part; raise an error if it is late."""
+        self._deadline.check("the data were read", self.tell() / self._size)
+        return super().read(size)
+
+
+def _parse(file: _Text, **options: Any) -> pd.DataFrame:
     """Parse the rows below the header, or raise an error that names the line with too many fields."""
     try:
         frame: pd.DataFrame = pd.read_csv(
-            io.StringIO(body),
-            sep=separator,
+            _Watched(file.body, file.deadline),
+            sep=file.separator,
             header=None,
             low_memory=False,
             index_col=False,
             **options,
         )
+    except InputError:  # by the clock
+        raise
     except pd.errors.EmptyDataError:
-        raise InputError(f"{source} has a header but no rows; give at least one row of data") from None
+        raise InputError(f"{file.source} has a header but no rows; give at least one row of data") from None
     except (pd.errors.ParserError, csv.Error, ValueError) as error:
-        _check_widths(text, source, separator, width)
-        raise InputError(f"cannot read {source}: {str(error).splitlines()[0].strip()}") from error
-    if frame.shape[1] != width and "usecols" not in options:
-        _check_widths(text, source, separator, width)
+        file.check_widths()
+        raise InputError(f"cannot read {file.source}: {str(error).splitlines()[0].strip()}") from error
+    if frame.shape[1] != file.width and "usecols" not in options:
+        file.check_widths()
     return frame
 
 
@@ -229,39 +266,33 @@ def _check_widths(text: str, source: str, separator: str, width: int) -> None:
         raise InputError(f"cannot read {source}, line {reader.line_num}: {error}") from error
 
 
-def _columns(
-    text: str,
-    body: str,
-    source: str,
-    separator: str,
-    names: list[str],
-    typed: pd.DataFrame,
-    na_values: tuple[str, ...],
-) -> list[Column]:
+def _columns(file: _Text, names: list[str], typed: pd.DataFrame, na_values: tuple[str, ...]) -> list[Column]:
     """Keep the columns that were read as complete numbers; interpret all others cell by cell.
 
     Spellings of "missing" are compared with the text of a cell, so all cells are read as text if there are any.
     """
+    complete = typed.notna().all().to_numpy()
     plain = {
         k
-        for k in range(len(names))
+        for k, dtype in enumerate(typed.dtypes[: len(names)])
         if not na_values
-        and pd.api.types.is_numeric_dtype(typed[k])
-        and typed[k].dtype != bool
-        and typed[k].notna().all()
+        and pd.api.types.is_numeric_dtype(dtype)
+        and not pd.api.types.is_bool_dtype(dtype)
+        and complete[k]
     }
     others = [k for k in range(len(names)) if k not in plain]
     last_is_open = len(names) - 1 in others
     cells = pd.DataFrame()
     if others:
-        cells = _parse(text, body, source, separator, len(names), usecols=others, dtype=str, keep_default_na=False)
+        cells = _parse(file, usecols=others, dtype=str, keep_default_na=False)
         cells.columns = pd.Index(others)
         if last_is_open and (cells[len(names) - 1] == "").any():
-            _check_widths(text, source, separator, len(names))
-        if ESCAPED.search(body):
+            file.check_widths()
+        if ESCAPED.search(file.body):
             cells = cells.map(plain_cell)
     found = []
     for k, name in enumerate(names):
+        file.deadline.check("the data were read", (k + len(names)) / (2 * len(names)))
         if k in plain:
             found.append(column_from_series(name, typed[k]))
         else:

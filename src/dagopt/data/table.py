@@ -29,6 +29,7 @@ from dagopt.data.kinds import with_kinds
 from dagopt.data.mixed import MixedTable
 from dagopt.data.reading import read_columns
 from dagopt.data.transforms import transformed
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError, unknown_name
 from dagopt.options import with_options
 
@@ -165,11 +166,13 @@ def as_table(data: object, **options: Any) -> Table:
     return read_table(data, DataOptions(**options), doctor=False)[0]
 
 
-def read_table(data: object, options: DataOptions, *, doctor: bool = True) -> tuple[Table, tuple[Finding, ...]]:
+def read_table(
+    data: object, options: DataOptions, *, doctor: bool = True, deadline: Deadline = FOREVER
+) -> tuple[Table, tuple[Finding, ...]]:
     """Return the table of a source of data, and findings on its columns and what was done to make it complete."""
     if isinstance(data, TABLES):
         return data, ()
-    given = read_columns(data, options.columns, options.na_values, options.exclude)
+    given = read_columns(data, options.columns, options.na_values, options.exclude, deadline)
     if options.n_samples is not None:
         return covariance_of(given, options.n_samples), ()
     columns, findings = complete_columns(given, options)

@@ -101,34 +101,43 @@ def _likelihood(problem: Problem) -> tuple[JointScore, float] | None:
     """Return the unpenalised likelihood that bounds the score, and the error of its sums."""
     table = problem.table
     if isinstance(table, ContinuousTable) and problem.score.bounding_likelihood in GAUSSIAN:
-        error = ROUNDING * problem.n_nodes**2 / _least_eigenvalue(table.correlation)
-        if error > MOST_ROUNDING:
+        error = _error_of_logs(table.correlation)
+        if error is None:
             return None
         if problem.score.bounding_likelihood == GAUSSIAN[1]:
             table = CovarianceTable(table.names, table.correlation, table.n_samples)
-        return GaussianScore(table, 0.0), table.n_samples * float(error)
+        return GaussianScore(table, 0.0), table.n_samples * error
     if isinstance(table, DiscreteTable) and problem.score.bounding_likelihood == "multinomial":
         return MultinomialScore(table, 0.0), ROUNDING * table.n_samples * problem.n_nodes
     if isinstance(table, MixedTable) and problem.score.bounding_likelihood == "degenerate gaussian":
-        matrix = table.embedding.matrix
-        error = ROUNDING * len(matrix) ** 2 / _least_eigenvalue(matrix)
-        if error > MOST_ROUNDING:
+        error = _error_of_logs(table.embedding.matrix)
+        if error is None:
             return None
-        return DegenerateGaussianScore(table, 0.0), table.n_samples * float(error)
+        return DegenerateGaussianScore(table, 0.0), table.n_samples * error
     return None
 
 
-def _least_eigenvalue(matrix: NDArray[np.float64]) -> float:
-    """Return a power of two below the least eigenvalue, by Cholesky factors, which are faster than eigenvalues.
+def _error_of_logs(matrix: NDArray[np.float64]) -> float | None:
+    """Return a bound on the error of a log-determinant; None if it is above ``MOST_ROUNDING``.
 
+    It rests on a power of two below the least eigenvalue, by Cholesky factors, which are faster than eigenvalues:
     ``matrix - s I`` has a factor if s is below the least eigenvalue, up to rounding, which the division by two covers.
+    A matrix without a factor for the smallest s that helps is given up at once.
     """
+    work = ROUNDING * len(matrix) ** 2
+    smallest = 2.0 * work / MOST_ROUNDING
+    if smallest > 1.0 or not _has_factor(matrix, smallest):
+        return None
     least = 0.5
-    while least > ROUNDING:
-        try:
-            np.linalg.cholesky(matrix - least * np.eye(len(matrix)))
-        except np.linalg.LinAlgError:
-            least /= 2.0
-        else:
-            return least / 2.0
-    return ROUNDING
+    while least > smallest and not _has_factor(matrix, least):
+        least /= 2.0
+    return float(work / (max(least, smallest) / 2.0))
+
+
+def _has_factor(matrix: NDArray[np.float64], shift: float) -> bool:
+    """Say whether a matrix less a multiple of the identity has a Cholesky factor."""
+    try:
+        np.linalg.cholesky(matrix - shift * np.eye(len(matrix)))
+    except np.linalg.LinAlgError:
+        return False
+    return True
