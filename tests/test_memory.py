@@ -6,10 +6,12 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import dagopt
 from dagopt import memory
+from dagopt.deadline import Deadline
 from dagopt.memory import available_bytes, parse_bytes, readable
 
 
@@ -115,3 +117,67 @@ def test_a_limit_of_the_address_space_is_kept():
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)),
     )
     assert 0 < int(ended.stdout) < most
+
+
+LIMITED = """
+import sys, psutil, resource
+import numpy as np
+import dagopt
+
+method, kind, n, rows, spare = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+few = dagopt.simulate(n_nodes=6, n_samples=100, random_state=1, kind=kind).data
+dagopt.learn(few, method, progress=False)
+rng = np.random.default_rng(0)
+if kind == "gaussian":
+    data = {f"X{j}": rng.normal(size=rows) for j in range(n)}
+else:
+    data = {f"X{j}": [f"L{code}" for code in rng.integers(0, 3, rows)] for j in range(n)}
+most = psutil.Process().memory_info().vms + spare * 10**6
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+try:
+    found = dagopt.learn(data, method, time_limit=4, max_parents=3, progress=False)
+    print("answer", found.status)
+except dagopt.DagoptError as error:
+    print("sentence", error)
+"""
+
+
+@pytest.mark.parametrize(
+    "method, kind, n, rows, spare",
+    [
+        ("hc", "gaussian", 3000, 50, 60),
+        ("auto", "gaussian", 2000, 50, 40),
+        ("exact", "gaussian", 26, 200, 100),
+        ("gobnilp", "discrete", 40, 3000, 60),
+        ("branch-and-cut", "gaussian", 30, 1000, 60),
+        ("cg-dca", "gaussian", 60, 500, 60),
+        ("tabu", "discrete", 400, 1000, 40),
+    ],
+)
+def test_a_hard_limit_ends_in_an_answer_or_a_sentence(method, kind, n, rows, spare):
+    """Under ``ulimit -v`` a run is not killed and has no traceback, whatever the method."""
+    pytest.importorskip("resource")
+    command = [sys.executable, "-c", LIMITED, method, kind, str(n), str(rows), str(spare)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert ended.returncode == 0, ended.stderr[-800:]
+    assert ended.stdout.splitlines()[-1].startswith(("answer ", "sentence "))
+
+
+def test_correlations_that_do_not_fit_are_refused_with_the_figure(monkeypatch):
+    """Before anything is allocated."""
+    table = dagopt.as_table(np.random.default_rng(0).normal(size=(10, 5_000)))
+    monkeypatch.setattr(memory, "available_bytes", lambda: 10**8)
+    expected = r"the correlations of 5,000 columns with 10 rows would take 201.6 MB of memory but 100.0 MB are free"
+    with pytest.raises(dagopt.InputError, match=expected):
+        table.measure(Deadline())
+
+
+def test_memory_that_runs_out_is_a_sentence(monkeypatch):
+    """An allocation that fails anywhere in a run: an error of dagopt that is a MemoryError too."""
+
+    def fails(*arguments, **options):
+        raise MemoryError("Unable to allocate 7.45 GiB for an array with shape (1, 1000000000)")
+
+    monkeypatch.setattr("dagopt.learning.pose", fails)
+    with pytest.raises(dagopt.DagoptError, match=r"does not suffice: Unable to allocate 7.45 GiB, with .* free; give"):
+        dagopt.learn(np.zeros((5, 3)), progress=False)

@@ -13,6 +13,7 @@ __all__ = [
     "DagoptError",
     "DataWarning",
     "InputError",
+    "OutOfMemory",
     "checked_choice",
     "checked_jobs",
     "checked_number",
@@ -46,6 +47,10 @@ class InputError(DagoptError, ValueError):
         if len(message) > LONGEST:  # a name or a cell may be of any length
             message = f"{message[: LONGEST // 2]} ... {message[-LONGEST // 4 :]}"
         super().__init__(message)
+
+
+class OutOfMemory(DagoptError, MemoryError):
+    """The memory did not suffice; the message says how much is free and what takes less."""
 
 
 def shortened(value: object) -> str:

@@ -24,6 +24,7 @@ from dagopt.errors import InputError, quoted
 from dagopt.families.families import Families
 from dagopt.families.jkl import read_jkl
 from dagopt.graph.knowledge import Constraints
+from dagopt.memory import with_memory_in_words
 from dagopt.methods.claims import (
     in_other_units,
     refuse_infinite,
@@ -51,6 +52,7 @@ from dagopt.scores.score_options import ScoreLike, ScoreOptions
 __all__ = ["certified", "checked_options", "is_score_file", "learn", "solve", "solve_scores"]
 
 
+@with_memory_in_words
 @recorded
 @with_options(ScoreOptions, DataOptions, leave_out=["score"], also=True)
 def learn(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, ParamSpec, TypeVar
 
 import psutil
 
-from dagopt.errors import InputError
+from dagopt.errors import InputError, OutOfMemory
 
-__all__ = ["available_bytes", "parse_bytes", "readable", "require_memory"]
+__all__ = ["available_bytes", "parse_bytes", "readable", "require_memory", "with_memory_in_words"]
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
 
 MATTERS = 10**8  # bytes: the free memory is not looked up for less
 
@@ -48,6 +53,26 @@ def require_memory(size: int, what: str) -> None:
         raise InputError(
             f"{what} would take {readable(size)} of memory but {readable(free)} are free; use a larger machine"
         )
+
+
+def with_memory_in_words(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+    """Return the function, ending in a sentence where the memory runs out."""
+
+    @functools.wraps(function)
+    def called(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+        try:
+            return function(*args, **kwargs)
+        except OutOfMemory:
+            raise
+        except MemoryError as error:
+            asked = str(error).partition(" for an array")[0] or "an allocation failed"
+            raise OutOfMemory(
+                f"the memory does not suffice: {asked}, with {readable(psutil.Process().memory_info().rss)} in use and "
+                f"{readable(available_bytes())} free; give fewer columns=, a smaller max_parents=, n_jobs=1, or a "
+                "higher limit"
+            ) from error
+
+    return called
 
 
 def parse_bytes(size: int | float | str) -> int:
