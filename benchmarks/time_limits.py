@@ -1,17 +1,19 @@
 """Does every method keep its time limit? ``python -m benchmarks.time_limits [--quick] [--jobs N]``.
 
-One row per method, kind of data, number of columns and limit: the wall seconds of ``learn``, by how many it is over
-the limit, the seconds on the processor, and what the DAG scores more than the graph without edges. A run is late if it
-takes more than a second or a tenth longer than its limit, whichever is more.
+One row per method, kind of data, numbers of columns and rows, and limit: the wall seconds of ``learn``, by how many it
+is over the limit, the seconds on the processor, and what the DAG scores more than the graph without edges. A run is
+late if it takes more than a second longer than its limit; with more than 1,000 columns, more than a tenth of it if that
+is longer. With ``--file`` the data are a CSV file, so that reading is part of the run.
 
 Each run has a process of its own with ``--threads`` cores of its own; ``--jobs`` runs go on at the same time. The
 process first learns from eight columns, so that modules and kernels are loaded (column "loading"). Before the table,
 every method runs once, so that kernels are compiled, and a run with an empty cache of kernels shows what the very first
 run takes.
 
-With as many columns as rows, 1,000, or more (``--size``), sets have at most five parents.
+With as many columns as rows or more, sets have at most five parents.
 
-The whole table takes about an hour and a half with one job, six minutes with 16; ``--quick`` two minutes with one job.
+The whole table takes hours; ``--within SECONDS`` begins no run after that time, in an order drawn from ``--seed``, so
+that what was run is a fair part of it. ``--quick`` takes two minutes with one job.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -31,19 +34,22 @@ from queue import SimpleQueue
 
 from dagopt.methods.registry import METHODS
 
-SIZES = (10, 30, 100, 300)
-KINDS = ("gaussian", "discrete")
+SIZES = (20, 100, 300, 1000, 3000, 10_000)
+KINDS = ("gaussian", "discrete", "mixed")
+ROWS = (100, 1000, 10_000, 1_000_000)
 LIMITS = (1.0, 5.0, 20.0)
-QUICK_SIZES, QUICK_LIMITS = (30, 300), (1.0,)
-ROWS = 1000
-COLD = ("auto", "gaussian", 30, 5.0)
-HEAD = ("method", "kind", "columns", "limit", "seconds", "over by", "on the processor", "status", "score - empty",
-        "loading", "")  # fmt: skip
+QUICK_SIZES, QUICK_LIMITS, QUICK_ROWS = (30, 300), (1.0,), (1000,)
+MOST_CELLS = 100_000_000  # of a table: larger ones are left out
+FEW_COLUMNS = 1000  # up to which a run may be late by a second, whatever its limit
+COLD = ("auto", "gaussian", 30, 1000, 5.0)
+HEAD = ("method", "kind", "columns", "rows", "limit", "seconds", "over by", "on the processor", "status",
+        "score - empty", "loading", "")  # fmt: skip
 
 CODE = """
 import json, sys, time
 import dagopt
-method, kind, n, limit, warm = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]), sys.argv[5] == "warm"
+method, kind, n, rows, limit = *sys.argv[1:3], *map(int, sys.argv[3:5]), float(sys.argv[5])
+warm, file = sys.argv[6] == "warm", sys.argv[7]
 begun = time.perf_counter()
 few = dagopt.simulate(n_nodes=8, n_samples=200, degree=2, random_state=1, kind=kind).data
 try:
@@ -51,22 +57,26 @@ try:
         dagopt.learn(few, method, time_limit=2, progress=False)
 except dagopt.InputError:
     pass
-most = 5 if n >= {rows} else None
-said = {{"loading": time.perf_counter() - begun, "status": "refused"}}
-data = dagopt.simulate(n_nodes=n, n_samples={rows}, degree=2, random_state=0, kind=kind).data
+most = 5 if n >= rows else None
+said = {"loading": time.perf_counter() - begun, "status": "refused"}
+data = dagopt.simulate(n_nodes=n, n_samples=rows, degree=2, random_state=0, kind=kind).data
+source = data
+if file:
+    data.to_csv(file, index=False)
+    source = file
 begun, worked = time.perf_counter(), time.process_time()
 try:
-    result = dagopt.learn(data, method, time_limit=limit, score="bic", progress=False, max_parents=most)
+    result = dagopt.learn(source, method, time_limit=limit, score="bic", progress=False, max_parents=most)
 except dagopt.InputError:
     result = None
 seconds, worked = time.perf_counter() - begun, time.process_time() - worked
 if result is not None:
-    said |= {{"status": result.status, "compiling": result.provenance.compile_seconds}}
+    said |= {"status": result.status, "compiling": result.provenance.compile_seconds}
     said["gain"] = None if result.score is None else result.score - dagopt.score(data, [])
-print(json.dumps({{"seconds": seconds - said.get("compiling", 0.0), "worked": worked, **said}}))
+print(json.dumps({"seconds": seconds - said.get("compiling", 0.0), "worked": worked, **said}))
 """
 
-Cell = tuple[str, str, int, float]  # method, kind, columns, limit
+Cell = tuple[str, str, int, int, float]  # method, kind, columns, rows, limit
 
 
 @dataclass(frozen=True)
@@ -83,9 +93,9 @@ class Row:
 
     @property
     def is_late(self) -> bool:
-        """Whether it took more than a second, or a tenth of its limit, too long."""
-        limit = self.cell[-1]
-        return self.seconds > limit + max(1.0, 0.1 * limit)
+        """Whether it took more than a second too long, or with many columns a tenth of its limit."""
+        limit, columns = self.cell[-1], self.cell[2]
+        return self.seconds > limit + (1.0 if columns <= FEW_COLUMNS else max(1.0, 0.1 * limit))
 
     @property
     def is_below(self) -> bool:
@@ -100,10 +110,10 @@ class Row:
     def line(self) -> str:
         """Return the row of a table in Markdown."""
         marks = " ".join(word for word, holds in (("LATE", self.is_late), ("BELOW", self.is_below)) if holds)
-        method, kind, n, limit = self.cell
+        method, kind, n, rows, limit = self.cell
         over = f"{self.seconds - limit:+.2f}" if self.seconds > limit else ""
         cells = (
-            method, kind, n, f"{limit:g}", f"{self.seconds:.2f}", over, _number(self.worked, 2), self.status,
+            method, kind, n, rows, f"{limit:g}", f"{self.seconds:.2f}", over, _number(self.worked, 2), self.status,
             _number(self.gain, 1), _number(self.loading, 1), marks,
         )  # fmt: skip
         return "| " + " | ".join(map(str, cells)) + " |"
@@ -113,10 +123,16 @@ def _number(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def run(cell: Cell, cores: Sequence[int] = (), cache: str | None = None) -> Row:
+def run(cell: Cell, cores: Sequence[int] = (), cache: str | None = None, file: bool = False) -> Row:
     """Return how one run went, on some cores; with a cache of kernels of its own, nothing is loaded beforehand."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _run(cell, cores, cache, f"{folder}/data.csv" if file else "")
+
+
+def _run(cell: Cell, cores: Sequence[int], cache: str | None, file: str) -> Row:
+    """Run one cell in a process of its own."""
     limit = cell[-1]
-    command = [sys.executable, "-c", CODE.format(rows=ROWS), *map(str, cell), "warm" if cache is None else "cold"]
+    command = [sys.executable, "-c", CODE, *map(str, cell), "warm" if cache is None else "cold", file]
     environment = os.environ | ({} if cache is None else {"NUMBA_CACHE_DIR": cache})
     if cores:
         names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -135,26 +151,29 @@ def run(cell: Cell, cores: Sequence[int] = (), cache: str | None = None) -> Row:
     return Row(cell, **json.loads(done.stdout.splitlines()[-1]))
 
 
-def print_rows(cells: Sequence[Cell], jobs: int, threads: int) -> list[Row]:
-    """Run the cells, so many at a time, each on cores of its own, and print their rows in order."""
+def print_rows(cells: Sequence[Cell], jobs: int, threads: int, file: bool, until: float) -> list[Row]:
+    """Run the cells, so many at a time, each on cores of its own, and print their rows; begin none after ``until``."""
     usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     free: SimpleQueue[list[int]] = SimpleQueue()
     for k in range(jobs):
         fits = jobs > 1 and jobs * threads <= len(usable)
         free.put(usable[k * threads : (k + 1) * threads] if fits else [])
 
-    def on_free_cores(cell: Cell) -> Row:
+    def on_free_cores(cell: Cell) -> Row | None:
+        if time.monotonic() > until:
+            return None
         cores = free.get()
         try:
-            return run(cell, cores)
+            return run(cell, cores, file=file)
         finally:
             free.put(cores)
 
     rows = []
     with ThreadPoolExecutor(jobs) as pool:
         for row in pool.map(on_free_cores, cells):
-            rows.append(row)
-            print(row.line(), flush=True)
+            if row is not None:
+                rows.append(row)
+                print(row.line(), flush=True)
     return rows
 
 
@@ -162,7 +181,7 @@ def compile_all(methods: Sequence[str], kinds: Sequence[str], jobs: int) -> floa
     """Run every method on few columns, so that kernels are compiled; return the seconds that took."""
     begun = time.perf_counter()
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(run, product(methods, kinds, (8, 30), (1.0,))))
+        list(pool.map(run, product(methods, kinds, (8, 30), (1000,), (1.0,))))
     return time.perf_counter() - begun
 
 
@@ -175,6 +194,10 @@ def main() -> int:
     parser.add_argument("--method", action="append", choices=list(METHODS), help="only these methods")
     parser.add_argument("--size", action="append", type=int, help="only these numbers of columns")
     parser.add_argument("--kind", action="append", choices=KINDS, help="only this kind of data")
+    parser.add_argument("--rows", action="append", type=int, help="only these numbers of rows")
+    parser.add_argument("--file", action="store_true", help="read the data from a CSV file within the limit")
+    parser.add_argument("--within", type=float, help="seconds after which no other run begins; runs in random order")
+    parser.add_argument("--seed", type=int, default=0, help="of that order")
     parser.add_argument("--limit", action="append", type=float, help="only these limits, in seconds")
     parser.add_argument("--warm", action="store_true", help="kernels are compiled: leave out the runs before the table")
     asked = parser.parse_args()
@@ -188,12 +211,18 @@ def main() -> int:
         print(f"compiled in {compile_all(methods, kinds, asked.jobs):.0f} s\n")
     print("| " + " | ".join(HEAD) + " |\n" + "|---" * len(HEAD) + "|", flush=True)
     begun = time.perf_counter()
-    cells = list(product(methods, kinds, sizes, limits))
-    rows = print_rows(cells, asked.jobs, asked.threads)
+    n_rows = asked.rows or (QUICK_ROWS if asked.quick else ROWS)
+    cells = [cell for cell in product(methods, kinds, sizes, n_rows, limits) if cell[2] * cell[3] <= MOST_CELLS]
+    until = float("inf")
+    if asked.within is not None:
+        random.Random(asked.seed).shuffle(cells)
+        until = time.monotonic() + asked.within
+    rows = print_rows(cells, asked.jobs, asked.threads, asked.file, until)
     bad = [row for row in rows if row.is_bad]
     over = max((row.seconds - row.cell[-1] for row in rows), default=0.0)
-    print(f"\n{len(rows)} runs in {time.perf_counter() - begun:.0f} s, at most {over:.2f} s over the limit; {len(bad)} "
-          f"late, below the graph without edges, or failed")  # fmt: skip
+    seconds = time.perf_counter() - begun
+    print(f"\n{len(rows)} of {len(cells)} runs in {seconds:.0f} s, at most {over:.2f} s over the limit; {len(bad)} "
+          "late, below the graph without edges, or failed")  # fmt: skip
     for row in bad:
         print(row.line())
     return 1 if bad else 0
