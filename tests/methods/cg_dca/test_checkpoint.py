@@ -45,6 +45,29 @@ def made_checkpoint(**changes):
     return Checkpoint(**{**parts, **changes})
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a process that is killed within milliseconds")
+def test_a_writer_that_is_killed_leaves_a_whole_checkpoint(tmp_path):
+    """200 processes that do nothing but write, killed after up to 10 ms: the last complete checkpoint is there."""
+    path, rng = tmp_path / "run.json", np.random.default_rng(0)
+    families = [Family(k % 71, 1 << (k + 1) % 71, float(k)) for k in range(300)]
+    saved = [made_checkpoint(passes=passes, families=families[: 100 * passes]) for passes in (1, 3)]
+    save_checkpoint(saved[0], path)
+    seen = set()
+    for _ in range(200):
+        writer = os.fork()
+        if writer == 0:
+            while True:
+                save_checkpoint(saved[1], path)
+                save_checkpoint(saved[0], path)
+        time.sleep(float(rng.uniform(0.0, 0.01)))
+        os.kill(writer, signal.SIGKILL)
+        os.waitpid(writer, 0)
+        loaded = load_checkpoint(path, saved[0].problem, 71)
+        assert loaded.families == families[: 100 * loaded.passes]
+        seen.add(loaded.passes)
+    assert seen == {1, 3}
+
+
 def test_it_comes_back_as_it_was(tmp_path):
     """Every field survives, floats to the last bit, and the generator draws on where it was."""
     saved = made_checkpoint()
