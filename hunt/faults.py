@@ -44,8 +44,8 @@ _BOUNDS = (
     Fault(
         "last-node rows: worse families count as improvements too",
         "kernels/cuts/tree.py",
-        "for other in range(offsets[i], k):",
-        "for other in range(offsets[i], offsets[i + 1]):",
+        "for other in range(offsets[i], k):\n                if score[other] <= score[k] + least:",
+        "for other in range(offsets[i], offsets[i + 1]):\n                if score[other] <= score[k] - 5.0:",
         ROWS_TESTS,
     ),
     Fault(

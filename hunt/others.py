@@ -1,4 +1,4 @@
-"""Tables of other kinds against extended precision: mixed columns, rows with interventions, missing cells.
+"""Tables of other kinds against extended precision: mixed columns, interventions, missing cells, your own scores.
 
 Every method runs on each table; graph, score, bound and claim of optimality are held against the best of all DAGs, as
 in ``claims``. Scores are numbers, the cost of one parameter, so that nothing depends on how rows are counted.
@@ -6,6 +6,7 @@ in ``claims``. Scores are numbers, the cost of one parameter, so that nothing de
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,10 +16,11 @@ import numpy as np
 import dagopt
 from hunt.claims import RELATIVE, Wrong, check_graph, watched
 from hunt.tables import NAMES
-from hunt.truth import Known, Local, Real, all_local, best_score, bits, gaussian, multinomial, score_of
+from hunt.truth import Known, Local, Real, all_local, best_score, bits, gaussian, multinomial, score_of, triangle
 
 NOISE = 1e-8  # relative variance that the embedding of levels adds, by definition
 METHODS = ("auto", "exact", "branch-and-cut", "gobnilp", "order", "hc", "tabu", "cg-dca")
+SPARE = 5  # rows that a cell of the conditional Gaussian has beyond its continuous columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +32,13 @@ class Case:
     local: Local
     n: int
     options: dict[str, Any] = field(default_factory=dict)
+    unit: float = 1.0  # a usual score: differences are relative to it
 
 
 def look(seed: int, number: int, counts: Counter[str], family: str | None = None) -> str | None:
     """Run one case; return what is wrong about it, or None."""
     rng = np.random.default_rng([seed, number, 5])
-    case = (_mixed, _interventions, _missing)[number % 3](rng)
+    case = (_mixed, _interventions, _missing, _cells, _own)[number % 5](rng)
     counts[f"tables: {case.kind}"] += 1
     try:
         for method in METHODS:
@@ -56,14 +59,14 @@ def _check(case: Case, method: str, counts: Counter[str]) -> None:
     counts[f"runs: {method}"] += 1
     check_graph(result, known)
     true = float(score_of(case.local, result.adjacency))
-    slack = RELATIVE * max(abs(true), 1.0) + result.details.get("rounding", 0.0)
+    slack = RELATIVE * max(abs(true), case.unit) + result.details.get("rounding", 0.0)
     if not abs(true - result.score) <= slack:
         raise Wrong(f"{method}, {case.kind}: says its DAG scores {result.score!r} but it scores {true!r}")
     if result.bound is None:
         return
     counts["bounds"] += 1
     best = float(best_score(case.local, case.n, Known() if result.scope == "all DAGs" else known))
-    if best > result.bound + 1e-13 * max(abs(best), 1.0):
+    if best > result.bound + 1e-13 * max(abs(best), case.unit):
         raise Wrong(
             f"{method}, {case.kind}: says no DAG over {result.scope} exceeds {result.bound!r}, one has {best!r}"
         )
@@ -104,6 +107,8 @@ def _mixed(rng: np.random.Generator) -> Case:
             data[NAMES[j]] = [f"L{code}" for code in codes]
             embedded.append(np.stack([codes == level for level in np.unique(codes)[1:]], axis=1).astype(np.float64))
         else:
+            if rng.random() < 0.5:  # such as dates and ids
+                values[:, j] += 10.0 ** rng.uniform(3, 14)
             data[NAMES[j]] = values[:, j]
             embedded.append(values[:, [j]])
     sizes = [block.shape[1] for block in embedded]
@@ -114,6 +119,7 @@ def _mixed(rng: np.random.Generator) -> Case:
         if not groups:
             return Real(0)
         columns = np.concatenate([group - group.sum(axis=0) / rows for group in groups], axis=1)
+        columns = columns - columns.sum(axis=0) / rows  # what the first means have left
         products, at = columns.T @ columns / rows, 0
         for j, group in zip(chosen, groups, strict=True):
             own = slice(at, at := at + group.shape[1])
@@ -161,3 +167,57 @@ def _missing(rng: np.random.Generator) -> Case:
     arity = [len(np.unique(column)) for column in used.T]
     local = multinomial(used, arity, Real(penalty))
     return Case(f"missing levels, {how}", levels, all_local(local, n), n, {"score": penalty, "missing": how})
+
+
+def _cells(rng: np.random.Generator) -> Case:
+    """Fit a Gaussian in each configuration of the discrete columns."""
+    rows, n = int(rng.integers(80, 300)), int(rng.integers(3, 6))
+    values, penalty = _numbers(rng, rows, n), np.log(Real(rows)) / 2
+    levels = [j < 2 and (j == 0 or rng.random() < 0.5) for j in range(n)]
+    if rng.random() < 0.3:
+        values[:, n - 1] = values[:, n - 2] + 10.0 ** rng.uniform(-5, -1) * rng.normal(size=rows)
+    data: dict[str, Any] = {}
+    for j in range(n):
+        if levels[j]:
+            codes = np.digitize(values[:, j], np.quantile(values[:, j], [0.4, 0.7][: int(rng.integers(1, 3))]))
+            data[NAMES[j]] = [f"L{code}" for code in codes]
+        else:
+            values[:, j] += float(rng.choice([0.0, 10.0 ** rng.uniform(2, 9)]))
+            data[NAMES[j]] = values[:, j]
+    two_pi = 8 * np.arctan(Real(1))
+
+    def potential(members: list[int]) -> Real:
+        words = [data[NAMES[j]] for j in members if levels[j]]
+        numbers = [j for j in members if not levels[j]]
+        cells = list(zip(*words, strict=True)) if words else [()] * rows
+        size, total = len(numbers), Real(0)
+        for cell, count in Counter(cells).items():
+            if size and count < size + SPARE:
+                return Real(-np.inf)
+            own = values[[one == cell for one in cells]][:, numbers].astype(Real)
+            for _ in range(2):
+                own = own - own.sum(axis=0) / count
+            lengths = np.abs(np.diag(triangle(own))[:size])  # products would lose half of the digits of near copies
+            fit = size * (1 + np.log(two_pi)) + 2 * np.log(lengths).sum() - size * np.log(Real(count))
+            total += Real(count) * np.log(Real(count) / rows) - Real(count) / 2 * fit
+        configurations = math.prod(len(set(one)) for one in words)
+        return total - penalty * (configurations * (1 + Real(size * (size + 3)) / 2) - 1)
+
+    def local(node: int, mask: int) -> Real:
+        together = potential(sorted([*bits(mask), node]))
+        return together - potential(bits(mask)) if np.isfinite(together) else Real(-np.inf)
+
+    return Case("conditional Gaussian", data, all_local(local, n), n, {"score": "cg"})
+
+
+def _own(rng: np.random.Generator) -> Case:
+    """Draw the score of every family: numbers of any size, with ties."""
+    n, size = int(rng.integers(2, 6)), float(10.0 ** rng.choice([-150, -6, 0, 3, 12]))
+    drawn = all_local(lambda node, mask: Real(int(rng.integers(-40, 60)) * size), n)
+    names = NAMES[:n]
+
+    def score(node: str, parents: Any) -> float:
+        return float(drawn[names.index(node), sum(1 << names.index(one) for one in parents)])
+
+    data = {name: rng.normal(size=20) for name in names}
+    return Case(f"own scores of {size:.0e}", data, drawn, n, {"score": score}, size)

@@ -109,7 +109,8 @@ def draw(seed: int, number: int, family: str | None = None) -> Instance:
     else:
         score = rng.choice(["bic", "bic", "aic", "loglik", "bdeu", "bdeu", "number"])
         if score == "bdeu":
-            options["equivalent_sample_size"] = float(rng.choice([0.01, 1.0, 20.0]))
+            any_size = 10.0 ** rng.uniform(-6, 12)
+            options["equivalent_sample_size"] = float(rng.choice([0.01, 1.0, 20.0, any_size, any_size]))
     score = float(np.round(rng.exponential(4.0), 3)) if score == "number" else str(score)
     known = _known(rng, n)
     if family == "wide":

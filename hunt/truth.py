@@ -179,12 +179,12 @@ def multinomial(codes: np.ndarray, arity: list[int], penalty: Real) -> Callable[
 
 
 def bdeu(codes: np.ndarray, arity: list[int], ess: Real) -> Callable[[int, int], Real]:
-    """Return BDeu of a family."""
+    """Return BDeu of a family, with log p (p + 1) ... (p + c - 1) as it stands, for any sample size."""
 
     def joint(members: list[int]) -> Real:
         prior = ess / math.prod(arity[j] for j in members)
         counts = Counter(map(tuple, codes[:, members].tolist()))
-        return sum((log_gamma(Real(c) + prior) - log_gamma(prior) for c in counts.values()), Real(0))
+        return sum((np.log(prior + np.arange(c, dtype=Real)).sum() for c in counts.values()), Real(0))
 
     return lambda node, mask: joint([*bits(mask), node]) - joint(bits(mask))
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dagopt.methods.branch_and_cut.prefix_search import PrefixSearch
-from hunt import cuts, files, others
+from hunt import cuts, files, others, provers
 from hunt.__main__ import look_at_claims
 from hunt.claims import Wrong, check_method, shrunk
 from hunt.record import Record
@@ -30,12 +30,18 @@ def test_claims_hold(family):
     assert counts["switches: pools"] == 4
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(5))
 def test_claims_about_other_tables_hold(number):
-    """One table each with mixed columns, interventions and missing cells, through every method."""
+    """One table each with mixed columns, interventions, missing cells, cells, own scores, through every method."""
     counts = Counter()
     assert others.look(11, number, counts) is None
     assert counts["bounds"] > 0
+
+
+@pytest.mark.parametrize("part", provers.PARTS, ids=lambda part: part.__name__[1:])
+def test_claims_hold_where_one_part_decides(part):
+    """A table per part of a prover, larger than the others, against the recursion."""
+    part(np.random.default_rng(3), Counter())
 
 
 def test_shards_share_the_instances_and_add_up(tmp_path):
