@@ -10,13 +10,11 @@ import typer
 from dagopt.cli import flags as shared
 from dagopt.cli.knowledge_flags import KnowledgeOptions
 from dagopt.cli.output import TABLE_FILES, require_file
-from dagopt.cli.show import print_json, print_summary, print_table
+from dagopt.cli.show import MOST_SHOWN, print_json, print_summary, print_table
 from dagopt.data.data_options import DataOptions
 from dagopt.scores.score_options import ScoreOptions
 
 __all__ = ["rivals"]
-
-MOST_EDGES_SHOWN = 60
 
 
 @shared.with_flags
@@ -55,8 +53,8 @@ def rivals(
         return
     print_summary(found.summary())
     typer.echo("")
-    print_table(found.edges.head(MOST_EDGES_SHOWN), "Edges")
-    if len(found.edges) > MOST_EDGES_SHOWN:
-        typer.echo(f"... and {len(found.edges) - MOST_EDGES_SHOWN} more; --out or --json has them all")
+    print_table(found.edges.head(MOST_SHOWN), "Edges")
+    if len(found.edges) > MOST_SHOWN:
+        typer.echo(f"... and {len(found.edges) - MOST_SHOWN} more; --out or --json has them all")
     if out is not None:
         typer.echo(f"wrote {out}")

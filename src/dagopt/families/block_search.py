@@ -18,7 +18,7 @@ from dagopt.scores.block_likelihood import NodeLikelihood
 __all__ = ["BlockSearch", "useful_block_pairs", "useful_block_parents"]
 
 
-SETS_PER_PIECE = 20_000
+SETS_PER_PIECE = 20_000  # room for the sets that one call finds
 
 
 def _terms(own: NodeLikelihood, chosen: Ints) -> Box:

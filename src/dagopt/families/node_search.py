@@ -23,7 +23,7 @@ from dagopt.kernels.gaussian.subset_walk import DEPTH, FOUND, OVER, STEPS
 __all__ = ["NodeSearch", "Prices", "TableRow"]
 
 
-SETS_PER_PIECE = 20_000
+SETS_PER_PIECE = 20_000  # room for the sets that one call finds
 FIRST_MULTIPLIER = 1.2  # in ``kernels/gaussian/price_ceiling.py``, near the best one in most searches
 
 

@@ -38,12 +38,12 @@ BareFamily = tuple[int, tuple[int, ...]]
 
 FAMILIES_PER_NODE = 60  # families per node that are added to the LP at once
 FEW_ROUNDS, ROUNDS = 5, 20  # rounds of cutting between two rounds of climbs: while many new sets are found, and after
-ENOUGH_NEW = 100  # new sets are many
+ENOUGH_NEW = 100  # from this number on, new sets are called many
 CLIMBS, MANY_CLIMBS = 30, 150  # per node: in every round, and before sets are priced
-MOST_CLIMBS = 60  # rounds of climbs before sets are priced,
-CLOSE = 0.05  # unless the guess of the bound exceeds the LP's value by less than this share of the gap
+MOST_CLIMBS = 60  # maximum number of rounds of climbs before sets are priced
+CLOSE = 0.05  # sets are priced earlier if the guessed bound is within this share of the gap of the LP's value
 CLIMBING_SHARE = 0.35  # of the time left, at most, before sets are priced for the first time
-TIME_TO_PRICE = 1.3  # is kept after that, as a multiple of what the last pricing took
+TIME_TO_PRICE = 1.3  # time kept for another pricing, as a multiple of what the last one took
 CENTRE_SHARE = 0.5  # the weight of the best multipliers known in the point where climbs look for sets
 LESS, MORE, MOST_SHARE = 0.3, 0.3, 0.9  # without climbs: its steps after a better bound and another one, its maximum
 ROUNDS_BACK, SHARE = 12, 0.01  # cutting has stalled when this many rounds close less than this share of the gap

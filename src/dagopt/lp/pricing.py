@@ -32,7 +32,7 @@ from dagopt.workers import Stopped, Workers
 __all__ = ["NodePrice", "Pricing"]
 
 
-STEPS_PER_PIECE = 5_000
+STEPS_PER_PIECE = 5_000  # steps of one node between two looks at the clock
 MOST_CLIMBED = 4_000  # sets of one node that climbs find
 LEAST_GAIN = 1e-3  # a remainder is of interest only if it exceeds the known ones by this
 FIRST_STEPS = 20_000  # of each search, before the next one goes on

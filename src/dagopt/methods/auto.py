@@ -47,14 +47,14 @@ from dagopt.workers import Stopped, Workers
 
 __all__ = ["PATIENCE", "AutoOptions", "Choice", "choose", "solve_auto", "solve_auto_pool"]
 
-PATIENCE = 60.0
+PATIENCE = 60.0  # seconds that a run takes without a time limit
 LISTED_SIZES = (3, 2)  # sizes of the parent sets listed if nothing limits them and no larger ones are pruned
-MOST_CONTINUOUS_SETS = 300_000
+MOST_CONTINUOUS_SETS = 300_000  # maximum number of listed sets; pruning saves little on continuous data
 MOST_UNDOMINATED = 100_000  # by estimate; a quarter of what branch-and-cut lists, because estimates are often too low
 RESTARTS_OF_PROVER = 1  # of the prover's own order search, which starts from the DAG of the first one
 MOST_COLUMNS = 80  # beyond this the estimate itself takes long, and sets are priced
 MOST_PRICED = 400  # columns; beyond this a round of pricing takes longer than a minute
-ESTIMATE_SHARE = 0.1
+ESTIMATE_SHARE = 0.1  # the share of the time that the estimate of a listing may take
 MOST_RECURSION_NODES = 18  # for a given pool; here the recursion takes milliseconds
 SAFETY = 3.0  # estimates of time are rough
 LISTING_SAFETY = 10.0  # those of a listing are rougher

@@ -49,7 +49,7 @@ MOST_SPREADS = 12  # matrices whose smallest eigenvalues are remembered
 SMALL_EIGENVALUE, LIFTED_EIGENVALUE = 1e-6, 1e-5  # with a smaller one, a matrix is mixed with the identity up to this
 MOST_FLIPS = 200  # of one node each, per climb
 MEMORY = 15  # steps kept by L-BFGS
-WEIGHTS = (30_000.0, 3_000.0, 300.0)
+WEIGHTS = (30_000.0, 3_000.0, 300.0)  # of the quadratic penalty, in units of the score, in turn
 LEAST_VIOLATION = 1e-3  # in units of the score
 
 

@@ -56,20 +56,18 @@ __all__ = ["ROW_KINDS", "BranchAndCutOptions", "solve_branch_and_cut"]
 
 
 ROW_KINDS = ("entropies", "matrices", "last-node", "symmetry", "local")
-ROWS_PER_ROUND = 20
+ROWS_PER_ROUND = 20  # maximum number of rows of one kind added per round
 LOCAL_SIZE, GAUSSIAN_LOCAL_SIZE = 8, 6  # the largest sets of nodes with local cuts
-MOST_SETS = 600_000  # that are listed,
-BYTES_PER_SET = 6_000  # each in a few hundred rows
-MOST_SCORED = 20_000_000  # the most sets scored, for scores other than Gaussian likelihoods
-LISTING_SHARE = 0.2  # the share of the time for listing, after which sets are priced instead,
-UNPRICED_SHARE = 0.6  # where they cannot be priced
-LISTING_TIME = 600.0  # counting at most this many seconds of the time limit,
-LEAST_LISTING = 5.0  # but not before this many seconds
-PAIR_SHARE, MOST_PAIR_SHARE = (
-    0.1,
-    0.75,
-)  # of the time left, at most, for the bound by pairs: if nodes have ``MANY`` candidates,
-# pricing all sets takes too long, so that the larger one is worth it
+MOST_SETS = 600_000  # maximum number of listed sets
+BYTES_PER_SET = 6_000  # memory per listed set, which is in a few hundred rows
+MOST_SCORED = 20_000_000  # maximum number of scored sets, for scores other than Gaussian likelihoods
+LISTING_SHARE = 0.2  # the share of the time limit after which sets are priced instead of listed
+UNPRICED_SHARE = 0.6  # the same where sets cannot be priced
+LISTING_TIME = 600.0  # seconds; a longer time limit counts as this much for these shares
+LEAST_LISTING = 5.0  # seconds that the listing has in any case
+# The largest share of the time left for the bound by pairs. The second holds if nodes have more than ``MANY``
+# candidates: pricing all sets then takes too long.
+PAIR_SHARE, MOST_PAIR_SHARE = 0.1, 0.75
 RULES = Rules(
     tolerance=1e-8, rounds_back=(12, 3), share=(0.05, 0.1), most_rounds=6, idle_rounds=5, pairs=6
 )  # fmt: skip

@@ -52,7 +52,7 @@ from dagopt.workers import Stopped, Workers, thread_count
 __all__ = ["CutOptions", "GobnilpOptions", "best_over_families", "solve_gobnilp", "solve_pool_by_cuts"]
 
 
-CLUSTERS_PER_ROUND = 30
+CLUSTERS_PER_ROUND = 30  # maximum number of cluster rows added per round
 ROUNDS_BACK = 3  # cutting at a node ends when the last rounds closed less than a share of the gap
 NODES_PER_ROUND = 8  # a round of cuts moves few nodes, so one more round back per this many nodes
 TRACE_EVERY = 0.2  # seconds between rows of the trace

@@ -25,7 +25,7 @@ __all__ = ["Best", "Lane", "Node", "Rules"]
 
 Finish = Callable[[Point, Bools, float], tuple[Ints | None, bool]]
 
-INTEGER_TOLERANCE = 1e-6
+INTEGER_TOLERANCE = 1e-6  # of LP values; HiGHS is feasible to 1e-7
 SLOW = 0.05  # a round at the root that closes less of the gap lets a search over prefixes be tried
 TRIED_AGAIN = 0.8  # of the gap at which it was last tried
 

@@ -39,14 +39,14 @@ FIRST_SIZE, MOST_SIZE = 2, 8  # the members of J in the first rounds, and in the
 SECONDS_PER_SET = 3e-8  # of the search, for one J
 SEARCH_SHARE = 0.8  # of the time on one core, for the last search
 WITHOUT_LIMIT = 600.0  # the seconds assumed if there is no time limit
-SETS_PER_PIECE = 4_000_000
+SETS_PER_PIECE = 4_000_000  # sets of one task of a thread
 MOST_STEPS = 3_000_000  # of the search for one T
 ROWS_PER_NODE = 8  # rows per node and round
 LEAST_EXCESS = 0.005  # a row is violated only if it is violated by more
 CLOSE = 0.01  # the LP has converged when its value exceeds the bound by no more than this share
 RESERVE = 2.0  # time is kept for this many times what the searches to come are expected to take
 IDLE_ROUNDS = 8  # rows that hold with slack for so many rounds are removed
-ENOUGH_IDLE = 200
+ENOUGH_IDLE = 200  # idle rows that are worth a change of the LP
 SLACK = 1e-12  # relative rounding error of sums
 
 

@@ -27,7 +27,7 @@ __all__ = ["Effect", "checked_pair", "effect", "effect_in", "effect_of_parents"]
 
 FIGURES = ("effect", "standard_error", "lower", "upper")
 CONTRASTS = ("level", "from", "to")  # columns that say which change of which level an effect is about
-MOST_ROWS_SHOWN = 12
+MOST_ROWS_SHOWN = 12  # rows of the table in a summary
 
 ASSUMED = (
     "every edge is causal: the graph, or its class, is the true one",
