@@ -52,7 +52,9 @@ from dagopt.scores.score_options import ScoreLike, ScoreOptions
 __all__ = ["certified", "checked_options", "is_score_file", "learn", "solve", "solve_scores"]
 
 
-@with_memory_in_words
+TESTS_ARE_LINEAR = "score 'basis': the tests of independence still see linear effects only"
+
+
 @recorded
 @with_options(ScoreOptions, DataOptions, leave_out=["score"], also=True)
 def learn(
@@ -263,7 +265,8 @@ def certified(answer: Answer, problem: Problem, start: NDArray[np.int8] | None =
     if start is not None:
         answer = with_start(answer, problem, start)
     chosen = [problem.score.reason] if problem.score.reason else []
-    answer = replace(answer, notes=(*_table_notes(problem.table), *answer.notes, *chosen))
+    told = [TESTS_ARE_LINEAR] if problem.score.degree > 1 and answer.method in ("pc", "mmhc") else []
+    answer = replace(answer, notes=(*_table_notes(problem.table), *told, *answer.notes, *chosen))
     empty = np.zeros_like(answer.adjacency)
     answer = answer.with_figures(empty_score=problem.score.total(empty), **_chance(problem))
     return with_rounding(with_likelihood_bound(answer, problem), problem)
@@ -290,7 +293,7 @@ def _chance(problem: Problem) -> dict[str, float]:
     penalty = problem.score.joints
     if penalty is None or problem.score.likelihood is None:
         return {}
-    return {"chance_edges": chance_edges(problem.table.sizes, penalty.parameter_cost, penalty.edge_cost)}
+    return {"chance_edges": chance_edges(penalty.sizes_in(problem.table), penalty.parameter_cost, penalty.edge_cost)}
 
 
 def is_score_file(data: object, format: str | None = None) -> bool:

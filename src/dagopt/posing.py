@@ -86,7 +86,7 @@ def pose_table(
     if penalty is not None and problem.score.likelihood is not None:
         is_ebic = score.label.startswith("EBIC")
         costs = penalty.parameter_cost, penalty.edge_cost
-        by_chance = chance_finding(table.names, table.sizes, *costs, is_ebic=is_ebic)
+        by_chance = chance_finding(table.names, penalty.sizes_in(table), *costs, is_ebic=is_ebic)
         diagnosis = replace(diagnosis, findings=(*diagnosis.findings, *by_chance))
     return problem, diagnosis
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import dagopt
-from dagopt.data.row_checks import _lag_one, _ranks
+from dagopt.data.row_checks import lag_one, ranks_of
 
 
 def codes(frame, **options):
@@ -30,7 +30,7 @@ def test_moments_of_the_lag_one_sum_are_those_of_all_permutations(sizes):
     starts = np.cumsum([0, *sizes[:-1]])
     blocks = np.split(values, starts[1:])
     found = [
-        _lag_one(np.concatenate(order), starts)
+        lag_one(np.concatenate(order), starts)
         for order in itertools.product(*(list(itertools.permutations(block)) for block in blocks))
     ]
     assert np.mean([z for _, z in found]) == pytest.approx(0.0, abs=1e-9)
@@ -39,7 +39,7 @@ def test_moments_of_the_lag_one_sum_are_those_of_all_permutations(sizes):
 
 def test_ranks_are_those_of_scipy():
     values = np.round(np.random.default_rng(0).normal(size=200), 1)
-    assert _ranks(values, np.zeros(200, dtype=bool)) == pytest.approx(stats.rankdata(values))
+    assert ranks_of(values) == pytest.approx(stats.rankdata(values))
 
 
 def test_random_walks_are_found_and_changes_are_fine():

@@ -115,5 +115,5 @@ def test_codes_stored_as_floats_are_found():
     assert (finding.code, finding.columns, finding.remedy) == (
         "few-values",
         ("job",),
-        "use kind={'job': 'discrete'} if these are levels or codes",
+        "use kind={'job': 'discrete'} if these are codes, kind={'job': 'ordinal'} if they have an order",
     )

@@ -40,7 +40,7 @@ class PathScoreOptions(ScoreOptions):
 @shared.with_flags
 def path(
     data: shared.Data,
-    scoring: Annotated[PathScoreOptions, shared.Without("equivalent_sample_size")],
+    scoring: Annotated[PathScoreOptions, shared.Without("equivalent_sample_size", "degree")],
     knowledge: KnowledgeOptions,
     reading: DataOptions,
     penalties: Annotated[

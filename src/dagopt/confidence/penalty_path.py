@@ -42,7 +42,7 @@ EXACT_SECONDS = 2.0  # per penalty
 WARM_SEARCH = {"restarts": 5, "kicks": 10}  # one search starts from the previous penalty's DAG, four at random
 
 
-@with_options(ScoreOptions, DataOptions, leave_out=["equivalent_sample_size"], also=True)
+@with_options(ScoreOptions, DataOptions, leave_out=["equivalent_sample_size", "degree"], also=True)
 def path(
     data: object,
     penalties: Iterable[float] | None = None,

@@ -51,6 +51,8 @@ class Column:
         Why it cannot be used, such as dates; empty if it can.
     transform : Transform or None
         The function that made the values from those that were read, if any.
+    ordered : bool
+        Whether it came as levels with an order of their own.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Column:
     way: str = ""
     trouble: str = ""
     transform: Transform | None = None
+    ordered: bool = False
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -91,6 +94,18 @@ class Column:
             )
         lookup = np.append(self.numbers, np.nan)
         return replace(self, kind="continuous", values=lookup[self.values], levels=(), numbers=None)
+
+    def as_ordered(self) -> Column:
+        """Return the column as numbers in the order of its levels."""
+        if self.numbers is None and self.ordered:
+            places = np.where(self.missing, np.nan, self.values.astype(np.float64))
+            return replace(self, kind="continuous", values=places, levels=())
+        if self.kind == "discrete" and self.numbers is None:
+            raise InputError(
+                f"column {self.name!r} has the levels {quoted(self.levels, 4)} without an order, which kind='ordinal' "
+                f"needs; make it an ordered category, or numbers, or use kind={{{self.name!r}: 'discrete'}}"
+            )
+        return self.as_continuous()
 
     def as_discrete(self) -> Column:
         """Return the column with every distinct value as a level."""
@@ -174,7 +189,7 @@ def _categories(name: str, series: pd.Series[Any]) -> Column:
     numbers = _numbers(list(series.cat.categories))
     if not series.cat.ordered:
         return _discrete(name, codes, levels, numbers)
-    whole = Column(name, "discrete", codes, tuple(levels), numbers)
+    whole = Column(name, "discrete", codes, tuple(levels), numbers, ordered=True)
     return whole.take(np.ones(len(codes), dtype=bool))
 
 

@@ -200,7 +200,8 @@ def _odd_numbers(table: ContinuousTable) -> list[Finding]:
                         (name,),
                         f"column {name!r} is continuous by its type but has only {len(distinct)} distinct values",
                         "it is modelled as Gaussian",
-                        f"use kind={{{name!r}: 'discrete'}} if these are levels or codes",
+                        f"use kind={{{name!r}: 'discrete'}} if these are codes, kind={{{name!r}: 'ordinal'}} if they "
+                        "have an order",
                     )
                 )
     return findings

@@ -64,18 +64,19 @@ class DataOptions(Options):
         "auto",
         "How columns are read: auto goes by type (floats, and whole numbers with more than 10 values, are continuous; "
         "other whole numbers, booleans, categories and text are discrete), continuous reads whole numbers as numbers, "
-        "discrete takes each distinct number as a level. For single columns a mapping, or on the command line "
-        "age=continuous,grade=discrete.",
-        _each_of("auto", "continuous", "discrete"),
+        "discrete takes each distinct number as a level, ordinal takes normal scores of levels that have an order, "
+        "count takes roots of counts, whose variance is then even. For single columns a mapping, or on the command "
+        "line age=continuous,grade=discrete.",
+        _each_of("auto", "continuous", "discrete", "ordinal", "count"),
         metavar="KIND",
         parse=_named,
     )
     transform: str | Mapping[str, Any] | None = option(
         None,
-        "Transform continuous columns: log takes logarithms, rank takes normal scores of ranks (the nonparanormal), "
-        "auto does so for columns that are skewed or have heavy tails. For single columns a mapping, or on the command "
-        "line income=log,age=rank.",
-        _each_of(None, "log", "rank", "auto"),
+        "Transform continuous columns: log takes logarithms, root roots of counts, rank normal scores of ranks (the "
+        "nonparanormal), auto does so for columns that are skewed or have heavy tails. For single columns a mapping, "
+        "or on the command line income=log,age=rank.",
+        _each_of(None, "log", "root", "rank", "auto"),
         metavar="HOW",
         unset="no",
         parse=_named,

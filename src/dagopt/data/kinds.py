@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dagopt.data.columns import Column
 from dagopt.errors import InputError, quoted, unknown_name
 
-__all__ = ["KINDS", "MOST_WHOLE_LEVELS", "checked_kinds", "with_kinds"]
+__all__ = ["KINDS", "MOST_WHOLE_LEVELS", "TRANSFORMED", "checked_kinds", "with_kinds"]
 
-KINDS = ("auto", "continuous", "discrete")
+KINDS = ("auto", "continuous", "discrete", "ordinal", "count")
+TRANSFORMED = {"ordinal": "rank", "count": "root"}  # kinds that are continuous after a transformation
 
 MOST_WHOLE_LEVELS = 10  # up to this many distinct whole numbers are read as levels
 
@@ -33,7 +34,7 @@ def with_kinds(columns: Sequence[Column], kind: str | Mapping[str, str] = "auto"
     ----------
     columns : sequence of Column
         As they were read.
-    kind : {"auto", "continuous", "discrete"} or mapping of names to these
+    kind : {"auto", "continuous", "discrete", "ordinal", "count"} or mapping of names to these
         For all columns, or for some; the others are ``auto``: floats are continuous, whole numbers with more than
         ``MOST_WHOLE_LEVELS`` distinct values too, everything else is discrete.
     """
@@ -43,7 +44,9 @@ def with_kinds(columns: Sequence[Column], kind: str | Mapping[str, str] = "auto"
         wanted = told[column.name]
         if wanted == "auto" and column.whole and len(column.levels) > MOST_WHOLE_LEVELS:
             wanted = "continuous"
-        if wanted == "continuous":
+        if wanted == "ordinal":
+            column = column.as_ordered()
+        elif wanted in ("continuous", "count"):
             column = column.as_continuous()
         elif wanted == "discrete":
             column = column.as_discrete()

@@ -148,6 +148,8 @@ def kinds_in_words(columns: Sequence[Column], given: Sequence[Column]) -> str:
         c.name for c, read in zip(columns, given, strict=True) if c.kind == "continuous" and read.kind == "discrete"
     ]
     levels = [f"{column.name} ({len(column.levels)} levels)" for column in columns if column.kind == "discrete"]
+    few = [c.name for c in columns if c.kind == "discrete" and c.whole and len(c.levels) > 2]
+    changed = [f"{c.name} ({c.transform.how})" for c in columns if c.transform is not None]
     parts = []
     if numbers:
         parts.append(f"continuous: {', '.join(numbers)}")
@@ -155,4 +157,11 @@ def kinds_in_words(columns: Sequence[Column], given: Sequence[Column]) -> str:
         parts.append(f"discrete: {', '.join(levels)}")
     if whole:
         parts.append(f"whole numbers with more than {MOST_WHOLE_LEVELS} values, read as continuous: {', '.join(whole)}")
+    if few:
+        parts.append(
+            f"whole numbers with 3 to {MOST_WHOLE_LEVELS} values, read as levels without an order (kind='ordinal' "
+            f"keeps it, kind='count' is for counts): {', '.join(few)}"
+        )
+    if changed:
+        parts.append(f"transformed: {', '.join(changed)}")
     return "; ".join(parts)

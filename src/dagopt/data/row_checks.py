@@ -19,7 +19,7 @@ from dagopt.data.columns import Column
 from dagopt.data.findings import Finding
 from dagopt.errors import quoted
 
-__all__ = ["ALARM", "repeated_rows", "serial_dependence", "sorted_runs"]
+__all__ = ["ALARM", "lag_one", "ranks_of", "repeated_rows", "serial_dependence", "sorted_runs"]
 
 ALARM = 0.002  # probability that a check raises a finding on a clean table; divided by the number of columns tested
 FEWEST_ROWS = 20  # fewer rows say nothing about rows
@@ -56,7 +56,7 @@ def serial_dependence(columns: Sequence[Column], order: Bools | None = None) -> 
     if len(tested) < 2:
         return []
     found = np.array(
-        [_lag_one(_ranks(columns[j].values[:n_rows], columns[j].missing[:n_rows]), starts) for j in tested]
+        [lag_one(ranks_of(columns[j].values[:n_rows], columns[j].missing[:n_rows]), starts) for j in tested]
     )
     critical = -NormalDist().inv_cdf(ALARM / len(tested) / 2)
     alike = np.flatnonzero((np.abs(found[:, 1]) > critical) & (np.abs(found[:, 0]) > LEAST_CORRELATION))
@@ -104,15 +104,17 @@ def sorted_runs(values: Sequence[Floats | Ints], skipped: Bools) -> tuple[Ints, 
     return np.flatnonzero(begins), found
 
 
-def _ranks(values: Floats | Ints, missing: Bools) -> Floats:
+def ranks_of(values: Floats | Ints, missing: Bools | None = None) -> Floats:
     """Return the mid-ranks of a column; missing cells have the middle one."""
-    ranks = np.full(len(values), np.nan)
-    _, which, counts = np.unique(values[~missing], return_inverse=True, return_counts=True)
-    ranks[~missing] = (np.cumsum(counts) - (counts - 1) / 2)[which]
-    return np.where(missing, (len(which) + 1) / 2, ranks)
+    if missing is None or not missing.any():
+        _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+        return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[which])
+    ranks = np.full(len(values), (1 + float((~missing).sum())) / 2)
+    ranks[~missing] = ranks_of(values[~missing])
+    return ranks
 
 
-def _lag_one(values: Floats, starts: Ints) -> tuple[float, float]:
+def lag_one(values: Floats, starts: Ints) -> tuple[float, float]:
     """Return the lag-one correlation within blocks, and its distance from chance in standard deviations.
 
     In a block of m exchangeable normal values the sum of products of neighbours, relative to the sum of squares, has

@@ -146,7 +146,8 @@ def _counts(found: list[tuple[str, float]]) -> list[Finding]:
             (name,),
             f"column {name!r} holds counts" + (f", {zeros:.0%} of them zero" if zeros > MANY_ZEROS else ""),
             "it is modelled as Gaussian, whose variance does not grow with the mean",
-            f"use transform={{{name!r}: 'rank'}}",
+            f"use kind={{{name!r}: 'count'}}"
+            + (f", or transform={{{name!r}: 'rank'}}, because so many are zero" if zeros > MANY_ZEROS else ""),
         )
         for name, zeros in found
     ]

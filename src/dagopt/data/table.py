@@ -25,7 +25,7 @@ from dagopt.data.continuous import ContinuousTable, CovarianceTable
 from dagopt.data.data_options import DataOptions
 from dagopt.data.discretize import discretized
 from dagopt.data.findings import Finding
-from dagopt.data.kinds import with_kinds
+from dagopt.data.kinds import TRANSFORMED, checked_kinds, with_kinds
 from dagopt.data.mixed import MixedTable
 from dagopt.data.reading import read_columns
 from dagopt.data.transforms import transformed
@@ -235,7 +235,18 @@ def of_kind(columns: list[Column], options: DataOptions) -> list[Column]:
         if how is not None and column.name in named:
             column = column.as_continuous()
         found.append(column if how is None else discretized(column, str(how), options.bins))
-    return transformed(found, options.transform)
+    return transformed(found, _transforms(found, options))
+
+
+def _transforms(columns: list[Column], options: DataOptions) -> dict[str, Any]:
+    """Return the transformation of each column, by ``transform=`` or by its kind."""
+    kinds = checked_kinds(options.kind, [column.name for column in columns])
+    asked = options.transform
+    told = {column.name: TRANSFORMED[kinds[column.name]] for column in columns if kinds[column.name] in TRANSFORMED}
+    if isinstance(asked, Mapping):
+        return told | {str(name): how for name, how in asked.items()}
+    numbers = [column.name for column in columns if column.kind == "continuous"]
+    return (dict.fromkeys(numbers, asked) if asked is not None else {}) | told
 
 
 def _stop_at(findings: list[Finding]) -> None:

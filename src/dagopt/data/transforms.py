@@ -6,6 +6,7 @@ of the hidden columns (Liu, Lafferty, Wasserman 2009; Harris and Drton 2013).
 
 References
 ----------
+Anscombe (1948). The transformation of Poisson, binomial and negative-binomial data. Biometrika 35.
 Liu, Lafferty, Wasserman (2009). The nonparanormal: semiparametric estimation of high dimensional undirected graphs.
 JMLR 10.
 Harris, Drton (2013). PC algorithm for nonparanormal graphical models. JMLR 14.
@@ -28,7 +29,8 @@ from dagopt.errors import InputError, quoted, unknown_name
 
 __all__ = ["TRANSFORMS", "Transform", "fitted_transform", "transformed", "transforms_in_words"]
 
-TRANSFORMS = ("log", "rank", "auto")
+NAMES = {"log": "logarithm", "root": "root"}
+TRANSFORMS = ("log", "root", "rank", "auto")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +39,8 @@ class Transform:
 
     Attributes
     ----------
-    how : {"log", "rank"}
-        The logarithm, or normal scores of ranks.
+    how : {"log", "root", "rank"}
+        The logarithm; Anscombe's root 2 √(x + 3/8) of counts, whose variance is about 1; or normal scores of ranks.
     values, scores : float arrays
         For ``rank``: the distinct values in order, and the score of each; other values are interpolated.
     """
@@ -52,9 +54,12 @@ class Transform:
         if self.values is not None and self.scores is not None:
             found = np.interp(values, self.values, self.scores)
             return np.where(np.isnan(values), np.nan, found)
-        if np.nanmin(values, initial=np.inf) <= 0:
+        least = float(np.nanmin(values, initial=np.inf))
+        if self.how == "root" and least >= 0:
+            return np.asarray(2 * np.sqrt(values + 3 / 8))
+        if self.how == "root" or least <= 0:
             raise InputError(
-                f"column {name!r} has the value {np.nanmin(values):g}, which has no logarithm; use "
+                f"column {name!r} has the value {least:g}, which has no {NAMES[self.how]}; use "
                 f"transform={{{name!r}: 'rank'}}"
             )
         return np.asarray(np.log(values))
@@ -71,8 +76,8 @@ def fitted_transform(how: str, values: Floats) -> Transform | None:
         logs = shape_of(np.log(known)) if len(known) and known.min() > 0 else None
         fits = logs is not None and not (logs.is_skewed(critical) or logs.is_heavy(critical))
         how = "log" if fits else "rank"
-    if how == "log":
-        return Transform("log")
+    if how in ("log", "root"):
+        return Transform(how)
     distinct, counts = np.unique(known, return_counts=True)
     ranks = np.cumsum(counts) - (counts - 1) / 2
     return Transform("rank", distinct, normal_scores(ranks / (len(known) + 1)))
@@ -85,33 +90,27 @@ def normal_scores(shares: Floats) -> Floats:
     return np.asarray(ndtri(shares), dtype=np.float64)
 
 
-def transformed(columns: Sequence[Column], asked: str | Mapping[str, Any] | None) -> list[Column]:
-    """Return the columns with the continuous ones transformed as asked.
+def transformed(columns: Sequence[Column], asked: Mapping[str, Any]) -> list[Column]:
+    """Return the columns with some of them transformed.
 
     Parameters
     ----------
     columns : sequence of Column
         With their kinds.
-    asked : {"log", "rank", "auto"}, mapping of names to these or to Transform, or None
-        For all continuous columns, or for some; a Transform is applied as it was fitted.
+    asked : mapping of names to words or to Transform
+        One of ``TRANSFORMS`` is fitted to the column; a Transform is applied as it was fitted.
     """
-    if asked is None:
-        return list(columns)
     names = [column.name for column in columns]
-    told = (
-        {str(name): how for name, how in asked.items()} if isinstance(asked, Mapping) else dict.fromkeys(names, asked)
-    )
-    found = []
-    for name in told:
+    for name in asked:
         if name not in names:
             raise unknown_name("column", name, names)
+    found = []
     for column in columns:
-        how = told.get(column.name)
-        if how is not None and column.kind == "discrete" and isinstance(asked, Mapping):
-            column = column.as_continuous()
-        if how is None or column.kind == "discrete":
+        how = asked.get(column.name)
+        if how is None:
             found.append(column)
             continue
+        column = column.as_continuous()
         own = how if isinstance(how, Transform) else fitted_transform(how, column.values)
         found.append(column if own is None else replace(column, values=own(column.name, column.values), transform=own))
     return found
@@ -120,7 +119,7 @@ def transformed(columns: Sequence[Column], asked: str | Mapping[str, Any] | None
 def transforms_in_words(transforms: Mapping[str, Transform]) -> str:
     """Return which columns were transformed; empty if none was."""
     said = []
-    for how in ("log", "rank"):
+    for how in TRANSFORMS:
         names = [name for name, own in transforms.items() if own.how == how]
         if names:
             said.append(f"{quoted(names)} by {how}")

@@ -21,6 +21,7 @@ from dagopt.data.table import ContinuousTable, DiscreteTable, MixedTable
 from dagopt.problem import Problem
 from dagopt.results.answer import Answer
 from dagopt.results.certificate import Certificate, Source, scope_of, tightest
+from dagopt.scores.basis import BasisScore
 from dagopt.scores.degenerate_gaussian import DegenerateGaussianScore
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.scores.joint import JointScore
@@ -100,6 +101,10 @@ def likelihood_bound(problem: Problem) -> float | None:
 def _likelihood(problem: Problem) -> tuple[JointScore, float] | None:
     """Return the unpenalised likelihood that bounds the score, and the error of its sums."""
     table = problem.table
+    if isinstance(problem.score, BasisScore):
+        matrix = problem.score.embedding.matrix
+        error = ROUNDING * len(matrix) ** 2 / _least_eigenvalue(matrix)
+        return None if error > MOST_ROUNDING else (problem.score.unpenalised(), table.n_samples * float(error))
     if isinstance(table, ContinuousTable) and problem.score.bounding_likelihood in GAUSSIAN:
         error = _error_of_logs(table.correlation)
         if error is None:

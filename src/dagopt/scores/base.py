@@ -117,6 +117,8 @@ class Score(ABC):
         marginal likelihood the likelihood that it averages.
     seconds_per_local : float
         The approximate time for one local score; only for estimates.
+    degree : int
+        The degree of the polynomials by which continuous parents explain a column: 1, linear, for all but ``basis``.
     """
 
     names: tuple[str, ...]
@@ -127,6 +129,7 @@ class Score(ABC):
     likelihood: str | None = None
     bounding_likelihood: str | None = None
     seconds_per_local: float = SECONDS_PER_LOCAL
+    degree: int = 1
 
     @abstractmethod
     def local(self, node: int, parents: Iterable[int] = ()) -> float:

@@ -18,6 +18,7 @@ from dagopt.errors import InputError, quoted, unknown_name
 from dagopt.graph.dag import as_graph, require_dag
 from dagopt.options import with_options
 from dagopt.scores.base import Score
+from dagopt.scores.basis import BasisScore
 from dagopt.scores.bdeu import BDeuScore
 from dagopt.scores.bge import BGeScore
 from dagopt.scores.conditional_gaussian import ConditionalGaussianScore
@@ -97,6 +98,13 @@ SCORES: dict[str, NamedScore] = {
     "cg": NamedScore(
         "conditional Gaussian: BIC with a Gaussian per configuration of the discrete columns, for mixed data",
         {"mixed": lambda table, options: ConditionalGaussianScore(table, PENALTIES["bic"](table.n_samples))},
+    ),
+    "basis": NamedScore(
+        "BIC with continuous columns embedded in polynomials, which finds smooth nonlinear relations",
+        {
+            kind: lambda table, options: BasisScore(table, PENALTIES["bic"](table.n_samples), options.degree)
+            for kind in ("continuous", "mixed")
+        },
     ),
     "bdeu": NamedScore(
         "Bayesian Dirichlet equivalent uniform, for discrete data",

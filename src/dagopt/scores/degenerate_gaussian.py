@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from dagopt.arrays import Floats, Ints
 from dagopt.bits import bit_counts
-from dagopt.data.mixed import MixedTable
+from dagopt.data.mixed import Embedding, MixedTable
+from dagopt.data.table import Table
 from dagopt.kernels.gaussian import blocks as kernels
 from dagopt.kernels.gaussian.blocks import BlockForm
 from dagopt.scores.base import as_set
@@ -59,15 +60,19 @@ class DegenerateGaussianScore(JointScore):
     seconds_per_local = 5e-6
 
     def __init__(self, table: MixedTable, penalty: float, edge_penalty: float = 0.0) -> None:
+        self._embed(table, table.embedding, penalty, edge_penalty)
+
+    def _embed(self, table: Table, embedding: Embedding, penalty: float, edge_penalty: float) -> None:
+        """Set everything that follows from the embedding."""
         self.names = table.names
         self.n_samples = table.n_samples
         self.parameter_cost = penalty
         self.edge_cost = edge_penalty
-        self.label = f"degenerate Gaussian log-likelihood - {penalty:.6g} x parameters" + (
-            f" - {edge_penalty:.6g} x edges" if edge_penalty else ""
-        )
-        self.sizes = table.embedding.sizes
-        matrix, log_scale, starts, self._roundings = table.embedding
+        self.label = f"{self.likelihood} log-likelihood - {penalty:.6g} x parameters".replace(
+            "gaussian", "Gaussian"
+        ) + (f" - {edge_penalty:.6g} x edges" if edge_penalty else "")
+        self.sizes = embedding.sizes
+        matrix, log_scale, starts, self._roundings = embedding
         half = 0.5 * self.n_samples
         rates = np.array([half, half * (1 + math.log(2 * math.pi)), penalty, edge_penalty])
         self._form = BlockForm(matrix, log_scale, starts, rates)
@@ -83,6 +88,10 @@ class DegenerateGaussianScore(JointScore):
         other.parameter_cost = self.parameter_cost / 2
         other._form = self._form._replace(rates=self._form.rates * [1.0, 1.0, 0.5, 1.0])
         return other
+
+    def sizes_in(self, table: Table) -> Ints:
+        """Return how many embedded columns each column has."""
+        return self.sizes
 
     @cached_property
     def block_likelihood(self) -> BlockLikelihood:

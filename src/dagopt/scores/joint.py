@@ -21,6 +21,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from dagopt.arrays import Floats, Ints
+from dagopt.data.table import Table
 from dagopt.scores.base import Score, as_set, check_subsets
 
 __all__ = ["JointScore"]
@@ -43,6 +44,10 @@ class JointScore(Score):
     def joints(self) -> JointScore:
         """The score itself."""
         return self
+
+    def sizes_in(self, table: Table) -> Ints:
+        """Return how many numbers represent each column of the table in this score."""
+        return table.sizes
 
     @property
     def penalty_by_size(self) -> Floats | None:

@@ -97,6 +97,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     penalty: ScoreLike = "auto"
     convention: str = "paper"
     equivalent_sample_size: float = 1.0
+    degree: int = 3
     constraints: Constraints | Mapping[str, Any] | None = None
     max_parents: int | None = None
     time_limit: float | None = None

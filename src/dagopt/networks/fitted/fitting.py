@@ -84,6 +84,8 @@ def table_like(data: object, names: tuple[str, ...], table: Table | None, option
     known: dict[str, Any] = {"columns": names, "kind": kind}
     if not isinstance(table, DiscreteTable | None) and table.transforms:
         known["transform"] = table.transforms
+        ranked = {name: "ordinal" for name, own in table.transforms.items() if own.how == "rank"}
+        known["kind"] = (dict.fromkeys(names, kind) if isinstance(kind, str) else kind) | ranked
     return matched(as_table(data, **known | options), names, table)
 
 
