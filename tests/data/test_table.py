@@ -217,7 +217,10 @@ def test_numbers_that_cannot_be_used(values, message):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"kind": "gaussian"}, "kind= to be one of 'auto', 'continuous', 'discrete', 'ordinal', 'count' but got 'gaussian'"),
+        (
+            {"kind": "gaussian"},
+            "kind= to be one of 'auto', 'continuous', 'discrete', 'ordinal', 'count' but got 'gaussian'",
+        ),
         ({"missing": "impute"}, "missing= to be one of 'error', 'drop', 'em', 'level' but got 'impute'"),
         ({"discretize": "kmeans"}, "discretize= to be one of None, 'quantile', 'interval' but got 'kmeans'"),
         ({"kind": "continuous"}, "column 'sex' cannot be continuous: 'f', 'm' is not a number"),

@@ -52,7 +52,7 @@ def test_degree_one_is_bic_of_standard_columns():
     assert ours.score == pytest.approx(dagopt.learn(standard, progress=False).score)
 
 
-@pytest.mark.parametrize("method", ["exact", "order", "hc", "gobnilp", "cg-dca"])
+@pytest.mark.parametrize("method", ["exact", "order", "hc", "gobnilp", "cg-dca", "branch-and-cut"])
 def test_methods_find_the_best_of_all_dags(method):
     frame = curved()
     score = dagopt.make_score(dagopt.as_table(frame), "basis")
@@ -67,7 +67,7 @@ def test_a_time_limit_leaves_a_true_bound_on_mixed_tables():
     frame = curved().assign(g=np.where(curved()["a"] > 0, "high", "low"))
     score = dagopt.make_score(dagopt.as_table(frame), "basis")
     best = max(score.total(dag) for dag in naive.all_dags(5))
-    for method in ("exact", "hc"):
+    for method in ("exact", "hc", "branch-and-cut"):
         result = dagopt.learn(frame, method, score="basis", progress=False)
         assert result.bound is None or result.bound >= best - 1e-9
 

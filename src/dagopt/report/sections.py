@@ -6,8 +6,10 @@ from html import escape
 
 import pandas as pd
 
+from dagopt.networks.model_check import CHECKS
 from dagopt.report.chart import convergence_svg, phases
 from dagopt.report.origin import origin_line, origin_section
+from dagopt.report.residual_plots import residuals_svg
 from dagopt.report.view import Edge, View
 from dagopt.report.words import counted, found, proven
 from dagopt.results.directions import DIRECTED
@@ -178,6 +180,26 @@ def doctor_section(result: Result, view: View) -> str:
     )
 
 
+def check_section(result: Result, view: View) -> str:
+    """Return whether the residuals fit the model, with pictures of those that do not; empty if not checked."""
+    misfits = result.figures.misfits
+    if misfits is None:
+        return ""
+    head = '<section id="check" aria-labelledby="check-title">\n<h2 id="check-title">The residuals</h2>\n'
+    if not misfits:
+        return f"{head}<p>They are linear, normal, of even variance and independent, as the model says.</p>\n</section>"
+    if result.problem is None:
+        rows = "".join(f"<li>{escape(place)}: {escape(words)}</li>" for place, words in misfits.items())
+        return f'{head}<ul class="words">{rows}</ul>\n</section>'
+    check = result.check()
+    failed = check.failed[["from", "to", "check", "effect", "remedy"]].head(MOST_ROWS)
+    rows = "".join(
+        f"<li>{escape(f'{a} → {b}' if a else b)}: {escape(CHECKS[kind][0])} ({effect:.2f}); {escape(remedy)}</li>"
+        for a, b, kind, effect, remedy in failed.itertuples(index=False)
+    )
+    return f'{head}<ul class="words">{rows}</ul>\n<div class="scroll">{residuals_svg(check)}</div>\n</section>'
+
+
 def _sentence(text: str) -> str:
     """Return a remark with a full stop."""
     return escape(text.rstrip(". ")) + "."
@@ -259,6 +281,7 @@ def notes_section(result: Result, view: View) -> str:
 SECTIONS = (
     course_section,
     doctor_section,
+    check_section,
     edge_section,
     notes_section,
     origin_section,

@@ -38,6 +38,7 @@ class Figures:
     rounding: float | None = figure("rounding error of the score, at most", "the table")
     missing_cells: int | None = figure("missing cells", "the table")
     em_rounds: int | None = figure("rounds of structural EM", "the table")
+    misfits: Mapping[str, str] | None = figure("checks of residuals that fail, by edge or column", "the graph")
     # the start
     start_score: float | None = figure("score of the start", "the start")
     improvement: float | None = figure("improvement on the start", "the start")

@@ -19,7 +19,7 @@ from dagopt.errors import InputError
 from dagopt.graph.cpdag import cpdag, extend_pdag
 from dagopt.graph.dag import Graph
 from dagopt.graph.known_directions import essential_given
-from dagopt.graph.order import is_acyclic
+from dagopt.graph.order import is_acyclic, parent_lists
 from dagopt.problem import Problem
 from dagopt.results.answer import Answer, Status
 from dagopt.results.certificate import Certificate
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dagopt.networks.effects.effect import Effect
     from dagopt.networks.effects.mixture import EffectPosterior
     from dagopt.networks.fitted.fitted_network import FittedNetwork
+    from dagopt.networks.model_check import ModelCheck
     from dagopt.progress import Progress
     from dagopt.results.explanation import Explanation
     from dagopt.results.rivals import Rivals
@@ -344,6 +345,23 @@ class Result:
         if not isinstance(own, DiscreteTable | None) and own.transforms and not isinstance(data, TABLES):
             data = table_like(data, self.names, own, {})
         return fitted.log_likelihood(data)
+
+    def check(self) -> ModelCheck:
+        """Check the residuals: linear effects, normal noise of one variance, independent rows.
+
+        Returns
+        -------
+        ModelCheck
+            One row per test in ``table``, those that fail in ``failed``, each with a remedy; ``plot()`` draws the
+            residuals.
+        """
+        from dagopt.networks.model_check import check_model
+
+        if self.problem is None or self.dag is None:
+            raise InputError("residuals need data and a DAG, but the result has none; learn from the data again")
+        self._refuse_set_rows("dagopt.learn(data).check()")
+        parents = parent_lists(nx.to_numpy_array(self.dag, nodelist=self.names, dtype=np.int8))
+        return check_model(self.problem.table, tuple(tuple(own.tolist()) for own in parents), self.problem.score.degree)
 
     def explain(
         self,

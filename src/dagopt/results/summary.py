@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dagopt.results.directions import DIRECTED, counted_directions
 from dagopt.results.figures import Figures
 from dagopt.results.proof import bound_line, doubts_of
 from dagopt.results.result import Result
 
 __all__ = ["summary_of"]
+
+MOST_MISFITS = 3  # shown in the summary
 
 PLAIN_STATUS = {
     "optimal": "proven optimal",
@@ -34,9 +38,18 @@ def summary_of(result: Result) -> str:
     expected = result.figures.chance_edges
     if expected is not None:
         lines.append(f"chance  {expected:.2g} edges are expected by chance under this penalty")
+    if result.figures.misfits:
+        lines.append(f"misfit  {_misfits(result.figures.misfits)}; result.check() says more")
     lines += [f"note    {note}" for note in result.notes]
     lines += [f"warning {finding.message}" for finding in result.findings]
     return "\n".join(lines)
+
+
+def _misfits(misfits: Mapping[str, str]) -> str:
+    """Return the first residuals that do not fit the model."""
+    said = [f"{place}: {words}" for place, words in misfits.items()]
+    more = len(said) - MOST_MISFITS
+    return "; ".join(said[:MOST_MISFITS]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _size(result: Result) -> str:

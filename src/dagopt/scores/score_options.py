@@ -23,8 +23,9 @@ class ScoreOptions(Options):
 
     score: ScoreLike = option(
         "auto",
-        "The name of a score (auto, bic, ebic, aic, loglik, basis, cg, bdeu, bge, bge-raw), where auto is bic, or ebic if "
-        "bic would add more than one edge by chance (continuous and mixed data); a number, the penalty of one parameter; "
+        "The name of a score (auto, bic, ebic, aic, loglik, basis, cg, bdeu, bge, bge-raw), where auto is bic, or ebic "
+        "if bic would add more than one edge by chance (continuous and mixed data); a number, the penalty of one "
+        "parameter; "
         "or your own score: a sub-class of Score, or a function of a column's name and its parents' names.",
         anything("str, float, Score or callable"),
         flag="--score/--penalty",
