@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dagopt
 from dagopt.data.table import as_table
 from dagopt.deadline import Deadline
+from dagopt.families import node_growth
 from dagopt.families.listing import Candidates, candidate_pool
 from dagopt.families.node_growth import NodeGrowth
 from dagopt.graph.knowledge import Constraints
@@ -18,6 +21,7 @@ from dagopt.methods.branch_and_cut import gobnilp
 from dagopt.methods.exact.exact import solve_exact
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
+from dagopt.scores.base import pack_sets
 from dagopt.scores.build import make_score
 from dagopt.workers import Workers
 from every_dag import consistent_constraints, members, names_of
@@ -83,11 +87,21 @@ def assert_lists_what_is_useful(problem, found):
             assert mask in own or value <= best_subset(everything, mask, proper=True) + ROUNDING
 
 
+@pytest.fixture(autouse=True, params=[0, 1 << 14], ids=["tails", "few sets"])
+def few_sets(request, monkeypatch):
+    """Run every test with the rule of tails from the first set on, and as usual: without it for so few sets."""
+    monkeypatch.setattr(node_growth, "FEW_SETS", request.param)
+    if request.param == 0:
+        monkeypatch.setattr(node_growth, "ROWS_PER_CHILD", 1e9)
+    return request.param
+
+
 def grown(problem, most_sets=None, n_jobs=1):
     """Return the candidates after growing."""
     candidates = Candidates(problem.score, problem.knowledge)
     with Workers(Deadline(), NoProgress(), n_jobs) as workers:
         candidates.grow(workers, most_sets)
+        candidates.bound_rest(workers)
     return candidates
 
 
@@ -101,7 +115,7 @@ def test_all_useful_sets_of_any_size_are_listed(score, n_nodes, n_rows, seed):
     assert_lists_what_is_useful(problem, as_dicts(candidates.pool()))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     score=st.sampled_from(SCORES),
     n_rows=st.sampled_from([10, 60, 400]),
@@ -114,7 +128,7 @@ def test_all_useful_sets_are_listed_with_knowledge(score, n_rows, seed, constrai
     assert_lists_what_is_useful(problem, as_dicts(grown(problem).pool()))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     score=st.sampled_from(SCORES),
     n_rows=st.sampled_from([20, 100, 500]),
@@ -212,3 +226,49 @@ def test_the_kernel_that_extends_sets_agrees_with_arrays(score, seed):
             growth.extend()
             n_sets += len(growth.level)
     assert n_sets > 20
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("seed", range(6))
+def test_reaches_and_bounds_of_tails(score, seed):
+    """Beyond its reach no extension of a set beats the floor, and none of all exceeds the bound; by all subsets."""
+    problem = discrete_problem(score, 7, [30, 200, 1000][seed % 3], seed)
+    rng = np.random.default_rng(seed)
+    node = int(rng.integers(7))
+    others = rng.permutation([j for j in range(7) if j != node])
+    fixed, candidates = np.sort(others[: seed % 2]), others[seed % 2 :]
+    everything = all_scores(problem)[node]
+    own = sum(1 << int(j) for j in fixed)
+    for size in (0, 1, 2):
+        rows = list(combinations(range(len(candidates)), size))
+        chosen = np.array(rows, dtype=np.int64).reshape(len(rows), size)
+        sets = [[*fixed.tolist(), *candidates[row].tolist()] for row in chosen]
+        _, pairs = problem.score.joints_of_sets(np.array([sorted([*one, node]) for one in sets]))
+        floor = rng.choice(list(everything.values()), len(sets))
+        about = (node, fixed, candidates, chosen, pairs)
+        reach, _ = problem.score.reaches(*about, floor, False)
+        _, ceiling = problem.score.reaches(*about, np.full(len(sets), -np.inf), True)
+        for row, least, end, bound in zip(rows, floor, reach, ceiling, strict=True):
+            mask, first = own | sum(1 << int(candidates[b]) for b in row), max(row, default=-1) + 1
+            for b in range(first, len(candidates)):
+                later = sum(1 << int(j) for j in candidates[b + 1 :])
+                grown_sets = [m for m in everything if m & ~later == mask | 1 << int(candidates[b])]
+                best = max(everything[m] for m in grown_sets)
+                assert best <= bound + ROUNDING
+                assert b < end or best <= least + ROUNDING
+
+
+@pytest.mark.parametrize("ess", [0.1, 1.0, 10.0, 1000.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_bdeu_is_at_most_its_bounds(ess, seed):
+    """For all sets and all their subsets: -log a times the configurations of the subset, whatever the prior."""
+    table = discrete_table(5, [15, 80, 400, 40][seed], seed)
+    score = make_score(table, "bdeu", equivalent_sample_size=ess)
+    for node in range(5):
+        sets = [members(m) for m in range(32) if not m >> node & 1]
+        values = score.local_many([node] * len(sets), sets)
+        flat, offsets = pack_sets(sets)
+        _, bounds = score.local_and_bounds(np.full(len(sets), node), flat, offsets)
+        for small, bound in zip(sets, bounds, strict=True):
+            above = [v for one, v in zip(sets, values, strict=True) if set(small) <= set(one)]
+            assert max(above) <= bound + ROUNDING

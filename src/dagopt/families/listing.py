@@ -8,8 +8,8 @@ extended when no superset can beat the scores of its subsets. Two rules do that.
 * penalised multinomial likelihood: supersets of J score at most the likelihood with all columns as parents minus the
   penalty of J (after de Campos and Ji 2011, whose bound on the likelihood is 0), and proper supersets minus that of J
   and one more parent;
-* BDeu: the first row of every configuration of the parents that occurs has probability 1 / a_i and the others
-  at most 1, so supersets of J score at most -K(J) log a_i, K(J) the number of configurations that occur;
+* BDeu: the first row of every configuration of the parents and the node that occurs has probability 1 / a_i at most,
+  so supersets of J score at most -K(J) log a_i, K(J) the number of these configurations;
 * penalised Gaussian likelihood: supersets of J score at most the likelihood with all columns as parents minus
   the penalty of J.
 
@@ -18,8 +18,14 @@ likelihood of a superset J'. I is H(Y | J' - Y) - H(Y | J' - Y + i), which is at
 The penalty that Y adds grows with J'. So if N times this difference is at most the penalty that Y adds to J, every
 superset of J scores at most as much as without Y.
 
-Both rules allow for rounding. If the listing ends early, the sets that are not listed have stand-ins: see
-``Candidates.relaxed_pool``.
+**Tails.** The candidates of a node have an order, and a set is extended by later candidates only. What grows from J
+with candidate b next is inside J and the candidates from b on, which are fewer than all columns, so that the likelihood
+with these is a sharper bound: ``kernels/counts/tails.py``. For BDeu the likelihood is lowered by one row per
+configuration, and K(J) log a_i subtracted. A set beyond the reach of its first members is not scored. Its supersets
+may be: only a set that was made and then given up rules out its supersets.
+
+The proofs are in docs/proofs.md. All rules allow for rounding. If the listing ends early, the sets that are not listed
+have stand-ins: see ``Candidates.relaxed_pool``.
 
 Sets grow by one member at a time for all nodes together: the local scores of discrete data are differences of joints,
 and the joint of one set of columns serves all its members.
@@ -157,6 +163,11 @@ class Candidates:
             return False
         return self.is_complete
 
+    def bound_rest(self, workers: Workers) -> None:
+        """Bound the sets that are not listed as tightly as possible, or raise ``Stopped``."""
+        pieces = [piece for growth in self._growths for piece in growth.bounds()]
+        workers.each("bounds of parent sets", pieces, len(pieces))
+
     @property
     def is_complete(self) -> bool:
         """Whether all useful sets are listed."""
@@ -171,6 +182,10 @@ class Candidates:
     def _score_level(self, growing: list[NodeGrowth], workers: Workers, most_sets: int | None) -> bool:
         """Make the sets of the next size of each node and score them; False if there are none."""
         waiting = [growth for growth in growing if not growth.level.size and not growth.is_over]
+        ahead = [partial(growth.look_ahead, most_sets) for growth in waiting]
+        workers.each(PHASE, ahead, len(ahead), (self._share,) * 2)
+        tails = [piece for growth in waiting for piece in growth.tails()]
+        workers.each(PHASE, tails, len(tails), (self._share,) * 2)
         workers.each(PHASE, [partial(growth.extend, most_sets) for growth in waiting], len(waiting), (self._share,) * 2)
         growths = [growth for growth in growing if growth.level.size]
         if not growths:

@@ -1,7 +1,8 @@
 """The candidate parent sets of one node while they grow, level by level of their size.
 
-A level is made of the sets whose subsets with one fewer member are all open, scored, and then opened: a set stays open
-while a superset could still beat all its subsets. The rules and their proofs are in ``listing.py``.
+A level is made of open sets and one later candidate each, without those that contain a set that was given up. It is
+scored, and then opened: a set stays open while a superset could still beat all its subsets, and reaches as far as a
+later candidate could help. The rules and their proofs are in ``listing.py``.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ __all__ = ["Frontier", "KnownJoints", "NodeGrowth"]
 
 SETS_PER_PIECE = 2048  # milliseconds between two looks at the clock
 FEW_SETS = 1 << 14  # which are extended without a compiled kernel
+ROWS_PER_CHILD = 400  # scoring a set takes as long as 400 distinct rows of finding how far one reaches, about
 
 _Grown = tuple[Ints, Floats, Floats, Floats]
 
@@ -43,7 +45,8 @@ class KnownJoints(Protocol):
 class _Open(NamedTuple):
     """Sets of one size that have been scored and may have useful supersets.
 
-    ``ceiling`` bounds the scores of their proper supersets, ``best`` has the best score of the set and its subsets.
+    ``best`` has the best score of the set and its subsets, ``ceiling`` bounds the scores of all proper supersets, and
+    ``tail`` those of the supersets that grow from it: by later candidates, the first of which is below ``reach``.
     """
 
     keys: Ints
@@ -51,6 +54,18 @@ class _Open(NamedTuple):
     best: Floats
     ceiling: Floats
     joints: Floats
+    pairs: Ints
+    reach: Ints
+    tail: Floats
+
+    @property
+    def next(self) -> Ints:
+        """For each set the first candidate after its last member."""
+        return self.members[:, -1] + 1 if self.members.shape[1] else np.zeros(len(self.keys), dtype=np.int64)
+
+    def sets(self) -> OpenSets:
+        """Return what the kernel that extends them takes."""
+        return OpenSets(self.keys, self.best, self.ceiling, self.joints, self.reach)
 
 
 class Frontier(NamedTuple):
@@ -63,10 +78,11 @@ class Frontier(NamedTuple):
     ceiling: Floats
 
 
-def _none(size: int) -> _Open:
-    """Return no open sets."""
-    empty = np.zeros(0)
-    return _Open(np.zeros(0, dtype=np.int64), np.zeros((0, size), dtype=np.int64), empty, empty, empty)
+def _unknown(count: int, size: int, reach: int) -> _Open:
+    """Return sets without members about which nothing is known: none, or the empty set."""
+    keys, low, high = np.zeros(count, dtype=np.int64), np.full(count, -np.inf), np.full(count, np.inf)
+    members = np.zeros((count, size), dtype=np.int64)
+    return _Open(keys, members, low, high, np.full(count, np.nan), keys, np.full(count, reach), high)
 
 
 def _no_penalties(n_candidates: int) -> Penalties:
@@ -117,7 +133,11 @@ class NodeGrowth:
         self._scores: Floats = np.empty(0)
         self._bounds: Floats = np.empty(0)
         self._joints: Floats = np.empty(0)
-        self._open = _none(0)
+        self._pairs: Ints = np.empty(0, dtype=np.int64)  # configurations of the set and the node that occur
+        self._open = _unknown(0, 0, 0)
+        self._before = _unknown(1, 0, len(self._free))  # the sets that this level grew from
+        self._has_tails = False  # whether it is known how far the open sets reach
+        self._ahead: _Grown | None = None  # the next level, if it is known before the open sets are extended
 
     @property
     def size(self) -> int:
@@ -137,12 +157,10 @@ class NodeGrowth:
     @property
     def is_over(self) -> bool:
         """Whether all useful sets are listed."""
-        return not self.level.size and not self._open.keys.size
+        return not self.level.size and not self._n_possible
 
     def full(self, members: Ints) -> Ints:
         """Return sets of free candidates, given as indices, as rows of columns with the required parents added."""
-        if not len(self._must):
-            return self._free[members]
         fixed = np.broadcast_to(self._must, (len(members), len(self._must)))
         return np.sort(np.concatenate([fixed, self._free[members]], axis=1), axis=1)
 
@@ -151,6 +169,7 @@ class NodeGrowth:
         self._scores = np.empty(self.level.size)
         self._bounds = np.empty(self.level.size)
         self._joints = np.full(self.level.size, np.nan)  # not known
+        self._pairs = np.ones(self.level.size, dtype=np.int64)
         return [partial(self._evaluate, *span) for span in spans(self.level.size, SETS_PER_PIECE)]
 
     def _evaluate(self, first: int, last: int) -> None:
@@ -163,17 +182,19 @@ class NodeGrowth:
         """Score this level by joints that are known."""
         score = joints.score
         alone, with_node = joints.keys_of(self)
-        without, occurring = joints.of(alone)
-        together, _ = joints.of(with_node)
+        without, _ = joints.of(alone)
+        together, self._pairs = joints.of(with_node)
         rows = self.rows
         self._scores = together - without - score.costs_of_sets(self.node, rows)
         self._joints = without
         further = score.cheapest(self._free)  # every proper superset costs at least what this one more parent costs
         more = np.concatenate([rows, np.broadcast_to(further, (len(rows), len(further)))], axis=1)
-        self._bounds = score.superset_bounds(self.node, score.costs_of_sets(self.node, more), occurring)
+        self._bounds = score.superset_bounds(self.node, score.costs_of_sets(self.node, more), self._pairs)
 
     def open(self) -> None:
         """Keep the sets of this level that are not dominated, and open those with supersets that could still win."""
+        if self._size == 1 and self._score.bulk_joints is not None:
+            self._arrange(self._score.bulk_joints)
         better = self._scores > self._inherited - self._slack
         self._kept.append((words_of_rows(self.full(self._members[better]), self._score.n_nodes), self._scores[better]))
         best = np.maximum(self._scores, self._inherited)
@@ -181,17 +202,78 @@ class NodeGrowth:
         reach = self._slack + self._margin
         useful = (ceiling > best - reach) & ~(self._joints >= self._redundant + reach)
         chosen = np.flatnonzero(useful & (self._size < self._most))
+        everything = np.full(len(chosen), len(self._free))
         self._open = _Open(
-            self.level[chosen], self._members[chosen], best[chosen], ceiling[chosen], self._joints[chosen]
-        )
+            self.level[chosen], self._members[chosen], best[chosen], ceiling[chosen], self._joints[chosen],
+            self._pairs[chosen], everything, ceiling[chosen].copy(),
+        )  # fmt: skip
+        self._has_tails = False
         self.level, self._members = np.zeros(0, dtype=np.int64), np.zeros((0, self._size), dtype=np.int64)
+
+    def _arrange(self, bulk: BulkJoints) -> None:
+        """Put the candidates in the order of what they say about the node, most first, so that tails say little.
+
+        The sets of this level are single candidates; those that were given up come last.
+        """
+        alone = self._members[:, 0]
+        order = np.argsort(-(self._scores + bulk.costs_of_sets(self.node, self.rows)), kind="stable")
+        others = np.setdiff1d(np.arange(len(self._free)), alone)
+        self._free = self._free[np.concatenate([alone[order], others])]
+        self._penalties = bulk.penalties_of(self.node, self._free)
+        self._members = np.arange(len(alone))[:, np.newaxis]
+        self.level = self._keys.of(self._members)
+        for name in ("_scores", "_bounds", "_joints", "_pairs", "_inherited", "_ceiling", "_redundant"):
+            setattr(self, name, getattr(self, name)[order])
+
+    def look_ahead(self, most_sets: int | None = None) -> None:
+        """Make the next level if the open sets are many, so that ``tails`` can compare."""
+        many = not self._has_tails and self._score.bulk_joints is not None and self._n_possible > FEW_SETS
+        if many and self._size < self._keys.most:
+            self._ahead = self._grown(most_sets)
+
+    def tails(self) -> list[partial[None]]:
+        """Return the work of finding how far the open sets reach, if that takes less time than scoring what grows."""
+        bulk, ahead = self._score.bulk_joints, self._ahead
+        if bulk is None or ahead is None:
+            return []
+        n_open = int((self._open.next < len(self._free)).sum())
+        if ROWS_PER_CHILD * len(ahead[0]) <= bulk.n_distinct * n_open:
+            return []
+        self._has_tails, self._ahead = True, None
+        parts = spans(len(self._open.keys), SETS_PER_PIECE)
+        return [partial(self._find_tails, bulk, self._open, np.arange(*part), False) for part in parts]
+
+    def bounds(self) -> list[partial[None]]:
+        """Return the work of bounding what grows from the sets of the frontier."""
+        bulk, sets = self._score.bulk_joints, self._last
+        grows = np.flatnonzero(sets.reach > sets.next)
+        if bulk is None or not len(grows) or not np.isfinite(sets.best).all():
+            return []
+        parts = spans(len(grows), SETS_PER_PIECE)
+        return [partial(self._find_tails, bulk, sets, grows[a:b], True) for a, b in parts]
+
+    def _find_tails(self, bulk: BulkJoints, sets: _Open, which: Ints, exact: bool) -> None:
+        """Find how far some sets reach, or bounds on what grows from them."""
+        floor = np.full(len(which), -np.inf) if exact else sets.best[which] - self._slack - self._margin
+        reach, tail = bulk.reaches(
+            self.node, self._must, self._free, sets.members[which], sets.pairs[which], floor, exact
+        )
+        if exact:
+            sets.tail[which] = np.minimum(tail + self._margin, sets.ceiling[which])
+        else:
+            sets.reach[which] = reach
+
+    @property
+    def _last(self) -> _Open:
+        """The sets that were opened last."""
+        return self._before if self.level.size else self._open
 
     def extend(self, most_sets: int | None = None) -> None:
         """Make the next level from the open sets; leave them open if it would have more sets than this.
 
         Sets with too many members for their keys are an error if the number of sets is not limited.
         """
-        if not self._open.keys.size:
+        if not self._n_possible:
             return
         if self._size + 1 > self._keys.most:
             if most_sets is not None:
@@ -200,14 +282,19 @@ class NodeGrowth:
                 f"expected at most {self._keys.most} of {len(self._free)} candidate parents of "
                 f"{self._score.names[self.node]!r} in a parent set; set max_parents={self._keys.most} or less"
             )
-        by_kernel = isinstance(self._keys, BitKeys) and self._n_possible > FEW_SETS
-        grown = self._extended(most_sets) if by_kernel else self._extended_by_arrays()
+        grown = self._grown(most_sets) if self._ahead is None else self._ahead
+        self._ahead = None
         if most_sets is not None and len(grown[0]) > most_sets:
             return
         self._size += 1
         self.level, self._inherited, self._ceiling, self._redundant = grown
         self._members = self._keys.members(self.level, self._size)
-        self._open = _none(self._size)
+        self._before, self._open = self._open, _unknown(0, self._size, 0)
+
+    def _grown(self, most_sets: int | None) -> _Grown:
+        """Return the sets of the next level and what is inherited, perhaps more than ``most_sets``."""
+        by_kernel = isinstance(self._keys, BitKeys) and self._n_possible > FEW_SETS
+        return self._extended(most_sets) if by_kernel else self._extended_by_arrays()
 
     @property
     def _fixed(self) -> tuple[float, int]:
@@ -218,16 +305,15 @@ class NodeGrowth:
 
     @property
     def _n_possible(self) -> int:
-        """The number of sets that are an open set and one larger candidate."""
-        last = self._open.members[:, -1] if self._size else np.full(len(self._open.keys), -1)
-        return int((len(self._free) - 1 - last).sum())
+        """The number of sets that are an open set and one later candidate within its reach."""
+        return int(np.maximum(self._open.reach - self._open.next, 0).sum())
 
     def _extended(self, most_sets: int | None) -> _Grown:
         """Return the sets of the next level and what is inherited, or more than ``most_sets``."""
         most = self._n_possible if most_sets is None else min(most_sets, self._n_possible)
         keys, values = np.empty(most + 1, dtype=np.int64), np.empty((3, most + 1))
-        sets = OpenSets(self._open.keys, self._open.best, self._open.ceiling, self._open.joints)
-        found = extended(sets, self._penalties, self._fixed, self._slack + self._margin, most, keys, values)
+        sets, before = self._open.sets(), self._before.sets()
+        found = extended(sets, before, self._penalties, self._fixed, self._slack + self._margin, most, keys, values)
         return keys[:found].copy(), values[0, :found].copy(), values[1, :found].copy(), values[2, :found].copy()
 
     def _extended_by_arrays(self) -> _Grown:
@@ -238,14 +324,18 @@ class NodeGrowth:
 
     def _grown_by(self, item: int) -> _Grown:
         """Return the sets of the next level whose largest member is this one, and what is inherited."""
-        keys, size = self._open.keys, self._size + 1
-        level = self._keys.grown(keys, self._size, item)
-        # all subsets with one fewer member must be open
+        size = self._size + 1
+        level = self._keys.grown(self._open.keys, self._size, item)
+        level = level[self._open.reach[: len(level)] > item]
+        # no subset with one fewer member may have been given up: not be open although it was made
         members = self._keys.members(level, size)
-        for t in range(size - 1):  # without its last member each is one of those that grew
+        for t in range(size - 1):
             subset = self._keys.without(level, members, t)
-            alive = keys[np.minimum(np.searchsorted(keys, subset), keys.size - 1)] == subset
-            level, members = level[alive], members[alive]
+            at = _places(self._open.keys, subset)
+            without = np.delete(members, t, axis=1)
+            earlier = _places(self._before.keys, self._keys.without(subset, without, size - 2))
+            made = (earlier >= 0) & (self._before.reach[earlier] > item)
+            level, members = level[(at >= 0) | ~made], members[(at >= 0) | ~made]
         # what the subsets say about each of the sets left
         unit, edge, most, arity, spare = self._penalties
         product, n_fixed = self._fixed
@@ -254,19 +344,21 @@ class NodeGrowth:
         inherited, redundant = np.full(level.size, -np.inf), np.full(level.size, np.inf)
         lowest = most - cost - edge * (size + n_fixed)
         for t in range(size):
-            at = np.searchsorted(keys, self._keys.without(level, members, t))
-            inherited = np.maximum(inherited, self._open.best[at])
-            lowest = np.minimum(lowest, self._open.ceiling[at])
+            at = _places(self._open.keys, self._keys.without(level, members, t))
+            known = at >= 0
+            inherited = np.where(known, np.maximum(inherited, self._open.best[at]), inherited)
+            lowest = np.where(known, np.minimum(lowest, self._open.ceiling[at]), lowest)
             b = members[:, t]
-            redundant = np.fmin(redundant, self._open.joints[at] - (cost - cost / arity[b]) - edge - spare[b])
+            worth = self._open.joints[at] - (cost - cost / arity[b]) - edge - spare[b]
+            redundant = np.where(known, np.fmin(redundant, worth), redundant)
         alive = lowest > inherited - self._slack - self._margin
         return level[alive], inherited[alive], lowest[alive], redundant[alive]
 
     def frontier(self) -> Frontier:
         """Return where the listing stands: no sets if it is over."""
-        if self.level.size:
-            return Frontier(self._members, self._ceiling)
-        return Frontier(self._open.members, self._open.ceiling)
+        sets = self._last
+        grows = sets.reach > sets.next
+        return Frontier(sets.members[grows], sets.tail[grows])
 
     def stand_ins(self, most: int) -> Frontier:
         """Return at most so many sets such that every useful set that is not listed contains one, with its bound.
@@ -296,3 +388,11 @@ class NodeGrowth:
     def ceiling(self) -> float:
         """Return an upper limit for all allowed sets: the best score so far and the bounds of the frontier."""
         return float(max(self.kept_scores().max(initial=-np.inf), self.frontier().ceiling.max(initial=-np.inf)))
+
+
+def _places(keys: Ints, wanted: Ints) -> Ints:
+    """Return where the wanted keys are among sorted ones, -1 for those that are not there."""
+    if not len(keys):
+        return np.full(len(wanted), -1, dtype=np.int64)
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[at] == wanted, at, -1)

@@ -3,11 +3,10 @@
 The rules, in this order; "the time" is ``PATIENCE`` seconds, or the time limit if that is shorter:
 
 1. exact, if its estimate fits the memory and the time;
-2. gobnilp, if the parent sets can be listed. On discrete data with a penalised likelihood these are the useful sets of
-   any size, as far as the time allows, and the others are bounded; with BDeu they are those of up to 3 or 2 parents,
-   unless the number of parents is limited or a superstructure given. By an estimate that ignores pruning, scoring the
-   sets of the given or the smaller size must fit in the time. On continuous data pruning saves less, so there must be a
-   limit or a superstructure, and at most ``MOST_CONTINUOUS_SETS`` sets;
+2. gobnilp, if the parent sets can be listed. On discrete data these are the useful sets of any size, as far as the time
+   allows, and the others are bounded. By an estimate that ignores pruning, scoring the sets of up to 3 or 2 parents, or
+   of the given size, must fit in the time. On continuous data pruning saves less, so there must be a limit or a
+   superstructure, and at most ``MOST_CONTINUOUS_SETS`` sets;
 3. branch-and-cut, for scores made of log-determinants: Gaussian and degenerate Gaussian likelihoods, BGe. If all
    undominated parent sets can be listed, it usually proves the best DAG. With up to ``MOST_COLUMNS`` columns, the first
    steps of the listing give an estimate, which may take ``ESTIMATE_SHARE`` of the time. If there are too many, those of
@@ -162,7 +161,7 @@ def _listed(problem: Problem, patience: float, cores: int) -> Knowledge | None:
     for way in ways:
         sets = count_sets(way)
         if sets <= MOST_SETS and listing_seconds(problem, sets, cores) <= patience:
-            return known if problem.score.likelihood == "multinomial" else way
+            return known if problem.score.bulk_joints is not None else way
     return None
 
 

@@ -64,6 +64,10 @@ class BulkJoints(Protocol):
     def n_nodes(self) -> int:
         """Number of columns n."""
 
+    @property
+    def n_distinct(self) -> int:
+        """Number of distinct rows."""
+
     def counting_order(self, rows: Ints) -> tuple[Ints, Ints]:
         """Return the order in which the joints of these sets are best computed, and the rows in that order."""
 
@@ -74,7 +78,18 @@ class BulkJoints(Protocol):
         """Return the penalties of a node with these parent sets."""
 
     def superset_bounds(self, nodes: int | Ints, cost: Floats, occurring: Ints) -> Floats:
-        """Return bounds on the scores of supersets of parent sets with these penalties and configurations."""
+        """Return bounds on the scores of supersets of parent sets with these penalties and configurations.
+
+        The configurations are those of the parents and the node that occur.
+        """
+
+    def reaches(
+        self, node: int, fixed: Ints, candidates: Ints, members: Ints, occurring: Ints, floor: Floats, exact: bool
+    ) -> tuple[Ints, Floats]:
+        """Return how far parent sets are worth extending by later candidates, or bounds on what grows from them.
+
+        See ``kernels/counts/tails.py``.
+        """
 
     @property
     def bound_rounding(self) -> float:

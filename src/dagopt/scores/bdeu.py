@@ -71,5 +71,9 @@ class BDeuScore(CountingScore):
         return float((self._data.codes.shape[1] + self.n_nodes + 128) * UNIT * self.n_nodes * size)
 
     def superset_bounds(self, nodes: int | Ints, cost: Floats, occurring: Ints) -> Floats:
-        """Return -log a_i times the number of parent configurations that occur, which grows with the set."""
+        """Return -log a_i times the number of configurations that occur, which grows with the set."""
         return np.asarray(-occurring * np.log(self.arity[nodes]), dtype=np.float64)
+
+    def _lowered(self, node: int, occurring: Ints) -> Floats:
+        """Return log a_i times the number of configurations that occur: see ``families/listing.py``."""
+        return np.asarray(occurring * np.log(self.arity[node]), dtype=np.float64)

@@ -22,6 +22,7 @@ from dagopt.kernels.counts import counting as kernels
 from dagopt.kernels.counts import few_cells, joint_sets, slices
 from dagopt.kernels.counts.counting import CountForm, Counts
 from dagopt.kernels.counts.open_sets import Penalties
+from dagopt.kernels.counts.tails import Wanted, reaches
 from dagopt.kernels.plain import compiled_or_python
 from dagopt.scores.base import as_set
 from dagopt.scores.digits import UNIT
@@ -163,8 +164,14 @@ class CountingScore(JointScore):
         kernels.joints_many(self._data, nodes, flat, offsets, without, together, product)
         cost = self._cost(nodes, product, np.diff(offsets))
         occurring = np.empty(len(nodes), dtype=np.int64)
-        kernels.occurring_many(self._data.codes, self.arity, flat, offsets, occurring)
+        families, ends = np.insert(flat, offsets[1:], nodes), offsets + np.arange(len(offsets))
+        kernels.occurring_many(self._data.codes, self.arity, families, ends, occurring)
         return together - without - cost, self.superset_bounds(nodes, cost, occurring)
+
+    @property
+    def n_distinct(self) -> int:
+        """Number of distinct rows."""
+        return int(self._data.codes.shape[1])
 
     @cached_property
     def _rare(self) -> tuple[Ints, NDArray[np.int32], Ints]:
@@ -222,7 +229,47 @@ class CountingScore(JointScore):
 
     @abstractmethod
     def superset_bounds(self, nodes: int | Ints, cost: Floats, occurring: Ints) -> Floats:
-        """Return bounds on the scores of supersets of parent sets with these penalties and occurring cells."""
+        """Return bounds on the scores of supersets of parent sets with these penalties.
+
+        ``occurring`` are the configurations of the parents and the node that occur.
+        """
+
+    @cached_property
+    def _clogc(self) -> Floats:
+        """The product of c and its logarithm, for all counts c."""
+        if not self._data.ess:
+            return self._data.clogc
+        found: Floats = np.arange(int(self._data.weights.sum()) + 1, dtype=np.float64)
+        found[1:] *= np.log(found[1:])
+        return found
+
+    def reaches(
+        self, node: int, fixed: Ints, candidates: Ints, members: Ints, occurring: Ints, floor: Floats, exact: bool
+    ) -> tuple[Ints, Floats]:
+        """Return how far parent sets are worth extending by later candidates, or bounds on what grows from them.
+
+        A proper superset costs at least what the set and the cheapest candidate that may come cost. A marginal
+        likelihood has no penalty, but a bound by the configurations that occur.
+        """
+        rows = np.concatenate([np.broadcast_to(fixed, (len(members), len(fixed))), candidates[members]], axis=1)
+        with np.errstate(over="ignore"):
+            product = np.minimum(np.prod(self.arity[rows], axis=1, dtype=np.float64), kernels.LARGEST_PRODUCT)
+        cheapest = np.minimum.accumulate(self.arity[candidates][::-1].astype(np.float64))[::-1]
+        wanted = Wanted(
+            self._rate * (self.arity[node] - 1) * product,
+            np.full(len(rows), self.edge_cost * (rows.shape[1] + 1)),
+            self._lowered(node, occurring),
+            floor,
+        )
+        reach, ceiling = np.empty(len(rows), dtype=np.int64), np.empty(len(rows))
+        places = np.ascontiguousarray(members)
+        about = (node, fixed, candidates, cheapest.copy(), places, wanted, exact)
+        reaches(self._data, self._clogc, *about, reach, ceiling)
+        return reach, ceiling
+
+    def _lowered(self, node: int, occurring: Ints) -> Floats:
+        """Return what is to be subtracted from lowered likelihoods of supersets; minus infinity if that is no bound."""
+        return np.full(len(occurring), -np.inf)
 
     def fill_potentials(self, high: int, low_bits: int, out: Floats, node: int = 0) -> None:
         """Fill ``out`` with ``potential`` of the sets whose bits above ``low_bits`` are those of ``high``."""

@@ -1,5 +1,6 @@
-"""The next level of a listing of parent sets: the sets all of whose subsets with one fewer member are open.
+"""The next level of a listing of parent sets: the sets none of whose subsets with one fewer member is given up.
 
+A subset was given up if it is not open although it was made: the set without its last member was open, and reached it.
 Sets are the bits of one integer each; bit b is the b-th candidate of the node. The open sets are found by a hash table.
 """
 
@@ -19,12 +20,16 @@ HASH = np.int64(-7046029254386353131)
 
 
 class OpenSets(NamedTuple):
-    """Sets of one size, sorted: the best score of each and its subsets, a bound on its supersets, and its joint."""
+    """Sets of one size, sorted: the best score of each and its subsets, a bound on its supersets, and its joint.
+
+    A set is extended by candidates that come after its members, and below ``reach``.
+    """
 
     keys: Ints
     best: Floats
     ceiling: Floats
     joints: Floats
+    reach: Ints
 
 
 class Penalties(NamedTuple):
@@ -69,18 +74,20 @@ def _place(table, keys, key):
 
 
 @njit(cache=True, nogil=True)
-def extended(open_sets, penalties, fixed, reach, most_sets, out_keys, out_values):
+def extended(open_sets, before, penalties, fixed, slack, most_sets, out_keys, out_values):
     """Fill in the sets of the next size that can still win, sorted, and return how many there are.
 
     Parameters
     ----------
     open_sets : OpenSets
         The sets that grow.
+    before : OpenSets
+        The sets, with one fewer member, that they grew from.
     penalties : Penalties
         The candidates' arities and costs.
     fixed : tuple of float and int
         The product of the arities of the required parents, and how many there are.
-    reach : float
+    slack : float
         A set is given up if its bound is below the best score of its subsets by this much.
     most_sets : int
         Stop if there are more.
@@ -93,9 +100,9 @@ def extended(open_sets, penalties, fixed, reach, most_sets, out_keys, out_values
     int
         How many there are; ``most_sets`` plus one if it was stopped.
     """
-    keys, best, ceiling, joints = open_sets
+    keys, best, ceiling, joints, reach = open_sets
     unit, edge, most, arity, spare = penalties
-    table = _table(keys)
+    table, earlier = _table(keys), _table(before.keys)
     members = np.empty(64, dtype=np.int64)
     places = np.empty(64, dtype=np.int64)
     found = 0
@@ -104,7 +111,9 @@ def extended(open_sets, penalties, fixed, reach, most_sets, out_keys, out_values
         while k < keys.shape[0] and keys[k] < (ONE << item):
             key = keys[k] | (ONE << item)
             k += 1
-            # the members, and the places of the subsets without one of them
+            if reach[k - 1] <= item:
+                continue
+            # the members, and the places of the subsets without one of them, -1 for a subset that was not made
             size = 0
             rest = key
             product = fixed[0]
@@ -115,8 +124,10 @@ def extended(open_sets, penalties, fixed, reach, most_sets, out_keys, out_values
                     product *= arity[b]
                     places[size] = k - 1 if b == item else _place(table, keys, key ^ (ONE << b))
                     if places[size] < 0:
-                        alive = False
-                        break
+                        at = _place(earlier, before.keys, key ^ (ONE << b) ^ (ONE << item))
+                        if at >= 0 and item < before.reach[at]:
+                            alive = False
+                            break
                     size += 1
             if not alive:
                 continue
@@ -127,11 +138,13 @@ def extended(open_sets, penalties, fixed, reach, most_sets, out_keys, out_values
             redundant = np.inf
             for t in range(size):
                 at = places[t]
+                if at < 0:
+                    continue
                 inherited = max(inherited, best[at])
                 lowest = min(lowest, ceiling[at])
                 b = members[t]
                 redundant = min(redundant, joints[at] - (cost - cost / arity[b]) - edge - spare[b])
-            if not lowest > inherited - reach:
+            if not lowest > inherited - slack:
                 continue
             out_keys[found] = key
             out_values[0, found] = inherited

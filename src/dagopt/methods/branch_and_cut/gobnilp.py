@@ -16,6 +16,7 @@ structure. PGM.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -300,6 +301,8 @@ class _Rounds:
             return self._best_over(pool, self._deadline)
         _, listed = self._best_over(pool, self._deadline.within(LISTED_SHARE * self._deadline.remaining()))
         self._best_listed = listed.score if listed.status == "optimal" else np.inf
+        with suppress(Stopped), Workers(self._deadline, self._progress, options.n_jobs) as workers:
+            candidates.bound_rest(workers)
         return self._best_over(candidates.relaxed_pool(STAND_INS), self._deadline)
 
     def _best_over(self, pool: Families, deadline: Deadline) -> tuple[_Search, Outcome]:
