@@ -25,6 +25,7 @@ from dagopt.families.families import Families
 from dagopt.families.jkl import read_jkl
 from dagopt.graph.knowledge import Constraints
 from dagopt.graph.order import is_acyclic, parent_lists
+from dagopt.memory import with_memory_in_words
 from dagopt.methods.claims import (
     in_other_units,
     refuse_infinite,
@@ -56,6 +57,7 @@ __all__ = ["certified", "checked_options", "is_score_file", "learn", "solve", "s
 TESTS_ARE_LINEAR = "score 'basis': the tests of independence still see linear effects only"
 
 
+@with_memory_in_words
 @recorded
 @with_options(ScoreOptions, DataOptions, leave_out=["score"], also=True)
 def learn(
