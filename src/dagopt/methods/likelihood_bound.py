@@ -102,9 +102,8 @@ def _likelihood(problem: Problem) -> tuple[JointScore, float] | None:
     """Return the unpenalised likelihood that bounds the score, and the error of its sums."""
     table = problem.table
     if isinstance(problem.score, BasisScore):
-        matrix = problem.score.embedding.matrix
-        error = ROUNDING * len(matrix) ** 2 / _least_eigenvalue(matrix)
-        return None if error > MOST_ROUNDING else (problem.score.unpenalised(), table.n_samples * float(error))
+        error = _error_of_logs(problem.score.embedding.matrix)
+        return None if error is None else (problem.score.unpenalised(), table.n_samples * error)
     if isinstance(table, ContinuousTable) and problem.score.bounding_likelihood in GAUSSIAN:
         error = _error_of_logs(table.correlation)
         if error is None:
