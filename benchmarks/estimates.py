@@ -1,8 +1,9 @@
-"""Are estimates honest? ``python -m benchmarks.estimates [--quick] [--seconds 180]``.
+"""Are estimates honest? ``python -m benchmarks.estimates [--quick] [--cpu] [--seconds 180]``.
 
 One row per run: what the bar first said about the whole run, how long it took, and the larger of both ratios. Runs that
 have only a latest end, such as a time limit, are not estimates and are left out. The last line has the median error and
-the share of runs within a factor of 2. Kernels are loaded before. ``--quick`` takes every fourth run.
+the share of runs within a factor of 2. Kernels are loaded before. ``--quick`` takes every fourth run. On a machine that
+does other work, ``--cpu`` compares estimates for one thread with CPU seconds.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import time
 from collections.abc import Iterator
 from functools import cache
 from statistics import median
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 
 import dagopt
-from dagopt.progress import NoProgress, WholeRun
+from dagopt.progress import NoProgress, WholeRun, whole_run
 
 ROWS = 2000
 LEAST_SECONDS = 0.02  # shorter runs are not worth an estimate, and a clock cannot judge it
@@ -61,25 +63,30 @@ def cases() -> Iterator[tuple[str, str, int, dict[str, Any]]]:
         yield "exact", "gaussian", columns, {"n_best": 10}
 
 
-def run(call: str, kind: str, columns: int, options: dict[str, Any]) -> tuple[float, float] | None:
+def run(call: str, kind: str, columns: int, options: dict[str, Any], cpu: bool) -> tuple[float, float] | None:
     """Return predicted and real seconds, None if nothing was predicted."""
     data, progress = drawn(kind, columns), WholeRun(NoProgress())
-    begun = time.perf_counter()
+    clock = time.process_time if cpu else time.perf_counter
+    options = options | {"n_jobs": 1} if cpu else options
+    begun = clock()
     if call == "bootstrap":
         dagopt.bootstrap(data, 50, progress=progress, **options)
     elif call == "posterior":
         dagopt.edge_posterior(data, progress=progress, **options)
     else:
         dagopt.learn(data, call, progress=progress, **options)
-    took = time.perf_counter() - begun
+    took = clock() - begun
     return None if progress.first is None or progress.first.at_most else (progress.first.seconds, took)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--seconds", type=float, default=180.0, help="no run begins after this time")
     arguments = parser.parse_args()
+    if arguments.cpu:  # the clock of the bar too
+        whole_run.time = SimpleNamespace(perf_counter=time.process_time)  # type: ignore[assignment]
     begun, errors = time.perf_counter(), []
     print("| call | table | columns | options | predicted s | real s | factor |")
     print("|---|---|---:|---|---:|---:|---:|")
@@ -87,8 +94,8 @@ def main() -> None:
         if (arguments.quick and number % 4) or time.perf_counter() - begun > arguments.seconds:
             continue
         call, kind, columns, options = case
-        run(call, kind, max(columns - 6, 5), options)  # kernels are loaded
-        found = run(*case)
+        run(call, kind, max(columns - 6, 5), options, arguments.cpu)  # kernels are loaded
+        found = run(*case, arguments.cpu)
         if found is None or max(found) < LEAST_SECONDS:
             continue
         error = max(found[0] / found[1], found[1] / found[0])

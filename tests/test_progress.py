@@ -284,6 +284,10 @@ def test_one_phase_of_unknown_length_tells_by_its_fraction(clock):
     """After a little of it the rest follows; a phase that was not announced says nothing."""
     display = Recorded()
     run = WholeRun(display)
+    run.part("all rows", is_last=False)
+    run.expect({"first": 1.0})
+    run.update("first", 0.5)
+    assert display.told.pop() == ("first", None, None)
     run.part("resamples")
     run.expect({"resamples": 0.0})
     clock.now += 5

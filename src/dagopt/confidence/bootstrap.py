@@ -128,6 +128,7 @@ def bootstrap(
     try:
         with deadline:
             learner = _Learner(problem, scoring, method, options, n_rows, replace)
+            begin_part(shown, "all rows", is_last=False)
             whole = learner.learn(problem, random_state, n_jobs, deadline, shown)
             if method == "order" and deadline.reason is None:
                 learner = learner.begun_at(whole.adjacency, n_jobs, deadline)

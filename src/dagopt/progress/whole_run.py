@@ -65,10 +65,12 @@ class WholeRun:
         self._ends: float | None = None  # by when this part is done at the latest
         self._done_so_far = 0.0  # expected seconds of what is done of this part
         self._share = 0.0
+        self._is_last = True
         self._part, self._part_began = "", self._start
 
-    def part(self, name: str) -> None:
-        """Begin a part."""
+    def part(self, name: str, is_last: bool = True) -> None:
+        """Begin a part; before one of unknown length, what it expects says nothing about the whole run."""
+        self._is_last = is_last
         self._phases, self._ends, self._done_so_far = {}, None, 0.0
         self._since = time.perf_counter()
         self._end_part()
@@ -117,6 +119,8 @@ class WholeRun:
     def _left(self, phase: str, fraction: float | None) -> Forecast | None:
         """Return how long the rest of the run takes, None if that is not known."""
         now = time.perf_counter()
+        if not self._is_last:
+            return None
         if self._ends is not None:
             return Forecast(max(self._ends - now, 0.0), at_most=True)
         if self._phases:
@@ -153,10 +157,10 @@ class WholeRun:
         self.shown.close()
 
 
-def begin_part(progress: object, name: str) -> None:
+def begin_part(progress: object, name: str, is_last: bool = True) -> None:
     """Begin a part of the run that a progress object shows, if it shows a whole run."""
     if isinstance(progress, WholeRun):
-        progress.part(name)
+        progress.part(name, is_last)
 
 
 def expect(progress: object, phases: Mapping[str, float] | float) -> None:

@@ -25,6 +25,7 @@ __all__ = ["Estimate", "ExactPlan", "estimate_exact", "listing_seconds", "memory
 SHARE_OF_FREE_MEMORY = 0.85  # the rest is for the system
 MOST_POOL_SETS = 3_000_000  # with at most this many sets to score, candidates are listed instead of tabulated
 BYTES_PER_SET = 60  # of a listed set
+SLOWER_WITH_KNOWLEDGE = 1.5  # the recursion if some sets are not allowed; 1.0 to 1.9 times with 16 to 20 columns
 
 BEYOND_ALL = 10**15  # bytes; larger numbers are not shown in full
 MOST_ESTIMATED = 60  # columns; with more, the estimate is the one for this many
@@ -86,7 +87,7 @@ def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
         pooled_bytes <= memory_limit and sets <= MOST_POOL_SETS,
     )
     smallest = plans_subset_dp(n, cores, tables)[-1] if table is None else table
-    slower = 1.0 if problem.knowledge.is_free else 4.0
+    slower = 1.0 if problem.knowledge.is_free else SLOWER_WITH_KNOWLEDGE
     filling = tables * 2.0**n * score.seconds_per_potential / cores
     tabled = Estimate("table", smallest.n_bytes, smallest.seconds * slower + filling, table is not None, table, filling)
     return min(pooled, tabled, key=lambda way: (not way.fits, way.seconds))
