@@ -33,6 +33,7 @@ import json, sys, time
 import pandas as pd
 import dagopt
 data, call, method, options = pd.read_pickle(sys.argv[1]), *json.loads(sys.argv[2])
+options = {"score": "bic", **options}  # the default may differ between the trees
 def once():
     if call == "bootstrap":
         return dagopt.bootstrap(data, 20, n_jobs=1, progress=False, **options).result.score
