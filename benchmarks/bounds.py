@@ -3,7 +3,7 @@
     python -m benchmarks.bounds --cell 25,1 --seeds 0-4 --seconds 60     one cell of the simulated instances
     python -m benchmarks.bounds --cell 30,2 --seconds 600                a dense cell
     python -m benchmarks.bounds --all --seconds 600 --jobs 8             all cells, seeds 0-4, eight instances at once
-    python -m benchmarks.bounds --cell 35,0.5 --kind mixed               mixed; also bge, interventional
+    python -m benchmarks.bounds --cell 35,0.5 --kind mixed               mixed; also bge, basis, interventional
     python -m benchmarks.bounds --cell 25,1 --seeds 0 --without matrices one piece left out
     python -m benchmarks.bounds --pieces --seconds 60                    every piece left out in turn, on five instances
     python -m benchmarks.bounds --tables --seconds 600                   ecoli70, magic-niab and the micodag tables
@@ -54,7 +54,7 @@ from dagopt.workers import Stopped, Workers
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 N_ROWS = 5000
-KINDS = ("gaussian", "mixed", "bge", "interventional")
+KINDS = ("gaussian", "mixed", "bge", "basis", "interventional")
 KIND_ROWS = 3000  # of kinds other than Gaussian
 CELLS = (
     (25, 0.5), (25, 1), (25, 2), (30, 1), (40, 0.5), (40, 1), (50, 0.5), (50, 1), (60, 0.5), (100, 0.5), (100, 2)
@@ -125,8 +125,8 @@ class Task:
         n, degree, seed = self.cell
         if self.kind == "mixed":
             return dagopt.simulate(n, KIND_ROWS, degree, seed, kind="mixed").data, {}
-        if self.kind == "bge":
-            return dagopt.simulate(n, KIND_ROWS, degree, seed).data, {"score": "bge"}
+        if self.kind in ("bge", "basis"):
+            return dagopt.simulate(n, KIND_ROWS, degree, seed).data, {"score": self.kind}
         if self.kind == "interventional":
             data, targets = intervened(n, degree, seed)
             return data, {"interventions": targets}

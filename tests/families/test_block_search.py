@@ -49,6 +49,16 @@ def test_bge_sets_are_those_that_no_subset_beats(seed, standardize, constraints)
         assert sets[node] == undominated(made, knowledge, node)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_sets_of_columns_in_a_basis_are_those_that_no_subset_beats(seed):
+    """Where a continuous column is a block of polynomials, of a continuous and of a mixed table."""
+    table = gaussian_table(seed, 5, rows=[60, 400][seed % 2]) if seed < 2 else mixed_table(seed, 5, rows=200)
+    sets, _, made, knowledge = listed(table, score="basis")
+    assert max(made.sizes) > 1
+    for node in range(5):
+        assert sets[node] == undominated(made, knowledge, node)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_blocks_of_one_column_give_the_sets_of_the_faster_search(seed):
     """The general search on a Gaussian likelihood finds what the search for one column per node finds."""
