@@ -109,7 +109,7 @@ CASES = {
     "folder for a table": ("learn folder", "folder is a folder", "file inside it"),
     "no such table": ("learn nowhere.csv", "no file nowhere.csv", "check the path"),
     "mixed table by tests": ("learn mixed.csv --method pc", "the table is mixed", "--discretize"),
-    "kind that is none": ("learn mixed.csv --kind B=ordinal", "expected --kind to be one of", "'continuous'"),
+    "kind that is none": ("learn mixed.csv --kind B=nominal", "expected --kind to be one of", "'continuous'"),
     "kind of no column": ("learn mixed.csv --kind Q=discrete", "unknown column 'Q'", "there are: 'A', 'B'"),
     "words as numbers": ("learn mixed.csv --kind B=continuous", "column 'B' cannot be continuous", "--exclude"),
     "cut of no column": ("learn mixed.csv --discretize Q=quantile", "unknown column 'Q'", "there are: 'A', 'B'"),

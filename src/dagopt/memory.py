@@ -18,6 +18,7 @@ __all__ = ["available_bytes", "parse_bytes", "readable", "require_memory", "with
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
+NO_THREAD = "can't start new thread"  # what Python says if there is no memory for the stack of a thread
 MATTERS = 10**8  # bytes: the free memory is not looked up for less
 
 CGROUP = Path("/sys/fs/cgroup")
@@ -64,7 +65,9 @@ def with_memory_in_words(function: Callable[Arguments, Answer]) -> Callable[Argu
             return function(*args, **kwargs)
         except OutOfMemory:
             raise
-        except MemoryError as error:
+        except (MemoryError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and NO_THREAD not in str(error):
+                raise
             asked = str(error).partition(" for an array")[0] or "an allocation failed"
             raise OutOfMemory(
                 f"the memory does not suffice: {asked}, with {readable(psutil.Process().memory_info().rss)} in use and "

@@ -53,6 +53,7 @@ TWINS = {
     "kernels/counts/test_count_twins.py::test_joints_of_sets": ["counts.joint_sets.joints_of_sets"],
     "kernels/counts/test_count_twins.py::test_tables_of_terms": ["counts.slices.tabulate"],
     "kernels/counts/test_count_twins.py::test_sets_all_of_whose_subsets_are_open": ["counts.open_sets.extended"],
+    "families/test_unlimited_listing.py::test_reaches_and_bounds_of_tails": ["counts.tails.reaches"],
     "kernels/cuts/test_matrix_twins.py::test_violation_and_its_gradient": ["cuts.deepest_matrix.violation"],
     "kernels/cuts/test_matrix_twins.py::test_no_matrix_nearby_is_violated_more": ["cuts.deepest_matrix.deepest"],
     "kernels/cuts/test_matrix_twins.py::test_correlations_of_a_factor": ["cuts.deepest_matrix.correlations"],

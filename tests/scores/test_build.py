@@ -139,7 +139,7 @@ def test_a_path_of_mixed_columns_marks_bic():
     "name, message",
     [
         ("bicc", "unknown score 'bicc'; did you mean 'bic'"),
-        ("zzz", "unknown score 'zzz'; there are: 'auto', 'bic', 'aic', 'loglik', 'ebic', 'cg', 'bdeu'"),
+        ("zzz", "unknown score 'zzz'; there are: 'auto', 'bic', 'aic', 'loglik', 'ebic', 'cg', 'basis'"),
         (-1, "penalty >= 0 as the score but got -1"),
         (math.nan, "penalty >= 0 as the score but got nan"),
         ("inf", "penalty >= 0 as the score but got inf"),

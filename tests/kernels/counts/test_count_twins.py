@@ -91,7 +91,13 @@ def test_sets_all_of_whose_subsets_are_open(seed):
         redundant = min(joints[k] + less - edge - spare[b] for k, less, b in zip(smaller, lost, J, strict=True))
         if bound > inherited - reach:
             expected[key] = (inherited, bound, redundant)
-    given = open_sets.OpenSets(keys, best, ceiling, joints), open_sets.Penalties(unit, edge, most, arity, spare)
+    ends = np.full(len(keys), n)  # all candidates follow, so that a set that is not open was given up
+    singles, none = 1 << np.arange(n), np.zeros(n)
+    given = (
+        open_sets.OpenSets(keys, best, ceiling, joints, ends),
+        open_sets.OpenSets(singles, none, none, none, np.full(n, n)),
+        open_sets.Penalties(unit, edge, most, arity, spare),
+    )
     out_keys, out_values = np.empty(30, dtype=np.int64), np.empty((3, 30))
     found = open_sets.extended(*given, fixed, reach, 25, out_keys, out_values)
     assert out_keys[:found].tolist() == sorted(expected)
