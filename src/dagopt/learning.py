@@ -24,7 +24,6 @@ from dagopt.errors import InputError, quoted
 from dagopt.families.families import Families
 from dagopt.families.jkl import read_jkl
 from dagopt.graph.knowledge import Constraints
-from dagopt.graph.order import is_acyclic, parent_lists
 from dagopt.memory import with_memory_in_words
 from dagopt.methods.claims import (
     in_other_units,
@@ -39,7 +38,6 @@ from dagopt.methods.likelihood_bound import with_likelihood_bound
 from dagopt.methods.registry import FROM_SCORES, METHODS, MethodName, method_name
 from dagopt.methods.start import StartDag, start_dag, with_start
 from dagopt.methods.structural_em import structural_em
-from dagopt.networks.model_check import check_model, is_cheap
 from dagopt.options import Options, with_options
 from dagopt.posing import covariance_table, pose, with_limit
 from dagopt.problem import Problem
@@ -248,7 +246,6 @@ def solve(
             if answer.figures.edge_gain is not None:
                 answer = answer.with_figures(**worth(problem, answer.adjacency))
         answer = certified(answer, problem, None if begin is None else begin.dag)
-        answer = answer.with_figures(**_misfits(answer, problem, deadline))
         return result_of(
             answer,
             problem.names,
@@ -298,16 +295,6 @@ def _chance(problem: Problem) -> dict[str, float]:
     if penalty is None or problem.score.likelihood is None:
         return {}
     return {"chance_edges": chance_edges(penalty.sizes_in(problem.table), penalty.parameter_cost, penalty.edge_cost)}
-
-
-def _misfits(answer: Answer, problem: Problem, deadline: Deadline) -> dict[str, Any]:
-    """Return which residuals of the graph do not fit the model, if that is soon known."""
-    if deadline.reason is not None or problem.score.directed_pairs is not None or not is_acyclic(answer.adjacency):
-        return {}
-    parents = tuple(tuple(own.tolist()) for own in parent_lists(answer.adjacency))
-    if not is_cheap(problem.table, parents):
-        return {}
-    return {"misfits": check_model(problem.table, parents, problem.score.degree).misfits}
 
 
 def is_score_file(data: object, format: str | None = None) -> bool:

@@ -86,10 +86,10 @@ def test_the_result_says_what_does_not_fit(tmp_path):
     assert "The residuals" in page
     assert "curved" in page
     result.save(tmp_path / "result.json")
-    assert dagopt.Result.load(tmp_path / "result.json").figures.misfits == result.figures.misfits
+    assert dagopt.Result.load(tmp_path / "result.json").misfits == result.misfits
     assert len(result.check().plot().axes) >= 1
     fits = dagopt.learn(linear(), progress=False)
-    assert fits.figures.misfits == {}
+    assert fits.misfits == {}
     assert "misfit" not in fits.summary()
     assert str(fits.check()).startswith("all ")
 

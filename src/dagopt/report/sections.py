@@ -182,7 +182,7 @@ def doctor_section(result: Result, view: View) -> str:
 
 def check_section(result: Result, view: View) -> str:
     """Return whether the residuals fit the model, with pictures of those that do not; empty if not checked."""
-    misfits = result.figures.misfits
+    misfits = result.misfits
     if misfits is None:
         return ""
     head = '<section id="check" aria-labelledby="check-title">\n<h2 id="check-title">The residuals</h2>\n'

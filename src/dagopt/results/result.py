@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -345,6 +346,24 @@ class Result:
         if not isinstance(own, DiscreteTable | None) and own.transforms and not isinstance(data, TABLES):
             data = table_like(data, self.names, own, {})
         return fitted.log_likelihood(data)
+
+    @cached_property
+    def misfits(self) -> Mapping[str, str] | None:
+        """The checks of residuals that fail, by edge or column, as the summary and the report have them.
+
+        None if they were not made: without a DAG or rows, with interventions, or if they would take long.
+        """
+        problem = self.problem
+        if self.figures.misfits is not None or problem is None:
+            return self.figures.misfits
+        if problem.score.directed_pairs is not None or not is_acyclic(self.adjacency):
+            return None
+        from dagopt.networks.model_check import check_model, is_cheap
+
+        parents = tuple(tuple(own.tolist()) for own in parent_lists(self.adjacency))
+        if not is_cheap(problem.table, parents):
+            return None
+        return check_model(problem.table, parents, problem.score.degree).misfits
 
     def check(self) -> ModelCheck:
         """Check the residuals: linear effects, normal noise of one variance, independent rows.

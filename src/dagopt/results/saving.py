@@ -53,6 +53,8 @@ SCHEMA = record(
 def plain_of(result: Result) -> dict[str, Any]:
     """Return a result as plain values, for JSON."""
     essential = Graph(result.cpdag_adjacency, result.names)
+    directions = {arrow(a, b): word for (a, b), word in result.directions().items()}  # adds figures
+    figures = {**result.figures.known(), "misfits": result.misfits}
     return {
         **{name: getattr(result, name) for name in FACTS},
         **{name: getattr(result, name) for name in ("bound", "scope", "gap", "gap_share")},
@@ -62,12 +64,12 @@ def plain_of(result: Result) -> dict[str, Any]:
         "edges": _pairs(result.graph.directed_edges),
         "undirected_edges": _pairs(result.graph.undirected_edges),
         "essential": [_pairs(essential.directed_edges), _pairs(essential.undirected_edges)],
-        "directions": {arrow(a, b): word for (a, b), word in result.directions().items()},
+        "directions": directions,
         "notes": list(result.notes),
         "warnings": [finding.line for finding in result.findings],
         "findings": [asdict(finding) for finding in result.findings],
         "provenance": None if result.provenance is None else result.provenance.to_dict(),
-        "figures": {key: value for key, value in result.figures.known().items() if _is_plain(value)},
+        "figures": {key: value for key, value in figures.items() if _is_plain(value)},
     }
 
 

@@ -38,8 +38,8 @@ def summary_of(result: Result) -> str:
     expected = result.figures.chance_edges
     if expected is not None:
         lines.append(f"chance  {expected:.2g} edges are expected by chance under this penalty")
-    if result.figures.misfits:
-        lines.append(f"misfit  {_misfits(result.figures.misfits)}; result.check() says more")
+    if result.misfits:
+        lines.append(f"misfit  {_misfits(result.misfits)}; result.check() says more")
     lines += [f"note    {note}" for note in result.notes]
     lines += [f"warning {finding.message}" for finding in result.findings]
     return "\n".join(lines)
