@@ -22,9 +22,7 @@ from dagopt.results.explanation import arrow
 
 __all__ = ["reversal_figures"]
 
-SECONDS = 1.0  # for the check, unless a limit is given
-SECONDS_IF_FEW = 5.0  # the same for tables of few columns, where the recursion needs seconds at most
-FEW_COLUMNS = 25
+SECONDS = 5.0  # for the check, unless a limit is given; the recursion with 25 columns takes about as long
 MOST_COLUMNS = 200  # beyond this one search takes too long
 
 
@@ -47,8 +45,7 @@ def reversal_figures(
     if not is_acyclic(dag) or score is None or problem.n_nodes > MOST_COLUMNS:
         return {"reversal_loss": {}}
     pairs = _fixed_edges(problem, dag)
-    usual = SECONDS_IF_FEW if problem.n_nodes <= FEW_COLUMNS else SECONDS
-    clock, effort = Deadline(usual if time_limit is None else time_limit), Effort()
+    clock, effort = Deadline(SECONDS if time_limit is None else time_limit), Effort()
     best = best_by_relation(problem, dag, pairs, effort, clock, NoProgress(), ("backward",))
     reversal: dict[str, float] = {}
     removal: dict[str, float] = {}
