@@ -1,0 +1,136 @@
+"""``auto`` is never below another method with the same time limit: random problems of all kinds.
+
+python -m benchmarks.never_below [--problems 200] [--first 0] [--limits 1 5 20] [--threads 1 2] [--results FILE]
+python -m benchmarks.never_below --kinds mixed bdeu        only problems of these kinds
+python -m benchmarks.never_below --show                    what is in the results
+
+Each problem, limit and number of threads is one line of JSON in the results. What is there already is not run again, so
+that a long run can be done in pieces. The program ends with status 1 if ``auto`` was below another method.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+import dagopt
+from dagopt.errors import InputError
+
+OTHERS = ("order", "hc", "cg-dca", "gobnilp", "branch-and-cut")
+NO_THREADS = ("hc",)
+KINDS = ("gaussian", "ebic", "bge", "few parents", "discrete", "bdeu", "mixed", "incomplete", "tiers", "dense")
+EQUAL = 1e-7  # relative to the score, for sums in another order
+
+
+class Posed(NamedTuple):
+    """A table and options of ``learn``."""
+
+    data: pd.DataFrame
+    options: dict[str, Any]
+
+
+def problem(number: int, most_columns: int = 60) -> Posed:
+    """Return a random problem; its kind is that of the number."""
+    kind = KINDS[number % len(KINDS)]
+    rng = np.random.default_rng(number)
+    n = int(np.exp(rng.uniform(np.log(5), np.log(most_columns + 1))))
+    rows = int(rng.choice([60, 400, 3000]))
+    degree = min(float(rng.choice([0.5, 1.5, 3.0])) if kind != "dense" else 6.0, (n - 1) / 2)
+    of = {"mixed": "mixed", "discrete": "discrete", "bdeu": "discrete", "incomplete": "discrete"}.get(kind, "gaussian")
+    data = dagopt.simulate(n, rows, degree, number, kind=of).data
+    options: dict[str, Any] = {"score": kind} if kind in ("ebic", "bge", "bdeu") else {}
+    if kind == "few parents":
+        options["max_parents"] = 2
+    if kind == "incomplete":
+        data = data.mask(rng.random(data.shape) < 0.3 / n)
+        options["missing"] = "level"
+    if kind == "tiers":
+        names = list(data.columns)
+        options["constraints"] = dagopt.Constraints(tiers=[names[: n // 2], names[n // 2 :]])
+    return Posed(data, options)
+
+
+def compare(number: int, limit: float | None, threads: int, most_columns: int = 60, **of_auto: Any) -> dict[str, Any]:
+    """Return the scores of all methods on a problem; a method that does not take it has none.
+
+    ``of_auto`` are further options of ``auto``, such as a memory limit that rules out the exact method.
+    """
+    data, options = problem(number, most_columns)
+    found: dict[str, float] = {}
+    line: dict[str, Any] = {"problem": number, "kind": KINDS[number % len(KINDS)], "limit": limit, "threads": threads}
+    for method in ("auto", *OTHERS):
+        more: dict[str, Any] = {} if method in NO_THREADS else {"n_jobs": threads, "random_state": 0}
+        more |= of_auto if method == "auto" else {}
+        begin = time.perf_counter()
+        try:
+            result = dagopt.learn(data, method, time_limit=limit, progress=False, **more, **options)
+        except InputError:
+            if method == "auto":
+                raise
+            continue
+        found[method] = float(result.score)
+        if method == "auto":
+            bound = None if result.bound is None else float(result.bound)
+            line |= {"status": result.status, "bound": bound, "seconds": time.perf_counter() - begin}
+    line |= {"columns": data.shape[1], "rows": data.shape[0], "scores": found}
+    return line | {"below": below(found, line["bound"])}
+
+
+def below(scores: dict[str, float], bound: float | None) -> dict[str, float]:
+    """Return by how much ``auto``, or its bound, is below each method that is better."""
+    top = scores["auto"]
+    near = EQUAL * max(abs(top), 1.0)
+    worse = {method: value - top for method, value in scores.items() if value > top + near}
+    false = {f"bound, {m}": value - bound for m, value in scores.items() if bound is not None and value > bound + near}
+    return worse | false
+
+
+def show(lines: list[dict[str, Any]]) -> str:
+    """Return how often ``auto`` was below, by limit and threads, and each such problem."""
+    counts = Counter((one["limit"], one["threads"]) for one in lines)
+    rows = ["| limit | threads | problems | auto below | proven |", "|---|---|---|---|---|"]
+    for (limit, threads), count in sorted(counts.items()):
+        own = [one for one in lines if (one["limit"], one["threads"]) == (limit, threads)]
+        worse, proven = sum(bool(one["below"]) for one in own), sum(one["status"] == "optimal" for one in own)
+        rows.append(f"| {limit:g} s | {threads} | {count} | {worse} | {proven} |")
+    for one in lines:
+        if one["below"]:
+            about = f"{one['kind']}, {one['columns']} columns, {one['rows']} rows"
+            rows.append(f"problem {one['problem']} ({about}), {one['limit']:g} s, {one['threads']}: {one['below']}")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    """Run what is missing and show all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--problems", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first problem")
+    parser.add_argument("--limits", type=float, nargs="+", default=[1.0, 5.0, 20.0], help="seconds")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--columns", type=int, default=60, help="the most columns of a problem")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--results", type=Path, default=Path("never_below.jsonl"))
+    parser.add_argument("--show", action="store_true")
+    given = parser.parse_args()
+    lines = [json.loads(line) for line in given.results.read_text().splitlines()] if given.results.exists() else []
+    done = {(one["problem"], one["limit"], one["threads"]) for one in lines}
+    numbers = [k for k in range(given.first, given.first + given.problems) if KINDS[k % len(KINDS)] in given.kinds]
+    tasks = [(k, limit, threads) for limit in given.limits for threads in given.threads for k in numbers]
+    for task in [] if given.show else [task for task in tasks if task not in done]:
+        lines.append(compare(*task, most_columns=given.columns))
+        with given.results.open("a") as file:
+            file.write(json.dumps(lines[-1]) + "\n")
+    print(show(lines))
+    sys.exit(any(one["below"] for one in lines))
+
+
+if __name__ == "__main__":
+    main()
