@@ -24,7 +24,8 @@ from dagopt.results.answer import Answer, Status
 
 __all__ = ["Portfolio"]
 
-FIRST_SHARE = 0.4  # of the time, at most, for the first order search
+FIRST_SHARE = 0.4  # of the time, at most, for the first order search,
+FIRST_SECONDS = 2.0  # but at least this many seconds: with a shorter limit a search alone would find as much
 NEXT_SEED = 1009  # between the seeds of two searches, so that those of neighbouring seeds differ
 BETTER = 1e-9  # relative to the score; what a DAG must gain to replace another
 
@@ -69,7 +70,7 @@ class Portfolio:
         goes_on : bool
             Whether to search until the time is over if the gap is open.
         """
-        first = self._clock.within(FIRST_SHARE * self._clock.remaining())
+        first = self._clock.within(max(FIRST_SHARE * self._clock.remaining(), FIRST_SECONDS))
         self._search(first, self._shared["random_state"])
         posed = replace(self._problem, knowledge=self._knowledge)
         begin = None if self._best is None or not self._knowledge.allows_dag(self._best) else StartDag(self._best)
