@@ -252,7 +252,7 @@ def table(lines: dict[str, dict[str, Any]], group: dict[str, Case]) -> str:
     rows = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
     found = [lines[name] for name in group if name in lines]
     for line in found:
-        gap = "-" if line["gap"] is None else "0" if line["status"] == "optimal" else f"{line['gap']:.4%}"
+        gap = "-" if line["gap"] is None else "0" if line["status"] == "optimal" else f"{line['gap']:.4f}"
         cells = [line["instance"], line["columns"], line["rows"] or "not given", line["method"]]
         cells += ["-" if line[key] is None else f"{line[key]:.4f}" for key in ("score", "bound")]
         left = line.get("left")
