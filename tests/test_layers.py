@@ -19,7 +19,7 @@ LAYERS = [
     ["schema"],
     ["kernels"],
     ["data"],
-    ["graph"],
+    ["graph", "verifier"],
     ["networks"],
     ["scores"],
     ["problem", "progress"],

@@ -39,5 +39,6 @@ from .sklearn import HillClimbing as HillClimbing
 from .sklearn import OrderSearch as OrderSearch
 from .sklearn import StablePC as StablePC
 from .sklearn import Tabu as Tabu
+from .verifier.checking import verify as verify
 
 __version__: str

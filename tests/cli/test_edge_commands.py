@@ -137,6 +137,27 @@ def test_explain_a_given_dag(said):
     assert rows[edge]["note"] == f"{edge[0]} -> {edge[1]} is required"
 
 
+# --- verify ---------------------------------------------------------------------------------------------------
+
+
+def test_a_proof_is_written_and_verified(said, folder):
+    """``learn --proof`` writes what ``verify`` accepts with the same data, and refuses with others (exit code 1)."""
+    code, out, _ = said("learn", "data.csv", "--proof", "proof.json", "-q")
+    assert code == 0
+    assert "wrote proof.json" in out
+    code, out, err = said("verify", "proof.json", "data.csv")
+    assert (code, err) == (0, "")
+    assert out.startswith("verified: the graph has the score")
+    code, out, _ = said("verify", "proof.json", "data.csv", "--json")
+    assert json.loads(out)["accepted"] is True
+    code, out, _ = said("verify", "proof.json", "data.csv", "--exclude", "X0")
+    assert (code, out.split(":")[0]) == (1, "refused")
+    assert said("verify", "data.csv", "data.csv")[0] == 2
+    code, _, err = said("learn", "data.csv", "--proof", "proof.txt", "-q")
+    assert code == 2
+    assert "expected --proof to end in .json" in err
+
+
 # --- bad input ------------------------------------------------------------------------------------------------
 
 

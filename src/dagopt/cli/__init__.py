@@ -26,6 +26,7 @@ from dagopt.cli.question_commands import effect, query
 from dagopt.cli.rivals_command import rivals
 from dagopt.cli.show import INTERRUPTED, complain
 from dagopt.cli.tables import doctor, score, simulate
+from dagopt.cli.verify_command import verify
 from dagopt.cli.warm_command import warm
 from dagopt.errors import DagoptError
 
@@ -40,7 +41,7 @@ app = typer.Typer(
 app.command(cls=LearnCommand, rich_help_panel="Learn")(learn)
 for panel, commands in {
     "Learn": (doctor, score, fit),
-    "How sure?": (explain.explain, rivals, bootstrap.bootstrap, posterior.posterior, path.path),
+    "How sure?": (explain.explain, rivals, bootstrap.bootstrap, posterior.posterior, path.path, verify),
     "Ask it": (query, effect),
     "Graphs and data": (compare, convert, simulate, networks),
     "This installation": (info, warm),

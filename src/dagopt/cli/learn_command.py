@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 
 from dagopt.cli import flags as shared
 from dagopt.cli.knowledge_flags import KnowledgeOptions
-from dagopt.cli.output import OutputFolder, as_plain, graph_files
+from dagopt.cli.output import OutputFolder, as_plain, graph_files, require_file
 from dagopt.cli.show import MOST_SHOWN, in_flags, print_json, print_summary, print_table
 from dagopt.data.data_options import DataOptions
 from dagopt.deadline import Deadline
@@ -138,6 +138,10 @@ def learn(
             rich_help_panel=shared.ABOUT_OUTPUT,
         ),
     ] = None,
+    proof: Annotated[
+        Path | None,
+        typer.Option(help="Proof file (.json) for dagopt verify.", metavar="FILE", rich_help_panel=shared.ABOUT_OUTPUT),
+    ] = None,
     formats: Annotated[
         list[str] | None,
         typer.Option(
@@ -178,6 +182,7 @@ def learn(
 
     written_as, format = _formats(formats or [])
     folder = OutputFolder.asked(out, written_as)
+    require_file(proof, "--proof", (".json",))
     given = {
         "start": start,
         "random_state": random_state,
@@ -220,6 +225,9 @@ def learn(
             result = _with_resamples(result, bootstrap, name, own, asked)
         try:
             files = [] if folder is None else folder.write(result)
+            if proof is not None:
+                result.save_proof(proof)
+                files.append(proof)
         except InputError:
             _tell(result, [], as_json)  # an answer that cannot be written is still shown
             raise

@@ -564,6 +564,23 @@ class Result:
 
         save_result(self, path)
 
+    def save_proof(self, path: str | Path) -> None:
+        """Write what an independent checker needs, as JSON: the graph, its score, the bound, and what they are about.
+
+        ``dagopt.verify(path, data)`` and ``dagopt verify`` check it without the methods and scores of the library: they
+        score every set of columns and find the best DAG anew. For up to 22 columns, all continuous or all discrete,
+        with complete rows, and for penalised likelihoods (BIC, EBIC, AIC) and BDeu, whatever the method; others are
+        refused.
+
+        Parameters
+        ----------
+        path : path
+            The file, usually ``.json``; written completely or not at all.
+        """
+        from dagopt.results.proof_writing import save_proof
+
+        save_proof(self, path)
+
     @classmethod
     def load(cls, path: str | Path) -> Result:
         """Read a result that ``save`` wrote, or ``dagopt learn --out`` as ``result.json``.
