@@ -95,7 +95,7 @@ def learn(
     max_parents : int, optional
         The largest number of parents of a node, in addition to the constraints. By default there is no limit, except 3
         for ``"gobnilp"`` with continuous data or BDeu, unless a superstructure leaves few enough parent sets.
-        ``"auto"`` limits BDeu in the same way if it chooses ``"gobnilp"``; the scope of the result names the limit.
+        What is proven under a limit that the method chose is in ``Result.limited``.
     time_limit : float, optional
         Seconds for everything; then the best answer so far is returned.
     progress : bool, Progress or None
