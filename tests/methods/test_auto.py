@@ -229,7 +229,7 @@ def test_auto_is_never_below_a_search(kind, score, seed):
 
 
 def test_a_limit_of_the_program_is_not_called_optimal():
-    """gobnilp limits BDeu to three parents: what is proven over them is a note, and the search of auto finds more."""
+    """A limit of three parents on BDeu, by gobnilp itself, makes the proof a note; the search of auto finds more."""
     rng = np.random.default_rng(5)
     values = rng.integers(2, size=(3000, 9))
     values[:, 0] = values[:, 1:5].sum(axis=1) % 2
