@@ -19,7 +19,7 @@ from dagopt.bits import bit_counts
 from dagopt.data.table import DiscreteTable
 from dagopt.errors import InputError
 from dagopt.kernels.counts import counting as kernels
-from dagopt.kernels.counts import few_cells, joint_sets, slices
+from dagopt.kernels.counts import cube, few_cells, joint_sets, slices
 from dagopt.kernels.counts.counting import CountForm, Counts
 from dagopt.kernels.counts.open_sets import Penalties
 from dagopt.kernels.counts.tails import Wanted, reaches
@@ -274,7 +274,9 @@ class CountingScore(JointScore):
     def fill_potentials(self, high: int, low_bits: int, out: Floats, node: int = 0) -> None:
         """Fill ``out`` with ``potential`` of the sets whose bits above ``low_bits`` are those of ``high``."""
         arity = self._data.arity
-        if self._by_itself:
+        if cube.is_small_cube(self._data):
+            cube.cube_slice(self._data, high, low_bits, out, self._largest_product)
+        elif self._by_itself:
             few_cells.few_cells_slice(self._data, high, low_bits, out, self._largest_product)
         elif slices.fits_numbers(arity, self._data.codes.shape[1], low_bits):
             slices.joint_slice(self._data, high, low_bits, out, self._largest_product)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import naive
 from dagopt.kernels.counts import counting as kernels
-from dagopt.kernels.counts import few_cells, labelled, slices
+from dagopt.kernels.counts import cube, few_cells, labelled, slices
 
 # Only uncompiled (NUMBA_DISABLE_JIT=1) do hashes and products say that they wrap around.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -182,12 +182,27 @@ def test_many_rows_alone_and_heavy_rows(rng):
         np.testing.assert_allclose(merged, refined, rtol=1e-12)
 
 
+def test_cubes_have_the_joints_of_all_sets(case):
+    """Every slice of the cube of counts, without a prior; with one, or with many levels, it is not small."""
+    if case.data.ess > 0 or np.prod(case.arity + 1.0) > cube.MOST_CELLS:
+        assert not cube.is_small_cube(case.data)
+        return
+    for low_bits in range(case.n + 1):
+        for high in range(1 << (case.n - low_bits)):
+            out = np.full(1 << low_bits, np.nan)
+            cube.cube_slice(case.data, high, low_bits, out)
+            joints = [case.joint(naive.members(high << low_bits | low, range(case.n))) for low in range(1 << low_bits)]
+            np.testing.assert_allclose(out, joints, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("largest", [1.0, 5.5, 12.0, 40.0])
 def test_sets_with_large_products_are_left_out(case, largest):
     """Sets whose arities multiply to more than a limit get 0, all others their joint, in every slice and either way."""
     ways = [slices.joint_slice]
     if case.data.ess == 0:
         ways.append(few_cells.few_cells_slice)
+        if np.prod(case.arity + 1.0) <= cube.MOST_CELLS:
+            ways.append(cube.cube_slice)
     for low_bits in range(case.n + 1):
         for high in range(1 << (case.n - low_bits)):
             for fill in ways:
