@@ -15,7 +15,15 @@ from dagopt.kernels.lattice.best_orders import Tables
 from dagopt.kernels.lattice.best_parents import LOWER_BITS, Block, Shape
 from dagopt.kernels.lattice.subsets import Allowed
 
-__all__ = ["STEPS_PER_OPERATION", "best_set_arrays", "extend_arrays", "fill_arrays"]
+__all__ = [
+    "STEPS_PER_OPERATION",
+    "around_arrays",
+    "best_set_arrays",
+    "extend_arrays",
+    "extend_back_arrays",
+    "fill_arrays",
+    "with_and_without_arrays",
+]
 
 
 STEPS_PER_OPERATION = 30  # one operation on a short array takes about ten microseconds
@@ -41,9 +49,7 @@ def fill_arrays(
     while True:
         masks = (sets + (inside | block.new)).swapaxes(0, 1).reshape(own.shape)
         scores = table[masks + (1 << node)] - table[masks]
-        if not allowed.free:
-            fits = (masks & allowed.must == allowed.must) & (masks & ~np.int64(allowed.may) == 0)
-            scores[~fits | (np.bitwise_count(masks) > allowed.at_most)] = -np.inf
+        _rule_out(scores, masks, allowed)
         np.maximum(found, scores, out=found)
         if inside == 0:
             break
@@ -81,6 +87,58 @@ def extend_arrays(tables: Tables, shape: Shape, block: int, opt: Floats, chosen:
                 np.maximum(there, here + own, out=there)
 
 
+def extend_back_arrays(tables: Tables, shape: Shape, block: int, rest: Floats, chosen: Ints) -> None:
+    """Finish ``rest`` for the chosen rows of a block; all rows that contain them must be finished."""
+    bits = shape.place_bits
+    size = 1 << bits
+    for row in chosen.tolist():
+        begin = block + (row << bits)
+        here = rest[begin : begin + size]
+        later = [
+            (size << b, tables.rows[b, int(_without(np.int64(row), b))])
+            for b in range(shape.row_bits)
+            if not row >> b & 1
+        ]
+        for b in range(len(tables.highs)):
+            bit = 1 << (bits + shape.row_bits + b)
+            if not block & bit:
+                later.append((bit, tables.highs[b, row]))
+        for more, own in later:
+            _close(own, 1)
+            np.maximum(here, rest[begin + more : begin + more + size] + own, out=here)
+        best = tables.places[:, row].copy()
+        for own in best:
+            _close(own, 1)
+        for i, targets, sources, places in reversed(_sink_steps(bits)):
+            here[sources] = np.maximum(here[sources], here[targets] + best[i, places])
+
+
+def around_arrays(opt: Floats, rest: Floats, node: int, out: Floats, chunk_bits: int, first: int, last: int) -> None:
+    """Fill chunks of a table of complements with ``opt[S] + rest[S + i]``, closed within each chunk."""
+    own = out[first << chunk_bits : last << chunk_bits]
+    place = _with_gap(len(out) - 1 - np.arange(first << chunk_bits, last << chunk_bits), node)
+    own[:] = opt[place] + rest[place + (1 << node)]
+    for chunk in own.reshape(last - first, -1):
+        _close(chunk, 1)
+
+
+def with_and_without_arrays(
+    table: Floats, node: int, allowed: Allowed, above: Floats, chunk_bits: int, first: int, last: int, found: Floats
+) -> None:
+    """Raise ``found`` to the best scores with and without each parent, and with it before the node but no parent."""
+    sets = np.arange(first << chunk_bits, last << chunk_bits)
+    masks = _with_gap(sets, node)
+    scores = table[masks + (1 << node)] - table[masks]
+    _rule_out(scores, masks, allowed)
+    beyond = len(above) - 1 - sets
+    values = scores + above[beyond]
+    for b in range(found.shape[1]):
+        inside = sets >> b & 1 == 1
+        apart = scores[~inside] + above[beyond[~inside] - (1 << b)]
+        best = [part.max(initial=-np.inf) for part in (values[inside], values[~inside], apart)]
+        np.maximum(found[:, b], best, out=found[:, b])
+
+
 def best_set_arrays(
     table: Floats, node: int, candidates: int, must: int, may: int, at_most: int
 ) -> tuple[np.int64, np.float64]:
@@ -95,6 +153,13 @@ def best_set_arrays(
     if place < 0 or not scores[place] > -np.inf:
         return np.int64(-1), np.float64(-np.inf)
     return masks[place], scores[place]
+
+
+def _rule_out(scores: Floats, masks: Ints, allowed: Allowed) -> None:
+    """Set the scores of parent sets that are not allowed to minus infinity."""
+    if not allowed.free:
+        fits = (masks & allowed.must == allowed.must) & (masks & ~np.int64(allowed.may) == 0)
+        scores[~fits | (np.bitwise_count(masks) > allowed.at_most)] = -np.inf
 
 
 def _close(values: Floats, step: int) -> None:

@@ -20,6 +20,7 @@ from dagopt.kernels.lattice import pools
 from dagopt.kernels.lattice.best_orders import Tables
 from dagopt.kernels.lattice.best_parents import LOWER_BITS, Block
 from dagopt.kernels.lattice.subsets import LOW_BITS, ROW, close_high
+from dagopt.kernels.lattice.whole_arrays import STEPS_PER_OPERATION, around_arrays, extend_back_arrays
 from dagopt.kernels.plain import compiled_or_python
 from dagopt.methods.exact.subset_dp import ROWS_PER_PIECE, Plan, SubsetDP, all_potentials
 from dagopt.scores.base import Score
@@ -68,9 +69,9 @@ class TableEnds(SubsetDP):
             bits = block << self.low
             if block < last:
                 self._fill(tables, Block(bits, 0), (0.0, 1.0))
-            work = partial(
-                compiled_or_python(kernels.extend_back, 4 * tables.places.size), tables, self.shape, bits, self.rest
-            )
+            steps = STEPS_PER_OPERATION * (self.shape.place_bits + 1) ** 2 << self.shape.row_bits
+            run = compiled_or_python(kernels.extend_back, steps, arrays=extend_back_arrays)
+            work = partial(run, tables, self.shape, bits, self.rest)
             rows = self.shape.row_bits
             each_layer(self._workers, "best orders back" + where, rows, work, down=True, sets_per_piece=ROWS_PER_PIECE)
 
@@ -98,13 +99,15 @@ def best_around(opt: Floats, rest: Floats, node: int, workers: Workers, share: t
     bits = opt.size.bit_length() - 2
     table = np.empty(1 << bits)
     chunk_bits = min(LOW_BITS, bits)
+    steps = STEPS_PER_OPERATION * 10 + table.size // 20
+    run = compiled_or_python(kernels.around, steps, arrays=around_arrays)
     fill: list[Callable[[], None]] = [
-        partial(compiled_or_python(kernels.around, 4 * table.size), opt, rest, node, table, chunk_bits, first, last)
+        partial(run, opt, rest, node, table, chunk_bits, first, last)
         for first, last in spans(1 << (bits - chunk_bits), CHUNKS_PER_PIECE)
     ]
-    steps = [fill, _closing(table, 0), _closing(table, 1)]
-    for k, pieces in enumerate(steps):
-        part = (share[1] - share[0]) / len(steps)
+    parts = [fill, _closing(table, 0), _closing(table, 1)]
+    for k, pieces in enumerate(parts):
+        part = (share[1] - share[0]) / len(parts)
         workers.each("edges", pieces, len(pieces), (share[0] + k * part, share[0] + (k + 1) * part))
     return table
 

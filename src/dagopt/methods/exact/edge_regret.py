@@ -22,6 +22,7 @@ from dagopt.families.listing import candidate_pool
 from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels.lattice import edge_regret as kernels
 from dagopt.kernels.lattice.subsets import LOW_BITS, Allowed
+from dagopt.kernels.lattice.whole_arrays import STEPS_PER_OPERATION, with_and_without_arrays
 from dagopt.kernels.plain import compiled_or_python
 from dagopt.memory import readable
 from dagopt.methods.exact.edge_ends import CHUNKS_PER_PIECE, TableEnds, best_around, pool_ends
@@ -184,7 +185,8 @@ def _compare_all(potentials: Potentials, knowledge: Knowledge, workers: Workers,
     chunk_bits = min(LOW_BITS, n - 1)
     places = spans(1 << (n - 1 - chunk_bits), CHUNKS_PER_PIECE)
     found = np.full((len(places), 3, n - 1), -np.inf)
-    compare = compiled_or_python(kernels.with_and_without, 2 * above.size)
+    steps = STEPS_PER_OPERATION * 10 * n + above.size * n // 20
+    compare = compiled_or_python(kernels.with_and_without, steps, arrays=with_and_without_arrays)
     pieces = [
         partial(compare, potentials.of(node), node, allowed, above, chunk_bits, first, last, own)
         for (first, last), own in zip(places, found, strict=True)
