@@ -13,12 +13,12 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from numba import njit
 
 import dagopt
 from dagopt.cli import app, run
 from dagopt.cli.output import graph_files
 from dagopt.cli.show import in_flags
+from dagopt.kernels.store import njit
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.registry import METHODS
 from dagopt.networks.bif import read_bif
@@ -471,7 +471,7 @@ def test_networks(folder, said):
 
 def test_the_first_run_says_that_it_compiles(data, said, monkeypatch):
     """A line explains the time that compilation takes, once; where kernels are there, nothing is said."""
-    fresh = njit(lambda x: x + 1)
+    fresh = njit(cache=False)(lambda x: x + 1)
 
     @functools.wraps(solve_hc)
     def compiling(*given, **options):

@@ -3,9 +3,9 @@
 import io
 
 import pytest
-from numba import njit
 
 from dagopt.kernels.compiling import CompilationWatch
+from dagopt.kernels.store import njit
 from dagopt.progress import LinesProgress
 from dagopt.progress.displays import COMPILING
 
@@ -16,8 +16,8 @@ def test_every_compilation_is_told():
     """One kernel is compiled for two types, and one with a kernel that it calls: three beginnings, three ends."""
     told = []
     watch = CompilationWatch(told.append)
-    one, inner = njit(lambda x: x + 1), njit(lambda x: x - 1)
-    other = njit(lambda x: inner(x) * 2)
+    one, inner = njit(cache=False)(lambda x: x + 1), njit(cache=False)(lambda x: x - 1)
+    other = njit(cache=False)(lambda x: inner(x) * 2)
     watch.start()
     one(1), one(1), other(1.5), one(1.5)
     watch.stop()
@@ -30,8 +30,8 @@ def test_progress_says_once_that_kernels_are_compiled():
     shown = LinesProgress(stream, every=0.0)
     shown.watch_compilation()
     shown.update("searching", 0.5, score=3)
-    njit(lambda x: x + 2)(1)
-    njit(lambda x: x + 4)(1)
+    njit(cache=False)(lambda x: x + 2)(1)
+    njit(cache=False)(lambda x: x + 4)(1)
     shown.update("searching", 0.75)
     shown.close()
     lines = [line.split("] ")[-1] for line in stream.getvalue().splitlines()]
@@ -43,7 +43,7 @@ def test_nothing_is_told_outside_of_the_watch():
     told = []
     watch = CompilationWatch(told.append)
     watch.stop()
-    kernel = njit(lambda x: x * 3)
+    kernel = njit(cache=False)(lambda x: x * 3)
     kernel(1)
     watch.start()
     kernel(2)

@@ -6,7 +6,6 @@ import sys
 
 import numpy as np
 import pytest
-from numba import njit
 
 import dagopt
 from dagopt.kernels import plain as plain_kernels
@@ -14,15 +13,16 @@ from dagopt.kernels.lattice.best_orders import Tables, extend
 from dagopt.kernels.lattice.best_parents import Block, Shape, fill
 from dagopt.kernels.lattice.subsets import Allowed
 from dagopt.kernels.plain import compiled_or_python, new_pass, plain, repeated
+from dagopt.kernels.store import Kernel, njit
 from dagopt.scores import gaussian
 
 
-@njit
+@njit(cache=False)
 def _twice(x):
     return 2 * x
 
 
-@njit
+@njit(cache=False)
 def _sum_of_twice(values):
     total = 0.0
     for value in values:
@@ -36,7 +36,8 @@ def fresh(monkeypatch):
     if not hasattr(_sum_of_twice, "py_func"):
         pytest.skip("compilation is switched off")
     monkeypatch.setattr(plain_kernels, "_steps", {})
-    return njit(_sum_of_twice.py_func)
+    monkeypatch.setattr(Kernel, "loaded", True)
+    return njit(cache=False)(_sum_of_twice.py_func)
 
 
 def test_plain_python_calls_plain_python(fresh):
@@ -61,6 +62,18 @@ def test_work_that_adds_up_is_compiled(fresh):
         assert compiled_or_python(fresh, 1) is fresh
     plain_kernels._steps.clear()
     assert compiled_or_python(fresh, plain_kernels.MOST_PLAIN_STEPS // 10) is not fresh
+
+
+def test_stored_kernels_wait_for_work_that_is_worth_loading_numba(fresh, monkeypatch):
+    """Before numba is loaded, the steps of all kernels count together; then what is stored is used."""
+    monkeypatch.setattr(plain_kernels, "is_stored", lambda kernel: True)
+    assert compiled_or_python(fresh, 1) is fresh
+    monkeypatch.setattr(Kernel, "loaded", False)
+    assert compiled_or_python(fresh, plain_kernels.LOADING_STEPS + 1) is fresh
+    assert compiled_or_python(fresh, plain_kernels.LOADING_STEPS // 2) is not fresh
+    other = njit(cache=False)(_twice.py_func)
+    assert compiled_or_python(other, plain_kernels.LOADING_STEPS) is other
+    assert compiled_or_python(other, plain_kernels.LOADING_STEPS // 2) is not other
 
 
 def test_a_compiled_kernel_is_used(fresh):

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import pickle
 import sys
 import time
 
@@ -62,6 +63,17 @@ def test_a_kernel_is_compiled_once(made):
     assert store.is_stored(again)
     assert again(3) == 8
     assert was_loaded(again)
+
+
+def test_a_kernel_is_given_to_numba_at_its_first_call(made):
+    """Not when it is made, nor when it is asked for what is known; a copy in another process is found by name."""
+    kernel = made()
+    assert kernel.py_func(3) == 8
+    assert (kernel.signatures, kernel.__name__, kernel._dispatcher) == ([], "outer", None)
+    assert pickle.loads(pickle.dumps(kernel)) is kernel
+    assert kernel._dispatcher is None
+    assert kernel(3) == 8
+    assert len(kernel.signatures) == 1
 
 
 def test_types_are_told_apart(made):

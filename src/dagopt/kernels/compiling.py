@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from types import TracebackType
-
-from numba.core import event
 
 from dagopt.deadline import COMPILING
 
-__all__ = ["CompilationClock", "CompilationWatch"]
+__all__ = ["CompilationClock", "CompilationWatch", "hear"]
 
 COMPILES = "numba:compile"  # numba's event for compiling a kernel; loading one from the cache does not raise it
+_watches: list[CompilationWatch] = []
 
 
-class CompilationWatch(event.Listener):
+@cache
+def hear() -> None:
+    """Hear of compilations from now on: called when numba is loaded."""
+    from numba.core import event
+
+    class Heard(event.Listener):
+        """Keeps the time spent compiling from counting towards any time limit, and tells who watches."""
+
+        def on_start(self, event: object) -> None:
+            COMPILING.begin()
+            for watch in list(_watches):
+                watch.on_start()
+
+        def on_end(self, event: object) -> None:
+            COMPILING.end()
+            for watch in list(_watches):
+                watch.on_end()
+
+    event.register(COMPILES, Heard())  # type: ignore[no-untyped-call]
+
+
+class CompilationWatch:
     """Calls a function when a compilation begins and when it ends, between ``start`` and ``stop``.
 
     Compilations within a compilation, of the kernels that a kernel calls, do not count.
@@ -28,45 +49,27 @@ class CompilationWatch(event.Listener):
     def __init__(self, tell: Callable[[bool], None]) -> None:
         self._tell = tell
         self._depth = 0
-        self._watching = False
 
     def start(self) -> None:
         """Start watching."""
-        event.register(COMPILES, self)  # type: ignore[no-untyped-call]
-        self._watching = True
+        _watches.append(self)
 
     def stop(self) -> None:
         """Stop watching; does nothing if it is not started."""
-        if self._watching:
-            event.unregister(COMPILES, self)  # type: ignore[no-untyped-call]
-            self._watching = False
+        if self in _watches:
+            _watches.remove(self)
 
-    def on_start(self, event: object) -> None:
+    def on_start(self) -> None:
         """Call the function for the outermost kernel; one thread compiles at a time."""
         self._depth += 1
         if self._depth == 1:
             self._tell(True)
 
-    def on_end(self, event: object) -> None:
+    def on_end(self) -> None:
         """Call the function for the outermost kernel; one that began before the watch does not count."""
         self._depth = max(self._depth - 1, 0)
         if self._depth == 0:
             self._tell(False)
-
-
-class _StopsTheClock(event.Listener):
-    """Keeps the time spent compiling kernels from counting towards any time limit."""
-
-    def on_start(self, event: object) -> None:
-        """Stop the clocks."""
-        COMPILING.begin()
-
-    def on_end(self, event: object) -> None:
-        """Start the clocks again."""
-        COMPILING.end()
-
-
-event.register(COMPILES, _StopsTheClock())  # type: ignore[no-untyped-call]
 
 
 class CompilationClock:

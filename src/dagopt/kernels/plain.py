@@ -13,15 +13,16 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from numba.core.dispatcher import Dispatcher
 
-from dagopt.kernels.store import is_stored
+from dagopt.kernels.store import Kernel, is_stored
 
 __all__ = ["compiled_or_python", "new_pass", "plain", "repeated"]
 
+LOADING_STEPS = 1_500_000  # of all kernels together in plain Python, in the time that numba takes to load
 MOST_PLAIN_STEPS = 5_000_000  # per kernel in plain Python: one or two seconds, less than most take to compile
 _plain: dict[Any, Callable[..., Any]] = {}
 _steps: dict[Any, int] = {}
+_unstored: set[Any] = set()
 _times = [1]
 
 
@@ -32,11 +33,11 @@ def compiled_or_python(
 
     A kernel that has not been compiled before, in this process or on this machine, runs uncompiled until it has made
     ``MOST_PLAIN_STEPS`` in all, or would make them within ``repeated``: by then, compiling it costs about as much as
-    has been spent.
+    has been spent. As long as numba is not loaded, the same holds for all kernels and ``LOADING_STEPS``.
 
     Parameters
     ----------
-    kernel : numba dispatcher
+    kernel : Kernel
         The kernel; a plain function if compilation is switched off.
     steps : int
         The number of steps, each of about 0.3 microseconds in plain Python.
@@ -47,14 +48,16 @@ def compiled_or_python(
         A function that does the same with whole arrays, to the last digit. It is called instead of plain Python.
     """
     compiled: Callable[..., Any] = kernel
-    if not isinstance(kernel, Dispatcher) or kernel.signatures or log1p:
+    if not isinstance(kernel, Kernel) or kernel.signatures or log1p:
         return compiled
-    if _steps.get(kernel, 0) + steps * _times[0] > MOST_PLAIN_STEPS:
+    more = steps * _times[0]
+    if _steps.get(kernel, 0) + more > MOST_PLAIN_STEPS:
         return compiled
-    if kernel not in _steps and is_stored(kernel):
-        _steps[kernel] = MOST_PLAIN_STEPS
-        return compiled
-    _steps[kernel] = _steps.get(kernel, 0) + steps * _times[0]
+    if Kernel.loaded or sum(_steps.values()) + more > LOADING_STEPS:
+        if kernel not in _unstored and is_stored(kernel):
+            return compiled
+        _unstored.add(kernel)
+    _steps[kernel] = _steps.get(kernel, 0) + more
     return partial(_quietly, arrays or plain(kernel))
 
 
@@ -81,7 +84,7 @@ def plain(kernel: Any) -> Callable[..., Any]:
         scope = dict(function.__globals__)
         _plain[function] = FunctionType(function.__code__, scope, function.__name__, function.__defaults__)
         for name in function.__code__.co_names:
-            if isinstance(scope.get(name), Dispatcher):
+            if isinstance(scope.get(name), Kernel):
                 scope[name] = plain(scope[name])
     return _plain[function]
 

@@ -8,6 +8,8 @@ then; processes that compile at the same time do not disturb each other.
 A wheel may ship machine code for a common kind of processor (``GENERIC``) in the folder ``SHIPPED``; it is looked for
 there first. The user's store is ``$NUMBA_CACHE_DIR``, or the folder ``dagopt`` among the user's caches. A file that is
 damaged counts as absent. Where nothing can be written, kernels are compiled in every run.
+
+numba takes half a second to load. So it is not imported before a kernel is called, and is given each at its first call.
 """
 
 from __future__ import annotations
@@ -21,25 +23,16 @@ import re
 import sys
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, update_wrapper
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
-import llvmlite.binding
-import numba
-import numba.core
-import numba.core.compiler
-import numba.misc.appdirs
-from numba.core.caching import _Cache
+from dagopt.kernels import compiling
 
-__all__ = ["GENERIC", "SHIPPED", "Store", "folder", "is_stored", "njit"]
+__all__ = ["GENERIC", "SHIPPED", "Kernel", "Store", "folder", "is_stored", "njit"]
 
-config: Any = numba.config  # untyped
-serialize: Any = numba.core.serialize
-types: Any = numba.core.types
-CompileResult: Any = numba.core.compiler.CompileResult
-AppDirs: Any = numba.misc.appdirs.AppDirs
-
+UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}  # the same as in boxes.py, without numba
 PACKAGE = Path(__file__).resolve().parents[1]
 SHIPPED = PACKAGE / "kernels" / "compiled"
 FORMAT = "1"  # of the files
@@ -59,30 +52,95 @@ GENERIC, _FEATURES = KINDS.get(platform.machine().lower(), ("", ()))
 
 
 def njit(*, cache: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return numba's decorator ``njit``, with the store in place of numba's own cache.
-
-    numba compiles a kernel once more for each combination of literals such as 0 in calls from other kernels. Here a
-    literal is a number like any other: where it matters, inlining finds it.
-    """
+    """Return a decorator like numba's ``njit``, with the store in place of numba's own cache."""
 
     def compiled(function: Callable[..., Any]) -> Any:
-        kernel: Any = numba.njit(**options)(function)
-        if kernel is function:  # compilation is switched off
-            return kernel
-        find = kernel.get_call_template
-        kernel.get_call_template = lambda args, kws: find(
-            tuple(map(types.unliteral, args)), {name: types.unliteral(kind) for name, kind in kws.items()}
-        )
-        if cache:
-            kernel._cache = Store(function)
-        return kernel
+        return function if UNCOMPILED else Kernel(function, cache, options)
 
     return compiled
 
 
+class Kernel:
+    """A function that numba compiles or loads when it is first called; all else is as in numba's dispatcher.
+
+    numba compiles a kernel once more for each combination of literals such as 0 in calls from other kernels. Here a
+    literal is a number like any other: where it matters, inlining finds it.
+
+    Parameters
+    ----------
+    function : callable
+        The kernel as Python.
+    cache : bool
+        Whether machine code is stored.
+    options : dict
+        Options of numba's ``njit``.
+    """
+
+    loaded = False  # whether numba has been given a kernel in this process
+    _lock = RLock()
+
+    def __init__(self, function: Callable[..., Any], cache: bool, options: dict[str, Any]) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+        self._options = options
+        self._cache = Store(function) if cache else None
+        self._dispatcher: Any = None
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the compiled kernel."""
+        return (self._dispatcher or self.dispatcher)(*arguments, **named)
+
+    @property
+    def dispatcher(self) -> Any:
+        """What numba makes of the function."""
+        with Kernel._lock:
+            if self._dispatcher is None:
+                self._dispatcher = self._made()
+            return self._dispatcher
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba takes the kernel for where other kernels call it."""
+        return self.dispatcher._numba_type_
+
+    @property
+    def signatures(self) -> list[Any]:
+        """The types that the kernel has been called with in this process."""
+        return [] if self._dispatcher is None else list(self._dispatcher.signatures)
+
+    def _made(self) -> Any:
+        import numba
+        from numba.core import types
+
+        Kernel.loaded = True
+        compiling.hear()
+        made: Any = numba.njit(**self._options)(self.py_func)
+        unliteral: Any = types.unliteral
+        find = made.get_call_template
+        made.get_call_template = lambda args, kws: find(
+            tuple(map(unliteral, args)), {name: unliteral(kind) for name, kind in kws.items()}
+        )
+        if self._cache is not None:
+            made._cache = self._cache
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or "_dispatcher" not in self.__dict__:  # asked for while it is copied
+            raise AttributeError(name)
+        return getattr(self.dispatcher, name)
+
+    def __reduce__(self) -> str:
+        return self.py_func.__qualname__
+
+
 def folder() -> Path:
     """Return the folder of the user's store."""
-    return Path(config.CACHE_DIR or AppDirs(appname="dagopt", appauthor=False).user_cache_dir) / "kernels"
+    import numba
+    import numba.misc.appdirs
+
+    config: Any = numba.config  # untyped
+    directories: Any = numba.misc.appdirs.AppDirs
+    return Path(config.CACHE_DIR or directories(appname="dagopt", appauthor=False).user_cache_dir) / "kernels"
 
 
 def is_stored(kernel: Any) -> bool:
@@ -91,7 +149,7 @@ def is_stored(kernel: Any) -> bool:
     return isinstance(store, Store) and store.has_any()
 
 
-class Store(_Cache):
+class Store:
     """The compiled versions of one kernel.
 
     Parameters
@@ -151,8 +209,11 @@ class Store(_Cache):
         """Store a compiled kernel, unless it contains addresses of this process or nothing can be written."""
         if not self._enabled or data.lifted or data.library.has_dynamic_globals:
             return
+        import numba.core
+
+        dumps: Any = numba.core.serialize.dumps
         path = self._paths(sig, data.codegen.magic_tuple())[-1]
-        content = serialize.dumps(data._replace(type_annotation="")._reduce())
+        content = dumps(data._replace(type_annotation="")._reduce())
         own = path.with_name(f"{path.name}.{os.getpid()}")
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -173,6 +234,8 @@ class Store(_Cache):
 
     def _file(self, types: tuple[Any, ...], processor: tuple[str, ...]) -> str:
         """Return the name of the file: the kernel, digests of its sources, and of types, versions and processor."""
+        import numba
+
         made_by = (FORMAT, numba.__version__, sys.implementation.cache_tag, getattr(sys, "abiflags", ""))
         rest = _digest(repr((str(types), made_by, processor)).encode())
         return f"{self._name}-{self._sources()}-{rest}.kernel"
@@ -191,6 +254,8 @@ class Store(_Cache):
 
 def _read(path: Path, target_context: Any) -> Any:
     """Return a stored kernel; None if the file is absent, damaged, or not for this version of dagopt."""
+    import numba.core.compiler
+
     try:
         content = path.read_bytes()
     except OSError:
@@ -198,7 +263,8 @@ def _read(path: Path, target_context: Any) -> Any:
     if hashlib.sha256(content[DIGEST_BYTES:]).digest() != content[:DIGEST_BYTES]:
         return None
     try:
-        return CompileResult._rebuild(target_context, *pickle.loads(content[DIGEST_BYTES:]))
+        rebuild: Any = numba.core.compiler.CompileResult._rebuild
+        return rebuild(target_context, *pickle.loads(content[DIGEST_BYTES:]))
     except (pickle.UnpicklingError, AttributeError, ImportError, TypeError, ValueError):
         return None
 
@@ -208,6 +274,8 @@ def _runs_generic() -> bool:
     """Say whether shipped machine code is there and runs on this processor."""
     if not GENERIC or not SHIPPED.is_dir():
         return False
+    import llvmlite.binding
+
     try:
         features = llvmlite.binding.get_host_cpu_features()
     except RuntimeError:
