@@ -33,6 +33,19 @@ def test_importing_the_package_is_cheap():
     assert ended.stdout.strip() == "[]"
 
 
+def test_a_small_table_is_learned_without_what_it_does_not_need(asia, tmp_path):
+    """The command reads a table, learns, checks the directions and shows them with pandas alone."""
+    asia.data.to_csv(tmp_path / "data.csv", index=False)
+    absent = tuple(name for name in NOT_IMPORTED_AT_ONCE if name != "pandas") + ("joblib",)
+    code = (
+        f"import sys; from dagopt.cli import run; run(['learn', 'data.csv'])\n"
+        f"print([name for name in {absent} if name in sys.modules])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert "directed" in ended.stdout
+    assert ended.stdout.splitlines()[-1] == "[]"
+
+
 def test_every_public_name_is_there():
     """Each name of ``__all__`` can be had, is listed by ``dir``, and others are refused."""
     for name in dagopt.__all__:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, unknown_name
 from dagopt.graph.cpdag import cpdag
+from dagopt.graph.dag import as_graph
 from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic
 from dagopt.methods.alternatives import Best, Effort, Pair, Relation, best_by_relation, relation_of
@@ -82,7 +82,7 @@ def _solved(result: Result) -> tuple[Problem, NDArray[np.int8]]:
             f"no DAG extends the graph that {result.method!r} learned, so there is nothing to explain; use another "
             f"method"
         )
-    return result.problem, nx.to_numpy_array(result.dag, nodelist=list(result.names), dtype=np.int8)
+    return result.problem, as_graph(result.dag, result.names).adjacency
 
 
 def _explained(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import networkx as nx
 import numpy as np
 
 from dagopt.arrays import Dag
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.graph.dag import as_graph
 from dagopt.methods.auto import PATIENCE
 from dagopt.methods.branch_and_cut.near_components import JoinedDags, joined_dags
 from dagopt.methods.claims import refuse_unbounded
@@ -109,5 +109,5 @@ def a_dag(result: Result) -> Dag:
     assert result.problem is not None
     if result.dag is None:
         return result.problem.knowledge.must.astype(np.int8)
-    dag: Dag = nx.to_numpy_array(result.dag, nodelist=list(result.names), dtype=np.int8)
+    dag: Dag = as_graph(result.dag, result.names).adjacency
     return dag

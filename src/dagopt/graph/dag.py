@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,20 @@ from dagopt.graph.order import (
 )
 from dagopt.memory import require_memory
 
-__all__ = ["Graph", "as_graph", "empty_graph", "find_cycle", "is_array", "is_bare", "require_dag", "topological_order"]
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = [
+    "Graph",
+    "as_graph",
+    "empty_graph",
+    "find_cycle",
+    "is_array",
+    "is_bare",
+    "is_networkx",
+    "require_dag",
+    "topological_order",
+]
 
 COPIES = 4  # of an adjacency array while a graph is made
 
@@ -106,6 +119,8 @@ class Graph:
 
     def to_networkx(self) -> nx.DiGraph:
         """Return a networkx DiGraph with the names as nodes, in order; ``a - b`` becomes both arrows."""
+        import networkx as nx
+
         graph = nx.DiGraph()
         graph.add_nodes_from(self.names)
         graph.add_edges_from(self._named(self.adjacency))
@@ -171,21 +186,27 @@ def as_graph(graph: Any, names: Iterable[str] | None = None) -> Graph:
         return _from_text(graph, known)
     if isinstance(graph, Graph):
         return graph if known in (None, graph.names) else _aligned(graph.names, graph.adjacency, known)
-    if isinstance(graph, nx.Graph):
+    if is_networkx(graph):
         return _from_networkx(graph, known)
     if isinstance(graph, pd.DataFrame):
         return _from_frame(graph, known)
     if is_array(graph):
         return _from_array(graph, known)
-    if isinstance(getattr(graph, "dag", None), nx.Graph):
+    if is_networkx(getattr(graph, "dag", None)):
         return _from_networkx(graph.dag, known)
     return _from_pairs(graph, known)
 
 
 def is_bare(graph: object) -> bool:
     """Say whether `as_graph` would read this as an array or pairs, which may lack names or nodes."""
-    with_nodes = (str, os.PathLike, Graph, nx.Graph, pd.DataFrame)
-    return not isinstance(graph, with_nodes) and not isinstance(getattr(graph, "dag", None), nx.Graph)
+    with_nodes = (str, os.PathLike, Graph, pd.DataFrame)
+    return not isinstance(graph, with_nodes) and not is_networkx(graph) and not is_networkx(getattr(graph, "dag", None))
+
+
+def is_networkx(graph: object) -> TypeGuard[nx.Graph]:
+    """Say whether this is a graph of networkx, which is not imported for that: whoever made one has done so."""
+    networkx = sys.modules.get("networkx")
+    return networkx is not None and isinstance(graph, networkx.Graph)
 
 
 def is_array(graph: object) -> bool:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from dagopt.arrays import Bools, Dag
@@ -28,7 +27,6 @@ from dagopt.methods.auto import PATIENCE, SAFETY
 from dagopt.methods.exact.edge_regret import edge_regrets, estimate_edge_regrets
 from dagopt.methods.exact.plan import memory_in_bytes
 from dagopt.methods.start import StartDag
-from dagopt.methods.warm_search import likely_parents, solve_warm
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
 from dagopt.workers import Workers
@@ -204,15 +202,8 @@ def _fill_by_search(
         for relation in relations
         if relation not in own and relation != relation_of(dag, *pair)
     ]
-    likely = likely_parents(problem, deadline, effort.n_jobs) if wanted else None
-    tasks = [
-        delayed(_searched)(problem, dag, pair, relation, likely, deadline, effort.random_state)
-        for pair, relation in wanted
-    ]
     met: list[tuple[Dag, float]] = [(dag, problem.score.total(dag))]
-    n_jobs = -1 if effort.n_jobs is None else effort.n_jobs
-    results: Iterable[Dag | None] = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
-    for done, other in enumerate(results):
+    for done, other in enumerate(_searches(problem, dag, wanted, effort, deadline) if wanted else ()):
         progress.update("other DAGs", done / len(wanted))
         if other is not None:
             met.append((other, problem.score.total(other)))
@@ -260,6 +251,24 @@ def _prove(
         own[relation] = Best(result.score, result.status == "optimal", bound)
 
 
+def _searches(
+    problem: Problem, dag: Dag, wanted: Sequence[tuple[Pair, Relation]], effort: Effort, deadline: Deadline
+) -> Iterable[Dag | None]:
+    """Search for the wanted relations, several at a time; what this needs is imported only now."""
+    from joblib import Parallel, delayed
+
+    from dagopt.methods.warm_search import likely_parents
+
+    likely = likely_parents(problem, deadline, effort.n_jobs)
+    tasks = [
+        delayed(_searched)(problem, dag, pair, relation, likely, deadline, effort.random_state)
+        for pair, relation in wanted
+    ]
+    n_jobs = -1 if effort.n_jobs is None else effort.n_jobs
+    results: Iterable[Dag | None] = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
+    return results
+
+
 def _searched(
     problem: Problem,
     dag: Dag,
@@ -270,6 +279,8 @@ def _searched(
     random_state: int,
 ) -> Dag | None:
     """Return the best DAG with a relation that is found from the learned DAG, None after the deadline."""
+    from dagopt.methods.warm_search import solve_warm
+
     if deadline.reason is not None:
         return None
     known = restricted(problem.knowledge, *pair, relation)

@@ -25,24 +25,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dagopt.by_name import by_name
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.families.families import Families
 from dagopt.families.listing import MOST_SETS, count_sets, limited
-from dagopt.families.undominated import Listing, TooMany
 from dagopt.graph.knowledge import Knowledge
 from dagopt.methods.exact.exact import ExactOptions, PoolOptions, run_exact, solve_given_pool
 from dagopt.methods.exact.plan import Estimate, listing_seconds
 from dagopt.methods.method_options import random_state, solver, start
-from dagopt.methods.portfolio import Portfolio
 from dagopt.problem import Problem
 from dagopt.progress import Progress, expect
 from dagopt.results.answer import Answer
 from dagopt.results.certificate import scope_of
 from dagopt.workers import Stopped, Workers
+
+if TYPE_CHECKING:
+    from dagopt.families.undominated import Listing
 
 __all__ = ["PATIENCE", "AutoOptions", "Choice", "choose", "solve_auto", "solve_auto_pool"]
 
@@ -89,6 +90,8 @@ def _search_and_prove(
     problem: Problem, chosen: Choice, options: AutoOptions, deadline: Deadline, progress: Progress
 ) -> Answer:
     """Search and prove until the time limit or, without one, for ``PATIENCE`` seconds."""
+    from dagopt.methods.portfolio import Portfolio
+
     has_limit = math.isfinite(deadline.time_limit)
     clock = deadline if has_limit else deadline.within(PATIENCE)
     shared = {name: getattr(options, name) for name in ("random_state", "n_jobs", "start")}
@@ -170,6 +173,8 @@ def _undominated(problem: Problem, patience: float, workers: Workers) -> tuple[i
 
     Also return the listing, which can be continued.
     """
+    from dagopt.families.undominated import Listing, TooMany
+
     score = problem.score
     if score.block_likelihood is None or problem.n_nodes > MOST_PRICED or patience <= 0:
         return None, None

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from dagopt.errors import InputError, checked_whole, quoted, unknown_name
+from dagopt.graph.dag import is_networkx
+
+if TYPE_CHECKING:
+    import networkx
 
 __all__ = [
     "Parents",
@@ -120,6 +123,8 @@ def checked_given(names: Sequence[str], parents: Parents, column: str, given: st
 
 def graph_of(names: Sequence[str], adjacency: NDArray[np.int64]) -> networkx.DiGraph:
     """Return a new networkx graph over the names."""
+    import networkx
+
     graph = networkx.DiGraph()
     graph.add_nodes_from(names)
     graph.add_edges_from((names[i], names[j]) for i, j in zip(*np.nonzero(adjacency), strict=True))
@@ -128,7 +133,7 @@ def graph_of(names: Sequence[str], adjacency: NDArray[np.int64]) -> networkx.DiG
 
 def parents_of(dag: networkx.DiGraph, names: Sequence[str]) -> Parents:
     """Return the parents of each column, in column order."""
-    if not isinstance(dag, networkx.DiGraph):
+    if not is_networkx(dag) or not dag.is_directed():
         raise InputError(f"expected the DAG as a networkx.DiGraph over the columns but got {type(dag).__name__}")
     position = {name: k for k, name in enumerate(names)}
     nodes = {str(node) for node in dag}

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-import networkx
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +24,8 @@ from dagopt.networks.checks import (
 from dagopt.networks.network import Network
 
 if TYPE_CHECKING:
+    import networkx
+
     from dagopt.networks.inference.elimination import Elimination
 
 __all__ = ["SUM_TOLERANCE", "DiscreteNetwork", "counted_cells", "table_shape"]

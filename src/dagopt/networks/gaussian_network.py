@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import networkx
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +24,8 @@ from dagopt.networks.checks import (
 from dagopt.networks.network import Network
 
 if TYPE_CHECKING:
+    import networkx
+
     from dagopt.networks.inference.conditional_normal import ConditionalNormal
 
 __all__ = ["GaussianNetwork"]

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import networkx
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -30,6 +29,8 @@ from dagopt.networks.logit import log_probabilities
 from dagopt.networks.network import Network
 
 if TYPE_CHECKING:
+    import networkx
+
     from dagopt.networks.inference.blanket import BlanketWeighting
 
 __all__ = ["MixedNetwork", "design_matrix", "terms_of"]

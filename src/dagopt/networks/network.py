@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-import networkx
 import numpy as np
 import pandas as pd
 
@@ -14,6 +13,9 @@ from dagopt.arrays import Floats, Ints
 from dagopt.networks.checks import Parents, adjacency_of, graph_of
 from dagopt.networks.inference.engine import Engine
 from dagopt.networks.questions import Questions
+
+if TYPE_CHECKING:
+    import networkx
 
 __all__ = ["Network"]
 

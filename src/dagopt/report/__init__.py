@@ -1,7 +1,12 @@
-"""Pictures of graphs and runs, and the self-contained HTML report."""
+"""Pictures of graphs and runs, and the self-contained HTML report; each is imported at first use."""
 
-from dagopt.report.html import write_report
-from dagopt.report.path_plot import plot_path
-from dagopt.report.plots import plot_comparison, plot_convergence, plot_graph
+import lazy_loader
 
-__all__ = ["plot_comparison", "plot_convergence", "plot_graph", "plot_path", "write_report"]
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "html": ["write_report"],
+        "path_plot": ["plot_path"],
+        "plots": ["plot_comparison", "plot_convergence", "plot_graph"],
+    },
+)

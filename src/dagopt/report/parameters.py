@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.errors import InputError
+from dagopt.graph.dag import as_graph
 from dagopt.networks.fitted import FittedDiscrete, FittedGaussian, FittedMixed, FittedNetwork
 from dagopt.networks.fitted.fitting import n_estimates
 from dagopt.report.labels import label
@@ -36,7 +36,7 @@ def _fitted_or_why(result: Result) -> tuple[FittedNetwork | None, str]:
         return None, "there are no data to fit parameters to"
     if result.dag is None:
         return None, "the learned graph has no DAG to fit"
-    cells = n_estimates(result.problem.table, nx.to_numpy_array(result.dag, dtype=np.int8))
+    cells = n_estimates(result.problem.table, as_graph(result.dag).adjacency)
     if cells > MOST_CELLS:
         return None, f"the tables of probabilities have {cells:,} cells; result.fit() makes them"
     try:

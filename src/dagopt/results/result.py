@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -30,6 +29,7 @@ from dagopt.results.proof import proof_of
 from dagopt.results.provenance import Provenance
 
 if TYPE_CHECKING:
+    import networkx as nx
     from matplotlib.axes import Axes
 
     from dagopt.networks.effects.effect import Effect
@@ -111,12 +111,17 @@ class Result:
         return Graph(self.adjacency, self.names)
 
     @cached_property
+    def _member(self) -> Graph | None:
+        """The DAG; for a learned class one of its members, None if it has none."""
+        if is_acyclic(self.adjacency):
+            return self.graph
+        member = extend_pdag(self.adjacency)
+        return None if member is None else Graph(member, self.names)
+
+    @cached_property
     def dag(self) -> nx.DiGraph | None:
         """The DAG as a networkx graph; for a learned class one of its members, None if it has none."""
-        if is_acyclic(self.adjacency):
-            return self.graph.to_networkx()
-        member = extend_pdag(self.adjacency)
-        return None if member is None else Graph(member, self.names).to_networkx()
+        return None if self._member is None else self._member.to_networkx()
 
     @cached_property
     def cpdag_adjacency(self) -> NDArray[np.int8]:
@@ -214,7 +219,7 @@ class Result:
         """
         from dagopt.networks.fitted.fitting import fit_table, table_like
 
-        if self.dag is None:
+        if self._member is None:
             raise InputError(
                 f"no DAG extends the graph that {self.method!r} learned; choose a direction for each undirected edge"
                 " and use dagopt.fit(data, dag)"
@@ -223,7 +228,7 @@ class Result:
             self._refuse_set_rows("result.fit(data)")
         own = None if self.problem is None else self.problem.table
         table = table_like(data, self.names, own, options)
-        fitted = fit_table(table, nx.to_numpy_array(self.dag, dtype=np.int8), equivalent_sample_size)
+        fitted = fit_table(table, self._member.adjacency, equivalent_sample_size)
         if not self.graph.is_dag:
             fitted.notes = ("a class of DAGs was learned; the parameters are those of one member", *fitted.notes)
         return fitted
@@ -273,12 +278,12 @@ class Result:
             near = by_name("confidence.effect_within", "effect_within")
             certified: Effect = near(self, cause, outcome, within, level, time_limit)
             return certified
-        if self.dag is None:
+        if self._member is None:
             raise InputError(
                 f"no DAG extends the graph that {self.method!r} learned, so it has no effects; choose a direction for"
                 " each undirected edge and use dagopt.effect"
             )
-        graph = self.cpdag_adjacency if over == "class" else nx.to_numpy_array(self.dag, dtype=np.int8)
+        graph = self.cpdag_adjacency if over == "class" else self._member.adjacency
         limits = self.problem.knowledge.at_most if over == "class" else None
         return effect_in(self.problem.table, graph, cause, outcome, level, limits)
 
@@ -376,10 +381,10 @@ class Result:
         """
         from dagopt.networks.model_check import check_model
 
-        if self.problem is None or self.dag is None:
+        if self.problem is None or self._member is None:
             raise InputError("residuals need data and a DAG, but the result has none; learn from the data again")
         self._refuse_set_rows("dagopt.learn(data).check()")
-        parents = parent_lists(nx.to_numpy_array(self.dag, nodelist=self.names, dtype=np.int8))
+        parents = parent_lists(self._member.adjacency)
         return check_model(self.problem.table, tuple(tuple(own.tolist()) for own in parents), self.problem.score.degree)
 
     def explain(

@@ -6,9 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import networkx as nx
-
-from dagopt.graph.dag import Graph
+from dagopt.graph.dag import Graph, is_networkx
 
 __all__ = ["Figures", "edge_figures"]
 
@@ -33,7 +31,7 @@ def edge_figures(source: Any, graph: Graph) -> Figures:
         if isinstance(details, Mapping):
             columns = {"gain": details.get("edge_gain"), **details.get("edge_figures", {})}
             own = {name: _of_edge(values, a, b) for name, values in columns.items()}
-        elif isinstance(source, nx.Graph) and source.has_edge(a, b):
+        elif is_networkx(source) and source.has_edge(a, b):
             own = source.edges[a, b]
         numbers = {str(name): float(value) for name, value in own.items() if _is_number(value)}
         if numbers:

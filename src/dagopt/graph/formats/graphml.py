@@ -6,8 +6,6 @@ import re
 from io import BytesIO
 from xml.etree import ElementTree
 
-import networkx as nx
-
 from dagopt.errors import InputError
 from dagopt.graph.dag import Graph, as_graph, checked_names
 from dagopt.graph.formats.edge_numbers import Figures
@@ -72,6 +70,8 @@ def format_graphml(graph: Graph, figures: Figures | None = None) -> str:
                 " another format"
             )
     stream = BytesIO()
+    import networkx as nx
+
     drawn = graph.to_networkx()
     for (a, b), own in (figures or {}).items():
         drawn.edges[a, b].update(own)

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -19,6 +18,9 @@ from dagopt.networks.bif import write_bif
 from dagopt.networks.checks import Parents, position_of
 from dagopt.networks.discrete_network import DiscreteNetwork, counted_cells, table_shape
 from dagopt.networks.fitted.fitted_network import FittedNetwork
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 __all__ = ["FittedDiscrete", "fit_discrete"]
 

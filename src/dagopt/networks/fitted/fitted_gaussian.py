@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -19,6 +18,9 @@ from dagopt.networks.checks import Parents
 from dagopt.networks.fitted.fitted_network import FittedNetwork
 from dagopt.networks.gaussian_json import FORMAT
 from dagopt.networks.gaussian_network import GaussianNetwork
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 __all__ = ["FittedGaussian", "Regression", "fit_gaussian"]
 

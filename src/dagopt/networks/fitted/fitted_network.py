@@ -7,9 +7,8 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -26,6 +25,9 @@ from dagopt.networks.gaussian_network import GaussianNetwork
 from dagopt.networks.inference.engine import Engine, Model
 from dagopt.networks.mixed_network import MixedNetwork
 from dagopt.networks.questions import Questions
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 __all__ = ["FittedNetwork"]
 
