@@ -10,6 +10,9 @@ and 5,000 of gaussian_test (7 columns of numbers), drawn from the bundled networ
 of compiled kernels, "warm" is the same command once more. Python's own bytecode is there from the start, as after an
 installation. ``--kernels`` lists what each command compiles, with CPU seconds; ``--quick`` leaves out the bootstrap.
 
+``python -m benchmarks.cold_start --warm-command``: the second and later runs of ``dagopt learn`` on the same 2,000 rows
+of LUCAS, import included, this tree and those of ``--tree`` in turn: wall and CPU seconds over ``--repeats``.
+
 ``python -m benchmarks.cold_start --compile``: CPU seconds of compiling for methods that need kernels, and how many were
 compiled in how many versions. ``--large`` adds larger cases, ``--case NAME`` takes one, ``--kernels`` lists the
 kernels.
@@ -21,6 +24,7 @@ import argparse
 import compileall
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -30,6 +34,7 @@ from pathlib import Path
 import pandas as pd
 
 import dagopt
+from dagopt.kernels import store
 
 WATCH = """
 import sys, time
@@ -180,11 +185,13 @@ def commands(data: Path, folder: Path, quick: bool) -> dict[str, list[str]]:
     return found
 
 
-def seconds(command: list[str], cache: Path, kernels: bool) -> tuple[float, float]:
-    """Run a command as a program of its own; return wall and CPU seconds."""
+def seconds(command: list[str], cache: Path, kernels: bool, tree: Path | None = None) -> tuple[float, float]:
+    """Run a command as a program of its own, of this tree or another; return wall and CPU seconds."""
     program = [sys.executable, *(["-c", WATCH + RUN] if kernels else ["-m", "dagopt.cli"]), *command]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     environment["NUMBA_CACHE_DIR"] = str(cache)
+    if tree is not None:
+        environment["PYTHONPATH"] = str(tree)
     before, begun = os.times(), time.perf_counter()
     done = subprocess.run(program, capture_output=True, text=True, env=environment, check=False)
     wall, after = time.perf_counter() - begun, os.times()
@@ -193,6 +200,24 @@ def seconds(command: list[str], cache: Path, kernels: bool) -> tuple[float, floa
     if kernels:
         print("\n".join(line for line in done.stderr.splitlines() if line.startswith("      ")))
     return wall, after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def warm_command(trees: list[Path], repeats: int) -> None:
+    """Print the seconds of ``dagopt learn`` on a small table, with the user's store of kernels, the trees in turn."""
+    for tree in trees:
+        compileall.compile_dir(tree, quiet=2)
+    with tempfile.TemporaryDirectory() as name:
+        data = tables(Path(name))["lucas"]
+        runs: dict[Path, list[tuple[float, float]]] = {tree: [] for tree in trees}
+        for turn in range(repeats + 1):
+            for tree, own in runs.items():
+                spent = seconds(["learn", str(data)], store.folder().parent, False, tree)
+                if turn:  # the first may compile
+                    own.append(spent)
+    print("| tree | wall s, median | least | CPU s, median | least |\n|---|---:|---:|---:|---:|")
+    for tree, own in runs.items():
+        figures = [f"{pick(each):.2f}" for each in zip(*own, strict=True) for pick in (statistics.median, min)]
+        print(f"| {tree.parent.name} | {' | '.join(figures)} |")
 
 
 def compilation(wanted: dict[str, tuple[int, str, str, float]], kernels: bool) -> None:
@@ -224,6 +249,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--kernels", action="store_true")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--warm-command", action="store_true")
+    parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--case", choices=[*CASES, *LARGE])
     asked = parser.parse_args()
@@ -232,10 +259,12 @@ def main() -> None:
         wanted = {asked.case: everything[asked.case]} if asked.case else everything if asked.large else CASES
         compilation(wanted, asked.kernels)
         return
+    trees = [*(tree.resolve() for tree in asked.tree), Path(dagopt.__file__).parents[1]]
+    if asked.warm_command:
+        warm_command(trees, asked.repeats)
+        return
     if not asked.commands:
-        first_runs(
-            [*(tree.resolve() for tree in asked.tree), Path(dagopt.__file__).parents[1]], asked.table or list(TABLES)
-        )
+        first_runs(trees, asked.table or list(TABLES))
         return
     compileall.compile_dir(Path(dagopt.__file__).parent, quiet=2)
     print("| table | command | cold s | cold CPU s | warm s | warm CPU s |\n|---|---|---|---|---|---|")
