@@ -152,12 +152,12 @@ TWINS = {
     "kernels/gaussian/test_price_climbs.py::test_the_value_of_every_set_found_is_its_remainder": [
         "gaussian.price_climbs.climb_from"
     ],
-    "kernels/gaussian/test_block_search_twins.py::test_pairs_and_parents_that_never_earn_what_they_need": [
-        "gaussian.block_search.useful_pairs",
-        "gaussian.block_search.useful_parents",
+    "kernels/gaussian/test_block_useful_twins.py::test_pairs_and_parents_that_never_earn_what_they_need": [
+        "gaussian.block_useful.useful_pairs",
+        "gaussian.block_useful.useful_parents",
     ],
     "families/test_block_search.py::test_mixed_sets_are_those_that_no_subset_beats": [
-        "gaussian.block_search.resume"  # by Listing
+        "gaussian.block_undominated.resume"  # by Listing
     ],
     "kernels/cuts/test_matrix_twins.py::test_families_of_the_columns_of_blocks": ["cuts.logdet_rows.expand"],
     "kernels/gaussian/test_walk_twins.py::test_the_inverse": ["gaussian.subset_walk.inverse_of"],

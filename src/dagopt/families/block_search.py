@@ -1,6 +1,6 @@
 """The search for the undominated parent sets of one node whose columns are blocks, a piece at a time.
 
-The mathematics is in ``kernels/gaussian/block_search.py``. Blocks of one column with a cost by number alone have a
+The mathematics is in ``kernels/gaussian/block_undominated.py``. Blocks of one column with a cost by number alone have a
 faster search, ``node_search.py``.
 """
 
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from dagopt.arrays import Bools, Floats, Ints
 from dagopt.kernels.boxes import Box
-from dagopt.kernels.gaussian import block_search as kernels
+from dagopt.kernels.gaussian import block_undominated as kernels
+from dagopt.kernels.gaussian.block_matrices import room_for
+from dagopt.kernels.gaussian.block_useful import useful_pairs, useful_parents
 from dagopt.kernels.gaussian.subset_walk import FOUND, OVER, STEPS
 from dagopt.scores.block_likelihood import NodeLikelihood
 
@@ -131,9 +133,9 @@ def useful_block_pairs(
     """
     starts = np.append(own.starts[present], len(own.matrix)).astype(np.int64)
     part = np.ascontiguousarray(useful[np.ix_(present, present)])
-    kernels.useful_pairs(
+    useful_pairs(
         inverse, own.matrix, starts, _terms(own, present), np.ascontiguousarray(needs[np.ix_(present, present)]),
-        most_steps, own.margin, pairs, part, kernels.room_for(starts),
+        most_steps, own.margin, pairs, part, room_for(starts),
     )  # fmt: skip
     for a, b in pairs:
         if not part[a, b]:
@@ -149,8 +151,8 @@ def useful_block_parents(own: NodeLikelihood, most_steps: int, node: int, must: 
     present = np.flatnonzero(sizes)
     starts = np.append(own.starts[present], len(own.matrix)).astype(np.int64)
     part = np.ascontiguousarray(useful[present])
-    kernels.useful_parents(
+    useful_parents(
         own.matrix, starts, _terms(own, present), own.least_needs()[present], most_steps, own.margin,
-        int(np.searchsorted(present, node)), np.ascontiguousarray(must[present]), part, kernels.room_for(starts),
+        int(np.searchsorted(present, node)), np.ascontiguousarray(must[present]), part, room_for(starts),
     )  # fmt: skip
     useful[present] = part

@@ -2,7 +2,7 @@
 
 A set is dominated if a subset scores at least as well; some best DAG has no dominated set. If the true graph is
 sparse, few sets are undominated, and ``kernels/gaussian/undominated.py`` finds them without trying all others; where
-columns are blocks, or cost more than their number, ``kernels/gaussian/block_search.py``.
+columns are blocks, or cost more than their number, ``kernels/gaussian/block_undominated.py``.
 First, pairs of columns that cannot be parent and child in any undominated family are found, each by its own search.
 """
 

@@ -12,8 +12,8 @@ For blocks these are inverses of blocks. A level branches on one candidate b. Fi
 ``lower`` per column of b; then it is left out, which is one step of elimination in ``upper`` per column. So each branch
 costs one matrix, and the way back costs nothing.
 
-``undominated.py`` and ``useful.py`` walk in this way, and ``block_search.py`` over blocks of any size; ``prices.py``
-and ``price_ceiling.py`` add bounds to the first.
+``undominated.py`` and ``useful.py`` walk in this way, and ``block_undominated.py`` and ``block_useful.py`` over blocks
+of any size; ``prices.py`` and ``price_ceiling.py`` add bounds to the first.
 Two searches do not fit. ``best_subsets.py`` needs one end only, since it leaves out and never takes, and computes only
 the part of the inverse that is still in use, one triangle of it. ``pair_weights.py`` has no set R: it goes through all
 small J in the order of their members, and computes the few columns that decide before the rest.

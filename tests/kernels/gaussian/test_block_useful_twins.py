@@ -5,7 +5,9 @@ import pytest
 
 import naive_kernels as naive
 from dagopt.kernels.boxes import Box
-from dagopt.kernels.gaussian import block_search as kernels
+from dagopt.kernels.gaussian import block_useful as kernels
+from dagopt.kernels.gaussian.block_matrices import room_for
+from dagopt.kernels.gaussian.block_undominated import Terms
 from dagopt.kernels.gaussian.subset_walk import inverse_of
 
 MARGIN = 1e-9
@@ -37,7 +39,7 @@ def information(matrix, starts, i, j, others):
 
 def terms(n, volume=0.0):
     """Return what parents cost, in a box."""
-    return Box(kernels.Terms(HALF, volume, np.zeros(n + 2), np.zeros(n + 2), np.zeros(n), volume == 0.0))
+    return Box(Terms(HALF, volume, np.zeros(n + 2), np.zeros(n + 2), np.zeros(n), volume == 0.0))
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -72,7 +74,7 @@ def test_pairs_and_parents_that_never_earn_what_they_need(seed):
     for steps in (3, 10_000):
         useful = np.ones((5, 5), dtype=bool)
         facts = (terms(5), needs, steps, MARGIN)
-        kernels.useful_pairs(inverse_of(matrix), matrix, starts, *facts, pairs, useful, kernels.room_for(starts))
+        kernels.useful_pairs(inverse_of(matrix), matrix, starts, *facts, pairs, useful, room_for(starts))
         earned = HALF * best > needs - MARGIN
         assert (useful | ~earned | np.eye(5, dtype=bool)).all()
         if steps > 3:
@@ -80,7 +82,7 @@ def test_pairs_and_parents_that_never_earn_what_they_need(seed):
     own = np.array([True] * 4 + [False])
     least = np.ascontiguousarray(needs[4])
     must = np.array([seed % 2 == 0] + [False] * 4)
-    kernels.useful_parents(matrix, starts, terms(5), least, 10_000, MARGIN, 4, must, own, kernels.room_for(starts))
+    kernels.useful_parents(matrix, starts, terms(5), least, 10_000, MARGIN, 4, must, own, room_for(starts))
     kept = np.flatnonzero(own).tolist()
     for u in range(4):
         among = [z for z in kept if z != u]
