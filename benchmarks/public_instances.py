@@ -186,7 +186,7 @@ GROUPS: dict[str, dict[str, Case]] = {
         "mushroom": Case(uci("mushroom"), "-89683.4536"),
         "nltcs": Case(uci("nltcs"), "-20033.5955"),
         "soybean": Case(uci("soybean"), "-3122.0630 found"),
-        "steel": Case(uci("steel"), "-18805.5229"),
+        "steel": Case(uci("steel"), "-18805.5229 by scores in single precision"),
         "tic-tac-toe": Case(uci("tic-tac-toe"), "-9396.3759"),
         "voting": Case(uci("voting"), "-4642.6310"),
         "water1000": Case(uci("water1000"), "-13290.1091"),
