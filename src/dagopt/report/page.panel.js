@@ -136,7 +136,7 @@ function showEdge(k) {
   line.append(nameButton(edge.tail), isUndirected(k) ? " — " : " → ", nameButton(edge.head));
   panel.append(line, make("p", {
     open: "Open: graphs with either direction explain the data equally well.",
-    leaning: "Leaning: the best graph with this edge reversed explains the data only a little worse.",
+    leaning: "Leaning: a graph with this edge reversed, or without it, is nearly as good.",
     directed: "Directed: the best graph with this edge reversed explains the data clearly worse.",
     unchecked: "The graphs equivalent to this one have it in this direction; how much a reversal loses was not checked.",
   }[edge.direction], "hint"));

@@ -12,7 +12,6 @@ from dagopt.report.origin import origin_line, origin_section
 from dagopt.report.residual_plots import residuals_svg
 from dagopt.report.view import Edge, View
 from dagopt.report.words import counted, found, proven
-from dagopt.results.directions import DIRECTED
 from dagopt.results.figures import Figures
 from dagopt.results.proof import badge_of, gap_in_words
 from dagopt.results.result import Result
@@ -46,6 +45,8 @@ def _tiles(result: Result) -> list[tuple[str, str, str]]:
         tiles.append(("Score", f"{result.score:,.3f}", _score_remark(result)))
     if result.bound is not None:
         gap = "" if result.gap is None else f"{gap_in_words(result)} above, "
+        if result.status == "optimal":
+            gap = "the score, up to rounding; "
         tiles.append(("Proven bound", f"{result.bound:,.3f}", f"{gap}over {result.scope}"))
     tiles.append(("Method", result.method, result.status.replace("_", " ")))
     if result.provenance is None:
@@ -103,7 +104,7 @@ def caption(view: View) -> str:
     if any(edge.strength is not None for edge in view.edges):
         said += " The wider a line, the more score its edge gains."
     if any(edge.direction == "leaning" for edge in view.edges):
-        said += f" A grey head leans: the reverse loses at most {DIRECTED:g} points."
+        said += " A grey head leans: a graph with the edge reversed, or without it, is nearly as good."
     if any(edge.undirected for edge in view.edges):
         said += (
             " In the essential graph, a line without a head is an undirected edge: it could point either way."
