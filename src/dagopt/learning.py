@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from inspect import signature
-from math import isfinite
+from math import isclose, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,9 @@ from dagopt.deadline import Deadline
 from dagopt.errors import InputError, quoted
 from dagopt.families.families import Families
 from dagopt.families.jkl import read_jkl
+from dagopt.graph.dag import as_graph, require_dag
 from dagopt.graph.knowledge import Constraints
+from dagopt.graph.order import is_acyclic
 from dagopt.memory import with_memory_in_words
 from dagopt.methods.claims import (
     in_other_units,
@@ -49,7 +51,7 @@ from dagopt.scores.custom import power_to_usual_size
 from dagopt.scores.interventions import interventional_score
 from dagopt.scores.score_options import ScoreLike, ScoreOptions
 
-__all__ = ["certified", "checked_options", "is_score_file", "learn", "solve", "solve_scores"]
+__all__ = ["certified", "checked_options", "is_score_file", "learn", "solve", "solve_scores", "with_problem"]
 
 
 TESTS_ARE_LINEAR = "score 'basis': the tests of independence still see linear effects only"
@@ -256,6 +258,53 @@ def solve(
             n_samples=problem.table.n_samples,
             problem=problem,
         )
+
+
+def with_problem(
+    given: Result | object,
+    data: object,
+    *,
+    constraints: Constraints | Mapping[str, Any] | None = None,
+    max_parents: int | None = None,
+    **options: Any,
+) -> Result:
+    """Return a saved result together with its data, or the result of a graph that was not learned.
+
+    Parameters
+    ----------
+    given : Result or graph
+        A result that ``Result.load`` read, or anything that ``as_graph`` takes.
+    data : path, frame, array or Table
+        For a result, the data that it was learned from.
+    constraints, max_parents, **options
+        As in ``learn``; for a result, those that it was learned with.
+    """
+    problem, diagnosis = pose(data, constraints=constraints, max_parents=max_parents, **options)
+    if isinstance(given, Result):
+        if given.names != problem.names:
+            raise InputError(
+                f"expected data with the columns {quoted(given.names, 5)} but got {quoted(problem.names, 5)}; give the "
+                "data that the graph was learned from"
+            )
+        total = problem.score.total(given.adjacency) if is_acyclic(given.adjacency) else None
+        if (
+            total is not None
+            and given.score is not None
+            and not isclose(total, given.score, rel_tol=1e-6, abs_tol=1e-6)
+        ):
+            raise InputError(
+                f"the graph scores {total:.4f} on these data but {given.score:.4f} in its file; give the data and the "
+                "options that it was learned with"
+            )
+        again = replace(given, problem=problem)
+        vars(again)["cpdag_adjacency"] = given.cpdag_adjacency
+        return again
+    graph = as_graph(given, problem.names)
+    require_dag(graph)
+    answer = Answer("given", graph.adjacency, problem.score.total(graph.adjacency), "converged")
+    answer = answer.with_figures(empty_score=problem.score.total(np.zeros_like(graph.adjacency)))
+    about: dict[str, Any] = {"findings": diagnosis.warnings, "n_samples": problem.table.n_samples, "problem": problem}
+    return result_of(answer, problem.names, problem.score.label, **about)
 
 
 def certified(answer: Answer, problem: Problem, start: NDArray[np.int8] | None = None) -> Answer:

@@ -374,7 +374,8 @@ def test_small_graphs_have_no_tools_for_large_ones(page):
 
 def test_the_slider_leaves_the_strongest_edges(large):
     """As many edges are shown as it says, and none that is hidden is stronger than one that is shown."""
-    assert large.run(SHOWN % ".edge") == large.run("document.querySelectorAll('.edge').length")
+    first = int(large.run("document.getElementById('strong').getAttribute('value')"))
+    assert large.run(SHOWN % ".edge") == first < large.run("document.querySelectorAll('.edge').length")
     large.run("(s => { s.value = 40; s.dispatchEvent(new Event('input')); })(document.getElementById('strong'))")
     assert large.run(SHOWN % ".edge") == 40
     assert large.run("document.getElementById('strong-count').textContent").startswith("40 of ")
@@ -457,3 +458,54 @@ def test_a_search_brings_the_neighbours_into_view(large):
         left, top, right, bottom = large.run(one)
         assert frame[0] <= left < right <= frame[2]
         assert frame[1] <= top < bottom <= frame[3]
+
+
+PICKED = "document.querySelector('.edge[data-edge=\"%d\"]').dispatchEvent(new MouseEvent('click', {bubbles: true}))"
+
+
+def test_an_edge_shows_its_data_and_what_it_is_worth(browser, folder):
+    """A picture with cells, a fitted line and means; a column its distribution and its equation in words."""
+    browser.resize(1280, 1000)
+    browser.open(folder / "numbers.html")
+    browser.run(PICKED % 0)
+    assert browser.run("document.querySelectorAll('#panel .picture .cell').length") > 5
+    assert browser.run("document.querySelectorAll('#panel .fitted, #panel .smooth').length") == 2
+    assert "evidence: " in panel(browser)
+    assert browser.run("document.querySelector('#panel .picture').getAttribute('aria-label')").endswith("means")
+    result = learned_from(drawn_numbers())
+    node = max(range(5), key=lambda j: result.adjacency[:, j].sum())
+    browser.click(f".node[data-node='{node}'] rect")
+    assert browser.run("document.querySelectorAll('#panel .picture .hue-0').length") > 5
+    assert f"{result.names[node]} rises by" in panel(browser) or f"{result.names[node]} falls by" in panel(browser)
+    browser.open(folder / "levels.html")
+    browser.run(PICKED % 0)
+    assert browser.run("document.querySelectorAll('#panel .picture rect[class^=hue]').length") >= 3
+    assert browser.problems == []
+
+
+def test_neighbours_two_steps_away_and_folded_leaves(large):
+    """Two steps show at least what one shows; folding hides the columns with a single edge."""
+    node, *_ = _busiest()
+    click = "dispatchEvent(new MouseEvent('click', {bubbles: true}))"
+    large.run(f"document.querySelector('.node[data-node=\"{node}\"]').{click}")
+    large.run("document.getElementById('alone').click()")
+    one = large.run(SHOWN % ".node")
+    large.run("(s => { s.value = '2'; s.dispatchEvent(new Event('change')); })(document.getElementById('steps'))")
+    two = large.run(SHOWN % ".node")
+    assert 200 > two > one
+    large.run("document.getElementById('alone').click()")
+    large.run("document.getElementById('fold').click()")
+    adjacency = as_graph(dagopt.simulate(200, 10, 1.5, random_state=0).dag).adjacency
+    degree = adjacency.sum(axis=0) + adjacency.sum(axis=1)
+    joined = adjacency | adjacency.T
+    leaves = sum(degree[j] == 1 and degree[joined[j].argmax()] > 1 for j in range(200))
+    assert large.run(SHOWN % ".node") == 200 - leaves
+    large.run("document.getElementById('fold').click()")
+    assert large.run(SHOWN % ".node") == 200
+
+
+def test_hubs_are_offered_first(large):
+    """Before anything is chosen, the columns with the most edges can be."""
+    assert "Columns with the most edges" in panel(large)
+    large.click("#panel button.name")
+    assert large.run("document.querySelectorAll('.node.pick').length") == 1

@@ -23,7 +23,9 @@ from dagopt.cli.fit_command import fit
 from dagopt.cli.graphs import compare, convert, networks
 from dagopt.cli.learn_command import LearnCommand, learn
 from dagopt.cli.question_commands import effect, query
+from dagopt.cli.report_command import report
 from dagopt.cli.rivals_command import rivals
+from dagopt.cli.row_commands import impute, predict, sample
 from dagopt.cli.show import INTERRUPTED, complain
 from dagopt.cli.tables import doctor, score, simulate
 from dagopt.cli.verify_command import verify
@@ -40,9 +42,9 @@ app = typer.Typer(
 )
 app.command(cls=LearnCommand, rich_help_panel="Learn")(learn)
 for panel, commands in {
-    "Learn": (doctor, score, fit),
+    "Learn": (doctor, score, fit, report),
     "How sure?": (explain.explain, rivals, bootstrap.bootstrap, posterior.posterior, path.path, verify),
-    "Ask it": (query, effect),
+    "Ask it": (query, effect, predict, impute, sample),
     "Graphs and data": (compare, convert, simulate, networks),
     "This installation": (info, warm),
 }.items():

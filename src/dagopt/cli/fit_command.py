@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dagopt.cli.flags import Data, Json, with_flags
+from dagopt.cli.flags import Data, Graph, Json, Smoothing, with_flags
 from dagopt.cli.show import MOST_SHOWN, in_flags, print_json, print_table
 from dagopt.data.data_options import DataOptions
 from dagopt.errors import InputError
@@ -22,13 +22,11 @@ __all__ = ["fit"]
 def fit(
     data: Data,
     reading: DataOptions,
-    graph: Annotated[str, typer.Argument(help="File with a DAG (see convert), or a model string such as '[A][B|A]'.")],
+    graph: Graph,
     out: Annotated[
         Path | None, typer.Option(help="Where to write the network: .json, .csv; discrete ones also .bif, .net, .xdsl.")
     ] = None,
-    ess: Annotated[
-        float, typer.Option(help="Weight, in rows, of the prior that smooths the tables of discrete data.")
-    ] = 0.0,
+    ess: Smoothing = 0.0,
     as_json: Json = False,
 ) -> None:
     """Fit the parameters of a DAG: regression equations, or tables of probabilities, with standard errors.

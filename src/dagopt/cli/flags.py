@@ -24,9 +24,12 @@ __all__ = [
     "ABOUT_OUTPUT",
     "FLAGS",
     "Data",
+    "Graph",
     "Jobs",
     "Json",
     "Quiet",
+    "Smoothing",
+    "WithData",
     "Without",
     "flag_of",
     "help_of",
@@ -44,6 +47,20 @@ Data = Annotated[
 Quiet = Annotated[
     bool,
     typer.Option("--quiet", "-q", help="No warnings and no progress display.", rich_help_panel=ABOUT_OUTPUT),
+]
+WithData = Annotated[
+    bool,
+    typer.Option(
+        "--with-data",
+        help="Put a sample of the rows into the report; else it holds only counts, means and quartiles.",
+        rich_help_panel=ABOUT_OUTPUT,
+    ),
+]
+Graph = Annotated[
+    str, typer.Argument(help="File with a DAG (see convert), or a model string such as '[A][B|A]'.", metavar="GRAPH")
+]
+Smoothing = Annotated[
+    float, typer.Option("--ess", help="Weight, in rows, of the prior that smooths the tables of discrete data.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.", rich_help_panel=ABOUT_OUTPUT)]
 

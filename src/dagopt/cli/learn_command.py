@@ -142,6 +142,7 @@ def learn(
         Path | None,
         typer.Option(help="Proof file (.json) for dagopt verify.", metavar="FILE", rich_help_panel=shared.ABOUT_OUTPUT),
     ] = None,
+    with_data: shared.WithData = False,
     formats: Annotated[
         list[str] | None,
         typer.Option(
@@ -181,7 +182,7 @@ def learn(
     from dagopt.learning import learn as learned
 
     written_as, format = _formats(formats or [])
-    folder = OutputFolder.asked(out, written_as)
+    folder = OutputFolder.asked(out, written_as, with_data)
     require_file(proof, "--proof", (".json",))
     given = {
         "start": start,
@@ -347,7 +348,7 @@ def _edge_frame(result: Result) -> pd.DataFrame:
             result.names[edge.tail],
             "->" if view.starts_with_dag or not edge.undirected else "--",
             result.names[edge.head],
-            "undirected" if edge.undirected else "directed",
+            edge.direction,
             edge.strength,
         )
         for edge in view.edges

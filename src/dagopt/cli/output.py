@@ -61,13 +61,16 @@ class OutputFolder:
         The folder; created, if needed, when something is written.
     formats : tuple of str
         Some of ``graph_files()``.
+    with_data : bool
+        Whether the report holds a sample of the rows.
     """
 
     path: Path
     formats: tuple[str, ...]
+    with_data: bool = False
 
     @classmethod
-    def asked(cls, path: Path | None, formats: Sequence[str]) -> OutputFolder | None:
+    def asked(cls, path: Path | None, formats: Sequence[str], with_data: bool = False) -> OutputFolder | None:
         """Return the folder that the options ask for, after checking that it can be written."""
         names = tuple(dict.fromkeys(name.lower() for text in formats for name in listed(text)))
         for name in names:
@@ -76,9 +79,11 @@ class OutputFolder:
         if path is None:
             if names:
                 raise InputError(f"--format {','.join(names)} needs a folder to write into; add --out FOLDER")
+            if with_data:
+                raise InputError("--with-data is about the report, which needs a folder; add --out FOLDER")
             return None
         require_place(path)
-        return cls(path, names or USUAL)
+        return cls(path, names or USUAL, with_data)
 
     def check(self, method: str, kind: str) -> None:
         """Raise an error for formats that cannot hold what the method will learn."""
@@ -110,7 +115,7 @@ class OutputFolder:
             _write_graph(result, name, files[-1])
         files.append(self.path / "result.json")
         write_text(json_text(as_plain(result) | _parameters(result), depth=3), files[-1])
-        files.append(result.report(self.path / "report.html"))
+        files.append(result.report(self.path / "report.html", with_data=self.with_data))
         return files
 
 

@@ -27,7 +27,7 @@ __all__ = ["effect", "query"]
 def query(
     data: shared.Data,
     reading: DataOptions,
-    graph: Annotated[str, typer.Argument(help="File with a DAG (see convert), or a model string such as '[A][B|A]'.")],
+    graph: shared.Graph,
     target: Annotated[str, typer.Option(help="The column whose distribution is wanted.")],
     evidence: Annotated[
         list[str] | None, typer.Option(help="What is known: 'X=1'. Can be given several times.", metavar="COLUMN=VALUE")
@@ -36,9 +36,7 @@ def query(
         list[str] | None,
         typer.Option(help="What is set from outside: 'X=1'; removes its causes.", metavar="COLUMN=VALUE"),
     ] = None,
-    ess: Annotated[
-        float, typer.Option(help="Weight, in rows, of the prior that smooths the tables of discrete data.")
-    ] = 0.0,
+    ess: shared.Smoothing = 0.0,
     as_json: shared.Json = False,
 ) -> None:
     """Show the distribution of a column in a network, given the values of others.

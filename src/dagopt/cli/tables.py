@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dagopt.cli.flags import Data, Json, with_flags
+from dagopt.cli.flags import Data, Graph, Json, with_flags
 from dagopt.cli.show import FOUND_SOMETHING, in_flags, print_json, print_table
 from dagopt.data.data_options import DataOptions
 from dagopt.errors import DagoptError, InputError
@@ -47,7 +47,7 @@ def score(
     data: Data,
     reading: DataOptions,
     scoring: ScoreOptions,
-    graph: Annotated[str, typer.Argument(help="File with a DAG (see convert), or a model string such as '[A][B|A]'.")],
+    graph: Graph,
     per_node: Annotated[bool, typer.Option("--per-node", help="Show every node's parents, score and gain.")] = False,
     as_json: Json = False,
 ) -> None:

@@ -14,19 +14,20 @@ from typing import Any
 
 from dagopt import __version__
 from dagopt.files import write_text
-from dagopt.report.sections import SECTIONS, caption, header, large_tools, switch
+from dagopt.report.pictures import FEWEST_ROWS
+from dagopt.report.sections import SECTIONS, caption, data_sentence, header, large_tools, switch
 from dagopt.report.svg import graph_svg
-from dagopt.report.view import page_view_of
+from dagopt.report.view import CLEAR, OVERWHELMING, View, page_view_of
 from dagopt.report.words import title_of
 from dagopt.results.result import Result
 
 __all__ = ["render_report", "write_report"]
 
-SCRIPTS = ("page.js", "page.panel.js", "page.tools.js", "page.large.js")
+SCRIPTS = ("page.js", "page.pictures.js", "page.panel.js", "page.tools.js", "page.large.js")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 
 
-def write_report(result: Result, path: str | os.PathLike[str]) -> Path:
+def write_report(result: Result, path: str | os.PathLike[str], *, with_data: bool = False) -> Path:
     """Write the report of a result.
 
     Parameters
@@ -38,6 +39,8 @@ def write_report(result: Result, path: str | os.PathLike[str]) -> Path:
         data.
     path : path
         The file, usually ``.html``; written completely or not at all.
+    with_data : bool
+        Whether the page holds a sample of the rows; without it, only counts, means and quartiles.
 
     Returns
     -------
@@ -45,26 +48,14 @@ def write_report(result: Result, path: str | os.PathLike[str]) -> Path:
         The file.
     """
     target = Path(path)
-    write_text(render_report(result), target)
+    write_text(render_report(result, with_data=with_data), target)
     return target
 
 
-def render_report(result: Result) -> str:
+def render_report(result: Result, *, with_data: bool = False) -> str:
     """Return the page as text."""
-    view = page_view_of(result)
-    drawing, layout = graph_svg(view)
-    nodes = [
-        {"x": round(float(x), 1), "y": round(float(y), 1), "figures": figures, "fit": fit}
-        for (x, y), figures, fit in zip(layout.centres, view.figures, view.estimates, strict=True)
-    ]
-    payload = {
-        "names": list(view.names),
-        "nodes": nodes,
-        "edges": [asdict(edge) for edge in view.edges],
-        "width": round(max(layout.width, 1.0), 1),
-        "height": round(max(layout.height, 1.0), 1),
-        "startsWithDag": view.starts_with_dag,
-    }
+    view = page_view_of(result, with_data=with_data)
+    drawing, payload = drawn(view)
     parts = {
         "title": escape(f"{title_of(result)} – dagopt"),
         "style": _asset("page.css"),
@@ -73,12 +64,47 @@ def render_report(result: Result) -> str:
         "large": large_tools(view),
         "graph": drawing,
         "caption": caption(view),
+        "data": data_sentence(view),
         "sections": "\n".join(filter(None, (section(result, view) for section in SECTIONS))),
         "version": escape(__version__),
         "payload": as_json(payload),
         "script": _script(),
     }
     return _filled(_asset("page.html"), parts)
+
+
+def drawn(view: View) -> tuple[str, dict[str, Any]]:
+    """Return the drawing of a view, and what the scripts know about its nodes and edges."""
+    drawing, layout = graph_svg(view)
+    pictures = view.pictures or ({},) * len(view.names)
+    failed = view.failed or ("",) * len(view.names)
+    nodes = [
+        {
+            "x": round(float(x), 1),
+            "y": round(float(y), 1),
+            "figures": figures,
+            "fit": fit,
+            "picture": picture,
+            "failed": words,
+        }
+        for (x, y), figures, fit, picture, words in zip(
+            layout.centres, view.figures, view.estimates, pictures, failed, strict=True
+        )
+    ]
+    edge_pictures = view.edge_pictures or ({},) * len(view.edges)
+    return drawing, {
+        "names": list(view.names),
+        "nodes": nodes,
+        "edges": [
+            {**asdict(edge), "picture": picture} for edge, picture in zip(view.edges, edge_pictures, strict=True)
+        ],
+        "width": round(max(layout.width, 1.0), 1),
+        "height": round(max(layout.height, 1.0), 1),
+        "startsWithDag": view.starts_with_dag,
+        "sample": view.sample,
+        "fewest": FEWEST_ROWS,
+        "heavy": [CLEAR, OVERWHELMING],
+    }
 
 
 def as_json(value: Any) -> str:

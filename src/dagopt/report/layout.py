@@ -34,6 +34,8 @@ SLOPE = 0.07  # of the widest edge between two layers, added to their gap
 WIDEST_GAP = 240.0  # points between two layers
 PART_GAP = 34.0  # between parts that no edge joins
 ASPECT = 1.7  # preferred ratio of width to height
+WIDE = 1000.0  # points; layers of wider drawings are further apart, up to
+ASPECT_WIDE, MOST_STRETCHED = 1.3, 3.0  # this ratio of width to height, or this many times as far
 MOST_POINTS = 400  # of a connected part whose positions are found by a linear program
 STRAIGHT = (1.0, 2.0, 8.0)  # cost of a bend, by how many of its two ends are points of long edges
 
@@ -153,9 +155,11 @@ def _drawn(nodes: list[int], edges: list[Pair], widths: NDArray[np.float64], nod
         widest[row_of[b]] = max(widest[row_of[b]], abs(across[a] - across[b]))
     gaps = np.minimum(LAYER_GAP + SLOPE * widest, WIDEST_GAP) + node_height
     gaps[0] = node_height / 2
+    width = max(across[p] + half[p] for p in row_of)
+    if width > WIDE:  # it is shown small, so that the room above and below would be empty
+        gaps[1:] *= min(max(width / ASPECT_WIDE / gaps.sum(), 1.0), MOST_STRETCHED)
     down = np.cumsum(gaps)
     points = {p: (across[p], float(down[row_of[p]])) for p in row_of}
-    width = max(across[p] + half[p] for p in row_of)
     return _Part(points, layers.chains, width, float(down[-1]) + node_height / 2)
 
 

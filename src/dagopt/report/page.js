@@ -24,6 +24,9 @@ function fitted() {
   return Math.min((box.width - 24) / data.width, (box.height - 24) / data.height, 1.5);
 }
 function fit() {
+  const wide = graph.getBoundingClientRect().width - 24; // on a phone the canvas is as high as the drawing needs
+  const needed = Math.min(Math.max(Math.min(wide / data.width, 1.5) * data.height + 24, 200), 0.66 * innerHeight);
+  graph.style.setProperty("--needed", `${needed.toFixed(0)}px`);
   const box = size();
   at.k = Math.max(fitted(), 0.01);
   at.x = (box.width - at.k * data.width) / 2;
@@ -145,7 +148,7 @@ function choose(what) {
   }
   panel.replaceChildren();
   panel.scrollTop = 0;
-  if (what === null) panel.append(make("p", hint, "hint"));
+  if (what === null) { panel.append(make("p", hint, "hint")); showHubs(); }
   const said = what === null ? "" : what.node !== undefined ? showNode(what.node) : showEdge(what.edge);
   byId("said").textContent = said;
   offerAlone();

@@ -1,6 +1,6 @@
 /* ---- large graphs: hide weak edges, show one column with its neighbours; only on pages that have these tools ---- */
 const strongest = data.edges.map((_, k) => k)
-  .sort((a, b) => (data.edges[b].strength ?? Infinity) - (data.edges[a].strength ?? Infinity));
+  .sort((a, b) => (data.edges[b].worth ?? Infinity) - (data.edges[a].worth ?? Infinity));
 const strongSlider = byId("strong");
 function showStrongest(count) {
   const shown = new Set(strongest.slice(0, count));
@@ -13,7 +13,8 @@ if (strongSlider) {
   showStrongest(Number(strongSlider.value)); // a browser may remember the position of a slider
 }
 
-/* One column alone: parents above it, children below. The nodes and edges move there, and later back. */
+/* One column with those up to some steps away: ancestors above it, the others below, one row for each step. The nodes
+   and edges move there, and later back. */
 const HIGH = 28, ROW = 110, GAP = 26;
 const homes = nodes.map((node) => node.getAttribute("transform"));
 const places = data.nodes.map((node) => ({ x: node.x, y: node.y }));
@@ -65,10 +66,20 @@ function showAlone(k) {
   if (button) button.setAttribute("aria-pressed", String(k !== null));
   offerAlone();
   if (k === null) return;
-  const up = [], down = [];
-  for (const e of around[k]) (data.edges[e].head === k ? up : down).push(otherEnd(e, k));
-  inRows(down, inRows([k], inRows(up, HIGH / 2)));
-  const shown = new Set([k, ...up, ...down]);
+  const steps = Number(byId("steps")?.value ?? 1), shown = new Set([k]), ups = [[k]], downs = [[k]];
+  for (let step = 1; step <= steps; step++) {
+    for (const [rows, wanted] of [[ups, "head"], [downs, "tail"]]) {
+      const next = [];
+      for (const i of rows.at(-1)) for (const e of around[i]) {
+        const other = otherEnd(e, i);
+        if (data.edges[e][wanted] === i && !shown.has(other)) { shown.add(other); next.push(other); }
+      }
+      rows.push(next);
+    }
+  }
+  let y = HIGH / 2;
+  for (const row of ups.slice(1).reverse()) y = inRows(row, y);
+  for (const row of downs) y = inRows(row, y);
   const left = Math.min(...[...shown].map((i) => data.nodes[i].x - wideOf(i) / 2));
   for (const i of shown) data.nodes[i].x -= left;
   nodes.forEach((node, i) => {
@@ -95,7 +106,48 @@ function toggleAlone() {
   if (k === null) bringIntoView(before, true);
   else fit();
 }
-if (byId("alone")) byId("alone").addEventListener("click", toggleAlone);
+if (byId("alone")) {
+  byId("alone").addEventListener("click", toggleAlone);
+  byId("steps").addEventListener("change", () => { if (alone !== null) { showAlone(alone); fit(); } });
+}
+
+/* Leaves, the columns with one edge, are folded into their neighbour, which says how many they are. */
+const degree = around.map((own) => own.length);
+function fold(folded) {
+  const away = new Map();
+  data.names.forEach((_, k) => {
+    if (degree[k] !== 1) return;
+    const other = otherEnd(around[k][0], k);
+    if (degree[other] === 1) return; // a pair of its own
+    nodes[k].classList.toggle("folded", folded);
+    edges[around[k][0]].classList.toggle("folded", folded);
+    away.set(other, (away.get(other) ?? 0) + 1);
+  });
+  for (const [k, count] of away) {
+    nodes[k].querySelector(".more")?.remove();
+    if (!folded) continue;
+    const more = shape("text", { class: "more", x: wideOf(k) / 2 + 3, y: -6 }, `+${count}`);
+    nodes[k].append(more);
+  }
+  byId("fold").setAttribute("aria-pressed", String(folded));
+}
+if (byId("fold")) byId("fold").addEventListener("click", () => fold(byId("fold").getAttribute("aria-pressed") !== "true"));
+
+/* The columns with the most edges, to begin with. */
+function showHubs() {
+  if (!byId("alone")) return;
+  const hubs = data.names.map((_, k) => k).filter((k) => degree[k] > 2).sort((a, b) => degree[b] - degree[a]).slice(0, 8);
+  if (!hubs.length) return;
+  panel.append(make("h3", "Columns with the most edges"));
+  const list = make("ul");
+  for (const k of hubs) {
+    const item = make("li");
+    item.append(nameButton(k), make("span", String(degree[k]), "number"));
+    list.append(item);
+  }
+  panel.append(list);
+}
+showHubs();
 
 /* A column that was searched for: its neighbours come into view with it, and move closer if they are too far apart. */
 function bringTogether(k) {

@@ -115,19 +115,55 @@ function probabilities(fit) {
     said.push(`${plural(fit.unseen, "configuration", "configurations")} of the parents not seen in the data: uniform probabilities.`);
   if (said.length) panel.append(make("p", said.join(" "), "hint"));
 }
+function equationInWords(k, fit) { // what a unit, or a level, of each parent changes
+  const said = [], rounded = (value) => Number(value.toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 3 });
+  for (const [own, terms] of fit.equations.slice(0, 1)) {
+    for (const [parent, level, estimate] of terms) {
+      if (parent === null) continue;
+      const moves = own === null ? `${estimate < 0 ? "falls" : "rises"} by ${rounded(Math.abs(estimate))}`
+        : `: the log odds of ${own} ${estimate < 0 ? "fall" : "rise"} by ${rounded(Math.abs(estimate))}`;
+      const when = level === null ? `if ${data.names[parent]} rises by 1` : `if ${data.names[parent]} is ${level}`;
+      said.push(`${data.names[k]}${own === null ? " " : ""}${moves} ${when}`);
+    }
+  }
+  if (!said.length) return "It has no parents.";
+  return said.join("; ") + (said.length > 1 ? "; each with the other parents fixed." : ".");
+}
+function tableInWords(k, fit) { // where the level that varies most is most and least probable
+  const rows = fit.rows.filter(([, count]) => count >= data.fewest);
+  if (!fit.given.length || rows.length < 2) return fit.given.length ? "" : "It has no parents.";
+  const spread = (l) => Math.max(...rows.map((row) => row[2][l])) - Math.min(...rows.map((row) => row[2][l]));
+  const level = fit.levels.map((_, l) => l).sort((a, b) => spread(b) - spread(a))[0];
+  const by = [...rows].sort((a, b) => b[2][level] - a[2][level]);
+  const where = (row) => row[0].map((value, i) => `${data.names[fit.given[i]]} = ${value}`).join(", ");
+  return `${data.names[k]} = ${fit.levels[level]} is most probable (${by[0][2][level].toFixed(2)}) with ${where(by[0])}` +
+    `, and least (${by.at(-1)[2][level].toFixed(2)}) with ${where(by.at(-1))}.`;
+}
+function warn(words) { if (words) panel.append(make("p", `Check failed: ${words}.`, "failed")); }
 function showNode(k) {
   panel.append(make("h3", "Column"), make("strong", data.names[k]));
+  if (data.nodes[k].picture.kind) showPicture(columnPicture(k));
+  warn(data.nodes[k].failed);
   const of = (wanted) => around[k].filter((e) => side(e, k) === wanted).map((e) => [otherEnd(e, k), e]);
   const lists = [["Parents", of("up")], ["Children", of("down")]];
   if (essential) lists.push(["Undirected", of("side")]);
   for (const [title, items] of lists) listOf(title, items);
   const { fit, figures: known } = data.nodes[k];
+  const words = fit.equations ? equationInWords(k, fit) : fit.rows ? tableInWords(k, fit) : "";
+  if (words) panel.append(make("h3", "In words" + inDag()), make("p", words));
   if (fit.equations) equations(fit);
   if (fit.rows) probabilities(fit);
   const pairs = Object.entries(known);
   if (pairs.length) panel.append(make("h3", "Score" + inDag()));
   figures(pairs);
   return `${data.names[k]}: ` + lists.map(([title, items]) => `${title.toLowerCase()} ${items.length}`).join(", ");
+}
+function weightInWords(edge) {
+  const size = edge.worth > 14 ? "more than a million" : Number(Math.exp(edge.worth).toPrecision(2)).toLocaleString("en");
+  const word = `${edge.weight[0].toUpperCase()}${edge.weight.slice(1)} evidence`;
+  const times = edge.worth > 0 ? `, so it is ${size} times less probable` : "";
+  return edge.kept ? `${word}: without it, and with the other edges as they are, the graph loses ${shown(edge.worth)} points${times}.`
+    : `${word}: the best graph found without it loses ${shown(edge.worth)} points${times}.`;
 }
 function showEdge(k) {
   const edge = data.edges[k];
@@ -140,6 +176,10 @@ function showEdge(k) {
     directed: "Directed: the best graph with this edge reversed explains the data clearly worse.",
     unchecked: "The graphs equivalent to this one have it in this direction; how much a reversal loses was not checked.",
   }[edge.direction], "hint"));
+  if (edge.weight !== null) panel.append(make("p", weightInWords(edge), `weight is-${edge.weight}`));
+  warn(edge.failed);
+  const draw = PICTURES[edge.picture.kind];
+  if (draw) showPicture(draw(edge.picture, edge.tail, edge.head));
   const strength = edge.strength === null ? [] : [["score gained", edge.strength]];
   figures([...strength, ...Object.entries(edge.figures)]);
   if (strength.length) panel.append(make("p", "Score gained: what the score loses if only this edge is removed.", "hint"));

@@ -120,7 +120,7 @@ function drawing() {
   const before = alone;
   if (before !== null) showAlone(null); // the picture is that of the whole graph
   const copy = graph.cloneNode(true), margin = 16;
-  for (const extra of copy.querySelectorAll(".near, " + (essential ? ".edge.undirected .head, .edge:not(.undirected) .rest" : ".rest") + ", .weak")) extra.remove();
+  for (const extra of copy.querySelectorAll(".near, .more, " + (essential ? ".edge.undirected .head, .edge:not(.undirected) .rest" : ".rest") + ", .weak, .folded")) extra.remove();
   for (const element of copy.querySelectorAll(".node, .edge")) {
     for (const name of ["tabindex", "role", "aria-pressed", "data-node", "data-edge"]) element.removeAttribute(name);
     element.setAttribute("class", element.classList.contains("node") ? "node" : "edge");

@@ -9,17 +9,19 @@ import pandas as pd
 from dagopt.networks.model_check import CHECKS
 from dagopt.report.chart import convergence_svg, phases
 from dagopt.report.origin import origin_line, origin_section
+from dagopt.report.pictures import FEWEST_ROWS
 from dagopt.report.residual_plots import residuals_svg
-from dagopt.report.view import Edge, View
+from dagopt.report.view import CLEAR, OVERWHELMING, Edge, View
 from dagopt.report.words import counted, found, proven
 from dagopt.results.figures import Figures
 from dagopt.results.proof import badge_of, gap_in_words
 from dagopt.results.result import Result
 
-__all__ = ["SECTIONS", "caption", "header", "large_tools", "switch"]
+__all__ = ["SECTIONS", "caption", "data_sentence", "header", "large_tools", "switch"]
 
 MOST_ROWS = 100  # of the trace shown
 MANY_COLUMNS = 30  # from here on the page has tools for large graphs
+MANY_EDGES = 120  # beyond this only the strongest are drawn at first
 
 
 def header(result: Result, view: View) -> str:
@@ -28,11 +30,21 @@ def header(result: Result, view: View) -> str:
     sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in proven(result))
     return (
         f"<header>\n<h1>What was learned</h1>\n{origin_line(result)}"
-        f'<p class="badge {kind}">{escape(short)}</p>\n'
+        f'<p class="badges"><span class="badge {kind}">{escape(short)}</span>{_doubts(result)}</p>\n'
         f'<p id="found">{escape(found(result, view))}</p>\n'
         f'<h3>What is proven, and what is not</h3>\n<ul class="words" id="proven">{sentences}</ul>\n'
         f'<dl class="tiles">{"".join(_tile(*tile) for tile in _tiles(result))}</dl>\n</header>'
     )
+
+
+def _doubts(result: Result) -> str:
+    """Return what speaks against the model, beside the badge: findings on the data and failed checks."""
+    said = []
+    if result.findings:
+        said.append(("#doctor", counted(len(result.findings), "finding on the data", "findings on the data")))
+    if result.misfits:
+        said.append(("#check", counted(len(result.misfits), "failed check", "failed checks")))
+    return "".join(f' <a class="badge doubt" href="{link}">{escape(text)}</a>' for link, text in said)
 
 
 def _tiles(result: Result) -> list[tuple[str, str, str]]:
@@ -83,26 +95,41 @@ def large_tools(view: View) -> str:
     """Return the tools for graphs of many columns: hide weak edges, show one column with its neighbours."""
     if len(view.names) < MANY_COLUMNS:
         return ""
-    count = len(view.edges)
+    count, first = len(view.edges), shown_first(view)
+    said = f"all {count} edges" if first == count else f"{first} of {count} edges"
     slider = (
         '<label class="strong">Strongest edges'
-        f'<input id="strong" type="range" min="0" max="{count}" value="{count}" aria-describedby="strong-count">'
-        f'<output id="strong-count" for="strong">all {count} edges</output></label>'
-        if count and all(edge.strength is not None for edge in view.edges)
+        f'<input id="strong" type="range" min="0" max="{count}" value="{first}" aria-describedby="strong-count"'
+        f' autocomplete="off"><output id="strong-count" for="strong">{said}</output></label>'
+        if count and all(edge.worth is not None for edge in view.edges)
         else ""
     )
+    steps = "".join(f'<option value="{k}">{k} {"step" if k == 1 else "steps"}</option>' for k in (1, 2, 3))
     return (
         f'<span class="less" role="group" aria-label="Less at a time">{slider}'
         '<button type="button" id="alone" aria-pressed="false" disabled title="Select a column first">'
-        "Only its neighbours</button></span>"
+        f'Only its neighbours</button><label><span class="hidden">How far away</span><select id="steps">{steps}'
+        '</select></label><button type="button" id="fold" aria-pressed="false" '
+        'title="Hide columns with a single edge">Fold leaves</button></span>'
     )
+
+
+def shown_first(view: View) -> int:
+    """Return how many edges are drawn at first: all of a small graph, else those that are not weak, one per column."""
+    if len(view.edges) <= MANY_EDGES or len(view.names) < MANY_COLUMNS:
+        return len(view.edges)
+    return min(sum(edge.weight != "weak" for edge in view.edges), max(len(view.names), MANY_EDGES))
 
 
 def caption(view: View) -> str:
     """Return what colours, widths and missing heads mean."""
     said = '<span class="on-screen">Chosen column: parents blue, children green.</span>'
-    if any(edge.strength is not None for edge in view.edges):
-        said += " The wider a line, the more score its edge gains."
+    if any(edge.worth is not None for edge in view.edges):
+        said += (
+            ' The wider a line, the more is lost without its edge: <span class="key is-weak"></span>weak, less '
+            f'than {CLEAR:g} points; <span class="key is-clear"></span>clear; <span class="key is-overwhelming"></span>'
+            f"overwhelming, {OVERWHELMING:g} points or more."
+        )
     if any(edge.direction == "leaning" for edge in view.edges):
         said += " A grey head leans: a graph with the edge reversed, or without it, is nearly as good."
     if any(edge.undirected for edge in view.edges):
@@ -112,6 +139,19 @@ def caption(view: View) -> str:
             else " A line without a head is an undirected edge: it could point either way."
         )
     return said
+
+
+def data_sentence(view: View) -> str:
+    """Return which data are in the page."""
+    if view.sample is not None:
+        rows = len(view.sample[0]) if view.sample else 0
+        return f"This page holds a sample of {counted(rows, 'row')} of the table."
+    if view.pictures:
+        return (
+            f"No row of the table is in this page: pictures are drawn from counts, means and quartiles of at least "
+            f"{FEWEST_ROWS} rows."
+        )
+    return "No data are in this page."
 
 
 def course_section(result: Result, view: View) -> str:
@@ -216,12 +256,14 @@ def edge_section(result: Result, view: View) -> str:
     """Return the table of edges, with its filter and one column for each number that edges have."""
     figures = [_figures_of(edge) for edge in view.edges]
     columns = list(dict.fromkeys(name for own in figures for name in own))
-    heads = [(text, False) for text in ("From", "To", "Direction")] + [(name.capitalize(), True) for name in columns]
+    weighed = any(edge.weight for edge in view.edges)
+    texts = ("From", "To", "Direction", "Evidence") if weighed else ("From", "To", "Direction")
+    heads = [(text, False) for text in texts] + [(name.capitalize(), True) for name in columns]
     head = "".join(
         f'<th aria-sort="none"{_figure(f)}><button type="button">{escape(text)}</button></th>' for text, f in heads
     )
     rows = "\n".join(
-        _edge_row(k, edge, view, [own.get(name) for name in columns])
+        _edge_row(k, edge, view, [own.get(name) for name in columns], weighed)
         for k, (edge, own) in enumerate(zip(view.edges, figures, strict=True))
     )
     body = (
@@ -244,12 +286,14 @@ def _figures_of(edge: Edge) -> dict[str, float]:
     return strength | edge.figures
 
 
-def _edge_row(number: int, edge: Edge, view: View, figures: list[float | None]) -> str:
+def _edge_row(number: int, edge: Edge, view: View, figures: list[float | None], weighed: bool) -> str:
     ends = "".join(
         f'<td><button type="button" class="name" data-node="{k}">{escape(view.names[k])}</button></td>'
         for k in (edge.tail, edge.head)
     )
     way = f'<td><button type="button" class="plain">{edge.direction}</button></td>'
+    if weighed:
+        way += f'<td data-value="{-1 if edge.worth is None else edge.worth:.6g}">{edge.weight or ""}</td>'
     cells = "".join(
         '<td class="figure" data-value=""></td>'
         if value is None

@@ -31,7 +31,7 @@ def graph_svg(view: View) -> tuple[str, Layout]:
     """
     widths = [max(label_width(label(name), FONT) + 2 * PADDING, 34.0) for name in view.names]
     layout = layered_layout(view.drawn, widths, node_height=NODE_HEIGHT)
-    largest = max((edge.strength or 0.0 for edge in view.edges), default=0.0)
+    largest = max((edge.worth or 0.0 for edge in view.edges), default=0.0)
     edges = [_edge(k, edge, layout, view, largest) for k, edge in enumerate(view.edges)]
     nodes = [_node(k, name, layout) for k, name in enumerate(view.names)]
     width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
@@ -48,18 +48,18 @@ def graph_svg(view: View) -> tuple[str, Layout]:
     return text, layout
 
 
-def line_width(strength: float | None, largest: float) -> float:
-    """Return the width of an edge's line: by its strength if strengths are known, otherwise the same for all."""
+def line_width(worth: float | None, largest: float) -> float:
+    """Return the width of an edge's line: by what it is worth if that is known, otherwise the same for all."""
     if largest <= 0:
         return PLAIN
-    share = min(max((strength or 0.0) / largest, 0.0), 1.0)
+    share = min(max((worth or 0.0) / largest, 0.0), 1.0)
     return float(THINNEST + (THICKEST - THINNEST) * share**0.5)
 
 
 def _edge(number: int, edge: Edge, layout: Layout, view: View, largest: float) -> str:
     both = (edge.tail, edge.head)
     route = layout.routes[both]
-    width = line_width(edge.strength, largest)
+    width = line_width(edge.worth, largest)
     tail, head = (escape(view.names[k]) for k in both)
     x, y = route[-1]
     back = -HEAD if y >= route[-2, 1] else HEAD
@@ -68,6 +68,7 @@ def _edge(number: int, edge: Edge, layout: Layout, view: View, largest: float) -
     shape = f"M{x:.1f},{y:.1f}l{-wing:.1f},{back:.1f}h{2 * wing:.1f}z"
     strength = "" if edge.strength is None else f' data-strength="{edge.strength:.6g}"'
     kind = {"open": "edge undirected", "leaning": "edge leaning"}.get(edge.direction, "edge")
+    kind += f" is-{edge.weight}" if edge.weight else ""
     return (
         f'<g class="{kind}" data-edge="{number}"{strength}><title>{tail} → {head}</title>'
         f'<path class="near" d="{line}"/><path class="line" stroke-width="{width:.2f}" d="{line}"/>'

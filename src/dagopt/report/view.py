@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,11 +12,16 @@ from numpy.typing import NDArray
 
 from dagopt.graph.cpdag import extend_pdag
 from dagopt.report.parameters import coefficients, estimates, fitted_or_why
+from dagopt.report.pictures import column_data, column_pictures, edge_pictures, row_sample
 from dagopt.results.answer import worth
-from dagopt.results.directions import Direction, direction_of
+from dagopt.results.directions import DIRECTED, Direction, direction_of
+from dagopt.results.explanation import arrow
 from dagopt.results.result import Result
 
-__all__ = ["Edge", "View", "page_view_of", "view_of"]
+__all__ = ["CLEAR", "OVERWHELMING", "Edge", "View", "Weight", "page_view_of", "view_of", "weight_of"]
+
+Weight = Literal["weak", "clear", "overwhelming"]
+CLEAR, OVERWHELMING = DIRECTED, 10.0  # points: e^3 = 20 and e^10 = 22,000 times as probable
 
 _LABELS = {"score": "local score", "empty": "score without parents", "gain": "gain of its parents"}
 
@@ -38,6 +43,14 @@ class Edge:
         edge's panel.
     direction : str
         How sure its direction is: directed, leaning, open or unchecked.
+    worth : float or None
+        What the best known graph without the edge loses; what is lost with the other edges kept if that is not known.
+    weight : {"weak", "clear", "overwhelming"} or None
+        The same in a word.
+    kept : bool
+        Whether ``worth`` is only what is lost with the other edges kept, so that another graph may lose less.
+    failed : str
+        The checks of residuals that the edge fails, in words.
     """
 
     tail: int
@@ -46,6 +59,10 @@ class Edge:
     strength: float | None
     figures: dict[str, float] = field(default_factory=dict)
     direction: Direction = "unchecked"
+    worth: float | None = None
+    weight: Weight | None = None
+    kept: bool = True
+    failed: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,6 +87,14 @@ class View:
         For each node, the parameters that the page shows; empty if they were not fitted.
     notes : tuple of str
         Notes on the parameters.
+    failed : tuple of str
+        For each node, the checks of residuals that it fails, in words.
+    pictures : tuple of dict
+        For each node, what its distribution is drawn from; empty without rows.
+    edge_pictures : tuple of dict
+        The same for each edge.
+    sample : list of list, optional
+        Some rows, column by column, if the reader asked for them.
     """
 
     names: tuple[str, ...]
@@ -80,16 +105,43 @@ class View:
     figures: tuple[dict[str, float], ...]
     estimates: tuple[dict[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    pictures: tuple[dict[str, Any], ...] = ()
+    edge_pictures: tuple[dict[str, Any], ...] = ()
+    sample: list[list[Any]] | None = None
 
 
-def page_view_of(result: Result) -> View:
-    """Return what the page shows: the view of a result, with the parameters of the DAG."""
+def page_view_of(result: Result, *, with_data: bool = False) -> View:
+    """Return what the page shows: the view of a result, with the parameters of the DAG, its checks and its data."""
     view = view_of(result)
     fitted, why = fitted_or_why(result)
     slopes = coefficients(fitted)
-    edges = (replace(edge, figures=slopes.get((edge.tail, edge.head), {}) | edge.figures) for edge in view.edges)
-    notes = (f"no parameters: {why}",) if fitted is None else fitted.notes
-    return replace(view, edges=tuple(edges), estimates=tuple(estimates(fitted, len(view.names))), notes=notes)
+    misfits = result.misfits or {}
+    edges = tuple(
+        replace(
+            edge,
+            figures=slopes.get((edge.tail, edge.head), {}) | edge.figures,
+            failed=misfits.get(arrow(view.names[edge.tail], view.names[edge.head]), ""),
+        )
+        for edge in view.edges
+    )
+    view = replace(
+        view,
+        edges=edges,
+        estimates=tuple(estimates(fitted, len(view.names))),
+        notes=(f"no parameters: {why}",) if fitted is None else fitted.notes,
+        failed=tuple(misfits.get(name, "") for name in view.names),
+    )
+    found = None if result.problem is None else column_data(result.problem.table)
+    if found is None:
+        return view
+    columns, weights = found
+    return replace(
+        view,
+        pictures=tuple(column_pictures(columns, weights)),
+        edge_pictures=tuple(edge_pictures(columns, weights, [(e.tail, e.head) for e in edges], fitted)),
+        sample=row_sample(columns, weights) if with_data else None,
+    )
 
 
 def view_of(result: Result) -> View:
@@ -119,9 +171,18 @@ def view_of(result: Result) -> View:
             out = _of_edge(details.get("removal_loss"), *pair)
             named = {"lost if reversed": loss} | ({} if out is None else {"lost if left out": out}) | named
         strength, word = _of_edge(details.get("edge_gain"), *pair), words.get(pair, direction_of(undirected, loss))
-        edges.append(Edge(int(i), int(j), undirected, strength, named, word))
+        lost = _of_edge(details.get("removal_loss"), *pair)
+        value = strength if lost is None else lost
+        edges.append(Edge(int(i), int(j), undirected, strength, named, word, value, weight_of(value), lost is None))
     figures = _figures(details.get("node_scores"), result.names)
     return View(result.names, tuple(edges), drawn, member is not None, learned_dag, figures)
+
+
+def weight_of(worth: float | None) -> Weight | None:
+    """Return what an edge is worth in a word: how much less probable the best graph without it is."""
+    if worth is None:
+        return None
+    return "weak" if worth < CLEAR else "clear" if worth < OVERWHELMING else "overwhelming"
 
 
 def _of_edge(values: object, tail: str, head: str) -> float | None:

@@ -528,6 +528,7 @@ class Result:
         bootstrap: Any = None,
         posterior: Any = None,
         rivals: Rivals | None = None,
+        with_data: bool = False,
     ) -> Path:
         """Write one self-contained HTML page about the result and return its path.
 
@@ -544,6 +545,9 @@ class Result:
         rivals : Rivals, optional
             What ``rivals()`` returned. Like the three above, it adds numbers to the table of edges and to the panel of
             an edge, and a note on what else fits.
+        with_data : bool
+            Whether the page holds a sample of up to 400 rows, for its scatter plots. By default it holds counts, means
+            and quartiles of at least five rows, and no row.
 
         Returns
         -------
@@ -552,7 +556,7 @@ class Result:
         """
         with_evidence = by_name("report.edge_confidence", "with_evidence")
         told = with_evidence(self, regrets=regrets, bootstrap=bootstrap, posterior=posterior, rivals=rivals)
-        written: Path = by_name("report.html", "write_report")(told, path)
+        written: Path = by_name("report.html", "write_report")(told, path, with_data=with_data)
         return written
 
     def _refuse_set_rows(self, instead: str) -> None:

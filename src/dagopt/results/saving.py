@@ -23,7 +23,7 @@ from dagopt.results.provenance import Provenance
 from dagopt.results.result import Result, result_of
 from dagopt.schema import check, fields_of, items, maybe, number, read_json, record, row, text, whole
 
-__all__ = ["load_result", "plain_of", "save_result"]
+__all__ = ["is_saved_result", "load_result", "plain_of", "save_result"]
 
 FACTS = ("method", "status", "score", "score_label", "seconds", "n_samples")
 
@@ -87,6 +87,14 @@ def _is_plain(value: Any) -> bool:
 def save_result(result: Result, path: str | Path) -> None:
     """Write a result as JSON, completely or not at all."""
     write_text(json.dumps(plain_of(result), indent=1, ensure_ascii=False) + "\n", path)
+
+
+def is_saved_result(path: str | Path) -> bool:
+    """Say whether a file is a saved result, rather than a graph in JSON or in another format."""
+    if Path(path).suffix.lower() != ".json" or not Path(path).is_file():
+        return False
+    found = read_json(path)
+    return isinstance(found, dict) and {"essential", "certificate", "names"} <= set(found)
 
 
 def load_result(path: str | Path) -> Result:
