@@ -2,7 +2,8 @@
 
 Each fault of ``faults.py`` is a small edit of the source that makes some claim false. It is applied to a copy of the
 tree; the tests of its room run on the copy, and if none fails, parts of the hunt do. A fault that neither finds within
-``--seconds`` is a gap in the tests. ``--only k`` plants one, ``--state`` keeps what was found, ``--hunt`` skips tests.
+``--seconds`` is a gap in the tests. ``--only k`` plants one, ``--state`` keeps what was found, ``--hunt`` skips tests,
+``--jobs K`` looks for K faults at the same time.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from statistics import median
+from threading import Lock
 from typing import NamedTuple
 
 from hunt.faults import FAULTS, Fault
@@ -60,18 +64,34 @@ def main() -> int:
     numbers = range(len(FAULTS)) if asked.only is None else asked.only
     print("| | fault | file | found by | seconds |\n|---|---|---|---|---|", flush=True)
     until = time.monotonic() + asked.all_seconds
-    missed = 0
-    for number in numbers:
+    lock = Lock()
+
+    def look_for(number: int) -> Found | None:
         fault = FAULTS[number]
-        if fault.breaks not in known:
-            if time.monotonic() > until:
-                break
-            known[fault.breaks] = _look_for(fault, asked)
+        if fault.breaks in known:
+            return known[fault.breaks]
+        if time.monotonic() > until:
+            return None
+        found = _look_for(fault, asked)
+        with lock:
+            known[fault.breaks] = found
             if asked.state is not None:
                 asked.state.write_text(json.dumps(known, indent=1))
-        missed += not known[fault.breaks].by
-        print(known[fault.breaks].line(number, fault), flush=True)
-    print(f"\n{missed} not found")
+        return found
+
+    rows: list[Found] = []
+    with ThreadPoolExecutor(asked.jobs) as pool:
+        for number, found in zip(numbers, pool.map(look_for, numbers), strict=True):
+            if found is not None:
+                rows.append(found)
+                print(found.line(number, FAULTS[number]), flush=True)
+    missed = [found for found in rows if not found.by]
+    by_tests = sum(found.by.startswith("`") for found in rows)
+    seconds = sorted(found.seconds for found in rows if found.by)
+    if seconds:
+        print(f"\n{len(rows)} of {len(numbers)} planted, {by_tests} found by a test, {len(seconds) - by_tests} by the hunt, "
+              f"after {median(seconds):.0f} s (median) and {seconds[-1]:.0f} s at most")  # fmt: skip
+    print(f"{len(missed)} not found")
     return 1 if missed else 0
 
 
@@ -79,6 +99,7 @@ def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m hunt.planted", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0, help="for each fault")
     parser.add_argument("--all-seconds", type=float, default=float("inf"), help="begin no other fault after these")
+    parser.add_argument("--jobs", type=int, default=1, help="faults that are looked for at the same time")
     parser.add_argument("--only", type=int, action="append", help="plant only this one; may be given several times")
     parser.add_argument("--state", type=Path, help="a file with what was found, and to continue from")
     parser.add_argument("--hunt", action="store_true", help="without the tests: by hunting alone")

@@ -15,7 +15,7 @@ from dagopt.errors import InputError
 __all__ = ["COMPILING", "FOREVER", "Deadline", "StopReason", "Uncounted"]
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-LATEST, LATEST_SHARE = 1.0, 0.1  # seconds, or a share of the limit, by which what must be done first may end late
+LATEST, LATEST_SHARE = 0.7, 0.07  # seconds, or a share of the limit, by which what must be done first may end late
 
 StopReason = Literal["time_limit", "interrupted"]
 
@@ -115,7 +115,7 @@ class Deadline:
         elif self._compiled_first is None and self._clock is time.perf_counter:
             self._compiled_first = COMPILING.seconds
 
-    def check(self, doing: str, share: float) -> None:
+    def check(self, doing: str, share: float, begun: float = 0.0) -> None:
         """Raise an error if it is late and there is nothing to return: data are still being read or measured.
 
         Small tables are ready in a moment, so that this does not concern a limit of a millisecond.
@@ -126,11 +126,13 @@ class Deadline:
             What is being done, for the message.
         share : float
             How much of it is done, from 0 to 1, from which the seconds that it takes are estimated.
+        begun : float
+            What ``elapsed`` was when it began.
         """
         limit = self.time_limit if self._whole is None else self._whole.time_limit
         if self.elapsed() <= limit + max(LATEST, LATEST_SHARE * limit):
             return
-        needed = math.ceil(self.elapsed() / max(share, 0.01))
+        needed = math.ceil(begun + (self.elapsed() - begun) / max(share, 0.01))
         raise InputError(
             f"the time limit of {limit:g} s was over while {doing} ({share:.0%} done), so there is no answer; set "
             f"time_limit= well above {needed}, or give fewer columns="

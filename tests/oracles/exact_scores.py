@@ -86,6 +86,11 @@ class Locals:
             context.prec = DIGITS
             return sum((self.local[i, mask] for i, mask in enumerate(masks)), Decimal(0))
 
+    @classmethod
+    def by_node(cls, parts):
+        """Return the local scores of each node from a score of its own, as with interventions."""
+        return cls(len(parts), lambda i, parents: parts[i].local[i, sum(1 << j for j in parents)])
+
     def best(self, allowed=lambda dag: True):
         """Return the best score of all DAGs, each given as the parents of every node in bits."""
         with localcontext() as context:
@@ -140,6 +145,85 @@ def bdeu(codes, ess):
                    Decimal(0))  # fmt: skip
 
     return Locals(codes.shape[1], lambda i, parents: joint([*parents, i]) - joint(parents))
+
+
+def multinomial(codes, penalty):
+    """Return the penalised multinomial likelihood; ``codes[row, column]``, arities by the levels that occur."""
+    codes = np.asarray(codes)
+    arity = [len(np.unique(column)) for column in codes.T]
+
+    @remembered
+    def joint(columns):
+        counts = Counter(map(tuple, codes[:, columns].tolist()))
+        return sum((c * log(Fraction(c)) for c in counts.values()), Decimal(0))
+
+    def local(i, parents):
+        parameters = (arity[i] - 1) * math.prod(arity[j] for j in parents)
+        return joint([*parents, i]) - joint(parents) - decimal(penalty) * parameters
+
+    return Locals(codes.shape[1], local)
+
+
+def log_gamma_of_half(k):
+    """Return log Γ(k / 2) of a whole number k > 0."""
+    start = (LOG_TWO_PI - log(Fraction(2))) / 2 if k % 2 else Decimal(0)  # of Γ(1/2) or of Γ(1)
+    return start + log(math.prod((Fraction(j, 2) for j in range(2 - k % 2, k, 2)), start=Fraction(1)))
+
+
+def bge(values, weight):
+    """Return BGe of standardised columns, with the prior mean their own and n + 2 degrees."""
+    values = np.asarray(values, dtype=np.float64)
+    rows, n = values.shape
+    matrix, _ = covariances(list(values.T))
+    weight = Fraction(weight)
+    prior = weight / (weight + 1)
+
+    @remembered
+    def joint(columns):
+        size = len(columns)
+        if not size:
+            return Decimal(0)
+        # R of standard columns, times the variances: whole numbers but for the prior on the diagonal
+        scaled = [[rows * Fraction(matrix[a][b]) + (prior * matrix[a][a] if a == b else 0) for b in columns]
+                  for a in columns]  # fmt: skip
+        common = math.lcm(*(x.denominator for row in scaled for x in row))
+        found = Fraction(determinant([[int(x * common) for x in row] for row in scaled]), common**size)
+        found /= math.prod(matrix[a][a] for a in columns)
+        gammas = sum(log_gamma_of_half(rows + 2 + size - k) - log_gamma_of_half(2 + size - k) for k in range(size))
+        log_pi = LOG_TWO_PI - log(Fraction(2))
+        return (
+            -Decimal(size * rows) / 2 * log_pi
+            + Decimal(size) / 2 * log(weight / (rows + weight))
+            + gammas
+            + Decimal((2 + size) * size) / 2 * log(prior)
+            - Decimal(rows + 2 + size) / 2 * log(found)
+        )
+
+    return Locals(n, lambda i, parents: joint([*parents, i]) - joint(parents))
+
+
+def basis(values, penalty, degree):
+    """Return the score of orthonormal polynomials: that of the powers, less what each column has alone."""
+    values = np.asarray(values, dtype=np.float64)
+    rows, n = values.shape
+    near = [[Fraction(x) - Fraction(values[0, j]) for x in values[:, j].tolist()] for j in range(n)]
+    powers = [[x**k for x in column] for column in near for k in range(1, degree + 1)]
+    common = math.lcm(*(x.denominator for column in powers for x in column))
+    whole = [[int(x * common) for x in column] for column in powers]
+    sums = [sum(column) for column in whole]
+    size = range(n * degree)
+    matrix = [[rows * sum(map(int.__mul__, whole[a], whole[b])) - sums[a] * sums[b] for b in size] for a in size]
+
+    @remembered
+    def log_det(columns):
+        inside = [j * degree + k for j in columns for k in range(degree)]
+        return log(Fraction(determinant([[matrix[a][b] for b in inside] for a in inside])))
+
+    def local(i, parents):
+        fit = degree * (1 + LOG_TWO_PI) + log_det([*parents, i]) - log_det(parents) - log_det([i])
+        return -Decimal(rows) / 2 * fit - decimal(penalty) * degree * degree * len(parents)
+
+    return Locals(n, local)
 
 
 def gaussian(values, penalty, convention="paper"):

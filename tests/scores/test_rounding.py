@@ -77,6 +77,23 @@ def test_a_sample_size_too_small_for_float64_is_refused():
         dagopt.learn(levels(np.eye(3, dtype=int)), "exact", score="bdeu", equivalent_sample_size=1e-300, **QUIET)
 
 
+# --- multinomial ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("penalty", [0.5, 1e5, 1e9])
+@pytest.mark.parametrize("method", ["exact", "gobnilp", "hc", "cg-dca"])
+def test_multinomial_with_any_penalty(method, penalty):
+    """Every column has a penalty without parents too, a_i - 1 parameters, which rounds like the rest."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        codes = rng.integers(0, 3, (60, 3))
+        codes[:, 2] = np.where(rng.random(60) < 0.8, codes[:, 0], codes[:, 2])
+        factor = 1 - 0.5 * rng.random()
+        result = dagopt.learn(levels(codes), method, score=factor * penalty, **QUIET)
+        assert result.details["rounding"] < 1e-12 * max(penalty, 1e4)
+        check(exact_scores.multinomial(codes, factor * penalty), result)
+
+
 # --- mixed tables -----------------------------------------------------------------------------------------------
 
 
@@ -159,6 +176,51 @@ def test_gaussian_columns_near_the_edge(distance):
         assert result.status == "optimal"
         assert result.details["rounding"] < 1e-3
         check(exact_scores.gaussian(values, 2.0), result)
+
+
+@pytest.mark.parametrize("weight", [1e-6, 1.0, 1e8])
+def test_bge_with_any_weight(weight):
+    """Nearly equal columns have residuals of the prior's size, be it small or large."""
+    for seed, distance in ((0, 1.0), (1, 1e-2), (2, 1e-5)):
+        rng = np.random.default_rng(seed)
+        values = rng.normal(size=(50, 4))
+        values[:, 1] = values[:, 0] + distance * values[:, 1]
+        values += rng.normal(size=4) * 1e3
+        result = dagopt.learn(values, "exact", score="bge", equivalent_sample_size=weight, **QUIET)
+        assert result.status == "optimal"
+        assert result.details["rounding"] < 1e-2
+        check(exact_scores.bge(values, weight), result)
+
+
+@pytest.mark.parametrize(("degree", "offset"), [(2, 0.0), (3, 1.7e12), (4, 0.0)])
+def test_basis_near_the_edge(degree, offset):
+    """Polynomials are those of the numbers as they are stored: heavy tails and columns far from zero."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        values = rng.standard_t(3, size=(60, 3))
+        values[:, 1] += values[:, 0] ** 2
+        values[:, 2] = values[:, 0] + 0.3 * values[:, 2]
+        values += offset * np.array([1.0, 0.0, -1.0])
+        result = dagopt.learn(values, "exact", score="basis", degree=degree, kind="continuous", **QUIET)
+        assert result.status == "optimal"
+        assert 0 < result.details["rounding"] < 1e-3
+        check(exact_scores.basis(values, 0.5 * math.log(60), degree), result)
+
+
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_interventions_near_the_edge(is_mixed):
+    """Each column has rows of its own: numbers far from zero that nearly agree in some of them."""
+    for seed in range(2):
+        columns = far_from_zero(seed, 200, 1e9)[0 if is_mixed else 2 :][-3:]
+        if is_mixed:
+            columns[0] = np.random.default_rng(seed).integers(0, 3, 200)
+        columns[2] = columns[1] + 1e-3 * columns[2]
+        target = np.random.default_rng(seed).integers(0, 6, 200)
+        named = [f"c{t}" if t < 3 else None for t in target]
+        result = dagopt.learn(mixed_data(columns), "exact", score=3.0, interventions=named, **QUIET)
+        assert result.status == "optimal"
+        own = [exact_scores.mixed([column[target != j] for column in columns], 3.0) for j in range(3)]
+        check(exact_scores.Locals.by_node(own), result)
 
 
 # --- the conditional Gaussian score -----------------------------------------------------------------------------

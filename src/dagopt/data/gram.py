@@ -9,6 +9,7 @@ whole numbers below 2^53. ``docs/reliability.md`` has the proofs.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal, localcontext
 from typing import NamedTuple
 
@@ -37,7 +38,7 @@ BITS = 64  # of a column that are kept, below its largest number
 LEAST_EXPONENT = -900  # of two, so that the inverse is a number
 DIGITS = 60  # of the factor of exact products
 NOTHING = Decimal(10) ** -40  # share of a column's square that counts as zero in it
-WIDE = 2_048  # columns that are multiplied between two looks at the clock
+WIDE, PIECE = 2_048, 10**10  # most columns, and multiplications, between two looks at the clock
 MOST_EXACT_WORK = 4e9  # multiplications of slices: less than a second on one core
 
 
@@ -65,31 +66,37 @@ def column_sums(values: Floats) -> Floats:
     return column_sums(values[:half]) + column_sums(values[half:])
 
 
-def products(values: Floats, deadline: Deadline = FOREVER, share: tuple[float, float] = (0.0, 1.0)) -> Floats:
-    """Return the products of all pairs of columns; this is the given share of the work that the clock is told of."""
+def products(values: Floats, deadline: Deadline = FOREVER) -> Floats:
+    """Return the products of all pairs of columns."""
+    begun = deadline.elapsed()
+    return _products(values, lambda share: deadline.check("correlations were computed", share, begun), (0.0, 1.0))
+
+
+def _products(values: Floats, check: Callable[[float], None], share: tuple[float, float]) -> Floats:
+    """Return the products of some rows, which are the given share of the work that the clock is told of."""
     block = max(BLOCK, values.shape[1])  # with many columns, the factorisation that follows has an error of this size
     if len(values) <= block:
-        return _block_products(values, deadline, share)
+        return _block_products(values, check, share)
     half, middle = len(values) // 2, sum(share) / 2
-    whole = products(values[:half], deadline, (share[0], middle))
-    whole += products(values[half:], deadline, (middle, share[1]))
+    whole = _products(values[:half], check, (share[0], middle))
+    whole += _products(values[half:], check, (middle, share[1]))
     return whole
 
 
-def _block_products(values: Floats, deadline: Deadline, share: tuple[float, float]) -> Floats:
+def _block_products(values: Floats, check: Callable[[float], None], share: tuple[float, float]) -> Floats:
     """Return the products of columns that are not added in a tree; of many columns, a few at a time."""
     n = values.shape[1]
-    deadline.check("correlations were computed", share[0])
+    check(share[0])
     if n <= WIDE:
         return np.asarray(values.T @ values)
-    whole = np.empty((n, n))
-    for first in range(0, n, WIDE):
-        last = min(first + WIDE, n)
+    whole, width = np.empty((n, n)), max(32, min(WIDE, PIECE // (n * max(len(values), 1))))
+    for first in range(0, n, width):
+        last = min(first + width, n)
         some = values[:, first:last]
         whole[first:last, first:last] = some.T @ some
         whole[first:last, :first] = some.T @ values[:, :first]
         whole[:first, first:last] = whole[first:last, :first].T
-        deadline.check("correlations were computed", share[0] + (share[1] - share[0]) * (last / n) ** 2)
+        check(share[0] + (share[1] - share[0]) * (last / n) ** 2)
     return whole
 
 

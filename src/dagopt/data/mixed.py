@@ -21,18 +21,17 @@ from dagopt.arrays import Bools, Floats, Ints
 from dagopt.data.columns import Column
 from dagopt.data.em import WithMissing, em_moments
 from dagopt.data.gram import Correlations, correlations
+from dagopt.data.polynomials import Polynomials, polynomials
 from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError, quoted
 
 if TYPE_CHECKING:
     from dagopt.data.transforms import Transform
 
-__all__ = ["INDICATOR_NOISE", "Embedding", "MixedTable", "basis_embedding", "embedded", "polynomials"]
+__all__ = ["INDICATOR_NOISE", "Embedding", "MixedTable", "basis_embedding", "embedded"]
 
 INDICATOR_NOISE = 1e-8
 """What is added to 1, the factor of the covariances within a discrete column: so log det is finite for copies, too."""
-
-SMALLEST_SPREAD = 1e-300
 
 
 class Embedding(NamedTuple):
@@ -164,22 +163,14 @@ def basis_embedding(columns: Sequence[Column], degree: int) -> Embedding:
     degree : int
         The highest degree, at least 1.
     """
-    parts = [polynomials(c.values, degree) if c.kind == "continuous" else embedded(c) for c in columns]
-    starts = np.concatenate([[0], np.cumsum([part.shape[1] for part in parts])]).astype(np.int64)
-    found = correlations(np.concatenate(parts, axis=1))
+    parts = [
+        polynomials(c.values, degree) if c.kind == "continuous" else Polynomials(embedded(c), 0.0) for c in columns
+    ]
+    starts = np.concatenate([[0], np.cumsum([part.values.shape[1] for part in parts])]).astype(np.int64)
+    found = correlations(np.concatenate([part.values for part in parts], axis=1))
+    # An error of a column's length changes a correlation by twice that, and its own length by as much.
+    found = found._replace(roundings=found.roundings + 4 * max(part.roundings for part in parts))
     return _whitened(found, starts, np.array([column.kind == "discrete" for column in columns]))
-
-
-def polynomials(values: Floats, degree: int) -> Floats:
-    """Return polynomials of a column up to a degree, orthogonal to each other and to 1 over these rows.
-
-    There are fewer if the column has no more distinct values than that.
-    """
-    near = values - values.mean()
-    near = near / max(float(near.std()), SMALLEST_SPREAD)
-    most = min(degree, len(np.unique(values)) - 1)
-    powers = np.column_stack([near**k for k in range(most + 1)])
-    return np.asarray(np.linalg.qr(powers)[0][:, 1:] * np.sqrt(len(values)))
 
 
 def embedded(column: Column) -> Floats:

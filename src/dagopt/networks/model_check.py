@@ -25,7 +25,8 @@ from dagopt.by_name import by_name
 from dagopt.data.chance import chi_squared_tail
 from dagopt.data.continuous import ContinuousTable, CovarianceTable
 from dagopt.data.html_table import html_of
-from dagopt.data.mixed import MixedTable, embedded, polynomials
+from dagopt.data.mixed import MixedTable, embedded
+from dagopt.data.polynomials import polynomials
 from dagopt.data.row_checks import ALARM, lag_one, ranks_of, sorted_runs
 from dagopt.data.shape_checks import shape_of
 from dagopt.data.table import Table
@@ -148,7 +149,9 @@ def check_model(table: Table, parents: Parents, degree: int = 1) -> ModelCheck:
         if not columns or not kinds[node] or rows < FEWEST_ROWS + 4 * sum(columns[j].shape[1] for j in own):
             continue
         name = table.names[node]
-        design = _design([columns[j] if not kinds[j] else polynomials(columns[j][:, 0], degree) for j in own], rows)
+        design = _design(
+            [columns[j] if not kinds[j] else polynomials(columns[j][:, 0], degree).values for j in own], rows
+        )
         left = _residuals(design, columns[node][:, 0])
         numbers = [j for j in own if kinds[j]]
         residuals[name] = Residuals(left, {table.names[j]: columns[j][:, 0] for j in numbers})

@@ -85,12 +85,15 @@ class CountingScore(JointScore):
         The joint of a likelihood is a sum of m terms c log c >= 0 with the total S <= N log N, one per configuration
         that occurs more than once, so that m is at most N / 2 and the number of distinct rows. Summed in any order,
         and each term off by two roundings u of itself, it is off by at most (m + 2) u S. A local score is a difference
-        of two joints less a penalty, which in such a DAG is at most the gain in likelihood, and n of them are added: in
-        all n u (2 m + n + 16) S at most. docs/reliability.md has the proof.
+        of two joints less a penalty, and n of them are added. The penalties of such a DAG are at most those of the
+        empty one, E, and the gain in likelihood: in all n u (2 m + n + 16) S + 4 (n + 8) u E at most.
+        docs/reliability.md has the proof.
         """
         size = self.n_samples * (math.log(self.n_samples + 1) + float(np.log(self.arity).max(initial=0.0)) + 1)
         terms = min(int(self._data.weights.sum()) // 2, self._data.codes.shape[1])
-        return float(max(64.0, terms + 0.5 * self.n_nodes + 8) * UNIT * self.n_nodes * size)
+        of_counts = max(64.0, terms + 0.5 * self.n_nodes + 8) * self.n_nodes * size
+        empty = float(self._rate * (self.arity - 1).sum())
+        return float(UNIT * (of_counts + 4 * (self.n_nodes + 8) * empty))
 
     @property
     def bulk_joints(self) -> CountingScore:

@@ -59,3 +59,18 @@ def test_the_sets_returned_have_the_excess_they_claim(seed, steps):
             inside, parents = np.flatnonzero(members).tolist(), np.flatnonzero(members == 2).tolist()
             ratio = logdet([0, *inside]) - logdet(inside) - logdet([0, *parents]) + logdet(parents)
             assert value == pytest.approx(weights[inside].sum() - costs[len(parents)] + rows / 2 * ratio, abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_columns_without_weights_are_members_up_to_the_last(seed):
+    """Only the last two columns together explain what the node shares with those that have weights."""
+    rng = np.random.default_rng(seed)
+    n, rows = 7 + seed % 2, 3000
+    hidden = rng.normal(size=(rows, 2))
+    others = hidden @ rng.normal(size=(2, n - 2)) + rng.normal(size=(rows, n - 2))
+    matrix = np.ascontiguousarray(np.corrcoef(np.column_stack([others, hidden]).T))
+    costs = 0.5 * np.log(rows) * np.arange(n + 1)
+    weights = np.where((np.arange(n) > 0) & (np.arange(n) < n - 2), 3 * costs[1], 0.0)
+    best = naive.pair_excess(matrix, rows, weights, costs, 2)
+    assert best > naive.pair_excess(matrix[:-1, :-1], rows, weights[:-1], costs, 2) + LEAST
+    assert searched(matrix, rows, weights, costs, 2, (1, n)).largest == pytest.approx(best, abs=1e-7)
