@@ -89,8 +89,10 @@ def main() -> int:
     by_tests = sum(found.by.startswith("`") for found in rows)
     seconds = sorted(found.seconds for found in rows if found.by)
     if seconds:
-        print(f"\n{len(rows)} of {len(numbers)} planted, {by_tests} found by a test, {len(seconds) - by_tests} by the hunt, "
-              f"after {median(seconds):.0f} s (median) and {seconds[-1]:.0f} s at most")  # fmt: skip
+        print(
+            f"\n{len(rows)} of {len(numbers)} planted, {by_tests} found by a test and {len(seconds) - by_tests} by the "
+            f"hunt, after {median(seconds):.0f} s (median) and {seconds[-1]:.0f} s at most"
+        )
     print(f"{len(missed)} not found")
     return 1 if missed else 0
 
