@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 import dagopt
 from hunt.claims import RELATIVE, Wrong, check_graph, watched
@@ -38,7 +40,7 @@ class Case:
 def look(seed: int, number: int, counts: Counter[str], family: str | None = None) -> str | None:
     """Run one case; return what is wrong about it, or None."""
     rng = np.random.default_rng([seed, number, 5])
-    case = (_mixed, _interventions, _missing, _cells, _own)[number % 5](rng)
+    case = DRAWN[number % len(DRAWN)](rng)
     counts[f"tables: {case.kind}"] += 1
     try:
         for method in METHODS:
@@ -93,13 +95,11 @@ def log_det_of(matrix: np.ndarray) -> Real:
     return total
 
 
-def _mixed(rng: np.random.Generator) -> Case:
-    """Cut some columns into levels: the Gaussian likelihood of indicators, one parameter per pair of them."""
-    rows, n = int(rng.integers(60, 200)), int(rng.integers(2, 6))
-    values, penalty = _numbers(rng, rows, n), float(np.round(rng.exponential(3.0) + 0.1, 3))
+def _embedded(rng: np.random.Generator, values: np.ndarray) -> tuple[dict[str, Any], list[np.ndarray]]:
+    """Cut some columns into levels; return the table, and each column as numbers or indicators of its levels."""
     data: dict[str, Any] = {}
     embedded: list[np.ndarray] = []
-    for j in range(n):
+    for j in range(values.shape[1]):
         if j == 0 or (j > 1 and rng.random() < 0.5):
             codes = np.digitize(
                 values[:, j], np.quantile(values[:, j], np.linspace(0, 1, int(rng.integers(3, 5)))[1:-1])
@@ -111,7 +111,12 @@ def _mixed(rng: np.random.Generator) -> Case:
                 values[:, j] += 10.0 ** rng.uniform(3, 14)
             data[NAMES[j]] = values[:, j]
             embedded.append(values[:, [j]])
-    sizes = [block.shape[1] for block in embedded]
+    return data, embedded
+
+
+def _degenerate(embedded: list[np.ndarray], data: dict[str, Any], penalty: float) -> Callable[[int, int], Real]:
+    """Return the Gaussian likelihood of indicators and numbers, one parameter per pair of them."""
+    rows, sizes = len(embedded[0]), [block.shape[1] for block in embedded]
     two_pi = 8 * np.arctan(Real(1))
 
     def log_det(chosen: list[int]) -> Real:
@@ -132,7 +137,66 @@ def _mixed(rng: np.random.Generator) -> Case:
         constant = sizes[node] * (1 + np.log(two_pi))
         return -Real(rows) / 2 * (constant + fit) - Real(penalty) * sizes[node] * sum(sizes[j] for j in parents)
 
-    return Case("mixed columns", data, all_local(local, n), n, {"score": penalty})
+    return local
+
+
+def _mixed(rng: np.random.Generator) -> Case:
+    """Mix columns of numbers and of levels."""
+    rows, n = int(rng.integers(60, 200)), int(rng.integers(2, 6))
+    values, penalty = _numbers(rng, rows, n), float(np.round(rng.exponential(3.0) + 0.1, 3))
+    data, embedded = _embedded(rng, values)
+    return Case("mixed columns", data, all_local(_degenerate(embedded, data, penalty), n), n, {"score": penalty})
+
+
+def _mixed_interventions(rng: np.random.Generator) -> Case:
+    """Set columns of a mixed table in some rows: each column has the rows that do not set it."""
+    rows, n = int(rng.integers(80, 200)), int(rng.integers(2, 5))
+    values, penalty = _numbers(rng, rows, n), float(np.round(rng.exponential(3.0) + 0.1, 3))
+    target = np.where(rng.random(rows) < 0.6, -1, rng.integers(0, n, rows))
+    data, embedded = _embedded(rng, values)
+    parts = [_degenerate([block[target != j] for block in embedded], data, penalty) for j in range(n)]
+    named = [None if t < 0 else NAMES[t] for t in target]
+    local = all_local(lambda node, mask: parts[node](node, mask), n)
+    return Case("mixed columns, interventions", data, local, n, {"score": penalty, "interventions": named})
+
+
+def _basis(rng: np.random.Generator) -> Case:
+    """Take powers of columns: the likelihood of polynomials with variance 1, a product of degrees per edge."""
+    rows, n, degree = int(rng.integers(60, 200)), int(rng.integers(2, 5)), int(rng.integers(1, 4))
+    values = _numbers(rng, rows, n)
+    values[:, 0] = np.sign(values[:, 0]) * np.abs(values[:, 0]) ** float(rng.choice([1.0, 1.5]))
+    values[:, n - 1] += 0.5 * values[:, 0] ** 2
+    values += np.where(rng.random(n) < 0.3, 10.0 ** rng.uniform(2, 6), 0.0)
+    near = values.astype(Real) - values.astype(Real).mean(axis=0)
+    near /= np.sqrt((near**2).mean(axis=0))
+    penalty, two_pi = np.log(Real(rows)) / 2, 8 * np.arctan(Real(1))
+
+    def log_det(members: list[int]) -> Real:
+        if not members:
+            return Real(0)
+        powers = np.column_stack([near[:, j] ** k for j in members for k in range(1, degree + 1)])
+        lengths = np.abs(np.diag(triangle(powers - powers.mean(axis=0)))[: len(members) * degree])
+        return 2 * np.log(lengths).sum()
+
+    def local(node: int, mask: int) -> Real:
+        parents = bits(mask)
+        fit = log_det([*parents, node]) - log_det(parents) - log_det([node])
+        cost = penalty * degree**2 * len(parents)
+        return -Real(rows) / 2 * (degree * (1 + np.log(two_pi)) + fit) - cost
+
+    data = {NAMES[j]: values[:, j] for j in range(n)}
+    options = {"score": "basis", "degree": degree, "kind": "continuous"}
+    return Case("polynomials", data, all_local(local, n), n, options)
+
+
+def _ranks(rng: np.random.Generator) -> Case:
+    """Replace numbers by the normal scores of their ranks, which do not depend on how they are bent."""
+    rows, n = int(rng.integers(40, 200)), int(rng.integers(2, 6))
+    values, penalty = _numbers(rng, rows, n), float(np.round(rng.exponential(3.0) + 0.1, 3))
+    places = values.argsort(axis=0).argsort(axis=0) + 1
+    data = {NAMES[j]: np.exp(values[:, j]) for j in range(n)}
+    local, _ = gaussian(ndtri(places / (rows + 1)), Real(penalty), "paper")
+    return Case("ranks", data, all_local(local, n), n, {"score": penalty, "transform": "rank"})
 
 
 def _interventions(rng: np.random.Generator) -> Case:
@@ -221,3 +285,6 @@ def _own(rng: np.random.Generator) -> Case:
 
     data = {name: rng.normal(size=20) for name in names}
     return Case(f"own scores of {size:.0e}", data, drawn, n, {"score": score}, size)
+
+
+DRAWN = (_mixed, _interventions, _missing, _cells, _own, _mixed_interventions, _basis, _ranks)

@@ -63,7 +63,7 @@ def look(seed: int, number: int, counts: Counter[str], family: str | None = None
 # --- tables ---------------------------------------------------------------------------------------------------
 
 
-def _numbers(rng: np.random.Generator, least: int = 6, most: int = 13) -> Case:
+def numbers(rng: np.random.Generator, least: int = 6, most: int = 13) -> Case:
     """Draw a linear network, sparse or dense, with few or many rows, and a penalty per edge."""
     n, rows = int(rng.integers(least, most)), int(rng.choice([40, 200, 2000]))
     share, strength = float(rng.choice([0.2, 0.5, 0.9])), float(rng.choice([0.2, 0.6, 1.5]))
@@ -80,7 +80,7 @@ def _numbers(rng: np.random.Generator, least: int = 6, most: int = 13) -> Case:
     return Case(data, options | ({"convention": "bnlearn"} if rng.random() < 0.2 else {}))
 
 
-def _levels(rng: np.random.Generator, most: int = 10) -> Case:
+def levels(rng: np.random.Generator, most: int = 10) -> Case:
     """Draw a network of two to four levels per column."""
     n, rows = int(rng.integers(5, most)), int(rng.choice([60, 300, 2000]))
     arity = rng.integers(2, 5, n)
@@ -96,7 +96,7 @@ def _levels(rng: np.random.Generator, most: int = 10) -> Case:
     return Case(data, {"score": str(rng.choice(["bic", "aic"]))})
 
 
-def _knowledge(rng: np.random.Generator, case: Case) -> Case:
+def knowledge(rng: np.random.Generator, case: Case) -> Case:
     """Add forbidden and required edges that one order of the columns obeys, and sometimes a limit."""
     names = list(case.data)
     order = [names[k] for k in rng.permutation(len(names))]
@@ -155,9 +155,9 @@ def _learned(case: Case, method: str, **options: Any) -> dagopt.Result:
 
 def _rows(rng: np.random.Generator, counts: Counter[str]) -> None:
     """Check listed sets, one kind of rows or all kinds, and branching."""
-    case = _numbers(rng, 6, 12) if rng.random() < 0.7 else _levels(rng, 8)
+    case = numbers(rng, 6, 12) if rng.random() < 0.7 else levels(rng, 8)
     if rng.random() < 0.3:
-        case = _knowledge(rng, case)
+        case = knowledge(rng, case)
     best = case.best()
     for kinds in ([str(rng.choice(ROW_KINDS))], ["last-node", "symmetry"], list(ROW_KINDS)):
         with far_starts(rng):
@@ -167,9 +167,9 @@ def _rows(rng: np.random.Generator, counts: Counter[str]) -> None:
 
 def _priced(rng: np.random.Generator, counts: Counter[str]) -> None:
     """Check sets that are priced, because few may be listed."""
-    case = _numbers(rng, 6, 11)
+    case = numbers(rng, 6, 11)
     if rng.random() < 0.3:
-        case = _knowledge(rng, case)
+        case = knowledge(rng, case)
     best = case.best()
     kinds = [kind for kind in ROW_KINDS if rng.random() < 0.6]
     with far_starts(rng):
@@ -179,7 +179,7 @@ def _priced(rng: np.random.Generator, counts: Counter[str]) -> None:
 
 def _suffixes(rng: np.random.Generator, counts: Counter[str]) -> None:
     """Check the search from the end of the order: a start far away, small tables for its bound."""
-    case = _numbers(rng, 6, 12)
+    case = numbers(rng, 6, 12)
     best = case.best()
     problem, _ = pose(case.data, **case.options)
     score = problem.score.gaussian
@@ -204,7 +204,7 @@ def _suffixes(rng: np.random.Generator, counts: Counter[str]) -> None:
 
 def _pairs(rng: np.random.Generator, counts: Counter[str]) -> None:
     """Check the bound by pairs, with parent sets up to a small size in its first rows."""
-    case = _numbers(rng, 5, 12)
+    case = numbers(rng, 5, 12)
     best = case.best()
     problem, _ = pose(case.data, **case.options)
     score = problem.score.gaussian
@@ -225,9 +225,9 @@ def _pairs(rng: np.random.Generator, counts: Counter[str]) -> None:
 
 def _stand_ins(rng: np.random.Generator, counts: Counter[str]) -> None:
     """List few parent sets of discrete tables at first, so that stand-ins bound the others."""
-    case = _levels(rng, 10)
+    case = levels(rng, 10)
     if rng.random() < 0.3:
-        case = _knowledge(rng, case)
+        case = knowledge(rng, case)
     case = Case(case.data, {**case.options, "max_parents": len(case.data) - 1})  # or gobnilp has limits of its own
     best = case.best()
     sizes = {"FIRST_SETS": int(rng.choice([1, 60, 400])), "STAND_INS": int(rng.choice([1, 5, 700]))}
@@ -238,9 +238,9 @@ def _stand_ins(rng: np.random.Generator, counts: Counter[str]) -> None:
 
 def _searches(rng: np.random.Generator, counts: Counter[str]) -> None:
     """Check the bounds of methods that search: of the likelihood, of the pool; and what ``auto`` claims."""
-    case = _numbers(rng, 6, 12) if rng.random() < 0.6 else _levels(rng, 9)
+    case = numbers(rng, 6, 12) if rng.random() < 0.6 else levels(rng, 9)
     if rng.random() < 0.4:
-        case = _knowledge(rng, case)
+        case = knowledge(rng, case)
     best = case.best()
     for method in ("hc", "order", "cg-dca", "auto"):
         _check(case, _learned(case, method) if method != "hc" else _climbed(case), best, method, counts)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dagopt.methods.branch_and_cut.prefix_search import PrefixSearch
-from hunt import cuts, files, others, provers
+from hunt import cuts, files, near, others, provers
 from hunt.__main__ import look_at_claims
 from hunt.claims import Wrong, check_method, shrunk
 from hunt.record import Record
@@ -30,12 +30,21 @@ def test_claims_hold(family):
     assert counts["switches: pools"] == 4
 
 
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("number", range(8))
 def test_claims_about_other_tables_hold(number):
-    """One table each with mixed columns, interventions, missing cells, cells, own scores, through every method."""
+    """One table of each kind, from mixed columns to ranks, through every method."""
     counts = Counter()
     assert others.look(11, number, counts) is None
     assert counts["bounds"] > 0
+
+
+@pytest.mark.filterwarnings("ignore::dagopt.errors.DataWarning")
+@pytest.mark.parametrize("number", range(4))
+def test_what_is_near_the_best_is_right(number):
+    """Rivals, effects, directions of small tables against all DAGs, and of larger ones found in two ways."""
+    counts = Counter()
+    assert near.look(5, 14 + number, counts) is None
+    assert counts["lists of rivals"] + counts["both ways, by cutting planes"] > 0
 
 
 @pytest.mark.parametrize("part", provers.PARTS, ids=lambda part: part.__name__[1:])
