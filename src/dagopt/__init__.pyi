@@ -22,6 +22,7 @@ from .learning import learn as learn
 from .networks import datasets as datasets
 from .networks.effects.effect import effect as effect
 from .networks.fitted.fitting import fit as fit
+from .networks.series.simulated import simulate_series as simulate_series
 from .networks.simulate import simulate as simulate
 from .report.plots import plot_comparison as plot_comparison
 from .results.explanation import Explanation as Explanation

@@ -17,6 +17,7 @@ from dagopt.data.chance import chance_edges
 from dagopt.data.data_options import DataOptions
 from dagopt.data.findings import Diagnosis, warn_of
 from dagopt.data.incomplete import IncompleteLevels, incomplete_levels
+from dagopt.data.lags import Lags
 from dagopt.data.table import DiscreteTable, Table
 from dagopt.data.transforms import transforms_in_words
 from dagopt.deadline import Deadline
@@ -35,6 +36,7 @@ from dagopt.methods.claims import (
     with_rounding,
     without_idle_edges,
     without_losses,
+    without_past,
 )
 from dagopt.methods.likelihood_bound import with_likelihood_bound
 from dagopt.methods.registry import FROM_SCORES, METHODS, MethodName, method_name
@@ -247,7 +249,7 @@ def solve(
             answer = in_other_units(answer, -power)
             if answer.figures.edge_gain is not None:
                 answer = answer.with_figures(**worth(problem, answer.adjacency))
-        answer = certified(answer, problem, None if begin is None else begin.dag)
+        answer = without_past(certified(answer, problem, None if begin is None else begin.dag), problem)
         return result_of(
             answer,
             problem.names,
@@ -257,6 +259,7 @@ def solve(
             reading_seconds=reading_seconds,
             n_samples=problem.table.n_samples,
             problem=problem,
+            lags=lags_of(problem),
         )
 
 
@@ -286,7 +289,8 @@ def with_problem(
                 f"expected data with the columns {quoted(given.names, 5)} but got {quoted(problem.names, 5)}; give the "
                 "data that the graph was learned from"
             )
-        total = problem.score.total(given.adjacency) if is_acyclic(given.adjacency) else None
+        is_dag, past = is_acyclic(given.adjacency), problem.past_score
+        total = problem.score.total(given.adjacency) - past if is_dag else None
         if (
             total is not None
             and given.score is not None
@@ -304,7 +308,14 @@ def with_problem(
     answer = Answer("given", graph.adjacency, problem.score.total(graph.adjacency), "converged")
     answer = answer.with_figures(empty_score=problem.score.total(np.zeros_like(graph.adjacency)))
     about: dict[str, Any] = {"findings": diagnosis.warnings, "n_samples": problem.table.n_samples, "problem": problem}
-    return result_of(answer, problem.names, problem.score.label, **about)
+    answer = without_past(answer, problem)
+    return result_of(answer, problem.names, problem.score.label, lags=lags_of(problem), **about)
+
+
+def lags_of(problem: Problem) -> Lags | None:
+    """Return the layout in time of a dynamic network, None for others."""
+    lags = problem.table.lags
+    return lags if lags is not None and lags.count else None
 
 
 def certified(answer: Answer, problem: Problem, start: NDArray[np.int8] | None = None) -> Answer:
@@ -343,7 +354,8 @@ def _chance(problem: Problem) -> dict[str, float]:
     penalty = problem.score.joints
     if penalty is None or problem.score.likelihood is None:
         return {}
-    return {"chance_edges": chance_edges(penalty.sizes_in(problem.table), penalty.parameter_cost, penalty.edge_cost)}
+    costs = penalty.parameter_cost, penalty.edge_cost
+    return {"chance_edges": chance_edges(penalty.sizes_in(problem.table), *costs, problem.table.lags)}
 
 
 def is_score_file(data: object, format: str | None = None) -> bool:

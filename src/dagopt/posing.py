@@ -73,7 +73,7 @@ def pose_table(
 ) -> tuple[Problem, Diagnosis]:
     """Return the problem of a table, and the doctor's diagnosis of it together with earlier findings."""
     known = Constraints.of(constraints)
-    asked = knowledge = with_limit(known, max_parents).resolve(table.names)
+    asked = knowledge = with_limit(known, max_parents).resolve(table.names, table.lags)
     score = score_of(table, scoring)
     usual = METHODS[method].max_parents
     if usual is not None and max_parents is None and known.max_parents is None and score.likelihood != "multinomial":
@@ -86,7 +86,7 @@ def pose_table(
     if penalty is not None and problem.score.likelihood is not None:
         is_ebic = score.label.startswith("EBIC")
         costs = penalty.parameter_cost, penalty.edge_cost
-        by_chance = chance_finding(table.names, penalty.sizes_in(table), *costs, is_ebic=is_ebic)
+        by_chance = chance_finding(table.names, penalty.sizes_in(table), *costs, table.lags, is_ebic=is_ebic)
         diagnosis = replace(diagnosis, findings=(*diagnosis.findings, *by_chance))
     return problem, diagnosis
 

@@ -33,6 +33,16 @@ class Problem:
     asked: Knowledge | None = None
 
     @property
+    def past_score(self) -> float:
+        """The score of the columns of the past, which have no parents in any graph; 0 unless rows are moments.
+
+        The score of a result is that of its DAG without this constant.
+        """
+        lags = self.table.lags
+        past = range(0) if lags is None else range(lags.n_series, self.n_nodes)
+        return float(sum(self.score.local(i) for i in past))
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The columns, in order."""
         return self.table.names

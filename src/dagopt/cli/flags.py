@@ -140,8 +140,8 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def called(**given: Any) -> None:
-        for name, (kind, _) in groups.items():
-            given[name] = _collected(kind, given)
+        for name, (kind, left_out) in groups.items():
+            given[name] = _collected(kind, given, left_out)
         command(**given)
 
     # typer needs arguments without a default before those with one
@@ -170,11 +170,11 @@ def _flags(kind: type[Options], left_out: Sequence[str]) -> list[tuple[Any, Any,
     return found
 
 
-def _collected(kind: type[Options], given: dict[str, Any]) -> Options:
+def _collected(kind: type[Options], given: dict[str, Any], left_out: Sequence[str] = ()) -> Options:
     """Remove the values of flags from those given, and return them as options."""
     values = {}
     for one in fields(kind):
-        if one.name in given:
+        if one.name in given and one.name not in left_out:
             value, about = given.pop(one.name), kind.about(one)
             if about.parse is None:
                 values[one.name] = value

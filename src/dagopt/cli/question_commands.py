@@ -92,7 +92,7 @@ def effect(
     data: shared.Data,
     scoring: ScoreOptions,
     knowledge: KnowledgeOptions,
-    reading: DataOptions,
+    reading: Annotated[DataOptions, shared.Without("within")],
     cause: Annotated[str, typer.Argument(help="The column that is set.", metavar="CAUSE")],
     outcome: Annotated[str, typer.Argument(help="The column that may change.", metavar="OUTCOME")],
     graph: Annotated[

@@ -22,7 +22,7 @@ def rivals(
     data: shared.Data,
     scoring: ScoreOptions,
     knowledge: KnowledgeOptions,
-    reading: DataOptions,
+    reading: Annotated[DataOptions, shared.Without("within")],
     within: Annotated[float, typer.Option(min=0.0, help="Points of score that a rival may lack.")] = 3.0,
     most: Annotated[int, typer.Option(min=1, help="The most DAGs to list; all are counted.")] = 100_000,
     time_limit: Annotated[float | None, typer.Option(help="Seconds, for learning and again for the rivals.")] = None,

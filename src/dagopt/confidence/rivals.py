@@ -68,7 +68,7 @@ def rivals(
         ) from None
     finally:
         shown.close()
-    learned = result.score if result.score is not None else np.nan
+    learned = problem.score.total(a_dag(result)) if result.score is not None else np.nan
     return Rivals(
         names=problem.names,
         within=float(within),

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.data.findings import Finding
+from dagopt.data.lags import Lags
 
 __all__ = ["GAMMA", "chance_edges", "chance_finding", "ebic_edge_cost"]
 
@@ -29,7 +30,9 @@ def ebic_edge_cost(n_columns: int, gamma: float = GAMMA) -> float:
     return 2 * gamma * math.log(n_columns)
 
 
-def chance_edges(sizes: NDArray[np.int64], parameter_cost: float, edge_cost: float = 0.0) -> float:
+def chance_edges(
+    sizes: NDArray[np.int64], parameter_cost: float, edge_cost: float = 0.0, lags: Lags | None = None
+) -> float:
     """Return the expected number of pairs that a penalty joins by chance.
 
     Parameters
@@ -39,7 +42,14 @@ def chance_edges(sizes: NDArray[np.int64], parameter_cost: float, edge_cost: flo
         number of parameters of an edge is the product of two sizes.
     parameter_cost, edge_cost : float
         The cost of a parameter, and the additional cost of an edge.
+    lags : Lags, optional
+        How columns are laid out in time: columns of the past are not joined with each other.
     """
+    if lags is not None:
+        n = lags.n_series
+        never = [sizes[n:]] if lags.within else [sizes[n:], sizes[:n]]
+        everywhere = chance_edges(sizes, parameter_cost, edge_cost)
+        return everywhere - sum(chance_edges(some, parameter_cost, edge_cost) for some in never)
     kinds, counts = np.unique(sizes, return_counts=True)
     total = 0.0
     for a, (size, count) in enumerate(zip(kinds, counts, strict=True)):
@@ -71,14 +81,15 @@ def chance_finding(
     sizes: NDArray[np.int64],
     parameter_cost: float,
     edge_cost: float = 0.0,
+    lags: Lags | None = None,
     *,
     is_ebic: bool = False,
 ) -> list[Finding]:
     """Find out whether more than one edge is expected by chance; the remedy is EBIC, unless that is the score."""
-    expected = chance_edges(sizes, parameter_cost, edge_cost)
+    expected = chance_edges(sizes, parameter_cost, edge_cost, lags)
     if expected <= 1:
         return []
-    fewer = chance_edges(sizes, parameter_cost, edge_cost + ebic_edge_cost(len(names)))
+    fewer = chance_edges(sizes, parameter_cost, edge_cost + ebic_edge_cost(len(names)), lags)
     finding = Finding(
         "warning",
         "chance-edges",

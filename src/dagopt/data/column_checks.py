@@ -16,7 +16,7 @@ __all__ = ["column_findings"]
 MOST_COLUMNS = 4000  # that are looked at; of more, every k-th
 
 
-def column_findings(columns: Sequence[Column], given: Sequence[Column]) -> list[Finding]:
+def column_findings(columns: Sequence[Column], given: Sequence[Column], in_time: bool = False) -> list[Finding]:
     """Return the findings on rows, shapes and readings.
 
     Parameters
@@ -25,6 +25,8 @@ def column_findings(columns: Sequence[Column], given: Sequence[Column]) -> list[
         As they are used; cells may be missing but not infinite.
     given : sequence of Column
         The same as they were read.
+    in_time : bool
+        Whether rows are moments and their past is used: that successive ones are alike is then no finding.
     """
     found = misreadings(columns, given)
     if not columns or not len(columns[0].values):
@@ -38,7 +40,7 @@ def column_findings(columns: Sequence[Column], given: Sequence[Column]) -> list[
     ]
     return [
         *found,
-        *serial_dependence(columns, times),
+        *(serial_dependence(columns, times) if not in_time else []),
         *repeated_rows(quantities or columns),
         *outliers(quantities),
         *shapes(quantities),

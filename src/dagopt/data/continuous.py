@@ -18,6 +18,7 @@ from dagopt.errors import InputError, quoted
 from dagopt.memory import require_memory
 
 if TYPE_CHECKING:
+    from dagopt.data.lags import Lags
     from dagopt.data.transforms import Transform
 
 __all__ = ["ContinuousTable", "CovarianceTable"]
@@ -41,11 +42,14 @@ class ContinuousTable(WithMissing):
         The numbers. If cells are missing (NaN), mean and covariance are estimated by EM (see ``em.py``).
     transforms : mapping of str to Transform
         The functions that made columns from the numbers that were read.
+    lags : Lags or None
+        How rows and columns are laid out in time, if they are.
     """
 
     names: tuple[str, ...]
     values: Floats
     transforms: Mapping[str, Transform] = field(default_factory=dict)
+    lags: Lags | None = None
 
     kind = "continuous"
 
@@ -193,6 +197,7 @@ class CovarianceTable(ContinuousTable):
             "covariance": matrix,
             "is_complete": True,
             "transforms": {},
+            "lags": None,
         }
         self.__dict__.update(facts)  # the class is frozen; these replace the cached properties
 

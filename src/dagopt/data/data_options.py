@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dagopt.options import Check, Options, anything, one_of, option, whole
+from dagopt.errors import InputError
+from dagopt.options import Check, Options, anything, one_of, option, truth, whole
 
 __all__ = ["DataOptions"]
 
@@ -36,6 +37,20 @@ def _each_of(*choices: str | None) -> Check:
 
 def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _whole(text: str) -> int | str:
+    return int(text) if text.strip().lstrip("-").isdigit() else text
+
+
+def _yes(text: str) -> bool:
+    if text.strip().lower() not in ("yes", "no"):
+        raise InputError(f"expected yes or no but got {text!r}; change the option")
+    return text.strip().lower() == "yes"
+
+
+def _lags(name: str, value: Any) -> Any:
+    return value if value == "auto" else whole(1).run(name, value)
 
 
 @dataclass(frozen=True)
@@ -116,5 +131,43 @@ class DataOptions(Options):
         flag="--covariance",
         metavar="ROWS",
         unset="no",
+        of_source=True,
+    )
+    lags: int | str | None = option(
+        None,
+        "Rows are moments in time: learn a dynamic network, with edges within a moment and from each of this many "
+        "moments before. auto chooses the number by score, on the same rows.",
+        Check("int or 'auto'", _lags),
+        metavar="P",
+        unset="no",
+        parse=_whole,
+        of_source=True,
+    )
+    time: Any = option(
+        None,
+        "What orders the moments: a column of numbers or dates, or several, the slowest first, such as year,quarter; "
+        "not part of the graph. The rows as they stand unless given.",
+        anything("str or sequence"),
+        metavar="A,B",
+        unset="the order of the rows",
+        parse=_listed,
+        of_source=True,
+    )
+    groups: Any = option(
+        None,
+        "The column, or columns, that tell units apart, such as firm or patient; not part of the graph. The past of a "
+        "row is in its own unit.",
+        anything("str or sequence"),
+        metavar="A,B",
+        unset="one unit",
+        parse=_listed,
+        of_source=True,
+    )
+    within: bool = option(
+        True,
+        "With lags, whether edges within a moment are allowed.",
+        truth(),
+        metavar="yes|no",
+        parse=_yes,
         of_source=True,
     )

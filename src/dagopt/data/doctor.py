@@ -19,7 +19,6 @@ from dagopt.data.discrete_checks import discrete_findings
 from dagopt.data.em import rows_that_count
 from dagopt.data.findings import Diagnosis, Finding
 from dagopt.data.misreadings import kinds_in_words
-from dagopt.data.reading import read_columns
 from dagopt.data.table import (
     TABLES,
     ContinuousTable,
@@ -27,6 +26,7 @@ from dagopt.data.table import (
     Table,
     covariance_of,
     of_kind,
+    read_in_time,
     table_of,
 )
 from dagopt.deadline import FOREVER, Deadline
@@ -56,7 +56,7 @@ def examine(data: object, *, max_parents: int | None = None, **options: Any) -> 
     reading = DataOptions(**options)
     if isinstance(data, TABLES):
         return examine_table(data, max_parents)
-    given = read_columns(data, reading.columns, reading.na_values, reading.exclude)
+    given, _ = read_in_time(data, reading)
     if reading.n_samples is not None:
         return examine_table(covariance_of(given, reading.n_samples), max_parents)
     findings = troubles(given)

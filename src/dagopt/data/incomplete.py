@@ -106,7 +106,7 @@ class IncompleteLevels:
 
 def incomplete_levels(data: object, options: DataOptions, random_state: int = 0) -> IncompleteLevels | None:
     """Return the columns of data that are all discrete and have missing cells; None for other data."""
-    if isinstance(data, TABLES) or options.n_samples is not None:
+    if isinstance(data, TABLES) or options.n_samples is not None or options.lags is not None:
         return None
     read = read_columns(data, options.columns, options.na_values, options.exclude)
     columns, _ = complete_columns(read, options)

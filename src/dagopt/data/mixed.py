@@ -26,6 +26,7 @@ from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError, quoted
 
 if TYPE_CHECKING:
+    from dagopt.data.lags import Lags
     from dagopt.data.transforms import Transform
 
 __all__ = ["INDICATOR_NOISE", "Embedding", "MixedTable", "basis_embedding", "embedded"]
@@ -68,9 +69,12 @@ class MixedTable(WithMissing):
     ----------
     columns : tuple of Column
         The columns, of equal length. If cells are missing, the moments of the embedding are estimated by EM.
+    lags : Lags or None
+        How rows and columns are laid out in time, if they are.
     """
 
     columns: tuple[Column, ...]
+    lags: Lags | None = None
 
     kind = "mixed"
 
@@ -146,7 +150,8 @@ class MixedTable(WithMissing):
 
     def take(self, rows: Ints) -> MixedTable:
         """Return the table of some rows, by position and perhaps repeated, with all levels."""
-        return MixedTable(tuple(replace(c, values=c.values[rows]) for c in self.columns))
+        lags = None if self.lags is None else self.lags.without_rows()
+        return MixedTable(tuple(replace(c, values=c.values[rows]) for c in self.columns), lags)
 
     def select(self, places: Sequence[int]) -> MixedTable:
         """Return the table of some columns, by position, in this order."""

@@ -25,11 +25,33 @@ from dagopt.files import read_up_to
 from dagopt.memory import available_bytes, readable
 from dagopt.spreadsheets import ESCAPED, plain_cell
 
-__all__ = ["read_columns"]
+__all__ = ["read_apart", "read_columns"]
 
 BYTES_PER_BYTE = 6  # approximate bytes of memory per byte of text while it is read
 SEPARATORS = (",", "\t", ";", "|")
 COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+def read_apart(
+    data: object,
+    columns: Sequence[str | int] | None,
+    na_values: Iterable[str],
+    exclude: Sequence[str | int] | None,
+    apart: Sequence[Sequence[str | int]],
+    deadline: Deadline = FOREVER,
+) -> tuple[list[Column], list[list[Column]]]:
+    """Return the columns of a table as ``read_columns`` does, without those that are wanted apart, and these."""
+    found = _unique(_all_columns(data, tuple(na_values), deadline))
+    names = [column.name for column in found]
+    places = [[_position(choice, names) for choice in choices] for choices in apart]
+    taken = {place for own in places for place in own}
+    left = [column for place, column in enumerate(found) if place not in taken]
+    if columns is not None:  # positions count all columns
+        columns = [names[place] for place in _positions(columns, names) if place not in taken]
+    if exclude is not None:
+        without = _positions([exclude] if isinstance(exclude, int) else exclude, names, "exclude")
+        exclude = [names[place] for place in without if place not in taken]
+    return _chosen(left, columns, exclude), [[found[place] for place in own] for own in places]
 
 
 def read_columns(
@@ -59,13 +81,24 @@ def read_columns(
     -------
     list of Column
     """
-    found = _all_columns(data, tuple(na_values), deadline)
-    names = [column.name for column in found]
-    twice = [name for name, times in Counter(names).items() if times > 1]
+    return _chosen(_unique(_all_columns(data, tuple(na_values), deadline)), columns, exclude)
+
+
+def _unique(found: list[Column]) -> list[Column]:
+    """Return the columns, or raise an error if two have the same name."""
+    twice = [name for name, times in Counter(column.name for column in found).items() if times > 1]
     if twice:
         raise InputError(
             f"column name {quoted(twice)} occurs more than once; rename the columns so that each is unique"
         )
+    return found
+
+
+def _chosen(
+    found: list[Column], columns: Sequence[str | int] | None, exclude: Sequence[str | int] | None
+) -> list[Column]:
+    """Return the columns to keep, at least two, without those to leave out."""
+    names = [column.name for column in found]
     kept = range(len(found)) if columns is None else _positions(columns, names)
     if exclude is not None:
         without = set(_positions([exclude] if isinstance(exclude, int) else exclude, names, "exclude"))

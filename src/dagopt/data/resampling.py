@@ -7,6 +7,7 @@ from dataclasses import replace as with_fields
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.data.lags import Lags
 from dagopt.data.table import ContinuousTable, DiscreteTable, MixedTable, Table
 from dagopt.errors import InputError
 
@@ -47,23 +48,33 @@ def resampled(
             )
         return rows_of_table(table, rows)
     weights = _weights(table, rng, n_rows, replace)
-    table = with_fields(table, copies=1)
-    kept = np.flatnonzero(weights)
-    return with_fields(table, codes=np.ascontiguousarray(table.codes[:, kept]), weights=weights[kept])
+    return _weighted(with_fields(table, copies=1), weights)
 
 
 def rows_of_table(table: Table, rows: NDArray[np.int64]) -> Table:
     """Return the table of some rows, by position and perhaps repeated; the columns keep their levels."""
     if isinstance(table, ContinuousTable):
-        return ContinuousTable(table.names, np.ascontiguousarray(table.values[rows]), table.transforms)
+        return ContinuousTable(table.names, np.ascontiguousarray(table.values[rows]), table.transforms, _drawn(table))
     if isinstance(table, MixedTable):
         return table.take(rows)
     if table.copies > 1:
         raise InputError("missing cells were filled in several ways, so rows cannot be told apart; give complete data")
-    distinct = np.repeat(np.arange(len(table.weights)), table.weights)[rows]
+    which = np.repeat(np.arange(len(table.weights)), table.weights) if table.which is None else table.which
+    distinct = which[rows]
     weights = np.bincount(distinct, minlength=len(table.weights)).astype(np.int64)
+    return _weighted(table, weights)
+
+
+def _weighted(table: DiscreteTable, weights: NDArray[np.int64]) -> DiscreteTable:
+    """Return the table with other weights of its distinct rows, without those of weight 0."""
     kept = np.flatnonzero(weights)
-    return with_fields(table, codes=np.ascontiguousarray(table.codes[:, kept]), weights=weights[kept])
+    codes = np.ascontiguousarray(table.codes[:, kept])
+    return with_fields(table, codes=codes, weights=weights[kept], lags=_drawn(table), which=None)
+
+
+def _drawn(table: Table) -> Lags | None:
+    """Return the layout in time of the columns, for rows that were drawn."""
+    return None if table.lags is None else table.lags.without_rows()
 
 
 def _weights(table: DiscreteTable, rng: np.random.Generator, n_rows: int, replace: bool) -> NDArray[np.int64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,8 +26,10 @@ from dagopt.data.data_options import DataOptions
 from dagopt.data.discretize import discretized
 from dagopt.data.findings import Finding
 from dagopt.data.kinds import TRANSFORMED, checked_kinds, with_kinds
+from dagopt.data.lags import Lags, lagged_columns, lagged_values
 from dagopt.data.mixed import MixedTable
-from dagopt.data.reading import read_columns
+from dagopt.data.reading import read_apart, read_columns
+from dagopt.data.row_times import RowTimes, row_times
 from dagopt.data.transforms import transformed
 from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError, unknown_name
@@ -44,7 +46,9 @@ __all__ = [
     "as_table",
     "complete_columns",
     "distinct_rows",
+    "read_in_time",
     "read_table",
+    "table_in_time",
 ]
 
 LARGEST_NUMBER = 1 << 62  # int64 with a bit to spare
@@ -68,6 +72,10 @@ class DiscreteTable:
         How often each distinct row occurs.
     copies : int
         How many of these stand for one row: more than one if missing cells were filled in several ways.
+    lags : Lags or None
+        How rows and columns are laid out in time, if they are.
+    which : int array or None
+        For every row in time, the distinct row that it equals.
     """
 
     names: tuple[str, ...]
@@ -75,6 +83,8 @@ class DiscreteTable:
     codes: NDArray[np.uint16]
     weights: NDArray[np.int64]
     copies: int = 1
+    lags: Lags | None = None
+    which: NDArray[np.int64] | None = None
 
     kind = "discrete"
 
@@ -113,12 +123,14 @@ class DiscreteTable:
         codes: NDArray[np.integer[Any]],
         weights: NDArray[np.int64] | None = None,
         copies: int = 1,
+        lags: Lags | None = None,
     ) -> DiscreteTable:
         """Return the table of the given rows, ``codes`` of shape (n, N), with equal rows merged."""
         narrow = np.ascontiguousarray(codes, dtype=np.uint16)
         first, cells = distinct_rows(narrow, [len(column) for column in levels])
         merged = np.bincount(cells, weights, minlength=len(first)).astype(np.int64)
-        return cls(names, levels, np.ascontiguousarray(narrow[:, first]), merged, copies)
+        which = None if lags is None else cells
+        return cls(names, levels, np.ascontiguousarray(narrow[:, first]), merged, copies, lags, which)
 
 
 def distinct_rows(codes: NDArray[np.uint16], arity: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -172,12 +184,62 @@ def read_table(
     """Return the table of a source of data, and findings on its columns and what was done to make it complete."""
     if isinstance(data, TABLES):
         return data, ()
-    given = read_columns(data, options.columns, options.na_values, options.exclude, deadline)
+    given, times = read_in_time(data, options, deadline)
     if options.n_samples is not None:
         return covariance_of(given, options.n_samples), ()
-    columns, findings = complete_columns(given, options)
-    table = table_of(columns)
-    return table, (*findings, *column_findings(columns, given)) if doctor else findings
+    columns, findings = complete_columns(given, options, in_time=times is not None)
+    if times is None:
+        table = table_of(columns)
+    else:
+        table, gaps = table_in_time(columns, times, options)
+        findings = (*findings, *gaps)
+    if doctor:
+        findings = (*findings, *column_findings(columns, given, in_time=options.lags is not None))
+    return table, findings
+
+
+def read_in_time(
+    data: object, options: DataOptions, deadline: Deadline = FOREVER
+) -> tuple[list[Column], RowTimes | None]:
+    """Return the columns of the graph as they are read, and the order of the rows if they are moments or in groups."""
+    if options.lags is None and options.time is None and options.groups is None:
+        return read_columns(data, options.columns, options.na_values, options.exclude, deadline), None
+    if options.n_samples is not None:
+        raise InputError("a covariance matrix has no rows, so lags=, time= and groups= have no meaning; give the rows")
+    named = [_named_columns(option) for option in (options.time, options.groups)]
+    given, apart = read_apart(data, options.columns, options.na_values, options.exclude, named, deadline)
+    return given, row_times(len(given[0].values), *apart)
+
+
+def _named_columns(option: Any) -> list[str | int]:
+    """Return the columns of ``time=`` or ``groups=``."""
+    if option is None:
+        return []
+    if isinstance(option, str | int):
+        return [option]
+    return list(option)
+
+
+def table_in_time(columns: list[Column], times: RowTimes, options: DataOptions) -> tuple[Table, list[Finding]]:
+    """Return the table of moments with their past, in order of time, and findings on gaps and missing cells.
+
+    Continuous series without gaps and missing cells are not copied: the lagged columns are views.
+    """
+    count = int(options.lags or 0)
+    is_plain = all(column.kind == "continuous" and not column.missing.any() for column in columns)
+    if is_plain and times.run[0] == times.run[-1] and len(times.run) > count + 1:
+        rows = np.arange(count, len(times.order))
+        layout = Lags.of([column.name for column in columns], count, options.within, times, rows)
+        values = np.column_stack([column.values for column in columns])[times.order]
+        fitted = {column.name: column.transform for column in columns if column.transform is not None}
+        return ContinuousTable(layout.names, lagged_values(values, count), fitted, layout), []
+    lagged, layout, findings = lagged_columns(columns, times, count, options.within)
+    if options.missing == "drop":
+        _, dropped = without_incomplete_rows(lagged)
+        keep = ~np.logical_or.reduce([column.missing for column in lagged])
+        lagged = [replace(column, values=column.values[keep]) for column in lagged]
+        layout, findings = layout.take(keep), [*findings, *dropped]
+    return table_of(lagged, layout), findings
 
 
 def covariance_of(columns: Sequence[Column], n_samples: int) -> CovarianceTable:
@@ -202,16 +264,21 @@ def as_frame(data: object, **options: Any) -> pd.DataFrame:
     )
 
 
-def complete_columns(columns: list[Column], options: DataOptions) -> tuple[list[Column], tuple[Finding, ...]]:
-    """Return columns with their kinds, complete unless EM is asked for, and findings on what was done."""
+def complete_columns(
+    columns: list[Column], options: DataOptions, in_time: bool = False
+) -> tuple[list[Column], tuple[Finding, ...]]:
+    """Return columns with their kinds, complete unless EM is asked for, and findings on what was done.
+
+    If rows are moments in time, those with missing cells are not dropped yet, because they have a place in time.
+    """
     findings: list[Finding] = []
     _stop_at(troubles(columns))
     columns = of_kind(columns, options)
-    if options.missing == "drop":
+    if options.missing == "drop" and not in_time:
         columns, findings = without_incomplete_rows(columns)
     elif options.missing == "level":
         columns = [with_missing_level(column) for column in columns]
-    if options.missing == "em":
+    if options.missing == "em" or (options.missing == "drop" and in_time):
         _stop_at(empty_columns(columns))
     else:
         _stop_at(missing_cells(columns))
@@ -255,7 +322,7 @@ def _stop_at(findings: list[Finding]) -> None:
             raise InputError(finding.line)
 
 
-def table_of(columns: Sequence[Column]) -> Table:
+def table_of(columns: Sequence[Column], lags: Lags | None = None) -> Table:
     """Return the table of columns; if all are discrete, they must be complete."""
     names = tuple(column.name for column in columns)
     for column in columns:
@@ -267,13 +334,13 @@ def table_of(columns: Sequence[Column]) -> Table:
     kinds = {column.kind for column in columns}
     if kinds == {"continuous"}:
         fitted = {column.name: column.transform for column in columns if column.transform is not None}
-        return ContinuousTable(names, np.column_stack([column.values for column in columns]), fitted)
+        return ContinuousTable(names, np.column_stack([column.values for column in columns]), fitted, lags)
     if len(kinds) == 2:
-        return MixedTable(tuple(columns))
+        return MixedTable(tuple(columns), lags)
     if any(column.missing.any() for column in columns):
         raise InputError(
             "missing='em' for discrete columns needs a network to impute from, which dagopt.learn finds; here use "
             "missing='level' or 'drop', or the table of a learned result, result.problem.table"
         )
     codes = np.stack([column.values for column in columns])
-    return DiscreteTable.from_codes(names, tuple(column.levels for column in columns), codes)
+    return DiscreteTable.from_codes(names, tuple(column.levels for column in columns), codes, lags=lags)

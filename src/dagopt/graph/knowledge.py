@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.data.lags import Lags
 from dagopt.errors import InputError, unknown_name
 from dagopt.files import read_text
 from dagopt.graph.dag import COPIES, Graph, as_graph, find_cycle, is_array, is_bare
@@ -38,12 +39,15 @@ class Knowledge:
         The largest number of parents of each node.
     in_superstructure : bool
         Whether ``may`` comes from a superstructure, which the scope of a proof then names.
+    lags : Lags or None
+        How the columns are laid out in time, which ``may`` respects, if they are.
     """
 
     must: NDArray[np.bool_]
     may: NDArray[np.bool_]
     at_most: NDArray[np.int64]
     in_superstructure: bool = False
+    lags: Lags | None = None
 
     @property
     def n_nodes(self) -> int:
@@ -178,8 +182,19 @@ class Constraints:
                 raise unknown_name("key in constraints=", key, KEYS)
         return cls(**given)
 
-    def resolve(self, names: Sequence[str]) -> Knowledge:
-        """Return the knowledge about these columns, or raise an error that names a contradiction."""
+    def resolve(self, names: Sequence[str], lags: Lags | None = None) -> Knowledge:
+        """Return the knowledge about these columns, or raise an error that names a contradiction.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The columns.
+        lags : Lags, optional
+            How they are laid out in time. ``x`` is then the present of a series, ``x(t-2)`` the same two moments
+            before, and ``x(t-*)`` its past at every lag.
+        """
+        if lags is not None and lags.count:
+            return self._spelled(lags)._in_time(lags)
         index = {name: k for k, name in enumerate(names)}
         self._check_names(names)
         n = len(names)
@@ -210,6 +225,36 @@ class Constraints:
         full = must.sum(axis=0) == at_most
         may[:, full] &= must[:, full]
         return Knowledge(must, may, at_most, self.superstructure is not None)
+
+    def _spelled(self, lags: Lags) -> Constraints:
+        """Return the constraints with names such as x(t-*) replaced by the columns that they mean."""
+
+        def pairs(edges: Sequence[Edge]) -> list[Edge]:
+            return [(a, b) for first, second in edges for a in lags.spelled(first) for b in lags.spelled(second)]
+
+        limits = self.max_parents
+        return replace(
+            self,
+            required=pairs(self.required),
+            forbidden=pairs(self.forbidden),
+            tiers=[[one for name in group for one in lags.spelled(name)] for group in self.tiers],
+            max_parents=dict.fromkeys(lags.series, limits) if isinstance(limits, int | np.integer) else limits,
+        )
+
+    def _in_time(self, lags: Lags) -> Knowledge:
+        """Return the knowledge about lagged columns, into which no edge goes."""
+        names = lags.names
+        self._check_names(names)
+        place, allowed = {name: k for k, name in enumerate(names)}, lags.allowed()
+        against = [(a, b) for a, b in self.required if not allowed[place[a], place[b]]]
+        if against:
+            a, b = against[0]
+            why = "edges within a moment are excluded by within=False"
+            if place[b] >= lags.n_series:
+                why = f"{b!r} is in the past, and edges lead into the present alone"
+            raise InputError(f"required edge {a} -> {b}: {why}; remove the edge")
+        known = self.resolve(names)
+        return replace(known, may=known.may & allowed, lags=lags)
 
     def _check_superstructure(self, names: Sequence[str], may: NDArray[np.bool_]) -> None:
         index = {name: k for k, name in enumerate(names)}

@@ -24,6 +24,7 @@ __all__ = [
     "with_rounding",
     "without_idle_edges",
     "without_losses",
+    "without_past",
 ]
 
 MOST_SAMPLED = 100  # nodes whose local scores show the size of a score
@@ -64,6 +65,25 @@ def in_other_units(answer: Answer, power: int) -> Answer:
     bounds = {name: getattr(figures, name) for name in ("pair_bound", "root_bound")}
     bounds = {name: value * factor for name, value in bounds.items() if value is not None}
     return changed.with_figures(best_classes=classes, **bounds)
+
+
+def without_past(answer: Answer, problem: Problem) -> Answer:
+    """Return the answer with the scores of dynamic networks: without that of the columns of the past, a constant."""
+    constant, lags = problem.past_score, problem.table.lags
+    if lags is None or not lags.count:
+        return answer
+    trace, figures = answer.trace.copy(), answer.figures
+    for name in {"score", "bound", "lp"} & set(trace.columns):
+        trace[name] = trace[name] - constant
+    proofs = (answer.certificate, answer.limited)
+    certificate, limited = (None if one is None else replace(one, bound=one.bound - constant) for one in proofs)
+    score = None if answer.score is None else answer.score - constant
+    changed = replace(answer, score=score, certificate=certificate, limited=limited, trace=trace)
+    classes = figures.best_classes and [{**one, "score": one["score"] - constant} for one in figures.best_classes]
+    scores = {name: getattr(figures, name) for name in ("empty_score", "start_score", "pair_bound", "root_bound")}
+    scores = {name: value - constant for name, value in scores.items() if value is not None}
+    rows = None if figures.node_scores is None else figures.node_scores.iloc[: lags.n_series]
+    return changed.with_figures(best_classes=classes, node_scores=rows, **scores)
 
 
 def with_rounding(answer: Answer, problem: Problem) -> Answer:

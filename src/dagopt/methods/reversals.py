@@ -44,12 +44,13 @@ def reversal_figures(
     """
     if not is_acyclic(dag) or score is None or problem.n_nodes > MOST_COLUMNS:
         return {"reversal_loss": {}}
-    pairs = _fixed_edges(problem, dag)
+    fixed = _fixed_edges(problem, dag)
+    pairs = [(tail, head) for tail, head in fixed if problem.knowledge.may[head, tail]]
     clock, effort = Deadline(SECONDS if time_limit is None else time_limit), Effort()
     best = best_by_relation(problem, dag, pairs, effort, clock, NoProgress(), ("backward",))
     reversal: dict[str, float] = {}
     removal: dict[str, float] = {}
-    told: dict[str, bool] = {}
+    told: dict[str, bool] = {_name(problem, pair): True for pair in fixed if pair not in set(pairs)}
     is_proven = True
     for pair, own in zip(pairs, best, strict=True):
         found, name = own["backward"], _name(problem, pair)

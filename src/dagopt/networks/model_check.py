@@ -13,7 +13,7 @@ Koenker (1981). A note on studentizing a test for heteroscedasticity. Journal of
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,11 +25,12 @@ from dagopt.by_name import by_name
 from dagopt.data.chance import chi_squared_tail
 from dagopt.data.continuous import ContinuousTable, CovarianceTable
 from dagopt.data.html_table import html_of
+from dagopt.data.lags import Lags
 from dagopt.data.mixed import MixedTable, embedded
 from dagopt.data.polynomials import polynomials
 from dagopt.data.row_checks import ALARM, lag_one, ranks_of, sorted_runs
 from dagopt.data.shape_checks import shape_of
-from dagopt.data.table import Table
+from dagopt.data.table import DiscreteTable, Table
 from dagopt.errors import InputError
 from dagopt.networks.checks import Parents
 
@@ -144,8 +145,12 @@ def check_model(table: Table, parents: Parents, degree: int = 1) -> ModelCheck:
     rows = len(columns[0]) if columns else 0
     tests: list[tuple[str, str, str, float, float]] = []
     residuals: dict[str, Residuals] = {}
-    starts = _blocks(columns, kinds) if rows >= FEWEST_ROWS else np.zeros(1, dtype=np.int64)
-    for node, own in enumerate(parents):
+    lags = table.lags
+    starts = np.zeros(1, dtype=np.int64)
+    if rows >= FEWEST_ROWS:
+        starts = _blocks(columns, kinds) if lags is None else _runs(table, lags)
+    present = parents if lags is None else parents[: lags.n_series]
+    for node, own in enumerate(present):
         if not columns or not kinds[node] or rows < FEWEST_ROWS + 4 * sum(columns[j].shape[1] for j in own):
             continue
         name = table.names[node]
@@ -160,7 +165,8 @@ def check_model(table: Table, parents: Parents, degree: int = 1) -> ModelCheck:
         if own:
             tests.append(("variance", "", name, *_variance(design, left)))
         tests.append(("serial", "", name, *_serial(left, starts)))
-    return ModelCheck(_judged(tests), residuals)
+    in_time = lags is not None and lags.count > 0
+    return ModelCheck(_judged(tests, {"serial": "raise lags="} if in_time else {}), residuals)
 
 
 def _columns(table: Table) -> tuple[list[Floats], list[bool]]:
@@ -236,7 +242,15 @@ def _blocks(columns: Sequence[Floats], kinds: Sequence[bool]) -> Ints:
     return sorted_runs(firsts, np.zeros(len(firsts), dtype=bool))[0]
 
 
-def _judged(tests: Sequence[tuple[str, str, str, float, float]]) -> pd.DataFrame:
+def _runs(table: Table, lags: Lags) -> Ints:
+    """Return where runs of complete rows begin that follow each other in time."""
+    run = lags.run if lags.run is not None else np.zeros(table.n_rows, dtype=np.int64)
+    if not isinstance(table, DiscreteTable):
+        run = run[~table.missing.any(axis=1)]
+    return np.flatnonzero(np.diff(run, prepend=-1)).astype(np.int64)
+
+
+def _judged(tests: Sequence[tuple[str, str, str, float, float]], remedies: Mapping[str, str]) -> pd.DataFrame:
     """Return the tests with what fails, by effect and by a level divided by the number of tests of a kind."""
     frame = pd.DataFrame(tests, columns=["check", "from", "to", "effect", "p_value"])
     counts = frame["check"].map(frame["check"].value_counts())
@@ -244,7 +258,7 @@ def _judged(tests: Sequence[tuple[str, str, str, float, float]]) -> pd.DataFrame
     large = [_matters(check, effect) for check, effect in zip(frame["check"], frame["effect"], strict=True)]
     frame["fails"] = sure.to_numpy(dtype=bool) & np.array(large, dtype=bool)
     frame["remedy"] = [
-        CHECKS[check][1].format(to=to) if fails else ""
+        remedies.get(check, CHECKS[check][1].format(to=to)) if fails else ""
         for check, to, fails in zip(frame["check"], frame["to"], frame["fails"], strict=True)
     ]
     return frame

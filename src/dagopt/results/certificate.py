@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from dagopt.data.lags import Lags
 from dagopt.graph.knowledge import Knowledge
 
 __all__ = ["ALL_DAGS", "GIVEN_POOL", "Certificate", "Source", "scope_of", "tightest"]
@@ -65,11 +66,21 @@ def tightest(*certificates: Certificate | None) -> Certificate | None:
     return min(known, key=lambda one: one.bound, default=None)
 
 
+def dynamic_networks(lags: Lags) -> str:
+    """Return all networks of one order in words."""
+    moments = "the moment before" if lags.count == 1 else f"the {lags.count} moments before"
+    inside = "" if lags.within else ", none within a moment"
+    return f"all dynamic networks with edges from {moments}{inside}"
+
+
 def scope_of(knowledge: Knowledge) -> str:
     """Return the graphs that a proof covers, in words."""
     n = knowledge.n_nodes
-    limits = np.unique(np.minimum(knowledge.at_most, n - 1))
-    scope = ALL_DAGS if limits[0] >= n - 1 else f"parent sets of size <= {limits[-1]}"
+    lags = knowledge.lags
+    own = slice(None) if lags is None else slice(lags.n_series)  # columns of the past have no parents
+    limits = np.unique(np.minimum(knowledge.at_most[own], n - 1))
+    everything = ALL_DAGS if lags is None else dynamic_networks(lags)
+    scope = everything if limits[0] >= n - 1 else f"parent sets of size <= {limits[-1]}"
     if len(limits) > 1:
         scope = "parent sets within the limits of each column"
     if knowledge.in_superstructure:
@@ -77,5 +88,7 @@ def scope_of(knowledge: Knowledge) -> str:
         unrestricted = not knowledge.must.any() and bool((knowledge.may == knowledge.may.T).all())
         return scope if unrestricted else f"{scope} that the constraints allow"
     free = knowledge.may | np.eye(n, dtype=bool) | (knowledge.at_most == 0)  # a limit of 0 already forbids all edges
+    if lags is not None:
+        free |= ~lags.allowed()
     unrestricted = free.all() and not knowledge.must.any()
     return scope if unrestricted else f"{scope} that the constraints allow"

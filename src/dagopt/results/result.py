@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from dagopt.by_name import by_name
 from dagopt.data.findings import Finding
+from dagopt.data.lags import Lags
 from dagopt.data.table import TABLES, DiscreteTable
 from dagopt.errors import InputError
 from dagopt.graph.cpdag import cpdag, extend_pdag
 from dagopt.graph.dag import Graph
 from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic, parent_lists
+from dagopt.graph.series_graph import SeriesGraph
 from dagopt.problem import Problem
 from dagopt.results.answer import Answer, Status
 from dagopt.results.certificate import Certificate
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from dagopt.networks.effects.mixture import EffectPosterior
     from dagopt.networks.fitted.fitted_network import FittedNetwork
     from dagopt.networks.model_check import ModelCheck
+    from dagopt.networks.series.dynamics import Dynamics
     from dagopt.progress import Progress
     from dagopt.results.explanation import Explanation
     from dagopt.results.rivals import Rivals
@@ -85,6 +88,8 @@ class Result:
         the result was not made by ``learn``.
     reading_seconds : float
         How much of the time was spent reading and checking the table.
+    lags : Lags or None
+        How the columns are laid out in time, for a dynamic network; its score is that of the present given the past.
     """
 
     names: tuple[str, ...]
@@ -104,11 +109,15 @@ class Result:
     problem: Problem | None = None
     provenance: Provenance | None = None
     reading_seconds: float = 0.0
+    lags: Lags | None = None
 
     @cached_property
     def graph(self) -> Graph:
-        """The learned graph with the column names."""
-        return Graph(self.adjacency, self.names)
+        """The learned graph with the column names; of a dynamic network a ``SeriesGraph``."""
+        return self._named(self.adjacency)
+
+    def _named(self, adjacency: NDArray[np.int8]) -> Graph:
+        return Graph(adjacency, self.names) if self.lags is None else SeriesGraph(adjacency, self.names, self.lags)
 
     @cached_property
     def _member(self) -> Graph | None:
@@ -190,7 +199,8 @@ class Result:
         """
         if self.figures.reversal_loss is None and self.problem is not None:
             check = by_name("methods.reversals", "reversal_figures")
-            figures = replace(self.figures, **check(self.problem, self.adjacency, self.score, time_limit))
+            score = None if self.score is None else self.score + self.problem.past_score
+            figures = replace(self.figures, **check(self.problem, self.adjacency, score, time_limit))
             object.__setattr__(self, "figures", figures)  # as a cached property does
         return directions_of(self, threshold)
 
@@ -232,6 +242,29 @@ class Result:
         if not self.graph.is_dag:
             fitted.notes = ("a class of DAGs was learned; the parameters are those of one member", *fitted.notes)
         return fitted
+
+    def dynamics(self) -> Dynamics:
+        """Return the fitted dynamic network: effects after some moments, forecasts, simulation.
+
+        For results learned with ``lags=``.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> series, _ = dagopt.simulate_series(3, 300, random_state=0)
+        >>> dynamics = dagopt.learn(series, lags=1).dynamics()
+        >>> dynamics.predict(steps=2)["series"].tolist()[:3]
+        ['x0', 'x1', 'x2']
+        """
+        from dagopt.networks.series.dynamics import dynamics_of
+
+        fitted = self.fit()
+        assert self.problem is not None
+        return dynamics_of(fitted, self.problem.table)
+
+    def predict(self, steps: int = 1, **options: Any) -> pd.DataFrame:
+        """Forecast the next moments of a dynamic network; the options are those of ``dynamics().predict``."""
+        return self.dynamics().predict(steps, **options)
 
     def effect(
         self,
@@ -511,7 +544,7 @@ class Result:
 
     def plot(self, ax: Axes | None = None, *, essential: bool = False) -> Axes:
         """Draw the graph in layers; ``essential`` draws the essential graph instead."""
-        shown = Graph(self.cpdag_adjacency, self.names) if essential else self.graph
+        shown = self._named(self.cpdag_adjacency) if essential else self.graph
         drawn: Axes = by_name("report.plots", "plot_graph")(shown, ax)
         return drawn
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.data.findings import Finding
+from dagopt.data.lags import Lags
 from dagopt.errors import InputError, quoted
 from dagopt.files import write_text
 from dagopt.graph.dag import Graph, checked_names, empty_graph
@@ -21,7 +22,7 @@ from dagopt.results.explanation import arrow
 from dagopt.results.figures import Figures
 from dagopt.results.provenance import Provenance
 from dagopt.results.result import Result, result_of
-from dagopt.schema import check, fields_of, items, maybe, number, read_json, record, row, text, whole
+from dagopt.schema import check, fields_of, items, maybe, number, read_json, record, row, text, truth, whole
 
 __all__ = ["is_saved_result", "load_result", "plain_of", "save_result"]
 
@@ -47,6 +48,7 @@ SCHEMA = record(
     findings=items(fields_of(Finding)),
     provenance=maybe(fields_of(Provenance)),
     figures=fields_of(Figures, finite=False),
+    lags=maybe(record(series=items(text()), count=whole(1), within=truth)),
 )
 
 
@@ -61,6 +63,9 @@ def plain_of(result: Result) -> dict[str, Any]:
         "certificate": None if result.certificate is None else asdict(result.certificate),
         "limited": None if result.limited is None else asdict(result.limited),
         "names": list(result.names),
+        "lags": None
+        if result.lags is None
+        else {"series": list(result.lags.series), "count": result.lags.count, "within": result.lags.within},
         "edges": _pairs(result.graph.directed_edges),
         "undirected_edges": _pairs(result.graph.undirected_edges),
         "essential": [_pairs(essential.directed_edges), _pairs(essential.undirected_edges)],
@@ -99,14 +104,17 @@ def is_saved_result(path: str | Path) -> bool:
 
 def load_result(path: str | Path) -> Result:
     """Read a saved result, with its class as it was under the knowledge, or raise an error that names the file."""
-    saved = check(SCHEMA, read_json(path), str(path), "check the path, or save the result again")
+    content = read_json(path)
+    if isinstance(content, dict):
+        content.setdefault("lags", None)  # files of earlier versions do not have it
+    saved = check(SCHEMA, content, str(path), "check the path, or save the result again")
     try:
         names = checked_names(saved["names"])
         graph = _adjacency(names, saved["edges"], saved["undirected_edges"])
         essential = _adjacency(names, *saved["essential"])
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    told = saved["provenance"]
+    told, in_time = saved["provenance"], saved["lags"]
     answer = Answer(
         saved["method"],
         graph,
@@ -125,6 +133,7 @@ def load_result(path: str | Path) -> Result:
         n_samples=saved["n_samples"],
         findings=tuple(Finding(**one) for one in saved["findings"]),
         provenance=None if told is None else Provenance(**told),
+        lags=None if in_time is None else Lags(tuple(in_time["series"]), in_time["count"], in_time["within"]),
     )
     result.__dict__["cpdag_adjacency"] = essential
     return result

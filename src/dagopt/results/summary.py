@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
+from dagopt.data.lags import Lags
 from dagopt.results.directions import DIRECTED, counted_directions
 from dagopt.results.figures import Figures
 from dagopt.results.proof import bound_line, doubts_of
@@ -55,7 +58,20 @@ def _misfits(misfits: Mapping[str, str]) -> str:
 def _size(result: Result) -> str:
     """Return the number of columns, rows and edges."""
     edges = result.graph.n_edges
+    if result.lags is not None:
+        return _size_in_time(result, result.lags)
     return f"{len(result.names)} columns, {result.n_samples} rows; {edges} edge{'' if edges == 1 else 's'}"
+
+
+def _size_in_time(result: Result, lags: Lags) -> str:
+    """Return the number of series, lags, moments and units, and the edges by lag."""
+    n, units = lags.n_series, len(lags.units)
+    counts = [int((result.adjacency[k * n : (k + 1) * n] != 0).sum()) for k in range(lags.count + 1)]
+    by_lag = ", ".join(f"{count} from {k} moment{'' if k == 1 else 's'} before" for k, count in enumerate(counts) if k)
+    many = f" of {units} units" if units > 1 else ""
+    present = result.graph.adjacency[:n, :n]
+    inside = f", {int(np.triu(present | present.T).sum())} within a moment"
+    return f"{n} series, {result.n_samples} moments{many}; edges: {by_lag}{inside if lags.within else ''}"
 
 
 def _arrows(result: Result) -> str:

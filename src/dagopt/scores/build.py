@@ -134,7 +134,7 @@ def chosen_score(table: Table, score: ScoreLike) -> tuple[ScoreLike, str]:
     """
     if not (isinstance(score, str) and score.lower() == AUTO):
         return score, ""
-    expected = chance_edges(table.sizes, PENALTIES["bic"](table.n_samples))
+    expected = chance_edges(table.sizes, PENALTIES["bic"](table.n_samples), lags=table.lags)
     if expected <= MOST_BY_CHANCE or table.kind == "discrete":
         return "bic", ""
     return "ebic", f"score: ebic, because bic would add about {expected:.0f} edges by chance"

@@ -1,0 +1,1 @@
+"""Dynamic networks: effects after some moments, forecasts and simulation."""

@@ -1,0 +1,179 @@
+"""Tables of moments become tables of lagged columns: by hand, with units, gaps and missing moments."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dagopt
+from dagopt.bits import members
+from dagopt.data.lags import lagged_values
+from dagopt.data.row_checks import FEWEST_ROWS
+from dagopt.errors import InputError
+from tests.oracles.every_dag import parent_sets
+
+
+def walk(rows: int, names: str = "abc", seed: int = 0) -> pd.DataFrame:
+    """Return a stable vector autoregression with an effect within a moment."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(rows, len(names)))
+    for t in range(1, rows):
+        values[t] += 0.4 * values[t - 1] + 0.2 * np.roll(values[t - 1], 1)
+        values[t, 1] += 0.5 * values[t, 0]
+    return pd.DataFrame(values, columns=list(names))
+
+
+def by_hand(data: pd.DataFrame, lags: int) -> pd.DataFrame:
+    """Return the lagged columns as pandas shifts them."""
+    parts = [data, *(data.shift(k).add_suffix(f"(t-{k})") for k in range(1, lags + 1))]
+    return pd.concat(parts, axis=1).dropna()
+
+
+@pytest.mark.parametrize("lags", [1, 2, 3])
+def test_lagged_columns_are_those_of_pandas(lags: int) -> None:
+    """One unit without gaps gives the shifted frame, as a view of the data."""
+    data = walk(40)
+    table = dagopt.as_table(data, lags=lags)
+    expected = by_hand(data, lags)
+    assert table.names == tuple(expected.columns)
+    assert np.array_equal(table.values, expected.to_numpy())
+    assert not table.values.flags.owndata
+
+
+def test_lagged_values_are_not_copied() -> None:
+    """However many lags there are, the view covers no more memory than the data."""
+    values = np.arange(6000.0).reshape(1000, 6)
+    view = lagged_values(values, 50)
+    first, last = np.lib.array_utils.byte_bounds(view)
+    assert view.shape == (950, 306)
+    assert last - first == values.nbytes
+
+
+def test_time_orders_the_rows_and_is_no_column() -> None:
+    """Shuffled rows are put in order by numbers and by dates, by one column or two."""
+    data = walk(48)
+    expected = dagopt.as_table(data, lags=1).values
+    months = pd.date_range("2001-01-31", periods=48, freq="ME")
+    for more, time in (
+        ({"t": np.arange(48) * 10}, "t"),
+        ({"t": months}, "t"),
+        ({"t": months.strftime("%Y-%m-%d")}, "t"),
+        ({"t": months.to_period("M").astype(str)}, "t"),
+        ({"year": months.year, "month": months.month}, ["year", "month"]),
+    ):
+        table = dagopt.as_table(data.assign(**more).sample(frac=1, random_state=3), lags=1, time=time)
+        assert table.names[:3] == ("a", "b", "c")
+        assert np.array_equal(table.values, expected)
+
+
+def test_units_are_never_mixed() -> None:
+    """The past of a row is in its own unit, whatever the order of the rows."""
+    parts = [walk(12, seed=k).assign(firm=f"f{k}", year=np.arange(12) + k) for k in range(3)]
+    data = pd.concat(parts).sample(frac=1, random_state=0)
+    table = dagopt.as_table(data, lags=2, time="year", groups="firm")
+    expected = {
+        tuple(row) for part in parts for row in by_hand(part.drop(columns=["firm", "year"]), 2).to_numpy().tolist()
+    }
+    assert {tuple(row) for row in table.values.tolist()} == expected
+    assert set(table.lags.units) == {"f0", "f1", "f2"}
+    assert np.bincount(table.lags.unit).tolist() == [10, 10, 10]
+
+
+def test_gaps_are_found_and_said() -> None:
+    """A row after a gap has no past; the finding names the gap."""
+    data = walk(60).assign(year=np.arange(1950, 2010)).drop(index=[20, 21])
+    result = dagopt.learn(data, lags=2, time="year", method="order")
+    assert result.n_samples == 58 - 4
+    (gap,) = [finding for finding in result.findings if finding.code == "gaps"]
+    assert "between 1969 and 1972" in gap.message
+
+
+def test_missing_cells_keep_their_place_in_time() -> None:
+    """With missing='drop', rows are left out whose present or past is not known."""
+    data = walk(50)
+    data.loc[10, "b"] = np.nan
+    table = dagopt.as_table(data, lags=2, missing="drop")
+    assert np.array_equal(table.values, by_hand(data, 2).to_numpy())
+    assert dagopt.as_table(data, lags=1, missing="em").n_rows == 49
+    with pytest.raises(InputError, match="'b'"):
+        dagopt.as_table(data, lags=1)
+
+
+def test_discrete_series_keep_the_order_of_their_rows() -> None:
+    """Equal rows are merged, and which row was which is remembered."""
+    data = walk(200)
+    table = dagopt.as_table(data, lags=1, discretize="quantile")
+    assert table.levels[0] == table.levels[3]
+    rows = table.codes[:, table.which]
+    assert np.array_equal(rows[3:, 1:], rows[:3, :-1])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"lags": 0}, "lags"),
+        ({"lags": 59}, "lower lags="),
+        ({"lags": 1, "time": "when"}, "when"),
+        ({"lags": 1, "time": "a"}, "gaps|'a'|moment"),
+        ({"lags": 1, "time": "twice"}, "more than one row"),
+    ],
+)
+def test_bad_input_is_named(options: dict[str, object], words: str) -> None:
+    """Too many lags, unknown columns and repeated moments are errors with a remedy."""
+    data = walk(59).assign(twice=np.arange(59) // 2)
+    with pytest.raises(InputError, match=words):
+        dagopt.as_table(data, **{"exclude": ["twice"], **options} if options.get("time") != "twice" else options)
+
+
+def test_scores_are_those_of_a_table_made_by_hand() -> None:
+    """The score is that of the hand-made table without the constant of the past; the graph is the same."""
+    data = walk(300)
+    result = dagopt.learn(data, lags=1, score="bic")
+    frame = by_hand(data, 1)
+    past = [name for name in frame if "(" in name]
+    into_past = [(a, b) for a in frame for b in past if a != b]
+    plain = dagopt.learn(frame, score="bic", constraints={"forbidden": into_past})
+    assert np.array_equal(result.adjacency, plain.adjacency)
+    constant = sum(plain.problem.score.local(j) for j in range(3, 6))
+    assert result.score == pytest.approx(plain.score - constant)
+    assert result.bound == pytest.approx(plain.bound - constant)
+    assert result.scope == "all dynamic networks with edges from the moment before"
+    assert result.figures.node_scores.index.tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("within", [True, False])
+@pytest.mark.parametrize("method", ["exact", "branch-and-cut", "auto"])
+def test_the_proof_is_over_all_dynamic_networks(seed: int, within: bool, method: str) -> None:
+    """Brute force over all DAGs within a moment and all sets of the past gives the proven score."""
+    data = walk(60, seed=seed)
+    result = dagopt.learn(data, method, lags=1, score="bic", within=within)
+    score = result.problem.score
+    past = [[3 + j for j in range(3) if bits >> j & 1] for bits in range(8)]
+    dags = parent_sets(3).tolist() if within else [[0, 0, 0]]
+    best = max(
+        sum(max(score.local(i, [*members(mask), *own]) for own in past) for i, mask in enumerate(dag)) for dag in dags
+    )
+    assert result.status == "optimal"
+    assert result.score == pytest.approx(best, abs=1e-6)
+
+
+def test_constraints_name_the_present_and_the_past() -> None:
+    """X is the present, x(t-1) one moment before, x(t-*) every lag; edges into the past are refused."""
+    data = walk(200)
+    known = {"required": [("c(t-2)", "a")], "forbidden": [("a(t-*)", "b")], "max_parents": 3}
+    result = dagopt.learn(data, lags=2, constraints=known)
+    edges = result.graph.directed_edges
+    assert ("c(t-2)", "a") in edges
+    assert not {("a(t-1)", "b"), ("a(t-2)", "b")} & set(edges)
+    with pytest.raises(InputError, match="into the present"):
+        dagopt.learn(data, lags=1, constraints={"required": [("a", "a(t-1)")]})
+    with pytest.raises(InputError, match="within=False"):
+        dagopt.learn(data, lags=1, within=False, constraints={"required": [("a", "b")]})
+
+
+def test_rows_alike_are_no_finding_with_lags() -> None:
+    """The doctor warns of successive rows without lags=, and does not with it."""
+    data = walk(20 * FEWEST_ROWS)
+    codes = [{finding.code for finding in dagopt.learn(data, **more).findings} for more in ({}, {"lags": 1})]
+    assert "serial" in codes[0]
+    assert "serial" not in codes[1]
