@@ -9,6 +9,8 @@ from .confidence.penalty_path import path as path
 from .confidence.posterior import EdgePosterior as EdgePosterior
 from .confidence.posterior import edge_posterior as edge_posterior
 from .data.doctor import examine as examine
+from .data.statistics import Statistics as Statistics
+from .data.summarise import summarise as summarise
 from .data.table import as_table as as_table
 from .errors import DagoptError as DagoptError
 from .errors import DataWarning as DataWarning
@@ -19,6 +21,7 @@ from .graph.formats import write_graph as write_graph
 from .graph.knowledge import Constraints as Constraints
 from .graph.metrics import compare as compare
 from .learning import learn as learn
+from .learning import update as update
 from .networks import datasets as datasets
 from .networks.effects.effect import effect as effect
 from .networks.fitted.fitting import fit as fit

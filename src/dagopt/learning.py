@@ -53,7 +53,7 @@ from dagopt.scores.custom import power_to_usual_size
 from dagopt.scores.interventions import interventional_score
 from dagopt.scores.score_options import ScoreLike, ScoreOptions
 
-__all__ = ["certified", "checked_options", "is_score_file", "learn", "solve", "solve_scores", "with_problem"]
+__all__ = ["certified", "checked_options", "is_score_file", "learn", "solve", "solve_scores", "update", "with_problem"]
 
 
 TESTS_ARE_LINEAR = "score 'basis': the tests of independence still see linear effects only"
@@ -142,6 +142,62 @@ def learn(
     result = asked.solve(data) if incomplete is None else structural_em(incomplete, asked.solve, deadline)
     warn_of(result.findings)
     return result
+
+
+def update(result: Result, data: object, method: MethodName = "auto", **options: Any) -> Result:
+    """Learn again after rows have arrived, from where the last search ended, and say what changed.
+
+    Parameters
+    ----------
+    result : Result
+        The last answer, over the same columns.
+    data : Statistics, path, frame, ...
+        All rows, such as the statistics of the old rows plus those of the new ones (``summarise``).
+    method, **options
+        As in ``learn``; give those of the last answer, which are not repeated by themselves.
+
+    Returns
+    -------
+    Result
+        Its notes say which edges are new, gone or directed differently.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> frame = dagopt.simulate(5, 2000, 1.0, 0).data
+    >>> statistics = dagopt.summarise(frame[:1000])
+    >>> first = dagopt.learn(statistics)
+    >>> second = dagopt.update(first, statistics + frame[1000:])
+    >>> second.n_samples
+    2000
+    """
+    name = method_name(method)
+    if "start" in METHODS[name].options():
+        options = {"start": result.dag, **options}
+    learned = learn(data, method, **options)
+    if set(learned.names) != set(result.names):
+        strange = sorted(set(learned.names) ^ set(result.names))
+        raise InputError(f"expected the columns of the last answer but {quoted(strange)} differ; use learn instead")
+    return replace(learned, notes=(*learned.notes, _changes(result, learned)))
+
+
+def _changes(before: Result, after: Result) -> str:
+    """Return what changed between two graphs, in words."""
+    place = [before.names.index(name) for name in after.names]
+    old, new = before.cpdag_adjacency[np.ix_(place, place)] != 0, after.cpdag_adjacency != 0
+    joined, was = new | new.T, old | old.T
+    kinds = {
+        "new": np.triu(joined & ~was),
+        "gone": np.triu(was & ~joined),
+        "directed differently": np.triu(joined & was & ((new != old) | (new != old).T)),
+    }
+    said = [
+        f"{what}: {quoted([f'{after.names[i]} - {after.names[j]}' for i, j in np.argwhere(pairs)])}"
+        for what, pairs in kinds.items()
+        if pairs.any()
+    ]
+    rows = f"since the last graph, of {before.n_samples} rows"
+    return f"{rows}, edges are {'; '.join(said)}" if said else f"{rows}, no edge has changed"
 
 
 class _Asked:

@@ -13,6 +13,7 @@ from dagopt.data.continuous import CovarianceTable
 from dagopt.data.data_options import DataOptions
 from dagopt.data.doctor import examine_table
 from dagopt.data.findings import Diagnosis, Finding
+from dagopt.data.summarise import Told
 from dagopt.data.table import DiscreteTable, Table, read_table
 from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError
@@ -22,11 +23,13 @@ from dagopt.methods.registry import METHODS
 from dagopt.networks.checks import checked_names
 from dagopt.options import with_options
 from dagopt.problem import Problem
-from dagopt.progress import Progress, begin_part
+from dagopt.progress import Progress, begin_part, expect
 from dagopt.scores.build import score_of
 from dagopt.scores.score_options import ScoreOptions
 
 __all__ = ["covariance_table", "pose", "pose_table", "with_limit"]
+
+ROW_SCORES = ("cg", "basis")  # scores that need every row, so that data are not summarised
 
 
 @with_options(ScoreOptions, DataOptions)
@@ -54,12 +57,23 @@ def pose(
     """
     scoring = ScoreOptions.taken_from(options)
     begin_part(progress, "reading")
-    table, findings = read_table(data, DataOptions(**options), deadline=deadline)
+    every_row = not isinstance(scoring.score, str | float | int) or scoring.score in ROW_SCORES
+    expect(progress, {"reading": 0.0})
+    table, findings = read_table(
+        data, DataOptions(**options), deadline=deadline, told=_told(progress), every_row=every_row
+    )
     begin_part(progress, "checking")
     if not isinstance(table, DiscreteTable):
         table.measure(deadline)
     deadline.check("the data were measured", 1.0)
     return pose_table(table, scoring, constraints, max_parents, method, findings, deadline)
+
+
+def _told(progress: Progress | None) -> Told | None:
+    """Return what reports the rows that are read."""
+    if progress is None:
+        return None
+    return lambda share, rows: progress.update("reading", share, rows=rows)
 
 
 def pose_table(

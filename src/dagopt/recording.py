@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, ParamSpec
 
 from dagopt import __version__
+from dagopt.data.batches import is_streamed
+from dagopt.data.summarise import is_statistics
 from dagopt.kernels.compiling import CompilationClock
 from dagopt.methods.registry import METHODS
 from dagopt.problem import Problem
@@ -63,7 +65,7 @@ def _provenance(
     score, penalty = _score(given.get("score", "auto"), result.problem)
     return Provenance(
         data=describe_data(data),
-        sha256=hash_of(data),
+        sha256=hash_of(_hashed(data, result.problem)),
         n_samples=result.n_samples,
         n_columns=len(result.names),
         score=score,
@@ -78,6 +80,11 @@ def _provenance(
         compile_seconds=round(compile_seconds, 4),
         command=f"dagopt.learn({', '.join(called)})",
     )
+
+
+def _hashed(data: object, problem: Problem | None) -> object:
+    """Return what the digest is of: the data, or the table of data that were read once."""
+    return problem.table if problem is not None and (is_streamed(data) or is_statistics(data)) else data
 
 
 def _score(score: object, problem: Problem | None) -> tuple[str, float | None]:

@@ -27,7 +27,7 @@ from dagopt.cli.report_command import report
 from dagopt.cli.rivals_command import rivals
 from dagopt.cli.row_commands import impute, predict, sample
 from dagopt.cli.show import INTERRUPTED, complain
-from dagopt.cli.tables import doctor, score, simulate
+from dagopt.cli.tables import doctor, score, simulate, summarise
 from dagopt.cli.verify_command import verify
 from dagopt.cli.warm_command import warm
 from dagopt.errors import DagoptError
@@ -42,7 +42,7 @@ app = typer.Typer(
 )
 app.command(cls=LearnCommand, rich_help_panel="Learn")(learn)
 for panel, commands in {
-    "Learn": (doctor, score, fit, report),
+    "Learn": (doctor, summarise, score, fit, report),
     "How sure?": (explain.explain, rivals, bootstrap.bootstrap, posterior.posterior, path.path, verify),
     "Ask it": (query, effect, predict, impute, sample),
     "Graphs and data": (compare, convert, simulate, networks),

@@ -1,4 +1,4 @@
-"""Commands about tables: ``dagopt doctor``, ``score`` and ``simulate``."""
+"""Commands about tables: ``dagopt doctor``, ``summarise``, ``score`` and ``simulate``."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from dagopt.cli.flags import Data, Graph, Json, with_flags
+from dagopt.cli.flags import Data, Graph, Json, Without, with_flags
 from dagopt.cli.show import FOUND_SOMETHING, in_flags, print_json, print_table
 from dagopt.data.data_options import DataOptions
+from dagopt.data.summarise import NEED_ROWS
 from dagopt.errors import DagoptError, InputError
 from dagopt.scores.score_options import ScoreOptions
 
-__all__ = ["doctor", "score", "simulate"]
+__all__ = ["doctor", "score", "simulate", "summarise"]
 
 
 @with_flags
@@ -40,6 +41,27 @@ def doctor(
         typer.echo(in_flags(str(diagnosis)))
     if diagnosis.findings:
         raise typer.Exit(FOUND_SOMETHING)
+
+
+@with_flags
+def summarise(
+    sources: Annotated[
+        list[str],
+        typer.Argument(help="Files, folders, quoted patterns, or statistics (.dagstats), to be added up."),
+    ],
+    reading: Annotated[DataOptions, Without(*NEED_ROWS)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file of statistics to write, .dagstats.")],
+) -> None:
+    """Read data of any size once and keep what learning needs: means and products, or counts of distinct rows.
+
+    **Examples:** `dagopt summarise 'data/*.parquet' --out may.dagstats`,
+    `dagopt summarise may.dagstats june.csv --out both.dagstats`, then `dagopt learn both.dagstats`
+    """
+    from dagopt.data.summarise import added, summarised_source
+
+    with_rows = added(summarised_source(source, reading) for source in sources)
+    written = with_rows.save(out)
+    typer.echo(f"{written}: {with_rows.n_read} rows, {len(with_rows.names)} columns")
 
 
 @with_flags

@@ -99,6 +99,11 @@ class ContinuousTable(WithMissing):
         """The largest error of a correlation, in roundings of 1; moments by EM are taken as they are."""
         return product_roundings(*self.values.shape) if self.is_complete else 4.0
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether columns with the products that were asked for can be made (``scaled``)."""
+        return True
+
     def scaled(self, scale: NDArray[np.floating[Any]]) -> Floats:
         """Return the centred columns divided by sqrt(N) times the scale; with standard deviations they have length 1.
 

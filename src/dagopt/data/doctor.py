@@ -25,8 +25,10 @@ from dagopt.data.table import (
     DiscreteTable,
     Table,
     covariance_of,
+    in_one_pass,
     of_kind,
     read_in_time,
+    read_table,
     table_of,
 )
 from dagopt.deadline import FOREVER, Deadline
@@ -56,6 +58,9 @@ def examine(data: object, *, max_parents: int | None = None, **options: Any) -> 
     reading = DataOptions(**options)
     if isinstance(data, TABLES):
         return examine_table(data, max_parents)
+    if in_one_pass(data, reading):
+        table, before = read_table(data, reading)
+        return examine_table(table, max_parents, before)
     given, _ = read_in_time(data, reading)
     if reading.n_samples is not None:
         return examine_table(covariance_of(given, reading.n_samples), max_parents)

@@ -38,6 +38,7 @@ BITS = 64  # of a column that are kept, below its largest number
 LEAST_EXPONENT = -900  # of two, so that the inverse is a number
 DIGITS = 60  # of the factor of exact products
 NOTHING = Decimal(10) ** -40  # share of a column's square that counts as zero in it
+BLOCKS_AT_ONCE = 512  # blocks of rows that are multiplied in one call; their products take up to 16 MB
 WIDE, PIECE = 2_048, 10**10  # most columns, and multiplications, between two looks at the clock
 MOST_EXACT_WORK = 4e9  # multiplications of slices: less than a second on one core
 
@@ -60,10 +61,22 @@ def product_roundings(n_samples: int, n_columns: int) -> float:
 
 def column_sums(values: Floats) -> Floats:
     """Return the sum of each column."""
-    if len(values) <= BLOCK:
-        return np.asarray(values.sum(axis=0))
-    half = len(values) // 2
-    return column_sums(values[:half]) + column_sums(values[half:])
+    whole = len(values) // BLOCK * BLOCK
+    sums = values[:whole].reshape(-1, BLOCK, *values.shape[1:]).sum(axis=1)
+    if whole == len(values):
+        return _tree_sum(sums)
+    return _tree_sum(np.concatenate([sums, values[whole:].sum(axis=0)[None]]))
+
+
+def _tree_sum(terms: Floats) -> Floats:
+    """Return the sum over the first axis, in a balanced tree."""
+    if not len(terms):
+        return np.zeros(terms.shape[1:])
+    while len(terms) > 1:
+        half = len(terms) // 2
+        pairs = terms[:half] + terms[half : 2 * half]
+        terms = pairs if len(terms) == 2 * half else np.concatenate([pairs, terms[2 * half :]])
+    return np.asarray(terms[0])
 
 
 def products(values: Floats, deadline: Deadline = FOREVER) -> Floats:
@@ -74,13 +87,21 @@ def products(values: Floats, deadline: Deadline = FOREVER) -> Floats:
 
 def _products(values: Floats, check: Callable[[float], None], share: tuple[float, float]) -> Floats:
     """Return the products of some rows, which are the given share of the work that the clock is told of."""
-    block = max(BLOCK, values.shape[1])  # with many columns, the factorisation that follows has an error of this size
-    if len(values) <= block:
+    rows, n = values.shape
+    block = max(BLOCK, n)  # with many columns, the factorisation that follows has an error of this size
+    if rows <= block:
         return _block_products(values, check, share)
-    half, middle = len(values) // 2, sum(share) / 2
-    whole = _products(values[:half], check, (share[0], middle))
-    whole += _products(values[half:], check, (middle, share[1]))
-    return whole
+    if n <= BLOCK and rows <= BLOCKS_AT_ONCE * BLOCK:
+        whole = rows // BLOCK * BLOCK
+        blocks = values[:whole].reshape(-1, BLOCK, n)
+        check(share[0])
+        total = _tree_sum(blocks.transpose(0, 2, 1) @ blocks)
+        rest = values[whole:]
+        return np.asarray(total + rest.T @ rest if len(rest) else total)
+    half, middle = rows // 2, sum(share) / 2
+    both = _products(values[:half], check, (share[0], middle))
+    both += _products(values[half:], check, (middle, share[1]))
+    return both
 
 
 def _block_products(values: Floats, check: Callable[[float], None], share: tuple[float, float]) -> Floats:

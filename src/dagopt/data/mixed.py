@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dagopt.data.lags import Lags
     from dagopt.data.transforms import Transform
 
-__all__ = ["INDICATOR_NOISE", "Embedding", "MixedTable", "basis_embedding", "embedded"]
+__all__ = ["INDICATOR_NOISE", "Embedding", "MixedTable", "basis_embedding", "embedded", "whitened"]
 
 INDICATOR_NOISE = 1e-8
 """What is added to 1, the factor of the covariances within a discrete column: so log det is finite for copies, too."""
@@ -47,7 +47,7 @@ class Embedding(NamedTuple):
     starts : int array of shape (n + 1,)
         Column j has the embedded columns ``starts[j]`` to ``starts[j + 1]``, exclusive.
     roundings : float
-        A bound on the error of ``matrix``, group by group, in roundings of 1 (see ``_whitened``).
+        A bound on the error of ``matrix``, group by group, in roundings of 1 (see ``whitened``).
     """
 
     matrix: Floats
@@ -140,7 +140,7 @@ class MixedTable(WithMissing):
             covariance = em_moments(values - np.nanmean(values, axis=0), spelled, deadline).covariance
             own = np.sqrt(np.diag(covariance))
             found = Correlations(covariance / np.outer(own, own), own, 4.0)
-        return _whitened(found, starts, self.discrete)
+        return whitened(found, starts, self.discrete)
 
     def _check_constants(self, values: Floats, starts: Ints) -> None:
         spread = np.nanmax(values, axis=0) - np.nanmin(values, axis=0)
@@ -175,7 +175,7 @@ def basis_embedding(columns: Sequence[Column], degree: int) -> Embedding:
     found = correlations(np.concatenate([part.values for part in parts], axis=1))
     # An error of a column's length changes a correlation by twice that, and its own length by as much.
     found = found._replace(roundings=found.roundings + 4 * max(part.roundings for part in parts))
-    return _whitened(found, starts, np.array([column.kind == "discrete" for column in columns]))
+    return whitened(found, starts, np.array([column.kind == "discrete" for column in columns]))
 
 
 def embedded(column: Column) -> Floats:
@@ -189,7 +189,7 @@ def embedded(column: Column) -> Floats:
     return np.asarray(indicators)
 
 
-def _whitened(found: Correlations, starts: Ints, discrete: Bools) -> Embedding:
+def whitened(found: Correlations, starts: Ints, discrete: Bools) -> Embedding:
     """Return the embedding with the identity within each group.
 
     With the factor L of the correlations of a group of k columns, a block of the matrix is multiplied by the inverse,

@@ -1,4 +1,4 @@
-"""Reading tables: CSV, TSV and Parquet files, pandas and polars frames, arrays."""
+"""Reading tables as a whole: text, Parquet and Excel files, frames, arrays, lists of dicts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import io
 import lzma
 import re
 import sys
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -25,10 +26,22 @@ from dagopt.files import read_up_to
 from dagopt.memory import available_bytes, readable
 from dagopt.spreadsheets import ESCAPED, plain_cell
 
-__all__ = ["read_apart", "read_columns"]
+__all__ = [
+    "header_of",
+    "opened_unpacked",
+    "positions_of",
+    "read_apart",
+    "read_columns",
+    "refuse_widths",
+    "separator_of",
+]
 
 BYTES_PER_BYTE = 6  # approximate bytes of memory per byte of text while it is read
 SEPARATORS = (",", "\t", ";", "|")
+SHEETS = {".xlsx", ".xls", ".xlsm", ".ods"}
+IN_ONE_PASS = {".jsonl", ".ndjson", ".feather", ".arrow", ".ipc"}  # formats that have no other reader
+URL = re.compile(r"(https?|ftp|s3|gs|abfs|hdfs):/")
+SOURCES = "a path, a frame, a two-dimensional array, a list of dicts, an Arrow stream or an iterator of frames"
 COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
@@ -65,9 +78,10 @@ def read_columns(
 
     Parameters
     ----------
-    data : path, pandas or polars frame, array
-        A ``.csv``, ``.tsv`` or ``.parquet`` file (text may be compressed: ``.gz``, ``.bz2``, ``.xz``;
-        ``-`` is standard input), a frame, or a two-dimensional array.
+    data : path, pandas or polars frame, array, dict or list of dicts, xarray, Arrow stream, iterator of frames
+        A ``.csv``, ``.tsv``, ``.parquet``, Arrow, JSON lines or Excel file (text may be compressed: ``.gz``, ``.bz2``,
+        ``.xz``, ``.zip``; ``-`` is standard input), a folder or a glob of such files, a frame, a two-dimensional array,
+        a dict of columns, a list of dicts, or a source of frames, of which all rows must fit.
     columns : sequence of str or int, optional
         The columns to keep, by name or position, in this order.
     na_values : iterable of str
@@ -86,50 +100,67 @@ def read_columns(
 
 def _unique(found: list[Column]) -> list[Column]:
     """Return the columns, or raise an error if two have the same name."""
-    twice = [name for name, times in Counter(column.name for column in found).items() if times > 1]
+    _refuse_twice([column.name for column in found])
+    return found
+
+
+def _refuse_twice(names: Sequence[str]) -> None:
+    twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise InputError(
             f"column name {quoted(twice)} occurs more than once; rename the columns so that each is unique"
         )
-    return found
 
 
 def _chosen(
     found: list[Column], columns: Sequence[str | int] | None, exclude: Sequence[str | int] | None
 ) -> list[Column]:
     """Return the columns to keep, at least two, without those to leave out."""
-    names = [column.name for column in found]
-    kept = range(len(found)) if columns is None else _positions(columns, names)
-    if exclude is not None:
-        without = set(_positions([exclude] if isinstance(exclude, int) else exclude, names, "exclude"))
-        kept = [position for position in kept if position not in without]
-    found = [found[position] for position in kept]
-    if len(found) < 2:
-        what = "no column" if not found else f"only one column, {found[0].name!r}"
-        raise InputError(f"expected at least two columns but got {what}; is the separator a comma, tab or semicolon?")
+    found = [found[k] for k in positions_of([column.name for column in found], columns, exclude)]
     if len(found[0].values) == 0:
         raise InputError(f"the table has {len(found)} columns but no rows; give at least one row of data")
     return found
 
 
+def positions_of(
+    names: list[str], columns: Sequence[str | int] | None, exclude: Sequence[str | int] | None
+) -> list[int]:
+    """Return the positions of the columns to use, at least two, each name once."""
+    _refuse_twice(names)
+    kept = list(range(len(names))) if columns is None else _positions(columns, names)
+    if exclude is not None:
+        without = set(_positions([exclude] if isinstance(exclude, int) else exclude, names, "exclude"))
+        kept = [position for position in kept if position not in without]
+    if len(kept) < 2:
+        what = "no column" if not kept else f"only one column, {names[kept[0]]!r}"
+        raise InputError(f"expected at least two columns but got {what}; is the separator a comma, tab or semicolon?")
+    return kept
+
+
 def _all_columns(data: object, na_values: tuple[str, ...], deadline: Deadline) -> list[Column]:
-    if isinstance(data, (str, Path)):
+    package = type(data).__module__.partition(".")[0]
+    if isinstance(data, (str, Path)) and not _is_in_parts(data):
         return _read_file(Path(data), na_values, deadline)
     if isinstance(data, pd.DataFrame):
         return columns_from_frame(data)
-    if type(data).__module__.partition(".")[0] == "pyarrow" and hasattr(data, "to_pandas"):
+    if package == "pyarrow" and hasattr(data, "to_pandas"):
         return columns_from_frame(data.to_pandas())
-    if type(data).__module__.partition(".")[0] == "polars":
+    if package == "polars" and type(data).__name__ != "LazyFrame":
         return columns_from_frame(_from_polars(data))
+    if package == "xarray":
+        return columns_from_frame(_from_xarray(data))
     if isinstance(data, dict):
-        try:
-            return columns_from_frame(pd.DataFrame(data))
-        except ValueError as error:
-            raise InputError(f"cannot make a table from the dict: {error}; give lists of equal length") from error
+        return columns_from_frame(_framed(data, "the dict", "give lists of equal length"))
+    if isinstance(data, list | tuple) and data and all(isinstance(row, dict) for row in data):
+        return columns_from_frame(_framed(data, "the list of dicts", "give dicts of names and values"))
+    if _is_in_parts(data):
+        return _gathered(data, na_values)
     try:
         array = np.asarray(data)
     except ValueError as error:
         raise InputError("expected a table but the rows have different lengths; give rows of equal length") from error
+    except Exception as error:
+        raise InputError(f"expected a table but got {type(data).__name__}; give {SOURCES}") from error
     if array.ndim != 2:
         raise InputError(
             f"expected a table (a path, a frame or a two-dimensional array) but got {type(data).__name__} "
@@ -137,6 +168,45 @@ def _all_columns(data: object, na_values: tuple[str, ...], deadline: Deadline) -
         )
     frame = pd.DataFrame(array, columns=[f"X{j}" for j in range(array.shape[1])])
     return columns_from_frame(frame)
+
+
+def _framed(data: Any, what: str, remedy: str) -> pd.DataFrame:
+    try:
+        return pd.DataFrame(data)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"cannot make a table from {what}: {error}; {remedy}") from error
+
+
+def _is_in_parts(data: object) -> bool:
+    from dagopt.data.batches import is_streamed, is_tabular_file
+
+    return is_streamed(data) and not (is_tabular_file(data) and Path(str(data)).suffix.lower() not in IN_ONE_PASS)
+
+
+def _gathered(data: object, na_values: tuple[str, ...]) -> list[Column]:
+    """Return the columns of a folder, a stream or an iterator, if its rows are few enough to be kept."""
+    from dagopt.data.data_options import DataOptions
+    from dagopt.data.summarise import summarised_source
+
+    found = summarised_source(data, DataOptions(na_values=na_values))
+    if not found.has_all_rows:
+        raise InputError(f"this needs all {found.n_read} rows in memory, which are too many; give a sample of them")
+    return found.given_columns()
+
+
+def _from_xarray(data: Any) -> pd.DataFrame:
+    """Return a Dataset of variables along one dimension, or a two-dimensional DataArray, as a frame."""
+    if hasattr(data, "data_vars") and len(data.dims) == 1:
+        frame: pd.DataFrame = data.to_dataframe()[[str(name) for name in data.data_vars]]
+        return frame.reset_index(drop=True)
+    if not hasattr(data, "data_vars") and data.ndim == 2:
+        last = data.dims[1]
+        names = data.coords[last].values if last in data.coords else [f"X{j}" for j in range(data.shape[1])]
+        return pd.DataFrame(data.values, columns=[str(name) for name in names])
+    raise InputError(
+        f"expected an xarray Dataset along one dimension or a DataArray with two but got {tuple(data.dims)}; choose "
+        f"the rows with .stack() or .isel()"
+    )
 
 
 def _from_polars(data: Any) -> pd.DataFrame:
@@ -157,23 +227,51 @@ def _read_file(path: Path, na_values: tuple[str, ...], deadline: Deadline) -> li
     if str(path) == "-":
         content = _whole(sys.stdin.buffer, "standard input")
         return _read_text(content, "standard input", None, na_values, deadline)
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; give a CSV, TSV or Parquet file inside it")
+    if URL.match(str(path)):
+        raise InputError(
+            f"{path} is an address on the net, which is not read here; download the file first, for instance with "
+            f"curl -LO, and give its path"
+        )
     if not path.exists():
         raise InputError(f"there is no file {path}; check the path, which is relative to the current folder")
     if path.suffix.lower() in {".parquet", ".pq"}:
         return columns_from_frame(_read_parquet(path))
     kind = [suffix.lower() for suffix in path.suffixes]
-    if any(suffix in {".xlsx", ".xls", ".ods", ".rds", ".rda", ".sav", ".dta", ".feather"} for suffix in kind):
+    if kind[-1:] and kind[-1] in SHEETS:
+        return columns_from_frame(_read_sheet(path))
+    if any(suffix in {".rds", ".rda", ".rdata", ".sav", ".dta", ".mat", ".h5", ".nc", ".json"} for suffix in kind):
         raise InputError(f"{path} is a {path.suffix} file, which cannot be read; save it as CSV or Parquet")
     try:
-        opener = COMPRESSED.get(kind[-1] if kind else "", open)
-        with opener(path, "rb") as opened:
+        with opened_unpacked(path) as opened:
             content = _whole(opened, str(path))
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+    except (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile) as error:
         raise InputError(f"cannot read {path}: {error}") from error
     separator = "\t" if ".tsv" in kind or ".tab" in kind else None
     return _read_text(content, str(path), separator, na_values, deadline)
+
+
+def opened_unpacked(path: Path) -> Any:
+    """Return a file opened for reading bytes, unpacked by its ending."""
+    if path.suffix.lower() != ".zip":
+        return COMPRESSED.get(path.suffix.lower(), open)(path, "rb")
+    packed = zipfile.ZipFile(path)
+    members = [name for name in packed.namelist() if not name.endswith("/") and not name.startswith("__MACOSX")]
+    if len(members) != 1:
+        raise InputError(f"expected one file in {path} but got {quoted(members) or 'none'}; unpack it first")
+    return packed.open(members[0])
+
+
+def _read_sheet(path: Path) -> pd.DataFrame:
+    """Return the first sheet of a spreadsheet."""
+    try:
+        engine: Any = "openpyxl" if path.suffix.lower() in (".xlsx", ".xlsm") else None
+        frame: pd.DataFrame = pd.read_excel(path, engine=engine, keep_default_na=False, na_values=[""])
+    except ImportError as error:
+        raise InputError(f"reading {path} needs openpyxl; install it with: pip install 'dagopt[excel]'") from error
+    except Exception as error:
+        said = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+        raise InputError(f"cannot read {path} as a spreadsheet: {said}; save it as CSV") from error
+    return frame.dropna(how="all")
 
 
 def _whole(opened: Any, source: str) -> bytearray:
@@ -213,14 +311,19 @@ def _read_text(
     if not text.strip():
         raise InputError(f"{source} is empty; give a header row and rows of data")
     if separator is None:
-        header_line = text.lstrip().splitlines()[0]
-        separator = max(SEPARATORS, key=header_line.count)
-    names, body = _header(text, source, separator)
+        separator = separator_of(text)
+    names, body = header_of(text, source, separator)
     file = _Text(text, body, source, separator, len(names), deadline)
     return _columns(file, names, _parse(file), na_values)
 
 
-def _header(text: str, source: str, separator: str) -> tuple[list[str], str]:
+def separator_of(text: str) -> str:
+    """Return the separator that occurs most often in the first line."""
+    first = text.lstrip().splitlines()[0]
+    return max(SEPARATORS, key=first.count)
+
+
+def header_of(text: str, source: str, separator: str) -> tuple[list[str], str]:
     """Return the names of the first row that is not blank, and the text below it."""
     stream = io.StringIO(text, newline="")
     try:
@@ -246,7 +349,7 @@ class _Text(NamedTuple):
 
     def check_widths(self) -> None:
         """Raise an error for the first row whose number of fields differs from the header."""
-        _check_widths(self.whole, self.source, self.separator, self.width)
+        refuse_widths(self.whole, self.source, self.separator, self.width)
 
 
 class _Watched(io.StringIO):
@@ -285,18 +388,18 @@ def _parse(file: _Text, **options: Any) -> pd.DataFrame:
     return frame
 
 
-def _check_widths(text: str, source: str, separator: str, width: int) -> None:
-    """Raise an error for the first row whose number of fields differs from the header."""
+def refuse_widths(text: str, source: str, separator: str, width: int, before: int = 0) -> None:
+    """Raise an error for the first row whose number of fields differs from the header, after so many lines."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     try:
         for cells in reader:
             if cells and len(cells) != width and any(cell.strip() for cell in cells):
                 raise InputError(
-                    f"{source}, line {reader.line_num}: expected {width} fields as in the header but got {len(cells)}; "
-                    f"correct the line, or quote values that contain {separator!r}"
+                    f"{source}, line {before + reader.line_num}: expected {width} fields as in the header but got "
+                    f"{len(cells)}; correct the line, or quote values that contain {separator!r}"
                 )
     except csv.Error as error:
-        raise InputError(f"cannot read {source}, line {reader.line_num}: {error}") from error
+        raise InputError(f"cannot read {source}, line {before + reader.line_num}: {error}") from error
 
 
 def _columns(file: _Text, names: list[str], typed: pd.DataFrame, na_values: tuple[str, ...]) -> list[Column]:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dagopt.data.batches import is_streamed, is_tabular_file
 from dagopt.data.cells import (
     empty_columns,
     missing_cells,
@@ -24,12 +25,16 @@ from dagopt.data.columns import Column
 from dagopt.data.continuous import ContinuousTable, CovarianceTable
 from dagopt.data.data_options import DataOptions
 from dagopt.data.discretize import discretized
+from dagopt.data.distinct import distinct_rows
 from dagopt.data.findings import Finding
 from dagopt.data.kinds import TRANSFORMED, checked_kinds, with_kinds
 from dagopt.data.lags import Lags, lagged_columns, lagged_values
 from dagopt.data.mixed import MixedTable
-from dagopt.data.reading import read_apart, read_columns
+from dagopt.data.reading import positions_of, read_apart, read_columns
 from dagopt.data.row_times import RowTimes, row_times
+from dagopt.data.statistics import Statistics
+from dagopt.data.summarise import Told, is_statistics, needing_rows, summarised_source
+from dagopt.data.summarised import summarised
 from dagopt.data.transforms import transformed
 from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError, unknown_name
@@ -46,12 +51,12 @@ __all__ = [
     "as_table",
     "complete_columns",
     "distinct_rows",
+    "in_one_pass",
     "read_in_time",
     "read_table",
     "table_in_time",
+    "table_of_statistics",
 ]
-
-LARGEST_NUMBER = 1 << 62  # int64 with a bit to spare
 
 MOST_LEVELS = 65_535  # codes are uint16
 
@@ -133,29 +138,6 @@ class DiscreteTable:
         return cls(names, levels, np.ascontiguousarray(narrow[:, first]), merged, copies, lags, which)
 
 
-def distinct_rows(codes: NDArray[np.uint16], arity: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where each distinct row occurs first, and for every row which of these it equals.
-
-    Parameters
-    ----------
-    codes : array of shape (n, N)
-        The levels of each column, below its ``arity``.
-    """
-    cells = np.zeros(codes.shape[1], dtype=np.int64)
-    span = 1
-    for code, levels in zip(codes, arity, strict=True):
-        if span * levels >= LARGEST_NUMBER:  # what came so far is counted anew, so that numbers stay small
-            _, cells = np.unique(cells, return_inverse=True)
-            span = codes.shape[1]
-        cells = cells * levels + code
-        span *= levels
-    _, first, which = np.unique(cells, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return first[order], rank[which]
-
-
 Table = ContinuousTable | DiscreteTable | MixedTable
 TABLES = (ContinuousTable, DiscreteTable, MixedTable)
 
@@ -166,8 +148,8 @@ def as_table(data: object, **options: Any) -> Table:
 
     Parameters
     ----------
-    data : path, pandas or polars frame, array, Table
-        See ``read_columns``; a Table is returned as it is.
+    data : path, frame, array, iterator of frames, Arrow stream, Statistics or Table
+        See ``read_columns`` and ``summarise``; a Table is returned as it is.
     {options}
 
     Returns
@@ -179,14 +161,33 @@ def as_table(data: object, **options: Any) -> Table:
 
 
 def read_table(
-    data: object, options: DataOptions, *, doctor: bool = True, deadline: Deadline = FOREVER
+    data: object,
+    options: DataOptions,
+    *,
+    doctor: bool = True,
+    deadline: Deadline = FOREVER,
+    told: Told | None = None,
+    every_row: bool = False,
 ) -> tuple[Table, tuple[Finding, ...]]:
-    """Return the table of a source of data, and findings on its columns and what was done to make it complete."""
+    """Return the table of a source of data, and findings on its columns and what was done to make it complete.
+
+    A source that is not in memory, or too large for it, is read in one pass, unless ``every_row`` is needed; ``told``
+    hears how far that is.
+    """
     if isinstance(data, TABLES):
         return data, ()
+    if options.n_samples is None and in_one_pass(data, options, every_row):
+        return table_of_statistics(summarised_source(data, options, deadline, told), options, doctor)
     given, times = read_in_time(data, options, deadline)
     if options.n_samples is not None:
         return covariance_of(given, options.n_samples), ()
+    return _table_of_given(given, times, options, doctor)
+
+
+def _table_of_given(
+    given: list[Column], times: RowTimes | None, options: DataOptions, doctor: bool
+) -> tuple[Table, tuple[Finding, ...]]:
+    """Return the table of columns as they were read, and findings on them."""
     columns, findings = complete_columns(given, options, in_time=times is not None)
     if times is None:
         table = table_of(columns)
@@ -240,6 +241,46 @@ def table_in_time(columns: list[Column], times: RowTimes, options: DataOptions) 
         lagged = [replace(column, values=column.values[keep]) for column in lagged]
         layout, findings = layout.take(keep), [*findings, *dropped]
     return table_of(lagged, layout), findings
+
+
+def in_one_pass(data: object, options: DataOptions, every_row: bool = False) -> bool:
+    """Say whether data are read in one pass; a large file is read as a whole for what needs all of its rows."""
+    if options.lags is not None or options.time is not None or options.groups is not None:
+        if is_statistics(data):
+            raise InputError("statistics know no order of rows, so lags=, time= and groups= have no meaning; give rows")
+        return False
+    if is_statistics(data):
+        return True
+    return is_streamed(data) and not (is_tabular_file(data) and (every_row or needing_rows(options)))
+
+
+def table_of_statistics(
+    statistics: Statistics, options: DataOptions, doctor: bool = True
+) -> tuple[Table, tuple[Finding, ...]]:
+    """Return the table of statistics: that of their rows, if all were kept."""
+    chosen = positions_of(list(statistics.names), options.columns, options.exclude)
+    if chosen != list(range(len(statistics.names))):
+        statistics = statistics.select(chosen)
+    if statistics.kinds or statistics.missing != "error":
+        missing = "error" if statistics.missing == "level" else options.missing
+        kinds = checked_kinds(options.kind, statistics.names) | dict(statistics.kinds)
+        options = replace(options, kind=kinds, missing=missing if missing != "error" else statistics.missing)
+    if statistics.has_all_rows:
+        return _table_of_given(statistics.given_columns(), None, options, doctor)
+    found, findings = summarised(statistics, options)
+    if not isinstance(found, tuple):
+        return found, findings if doctor else ()
+    columns, final = found
+    assert final.counts is not None
+    levels, codes = [], np.empty_like(final.counts.codes)
+    for j, column in enumerate(columns):
+        places = [k for k in column.sorted_levels() if final.level_counts[j][k]]
+        rank = np.zeros(column.n_slots, dtype=np.uint16)
+        rank[places] = np.arange(len(places))
+        codes[j] = rank[final.counts.codes[j]]
+        levels.append(column.spelled(places))
+    table = DiscreteTable(final.names, tuple(levels), codes, final.counts.weights)
+    return table, findings if doctor else ()
 
 
 def covariance_of(columns: Sequence[Column], n_samples: int) -> CovarianceTable:

@@ -74,7 +74,7 @@ class BGeScore(LogDetScore):
         matrix = self._prior * np.eye(n) + table.n_samples * (table.correlation if standardize else table.covariance)
         scale = np.sqrt(np.diag(matrix))
         unit = matrix / np.outer(scale, scale)
-        columns, roundings = (lambda: self._columns(table, scale)), table.roundings + 8
+        columns, roundings = (lambda: self._columns(table, scale)) if table.is_exact else None, table.roundings + 8
         super().__init__(table.names, table.n_samples, unit, scale, columns, roundings)
 
     def _columns(self, table: ContinuousTable, scale: Floats) -> Floats:

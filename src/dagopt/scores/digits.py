@@ -52,7 +52,7 @@ class Digits(NamedTuple):
 
     @classmethod
     def of(
-        cls, matrix: Floats, n_samples: int, power: float, columns: Callable[[], Floats], roundings: float
+        cls, matrix: Floats, n_samples: int, power: float, columns: Callable[[], Floats] | None, roundings: float
     ) -> Digits:
         """Return the representation for a matrix with unit diagonal.
 
@@ -64,8 +64,9 @@ class Digits(NamedTuple):
             Rows behind each entry.
         power : float
             The factor of the logarithms in a score.
-        columns : callable
-            Returns the columns of length 1 whose products are the entries.
+        columns : callable or None
+            Returns the columns of length 1 whose products are the entries; None if only the matrix is known, and that
+            with an error.
         roundings : float
             The error of an entry, in roundings of 1.
         """
@@ -75,9 +76,10 @@ class Digits(NamedTuple):
         diagonal = inverse_diagonal(matrix)
         if diagonal is not None:
             usual = UNIT * (16 + math.sqrt(n_samples) / 4) * float(diagonal.sum())  # chosen: far below the worst case
-            if n * power * usual <= (NEGLIGIBLE if n <= MANY_COLUMNS else n * NEGLIGIBLE_PER_COLUMN):
+            enough = NEGLIGIBLE if n <= MANY_COLUMNS else n * NEGLIGIBLE_PER_COLUMN
+            if columns is None or n * power * usual <= enough:
                 return cls(None, change_of_logs(diagonal, roundings + 3 * n + 6))
-        return cls(*_from_columns(columns()))
+        return cls(None, math.inf) if columns is None else cls(*_from_columns(columns()))
 
 
 def _from_columns(columns: Floats) -> tuple[Floats, float]:

@@ -50,7 +50,7 @@ class LogDetScore(JointScore):
         n_samples: int,
         matrix: Floats,
         scale: Floats,
-        columns: Callable[[], Floats],
+        columns: Callable[[], Floats] | None,
         roundings: float,
     ) -> None:
         """Take M as a matrix with unit diagonal and a scale per column; ``columns`` returns X with X'X the matrix.
@@ -270,7 +270,8 @@ class GaussianScore(LogDetScore):
         counted = "edges" if convention == "paper" else f"parameters (as in {convention})"
         self.label = f"Gaussian log-likelihood - {penalty:.6g} x {counted}"
         names, scale = table.names, table.scale
-        super().__init__(names, table.n_samples, table.correlation, scale, lambda: table.scaled(scale), table.roundings)
+        columns = (lambda: table.scaled(scale)) if table.is_exact else None
+        super().__init__(names, table.n_samples, table.correlation, scale, columns, table.roundings)
 
     def local_and_bounds(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
         """Return local scores, and bounds: the likelihood with all parents minus the penalty of the set."""

@@ -1,0 +1,207 @@
+"""Statistics read in one pass give the answers that the rows give, whatever the batches and their order."""
+
+from __future__ import annotations
+
+import itertools
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dagopt
+from dagopt.data.comoments import CoMoments
+from dagopt.data.statistics import Statistics
+from dagopt.data.summarised import SummarisedMixedTable, SummarisedTable
+from dagopt.data.table import DiscreteTable
+from dagopt.errors import InputError
+from dagopt.scores.build import make_score
+
+
+def frame_of(kind: str, seed: int, rows: int = 400) -> pd.DataFrame:
+    """Return a table with columns of many kinds: whole numbers with few and many values, words, truth values."""
+    rng = np.random.default_rng(seed)
+    kinds = {"gaussian": "gaussian", "discrete": "discrete"}.get(kind, "mixed")
+    frame = dagopt.simulate(4, rows, 1.0, seed, kind=kinds).data
+    if kind == "discrete":
+        frame["few"] = rng.integers(0, 4, rows)
+        frame["yes"] = rng.random(rows) < 0.3
+    if kind == "gaussian":
+        frame["far"] = rng.standard_normal(rows) + 1e6 + frame.iloc[:, 0]
+    if kind == "mixed":
+        frame["many"] = rng.integers(0, 40, rows) + (frame.iloc[:, 0].astype(str) > "0").astype(int)
+        frame["few"] = rng.integers(0, 4, rows)
+        frame["halves"] = rng.integers(0, 3, rows).astype(float)
+    return frame
+
+
+def cut(frame: pd.DataFrame, rng: np.random.Generator) -> list[pd.DataFrame]:
+    """Return the rows in parts of any size, in any order; the rows of a part stay together."""
+    ends = np.sort(rng.integers(0, len(frame) + 1, rng.integers(1, 8)))
+    parts = [frame[a:b] for a, b in itertools.pairwise([0, *ends, len(frame)]) if b > a]
+    return [parts[k] for k in rng.permutation(len(parts))]
+
+
+def summarised_in_parts(frame: pd.DataFrame, seed: int, **options: object) -> Statistics:
+    parts = cut(frame, np.random.default_rng(seed))
+    found = [dagopt.summarise(part, rows=False, **options) for part in parts]
+    total = found[0]
+    for one in found[1:]:
+        total = total + one
+    return total
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "discrete", "mixed"])
+@pytest.mark.parametrize("seed", range(17))
+def test_scores_of_parts_are_those_of_all_rows(kind: str, seed: int) -> None:
+    """Every local score with up to two parents agrees to 1e-9 with that of the rows in memory."""
+    frame = frame_of(kind, seed)
+    table, whole = dagopt.as_table(summarised_in_parts(frame, seed)), dagopt.as_table(frame)
+    expected = {"gaussian": SummarisedTable, "discrete": DiscreteTable, "mixed": SummarisedMixedTable}[kind]
+    assert type(table) is expected
+    assert table.names == whole.names
+    assert table.n_samples == whole.n_samples == len(frame)
+    n = len(table.names)
+    for name in ("bic", "ebic"):
+        one, other = make_score(table, name), make_score(whole, name)
+        for i in range(n):
+            rest = [j for j in range(n) if j != i]
+            for parents in [(), *itertools.combinations(rest, 1), *itertools.combinations(rest, 2)]:
+                assert one.local(i, parents) == pytest.approx(other.local(i, parents), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "discrete", "mixed"])
+def test_learning_from_statistics_finds_the_same_graph_and_proof(kind: str) -> None:
+    frame = frame_of(kind, 3)
+    whole, parts = dagopt.learn(frame), dagopt.learn(summarised_in_parts(frame, 5))
+    assert parts.score == pytest.approx(whole.score, rel=1e-9)
+    assert parts.status == whole.status == "optimal"
+    assert (parts.cpdag_adjacency == whole.cpdag_adjacency).all()
+    assert parts.bound >= whole.score
+
+
+def test_few_rows_are_kept_and_learned_as_they_are() -> None:
+    """A source that fits gives the very table that a frame gives, findings included."""
+    frame = frame_of("mixed", 2)
+    given = dagopt.as_table(iter([frame[:100], frame[100:]]))
+    whole = dagopt.as_table(frame)
+    for one, other in zip(given.columns, whole.columns, strict=True):
+        assert one.levels == other.levels
+        assert one.kind == other.kind
+        np.testing.assert_array_equal(one.values, other.values)
+
+
+def exact_comoments(values: np.ndarray) -> np.ndarray:
+    """Return the co-moments in rational arithmetic."""
+    rows = [[Fraction(float(x)) for x in row] for row in values]
+    n = len(rows[0])
+    mean = [sum(row[j] for row in rows) / len(rows) for j in range(n)]
+    return np.array(
+        [[float(sum((r[a] - mean[a]) * (r[b] - mean[b]) for r in rows)) for b in range(n)] for a in range(n)]
+    )
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e3, 1e9])
+@pytest.mark.parametrize("batch", [1, 7, 64, 300])
+def test_comoments_stay_within_their_claimed_error(shift: float, batch: int) -> None:
+    """Sorted rows far from zero, in batches of any size: the error of a correlation is below ``roundings``."""
+    rng = np.random.default_rng(0)
+    values = np.sort(rng.standard_normal((300, 3)), axis=0) + shift
+    values[:, 1] -= 0.5 * values[:, 0]
+    total = CoMoments.nothing(3)
+    for first in range(0, len(values), batch):
+        total = total + CoMoments.of(values[first : first + batch])
+    exact = exact_comoments(values)
+    length = np.sqrt(np.diag(exact))
+    error = np.abs(total.correlations().matrix - exact / np.outer(length, length)).max()
+    assert error <= total.roundings * 2.0**-53
+    np.testing.assert_allclose(total.mean + total.mean_low, values.mean(axis=0), rtol=1e-13, atol=1e-15)
+
+
+def test_weights_stand_for_repeated_rows() -> None:
+    rng = np.random.default_rng(1)
+    values, weights = rng.standard_normal((50, 3)), rng.integers(0, 4, 50)
+    one, other = CoMoments.of(values, weights), CoMoments.of(np.repeat(values, weights, axis=0))
+    assert one.n_rows == other.n_rows
+    np.testing.assert_allclose(one.products, other.products, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "discrete", "mixed"])
+def test_saved_statistics_are_the_same(kind: str, tmp_path) -> None:
+    found = summarised_in_parts(frame_of(kind, 1), 2)
+    path = found.save(tmp_path / "week")
+    assert path.suffix == ".dagstats"
+    again = Statistics.load(path)
+    empty = np.zeros((len(found.names),) * 2)
+    first, second = make_score(dagopt.as_table(found)), make_score(dagopt.as_table(path))
+    assert first.total(empty) == second.total(empty)
+    assert len(again.rows.cells) == 0
+    more = frame_of(kind, 1)[:50]
+    assert (again + more).n_read == found.n_read + 50
+
+
+def test_a_damaged_file_of_statistics_is_refused(tmp_path) -> None:
+    path = summarised_in_parts(frame_of("gaussian", 1), 2).save(tmp_path / "week")
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(InputError, match=r"cannot read .*week.dagstats as statistics"):
+        Statistics.load(path)
+
+
+def test_other_columns_cannot_be_added() -> None:
+    frame = frame_of("gaussian", 1)
+    with pytest.raises(InputError, match="lack 'X0' and have 'other' in addition"):
+        dagopt.summarise(frame) + dagopt.summarise(frame.rename(columns={"X0": "other"}))
+    again = dagopt.summarise(frame) + dagopt.summarise(frame[frame.columns[::-1]])
+    assert again.names == tuple(frame.columns)
+
+
+def test_missing_cells_are_counted_dropped_or_a_level() -> None:
+    frame = frame_of("discrete", 4)
+    frame.iloc[3:9, 0] = None
+    found = summarised_in_parts(frame, 1)
+    with pytest.raises(InputError, match=r"missing values in column 'X0' .*6 of 400 rows"):
+        dagopt.learn(found)
+    for how in ("drop", "level"):
+        one = dagopt.as_table(summarised_in_parts(frame, 1, missing=how))
+        other = dagopt.as_table(frame, missing=how)
+        assert one.levels == other.levels
+        assert one.n_samples == other.n_samples
+        empty = np.zeros((len(one.names),) * 2)
+        assert make_score(one).total(empty) == pytest.approx(make_score(other).total(empty), rel=1e-12)
+
+
+def test_whole_numbers_become_continuous_when_an_eleventh_value_arrives() -> None:
+    """The kind depends on all rows, not on those of the first part."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.standard_normal(300), "b": np.sort(rng.integers(0, 14, 300))})
+    parts = [dagopt.summarise(frame[k : k + 50], rows=False) for k in range(0, 300, 50)]
+    assert parts[0].columns[1].levels is not None
+    table = dagopt.as_table(sum(parts[1:], parts[0]))
+    assert table.kind == "continuous"
+    np.testing.assert_allclose(table.correlation, dagopt.as_table(frame).correlation, atol=1e-14)
+
+
+def test_numbers_as_text_and_decimals_are_numbers() -> None:
+    rng = np.random.default_rng(0)
+    x = np.round(rng.standard_normal(200), 3)
+    frame = pd.DataFrame({"a": x, "text": [f"{v:.3f}" for v in x[::-1]], "money": [Decimal(f"{v:.2f}") for v in x]})
+    found = summarised_in_parts(frame, 3)
+    assert dagopt.as_table(found).kind == "continuous"
+    assert {column.name: column.way for column in found.columns} == {"a": "", "text": "text", "money": "Decimal"}
+
+
+def test_words_among_numbers_are_an_error_with_the_column() -> None:
+    numbers = pd.DataFrame({"a": [0.5, 1.5, 2.5], "b": [1.0, 2.0, 3.5]})
+    words = pd.DataFrame({"a": ["low", "high", "low"], "b": [1.0, 2.0, 3.5]})
+    with pytest.raises(InputError, match="column 'a' holds numbers in some rows and words in others, such as 'high'"):
+        dagopt.summarise(numbers) + dagopt.summarise(words)
+
+
+def test_a_sample_stands_for_the_rows_and_says_so() -> None:
+    frame = frame_of("gaussian", 6)
+    table = dagopt.as_table(summarised_in_parts(frame, 1))
+    assert sorted(table.sample.values[:, 0]) == sorted(frame.iloc[:, 0])
+    with pytest.raises(InputError, match="has no rows"):
+        _ = table.values
