@@ -145,7 +145,11 @@ def test_priors_differ(asia):
         ({"prior": "odd"}, "prior= to be 'fair' or 'uniform'"),
         ({"priors": "fair"}, "did you mean prior="),
         ({"n_best": 3}, "has no option 'n_best'"),
-        ({"memory_limit": "1kB"}, r"8 columns need about .* memory limit is 1.0 kB; choose fewer columns="),
+        (
+            {"memory_limit": "1kB", "method": "exact"},
+            r"8 columns need about .* memory limit is 1.0 kB; use method='sampled'",
+        ),
+        ({"method": "exactly"}, "method= to be 'auto', 'exact' or 'sampled'"),
         ({"time_limit": 0}, "time_limit= to be a number > 0"),
         ({"n_jobs": 0}, "n_jobs"),
         ({"score": "bicc"}, "did you mean 'bic'"),
@@ -161,11 +165,11 @@ def test_too_many_columns_are_refused_before_the_work():
     """Memory that is not there, and sets that fit no table, are refused without allocating anything."""
     numbers = np.random.default_rng(0).normal(size=(80, 40))
     with pytest.raises(dagopt.InputError, match="at most 30 columns"):
-        dagopt.edge_posterior(numbers)
+        dagopt.edge_posterior(numbers, method="exact")
     tracemalloc.start()
     try:
         with pytest.raises(dagopt.InputError, match=r"GB and .* the memory limit is"):
-            dagopt.edge_posterior(numbers[:, :26], memory_limit="1GB")
+            dagopt.edge_posterior(numbers[:, :26], memory_limit="1GB", method="exact")
         assert tracemalloc.get_traced_memory()[1] < 10**7
     finally:
         tracemalloc.stop()
@@ -240,7 +244,7 @@ def test_command_prints_json(folder, capsys):
         ("posterior asia.csv --prior odd", "--prior to be 'fair' or 'uniform'"),
         ("posterior asia.csv --threshold 2", "--threshold"),
         ("posterior asia.csv --time-limit 1e-9 --quiet", "raise --time-limit"),
-        ("posterior asia.csv --memory-limit 1kB", "raise --memory-limit"),
+        ("posterior asia.csv --method exact --memory-limit 1kB", "raise --memory-limit"),
         ("posterior asia.csv --out edges.docx --quiet", "edges.docx"),
     ],
 )

@@ -47,7 +47,13 @@ def posterior(
     knowledge: KnowledgeOptions,
     reading: DataOptions,
     prior: Annotated[str, typer.Option(help="Weight of parent sets: fair (equal for each size) or uniform.")] = "fair",
-    time_limit: Annotated[float | None, typer.Option(help="Seconds; a run that is stopped has no answer.")] = None,
+    method: Annotated[
+        str, typer.Option(help="exact, sampled, or auto: exact up to 25 columns, sampled beyond.")
+    ] = "auto",
+    seed: Annotated[int, typer.Option(min=0, help="The seed of the sampling.")] = 0,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds; a stopped exact run has no answer, a sampled one has what it saw.")
+    ] = None,
     jobs: shared.Jobs = None,
     memory_limit: shared.MemoryLimit = None,
     out: Annotated[Path | None, typer.Option(help="Table to write: from, to, probability, joined (.csv).")] = None,
@@ -58,7 +64,7 @@ def posterior(
     quiet: shared.Quiet = False,
     as_json: shared.Json = False,
 ) -> None:
-    """Show the exact probability of every edge, over all DAGs and all orders of the columns.
+    """Show the probability of every edge, over all DAGs and all orders of the columns, exact or sampled.
 
     **Examples:**
 
@@ -77,6 +83,8 @@ def posterior(
     found = edge_posterior(
         data,
         prior=prior,
+        method=method,
+        random_state=seed,
         time_limit=time_limit,
         progress=not quiet,
         n_jobs=jobs,
@@ -85,9 +93,9 @@ def posterior(
         **scoring.to_dict(),
         **reading.to_dict(),
     )
-    if found.status == "interrupted":
+    if found.status == "interrupted" and found.agreement is None:
         raise typer.Exit(INTERRUPTED)
-    if found.status == "time_limit":
+    if found.status == "time_limit" and found.agreement is None:
         raise InputError(f"the time limit of {time_limit:g} s came before the probabilities; raise time_limit=")
     drawn = found.graph(threshold)
     with Deadline():  # a first Ctrl-C does not take away what was found

@@ -1,20 +1,21 @@
-"""``result.effect_posterior``: an effect averaged over all DAGs, by the exact probability of every parent set."""
+"""``result.effect_posterior``: an effect averaged over all DAGs, by exact or sampled probabilities."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from dagopt.arrays import Floats
 from dagopt.bits import members
-from dagopt.confidence.posterior import refuse_too_large
+from dagopt.confidence.posterior import checked_seed, is_exact, refuse_unbounded_problem
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.methods.claims import refuse_unbounded
-from dagopt.methods.exact.edge_posterior import OrderSums, check_prior
-from dagopt.methods.exact.exact import solve_exact
-from dagopt.methods.exact.plan import memory_in_bytes
+from dagopt.methods.exact.edge_posterior import OrderSums, check_prior, log_prior
+from dagopt.methods.orders.order_chains import OrderChains
 from dagopt.networks.effects.effect import checked_pair
 from dagopt.networks.effects.mixture import EffectPosterior, effect_mixture
-from dagopt.progress import NoProgress, Progress, make_progress
+from dagopt.progress import Progress, make_progress
 from dagopt.results.result import Result
 from dagopt.workers import Stopped, Workers
 
@@ -31,6 +32,8 @@ def effect_posterior(
     *,
     level: float = 0.95,
     prior: str = "fair",
+    method: str = "auto",
+    random_state: int = 0,
     time_limit: float | None = None,
     n_jobs: int | None = None,
     memory_limit: int | float | str | None = None,
@@ -44,12 +47,23 @@ def effect_posterior(
     node, _ = checked_pair(problem.table, cause, outcome, level)
     deadline = Deadline(time_limit)
     workers = Workers(deadline, make_progress(progress), n_jobs)
-    refuse_too_large(problem, memory_in_bytes(memory_limit), workers)
+    sampling = ""
     try:
         with deadline, workers:
-            if not problem.score.logdets_suffice:  # nearly dependent columns: the best DAG has what is unbounded
-                refuse_unbounded(solve_exact(problem, deadline=deadline, progress=NoProgress(), n_jobs=n_jobs), problem)
-            masks, shares = OrderSums(problem, prior, workers).parents_of(node)
+            refuse_unbounded_problem(problem, workers)
+            if is_exact(problem, method, memory_limit, workers):
+                masks, shares = OrderSums(problem, prior, workers).parents_of(node)
+                sets = [tuple(members(int(mask))) for mask in masks[: _enough(shares)]]
+            else:
+                chains = OrderChains(
+                    problem, log_prior(prior, problem.n_nodes), workers, checked_seed(random_state), node
+                )
+                chains.run()
+                if chains.is_empty:
+                    raise Stopped
+                sets, shares, each = chains.parents()
+                apart = float(np.abs(each - shares).max())
+                sampling = f"{chains.agreement().told}; parent sets of {cause} differ by at most {apart:.4f}"
     except Stopped:
         raise InputError(
             f"the probabilities of the parents of {cause!r} were not found before the run was stopped; raise "
@@ -57,6 +71,11 @@ def effect_posterior(
         ) from None
     finally:
         workers.progress.close()
-    enough = min(int(np.searchsorted(np.cumsum(shares), 1 - NEGLECTED)) + 1, len(shares), MOST_SETS)
-    sets = [tuple(members(int(mask))) for mask in masks[:enough]]
-    return effect_mixture(problem.table, cause, outcome, sets, shares[:enough], level, prior, problem.score.label)
+    kept = _enough(shares)
+    found = effect_mixture(problem.table, cause, outcome, sets[:kept], shares[:kept], level, prior, problem.score.label)
+    return replace(found, sampling=sampling)
+
+
+def _enough(shares: Floats) -> int:
+    """Return how many of the most probable parent sets count: all but a negligible rest."""
+    return min(int(np.searchsorted(np.cumsum(shares), 1 - NEGLECTED)) + 1, len(shares), MOST_SETS)

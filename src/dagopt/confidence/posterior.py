@@ -1,8 +1,8 @@
-"""``edge_posterior``: the exact probability of every edge given the data, averaged over all DAGs."""
+"""``edge_posterior``: the probability of every edge given the data, averaged over all DAGs, exact or sampled."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -21,9 +21,18 @@ from dagopt.graph.knowledge import Constraints
 from dagopt.learning import is_score_file
 from dagopt.memory import readable
 from dagopt.methods.claims import refuse_unbounded
-from dagopt.methods.exact.edge_posterior import MOST_NODES, PRIORS, OrderSums, check_prior, estimate_order_sums
+from dagopt.methods.exact.edge_posterior import (
+    MOST_NODES,
+    PRIORS,
+    OrderSums,
+    check_prior,
+    estimate_order_sums,
+    log_prior,
+)
 from dagopt.methods.exact.exact import solve_exact
 from dagopt.methods.exact.plan import memory_in_bytes
+from dagopt.methods.orders.order import solve_order
+from dagopt.methods.orders.order_chains import Agreement, OrderChains
 from dagopt.options import with_options
 from dagopt.posing import pose_table
 from dagopt.problem import Problem
@@ -31,10 +40,12 @@ from dagopt.progress import NoProgress, Progress, expect, make_progress
 from dagopt.scores.score_options import ScoreLike, ScoreName, ScoreOptions
 from dagopt.workers import Stopped, Workers
 
-__all__ = ["EdgePosterior", "edge_posterior", "refuse_too_large"]
+__all__ = ["EdgePosterior", "checked_seed", "edge_posterior", "is_exact", "refuse_unbounded_problem"]
 
 # The score of each kind of table unless one is given.
 MARGINAL_LIKELIHOODS: dict[str, ScoreName] = {"continuous": "bge", "discrete": "bdeu"}
+METHODS = ("auto", "exact", "sampled")
+MOST_EXACT = 25  # columns up to which "auto" sums over all orders: about a minute on one core
 LIKELY = 0.5  # probability: more likely there than not
 
 
@@ -50,9 +61,9 @@ class EdgePosterior:
         ``[i, j]`` is the probability of i → j; all NaN if the deadline came first.
     log_evidence : float
         The logarithm of the probability of the data, averaged over all orders and parent sets; NaN if the deadline
-        came first.
-    status : {"done", "time_limit", "interrupted"}
-        Why the run ended.
+        came first, and if the probabilities are sampled.
+    status : {"done", "not_converged", "time_limit", "interrupted"}
+        Why the run ended; ``not_converged`` if sampling ended before the chains agreed.
     prior : {"fair", "uniform"}
         The prior over parent sets.
     score_label : str
@@ -63,17 +74,20 @@ class EdgePosterior:
         Rows of data.
     findings : tuple of Finding
         The doctor's warnings.
+    agreement : Agreement or None
+        How well the chains agree if the probabilities are sampled; None if they are exact.
     """
 
     names: tuple[str, ...]
     probabilities: NDArray[np.float64]
     log_evidence: float
-    status: Literal["done", "time_limit", "interrupted"]
+    status: Literal["done", "not_converged", "time_limit", "interrupted"]
     prior: str
     score_label: str
     seconds: float = 0.0
     n_samples: int = 0
     findings: tuple[Finding, ...] = ()
+    agreement: Agreement | None = None
 
     @cached_property
     def edges(self) -> pd.DataFrame:
@@ -115,25 +129,37 @@ class EdgePosterior:
         """Return a short summary: what was averaged, and how many edges are likely."""
         n = len(self.names)
         lines = [f"{n} columns, {self.n_samples} rows; all DAGs and orders of the columns, {self.score_label}"]
-        if self.status == "done":
+        if not np.isnan(self.probabilities).any():
             joined = np.triu(self.skeleton.to_numpy(), 1)
             likely, directed = int((joined > LIKELY).sum()), int((self.probabilities > LIKELY).sum())
-            lines += [
+            lines.append(
                 f"edges     {joined.sum():.2f} expected; {likely} of {n * (n - 1) // 2} pairs are joined with "
-                f"probability > {LIKELY}, {directed} of them in only one direction",
-                f"evidence  {self.log_evidence:.4f}  logarithm of the average likelihood",
-            ]
+                f"probability > {LIKELY}, {directed} of them in only one direction"
+            )
+        if self.agreement is not None:
+            lines.append(f"sampled   {self.agreement.told}")
+        elif self.status == "done":
+            lines.append(f"evidence  {self.log_evidence:.4f}  logarithm of the average likelihood")
         lines += [
             f"prior     {self.prior}: all orders are equally likely, and {PRIORS[self.prior]};",
             "          not uniform over DAGs: each DAG counts once for every order it agrees with",
-            f"status    {self.status}: {_PLAIN_STATUS[self.status]}, {self.seconds:.2f} s",
+            f"status    {self.status}: {self._plain_status}, {self.seconds:.2f} s",
         ]
         return "\n".join(lines + [f"warning   {finding.message}" for finding in self.findings])
+
+    @property
+    def _plain_status(self) -> str:
+        if self.agreement is None:
+            return _PLAIN_STATUS[self.status]
+        stopped = {"time_limit": "stopped by the time limit; ", "interrupted": "stopped by the user; "}
+        agree = "agree" if self.agreement.is_reached else "do not agree yet, give more time"
+        return f"{stopped.get(self.status, '')}the probabilities are sampled, and the chains {agree}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         return {
             "status": self.status,
+            "agreement": None if self.agreement is None else asdict(self.agreement),
             "log_evidence": self.log_evidence,
             "prior": self.prior,
             "score_label": self.score_label,
@@ -167,6 +193,8 @@ def edge_posterior(
     score: ScoreLike | None = None,
     *,
     prior: str = "fair",
+    method: str = "auto",
+    random_state: int = 0,
     constraints: Constraints | None = None,
     max_parents: int | None = None,
     time_limit: float | None = None,
@@ -175,7 +203,7 @@ def edge_posterior(
     memory_limit: int | float | str | None = None,
     **options: Any,
 ) -> EdgePosterior:
-    """Return the exact probability of every edge given the data.
+    """Return the probability of every edge given the data: exact up to 25 columns, sampled beyond.
 
     All DAGs count, each with its likelihood averaged over its parameters and with its prior probability. The prior
     is order-modular: all orders of the columns are equally likely, and given an order, columns choose their
@@ -193,12 +221,18 @@ def edge_posterior(
     prior : {"fair", "uniform"}
         ``fair`` gives every number of parents the same weight, divided among the sets of that size; ``uniform`` gives
         every parent set the same weight, which favours many parents.
+    method : {{"auto", "exact", "sampled"}}
+        ``exact`` sums over all orders; ``sampled`` averages over walks of several chains through the orders, in which a
+        column has at most 14 candidate parents if there are more than about 20 columns. ``auto`` takes ``exact`` for
+        up to 25 columns if it fits in memory.
+    random_state : int
+        The seed of the sampling. Without a time limit, the answer depends on it alone.
     constraints : Constraints, optional
         What is known about the graph; DAGs that it does not allow have probability 0.
     max_parents : int, optional
         The largest number of parents of a node, in addition to the constraints.
     time_limit : float, optional
-        Seconds; a run that is stopped gives no probabilities.
+        Seconds. A stopped exact run gives no probabilities, a stopped sampled run those of the walks so far.
     progress : bool, Progress or None
         Whether to show the run; on a terminal by default.
     n_jobs : int, optional
@@ -222,6 +256,8 @@ def edge_posterior(
     References
     ----------
     Koivisto, Sood (2004). Exact Bayesian structure discovery in Bayesian networks. JMLR 5.
+
+    Friedman, Koller (2003). Being Bayesian about network structure. Machine Learning 50.
     """
     deadline = Deadline(time_limit)
     if is_score_file(data):
@@ -233,15 +269,23 @@ def edge_posterior(
     scoring = ScoreOptions(score=score, **options)
     problem, diagnosis = pose_table(table, scoring, constraints, max_parents, findings=findings)
     workers = Workers(deadline, make_progress(progress), n_jobs)
-    refuse_too_large(problem, memory_in_bytes(memory_limit), workers)
     n = problem.n_nodes
     edges, evidence = np.full((n, n), np.nan), np.nan
+    agreement: Agreement | None = None
+    status: Literal["done", "not_converged", "time_limit", "interrupted"] | None = "done"
     try:
         with deadline, workers:
-            if not problem.score.logdets_suffice:  # nearly dependent columns: the best DAG has what is unbounded
-                refuse_unbounded(solve_exact(problem, deadline=deadline, progress=NoProgress(), n_jobs=n_jobs), problem)
-            edges, evidence = OrderSums(problem, prior, workers).run()
-        status = None
+            refuse_unbounded_problem(problem, workers)
+            if is_exact(problem, method, memory_limit, workers):
+                edges, evidence = OrderSums(problem, prior, workers).run()
+            else:
+                chains = OrderChains(problem, log_prior(prior, n), workers, checked_seed(random_state))
+                ended = chains.run()
+                if not chains.is_empty:
+                    edges, agreement = chains.edges(), chains.agreement()
+                    status = "done" if agreement.is_reached else "not_converged"
+                if not ended:
+                    status = deadline.reason
     except Stopped:
         status = deadline.reason
     finally:
@@ -256,22 +300,52 @@ def edge_posterior(
         seconds=deadline.elapsed(),
         n_samples=table.n_samples,
         findings=diagnosis.warnings,
+        agreement=agreement,
     )
 
 
+def refuse_unbounded_problem(problem: Problem, workers: Workers) -> None:
+    """Raise an error if nearly dependent columns make the score of the best DAG unbounded."""
+    if not problem.score.logdets_suffice:  # nearly dependent columns: the best DAG has what is unbounded
+        solve = solve_exact if problem.n_nodes <= MOST_EXACT else solve_order
+        best = solve(problem, deadline=workers.deadline, progress=NoProgress(), n_jobs=workers.count)
+        refuse_unbounded(best, problem)
+
+
+def checked_seed(random_state: object) -> int:
+    """Return a seed, or raise an error."""
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
+        raise InputError(f"expected random_state= to be a whole number >= 0 but got {random_state!r}; change it")
+    return int(random_state)
+
+
+def is_exact(problem: Problem, method: str, memory_limit: int | float | str | None, workers: Workers) -> bool:
+    """Say whether probabilities are summed over all orders; raise an error if that is asked for and does not fit."""
+    if method not in METHODS:
+        raise InputError(f"expected method= to be 'auto', 'exact' or 'sampled' but got {method!r}; change the option")
+    limit = memory_in_bytes(memory_limit)
+    if method == "exact":
+        refuse_too_large(problem, limit, workers)
+    elif method == "sampled" or problem.n_nodes > MOST_EXACT:
+        return False
+    estimate = estimate_order_sums(problem, limit, workers.count)
+    if estimate.fits:
+        workers.progress.note(f"edge probabilities by sums over all orders: {estimate}")
+        expect(workers.progress, {"": estimate.seconds})
+    return estimate.fits
+
+
 def refuse_too_large(problem: Problem, memory_limit: int, workers: Workers) -> None:
-    """Raise an error if the problem does not fit; otherwise report its estimated cost."""
+    """Raise an error if the sums over all orders do not fit."""
     n = problem.n_nodes
     if n > MOST_NODES:
         raise InputError(
-            f"expected at most {MOST_NODES} columns for edge probabilities, which are sums over all sets, but got "
-            f"{n}; choose fewer columns="
+            f"expected at most {MOST_NODES} columns for exact edge probabilities, which are sums over all sets, but "
+            f"got {n}; use method='sampled' or choose fewer columns="
         )
     estimate = estimate_order_sums(problem, memory_limit, workers.count)
     if not estimate.fits:
         raise InputError(
-            f"the edge probabilities of {n} columns need {estimate} but the memory limit is {readable(memory_limit)}; "
-            f"choose fewer columns= or raise memory_limit="
+            f"the exact edge probabilities of {n} columns need {estimate} but the memory limit is "
+            f"{readable(memory_limit)}; use method='sampled', choose fewer columns= or raise memory_limit="
         )
-    workers.progress.note(f"edge probabilities by sums over all orders: {estimate}")
-    expect(workers.progress, {"": estimate.seconds})

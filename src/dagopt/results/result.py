@@ -327,15 +327,17 @@ class Result:
         *,
         level: float = 0.95,
         prior: str = "fair",
+        method: str = "auto",
+        random_state: int = 0,
         time_limit: float | None = None,
         n_jobs: int | None = None,
         memory_limit: int | float | str | None = None,
         progress: bool | Progress | None = None,
     ) -> EffectPosterior:
-        """Return the distribution of an effect averaged over all DAGs, by the exact probability of every parent set.
+        """Return the distribution of an effect averaged over all DAGs, by the probability of every parent set.
 
         A DAG has the weight e^score, so the score should be the logarithm of a marginal likelihood (``bge``, ``bdeu``)
-        or approximate one (``bic``). To about 25 columns.
+        or approximate one (``bic``). The probabilities are exact up to 25 columns and sampled beyond.
 
         Parameters
         ----------
@@ -345,6 +347,10 @@ class Result:
             The level of the interval.
         prior : {"fair", "uniform"}
             The weight of parent sets before the data, as in ``edge_posterior``.
+        method : {"auto", "exact", "sampled"}
+            How the probabilities of parent sets are found, as in ``edge_posterior``.
+        random_state : int
+            The seed of the sampling.
         time_limit : float, optional
             Seconds.
         n_jobs : int, optional
@@ -362,7 +368,8 @@ class Result:
         self._refuse_set_rows("a result learned")
         average = by_name("confidence.effect_posterior", "effect_posterior")
         running = {"time_limit": time_limit, "n_jobs": n_jobs, "memory_limit": memory_limit, "progress": progress}
-        found: EffectPosterior = average(self, cause, outcome, level=level, prior=prior, **running)
+        how = {"prior": prior, "method": method, "random_state": random_state}
+        found: EffectPosterior = average(self, cause, outcome, level=level, **how, **running)
         return found
 
     def log_likelihood(self, data: object) -> float:

@@ -50,6 +50,8 @@ class EffectPosterior:
         The score whose exponential is the likelihood.
     assumptions : tuple of str
         What the effects assume.
+    sampling : str
+        How well the chains agree if the probabilities of the parent sets are sampled; empty if they are exact.
     """
 
     cause: str
@@ -61,6 +63,7 @@ class EffectPosterior:
     prior: str
     score_label: str
     assumptions: tuple[str, ...]
+    sampling: str = ""
 
     def summary(self) -> str:
         """Return the mixture in words."""
@@ -71,6 +74,7 @@ class EffectPosterior:
                 f"{self.cause} with probability {self.covered:.6f}; {self.level:.0%} intervals; {self.score_label}",
                 self.summaries.round(6).to_string(index=False),
                 f"prior: {self.prior}, all orders of the columns equally likely, so not uniform over DAGs",
+                *([f"sampled: {self.sampling}"] if self.sampling else []),
                 *(f"assumed: {one}" for one in self.assumptions),
             ]
         )
@@ -84,6 +88,7 @@ class EffectPosterior:
             "covered": self.covered,
             "prior": self.prior,
             "score_label": self.score_label,
+            "sampling": self.sampling,
             "summaries": self.summaries.to_dict("records"),
             "parents": self.table.to_dict("records"),
             "assumptions": list(self.assumptions),
