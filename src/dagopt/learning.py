@@ -391,10 +391,11 @@ def certified(answer: Answer, problem: Problem, start: NDArray[np.int8] | None =
 
 def _table_notes(table: Table) -> list[str]:
     """Return notes about columns that were transformed and missing cells that EM handled."""
+    notes = _row_notes(table)
     if isinstance(table, DiscreteTable):
-        return []
+        return notes
     said = transforms_in_words(table.transforms)
-    notes = [said] if said else []
+    notes += [said] if said else []
     if table.is_complete:
         return notes
     rows = int(table.missing.any(axis=1).sum())
@@ -405,6 +406,27 @@ def _table_notes(table: Table) -> list[str]:
     ]
 
 
+def _row_notes(table: Table) -> list[str]:
+    """Return notes about rows that count more or less than once, and about means of groups."""
+    if isinstance(table, DiscreteTable):
+        rows, survey, grouped = 0 if table.members is None else len(table.members.units), table.survey, False
+    else:
+        rows, survey, grouped = table.n_rows, table.about.survey, table.about.centred
+    notes = []
+    if survey:
+        notes.append(
+            f"survey weights: {rows} rows count as {table.n_samples} in the score, the effective sample size of Kish"
+        )
+    elif not isinstance(table, DiscreteTable) and table.about.weights is not None:
+        notes.append(f"frequency weights: {rows} distinct rows stand for {round(table.about.mass(rows))}")
+    if grouped and not isinstance(table, DiscreteTable):
+        notes.append(
+            f"means of {table.about.n_groups} groups removed: {table.n_rows} rows count as {table.n_samples} in the "
+            "score, and edges are about differences within groups"
+        )
+    return notes
+
+
 def _chance(problem: Problem) -> dict[str, float]:
     """Return the number of edges expected by chance, if the score has a penalty."""
     penalty = problem.score.joints
@@ -412,6 +434,11 @@ def _chance(problem: Problem) -> dict[str, float]:
         return {}
     costs = penalty.parameter_cost, penalty.edge_cost
     return {"chance_edges": chance_edges(penalty.sizes_in(problem.table), *costs, problem.table.lags)}
+
+
+def _equal(value: object, default: object) -> bool:
+    """Say whether an option has its default; an array has not."""
+    return value is default or (not hasattr(value, "__array__") and bool(value == default))
 
 
 def is_score_file(data: object, format: str | None = None) -> bool:
@@ -429,7 +456,7 @@ def solve_scores(path: Path, asked: _Asked) -> Result:
         )
     solver = FROM_SCORES[asked.method].load()
     unsaid = {**ScoreOptions.defaults(), **DataOptions.defaults()}
-    posing = {name: value for name, value in asked.posing.items() if value != unsaid[name]}
+    posing = {name: value for name, value in asked.posing.items() if not _equal(value, unsaid[name])}
     options = {**asked.given, **posing}
     extra = [name for name in options if name not in solver.options.defaults()]
     if extra:

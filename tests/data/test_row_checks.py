@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import dagopt
-from dagopt.data.row_checks import lag_one, ranks_of
+from dagopt.data.row_checks import change_points, lag_one, ranks_of
 
 
 def codes(frame, **options):
@@ -59,7 +59,40 @@ def test_a_table_sorted_by_a_column_is_not_serially_dependent():
     group = pd.Series(np.repeat(list("abc"), 100))
     shifted = noise().add(group.map({"a": 0, "b": 2, "c": 5}), axis=0)
     assert "serial" not in codes(shifted.assign(group=group))
-    assert "serial" in codes(shifted)
+    found = {finding.code: finding for finding in dagopt.examine(shifted).findings}
+    assert "serial" not in found
+    assert "not in the table" in found["sorted"].message
+    assert "(new blocks begin near data rows 101, 201)" in found["sorted"].message
+    within = shifted.assign(group=group)
+    assert dagopt.learn(within, groups="group", centre_groups=True).graph.n_edges == 0
+    assert dagopt.learn(shifted, progress=False).graph.n_edges > 3
+
+
+def test_blocks_of_wine_are_its_cultivars():
+    """Without its class, the rows of wine are said to be sorted, at the right rows; a series is still called one."""
+    datasets = pytest.importorskip("sklearn.datasets")
+    wine = datasets.load_wine(as_frame=True)
+    found = {finding.code: finding for finding in dagopt.examine(wine.data).findings}
+    assert "serial" not in found
+    assert np.flatnonzero(np.diff(wine.target)).tolist() == [58, 129]
+    begun = found["sorted"].message.rpartition("rows ")[2]
+    assert "60" in begun
+    assert "131)" in begun
+    assert "serial" in codes(walks())
+
+
+def test_blocks_are_found_one_at_a_time():
+    """The first cut is the largest step, by trying all; later ones divide the blocks."""
+    values = np.concatenate([np.zeros(20), np.full(30, 5.0), np.full(25, 6.0)])[None, :]
+    first, second, *_ = change_points(values, np.zeros(1, dtype=np.int64))
+    assert first.tolist() == [0, 20]
+    assert second.tolist() == [0, 20, 50]
+    noisy = values + np.random.default_rng(0).normal(size=(2, 75))
+    squares = [
+        sum(noisy[:, part].var(axis=1).sum() * len(range(75)[part]) for part in (slice(k), slice(k, 75)))
+        for k in range(8, 68)
+    ]
+    assert next(change_points(noisy, np.zeros(1, dtype=np.int64)))[1] == 8 + int(np.argmin(squares))
 
 
 def test_walks_beside_an_index_of_time_are_found():

@@ -52,7 +52,7 @@ class Bootstrap:
     n_asked : int
         Resamples that were asked for.
     n_rows : int
-        Rows of a resample.
+        Rows of a resample, or groups if these were drawn.
     replace : bool
         Whether rows were drawn with replacement.
     method : str
@@ -61,6 +61,8 @@ class Bootstrap:
         Why it ended.
     seconds : float
         Wall-clock time.
+    grouped : bool
+        Whether whole groups of rows were drawn.
     """
 
     names: tuple[str, ...]
@@ -73,6 +75,12 @@ class Bootstrap:
     method: str
     status: Status
     seconds: float
+    grouped: bool = False
+
+    @property
+    def drawn(self) -> str:
+        """What was drawn: rows, or groups."""
+        return "groups" if self.grouped else "rows"
 
     @property
     def n_done(self) -> int:
@@ -143,7 +151,7 @@ class Bootstrap:
     def summary(self) -> str:
         """Return a short summary: how many resamples, how certain the edges are, why it ended."""
         how = "with replacement" if self.replace else "without replacement"
-        lines = [f"{self.n_done} of {self.n_asked} resamples of {self.n_rows} rows, drawn {how}; {self.method}"]
+        lines = [f"{self.n_done} of {self.n_asked} resamples of {self.n_rows} {self.drawn}, drawn {how}; {self.method}"]
         if self.n_done:
             strength = self.edges["strength"] + EQUAL
             lines.append(
@@ -167,7 +175,7 @@ class Bootstrap:
         return {
             "resamples": self.n_done,
             "asked": self.n_asked,
-            "rows": self.n_rows,
+            self.drawn: self.n_rows,
             "replace": self.replace,
             "method": self.method,
             "status": self.status,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dagopt.confidence.agreement import Bootstrap
 from dagopt.data.data_options import DataOptions
-from dagopt.data.resampling import resampled
+from dagopt.data.resampling import is_grouped, n_units, resampled
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, checked_jobs, checked_number, checked_whole
 from dagopt.graph.knowledge import Constraints
@@ -75,9 +75,10 @@ def bootstrap(
     constraints, max_parents
         As in ``learn``.
     fraction : float
-        Rows per resample, as a share of all rows.
+        Rows per resample, as a share of all rows; with ``groups=``, groups as a share of all groups.
     replace : bool
-        Whether rows are drawn with replacement (the bootstrap) or without (subsampling, ``fraction`` below 1).
+        Whether rows, or whole groups, are drawn with replacement (the bootstrap) or without (subsampling, ``fraction``
+        below 1).
     random_state : int
         Seed. Every resample has its own random numbers, so the answer does not depend on ``n_jobs``.
     n_jobs : int, optional
@@ -120,14 +121,15 @@ def bootstrap(
     reading = DataOptions.taken_from(options).to_dict()
     problem, diagnosis = pose(data, method, constraints=constraints, max_parents=max_parents, **scoring, **reading)
     scoring["score"], _ = chosen_score(problem.table, scoring["score"])  # the same for all resamples
-    n_rows = _rows_drawn(problem.table.n_rows, fraction, replace)
+    grouped = is_grouped(problem.table)
+    n_drawn = _units_drawn(n_units(problem.table), fraction, replace, "groups" if grouped else "rows")
     if method == "auto":
         method = quick_method(problem, EXACT_BYTES, EXACT_SECONDS)
     checked_options(method, options)
     shown = make_progress(progress)
     try:
         with deadline:
-            learner = _Learner(problem, scoring, method, options, n_rows, replace)
+            learner = _Learner(problem, scoring, method, options, n_drawn, replace)
             begin_part(shown, "all rows", is_last=False)
             whole = learner.learn(problem, random_state, n_jobs, deadline, shown)
             if method == "order" and deadline.reason is None:
@@ -152,7 +154,8 @@ def bootstrap(
         ),
         knowledge=problem.knowledge,
         n_asked=n,
-        n_rows=n_rows,
+        n_rows=n_drawn,
+        grouped=grouped,
         replace=replace,
         method=method,
         status="converged" if len(graphs) == n else deadline.reason or "time_limit",
@@ -172,7 +175,7 @@ class _Learner:
         The arguments of ``make_score``.
     method, options
         The method and its options.
-    n_rows, replace
+    n_drawn, replace
         How a resample is drawn.
     start : int8 array or None
         Where order search starts; None for other methods.
@@ -186,7 +189,7 @@ class _Learner:
     scoring: dict[str, Any]
     method: str
     options: dict[str, Any]
-    n_rows: int
+    n_drawn: int
     replace: bool
     start: NDArray[np.int8] | None = None
     likely: NDArray[np.bool_] | None = None
@@ -219,7 +222,7 @@ class _Learner:
         rng = np.random.default_rng(seed)
         known = self.problem.knowledge
         least = int(known.at_most.max(initial=0)) + 2
-        table = resampled(self.problem.table, rng, self.n_rows, replace=self.replace, least_distinct=least)
+        table = resampled(self.problem.table, rng, self.n_drawn, replace=self.replace, least_distinct=least)
         problem = Problem(table, make_score(table, **self.scoring), known)
         random_state = int(rng.integers(1 << 31))
         if self.plan is not None:
@@ -270,13 +273,15 @@ def _results(tasks: Iterable[Any], n_jobs: int) -> Iterable[NDArray[np.int8] | N
     return results
 
 
-def _rows_drawn(n_samples: int, fraction: float, replace: bool) -> int:
-    """Return the number of rows of a resample, or raise an error that says what is wrong."""
+def _units_drawn(n_units: int, fraction: float, replace: bool, what: str) -> int:
+    """Return the number of rows or groups of a resample, or raise an error that says what is wrong."""
     if checked_number("fraction", fraction) > 1:
-        raise InputError(f"expected fraction= to be a share of the rows, at most 1, but got {fraction!r}; lower it")
+        raise InputError(f"expected fraction= to be a share of the {what}, at most 1, but got {fraction!r}; lower it")
     if not replace and fraction == 1:
-        raise InputError("drawing all rows without replacement gives the same rows every time; give fraction= below 1")
-    n_rows = round(fraction * n_samples)
-    if n_rows < 2:
-        raise InputError(f"fraction={fraction} of {n_samples} rows leaves {n_rows} to draw; give a larger fraction=")
-    return n_rows
+        raise InputError(
+            f"drawing all {what} without replacement gives the same rows every time; give fraction= below 1"
+        )
+    n_drawn = round(fraction * n_units)
+    if n_drawn < 2:
+        raise InputError(f"fraction={fraction} of {n_units} {what} leaves {n_drawn} to draw; give a larger fraction=")
+    return n_drawn

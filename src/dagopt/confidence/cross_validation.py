@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from dagopt.data.data_options import DataOptions
-from dagopt.data.resampling import rows_of_table
-from dagopt.data.table import Table, as_table
+from dagopt.data.resampling import is_grouped, n_units, units_of_table
+from dagopt.data.table import DiscreteTable, as_table
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, checked_whole
 from dagopt.learning import learn
@@ -66,9 +64,9 @@ def cross_validate(
 ) -> CrossValidation:
     """Evaluate a method and a score on held-out rows: k-fold cross-validation.
 
-    The rows are divided at random into parts. For each part, a graph is learned and its parameters are fitted from the
-    other parts only, and the complete rows of the part are scored by their log-likelihood. A graph with needless
-    edges predicts worse, whatever was maximised, so penalties can be compared.
+    The rows are divided at random into parts; with ``groups=``, the groups are. For each part, a graph is learned and
+    its parameters are fitted from the other parts only, and the complete rows of the part are scored by their
+    log-likelihood. A graph with needless edges predicts worse, whatever was maximised, so penalties can be compared.
 
     Parameters
     ----------
@@ -100,29 +98,25 @@ def cross_validate(
     reading = {name: options.pop(name) for name in DataOptions.defaults() if name in options}
     table = as_table(data, **reading)
     checked_whole("folds", folds, 2)
-    n_rows = table.n_rows
-    if folds > n_rows // 2:
-        raise InputError(f"expected at most {n_rows // 2} folds for {n_rows} rows but got {folds}; use fewer")
+    units, what = n_units(table), "groups" if is_grouped(table) else "rows"
+    if folds > units // 2:
+        raise InputError(f"expected at most {units // 2} folds for {units} {what} but got {folds}; use fewer")
     options["score"], _ = chosen_score(table, options.get("score", AUTO))  # the same for all parts
-    parts = np.array_split(np.random.default_rng(random_state).permutation(n_rows), folds)
+    parts = np.array_split(np.random.default_rng(random_state).permutation(units), folds)
     found, label = [], ""
     for k, part in enumerate(parts):
         rest = np.sort(np.concatenate([other for other in parts if other is not part]))
         left = None if time_limit is None else max(deadline.remaining() / (folds - k), 1e-3)
-        result = learn(_part(table, rest), method, time_limit=left, **options)
+        result = learn(units_of_table(table, rest), method, time_limit=left, **options)
         if result.dag is None:
             raise InputError(
                 f"the graph that {method!r} learned without part {k + 1} has no DAG and cannot predict; use another "
                 "method"
             )
-        whole = part if table.is_complete else part[~table.missing[part].any(axis=1)]  # type: ignore[union-attr]
-        logs = result.log_likelihood(_part(table, np.sort(whole)))
-        found.append(
-            {"rows": len(whole), "edges": result.graph.n_edges, "log_likelihood": logs, "per_row": logs / len(whole)}
-        )
+        held_out = units_of_table(table, np.sort(part))
+        if not isinstance(held_out, DiscreteTable) and not held_out.is_complete:
+            held_out = held_out.take(np.flatnonzero(~held_out.missing.any(axis=1)))
+        logs, rows = result.log_likelihood(held_out), held_out.n_samples
+        found.append({"rows": rows, "edges": result.graph.n_edges, "log_likelihood": logs, "per_row": logs / rows})
         label = result.score_label
     return CrossValidation(pd.DataFrame(found, index=pd.RangeIndex(1, folds + 1, name="fold")), label)
-
-
-def _part(table: Table, rows: NDArray[np.int64] | Sequence[int]) -> Table:
-    return rows_of_table(table, np.asarray(rows, dtype=np.int64))

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from dagopt.data.columns import Column
 from dagopt.data.findings import Finding
+from dagopt.data.group_checks import grouped_rows
 from dagopt.data.index_checks import indices, survival_pairs, time_like
 from dagopt.data.misreadings import misreadings
 from dagopt.data.row_checks import repeated_rows, serial_dependence
+from dagopt.data.row_facts import PLAIN, RowFacts
 from dagopt.data.shape_checks import outliers, shapes
 
 __all__ = ["column_findings"]
@@ -16,7 +18,9 @@ __all__ = ["column_findings"]
 MOST_COLUMNS = 4000  # that are looked at; of more, every k-th
 
 
-def column_findings(columns: Sequence[Column], given: Sequence[Column], in_time: bool = False) -> list[Finding]:
+def column_findings(
+    columns: Sequence[Column], given: Sequence[Column], about: RowFacts = PLAIN, *, in_time: bool = False
+) -> list[Finding]:
     """Return the findings on rows, shapes and readings.
 
     Parameters
@@ -25,6 +29,8 @@ def column_findings(columns: Sequence[Column], given: Sequence[Column], in_time:
         As they are used; cells may be missing but not infinite.
     given : sequence of Column
         The same as they were read.
+    about : RowFacts
+        The weights and groups of the rows.
     in_time : bool
         Whether rows are moments and their past is used: that successive ones are alike is then no finding.
     """
@@ -40,7 +46,8 @@ def column_findings(columns: Sequence[Column], given: Sequence[Column], in_time:
     ]
     return [
         *found,
-        *(serial_dependence(columns, times) if not in_time else []),
+        *([] if in_time or about.centred else grouped_rows(quantities, columns, about.groups)),
+        *([] if in_time else serial_dependence(columns, times)),
         *repeated_rows(quantities or columns),
         *outliers(quantities),
         *shapes(quantities),

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dagopt.arrays import Bools, Floats, Ints
 from dagopt.data.em import Moments, WithMissing, em_moments
-from dagopt.data.gram import centred, column_sums, exact_factor, product_roundings, products
+from dagopt.data.gram import centred, column_means, column_sums, exact_factor, product_roundings, products
+from dagopt.data.row_facts import PLAIN, RowFacts
 from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError, quoted
 from dagopt.memory import require_memory
@@ -44,12 +45,15 @@ class ContinuousTable(WithMissing):
         The functions that made columns from the numbers that were read.
     lags : Lags or None
         How rows and columns are laid out in time, if they are.
+    about : RowFacts
+        How much each row counts, and which unit it belongs to.
     """
 
     names: tuple[str, ...]
     values: Floats
     transforms: Mapping[str, Transform] = field(default_factory=dict)
     lags: Lags | None = None
+    about: RowFacts = PLAIN
 
     kind = "continuous"
 
@@ -61,7 +65,7 @@ class ContinuousTable(WithMissing):
     @property
     def arrays(self) -> list[NDArray[Any]]:
         """The data, to compute a digest."""
-        return [self.values]
+        return [self.values] if self.about.weights is None else [self.values, self.about.weights]
 
     @property
     def sizes(self) -> Ints:
@@ -76,28 +80,40 @@ class ContinuousTable(WithMissing):
     @cached_property
     def moments(self) -> Moments:
         """Mean and covariance of the rows with missing cells, by EM."""
-        return em_moments(self.values, self.names)
+        return em_moments(self.values, self.names, weights=self.about.scaled)
 
     @cached_property
     def mean(self) -> Floats:
         """The means of the columns."""
-        return np.asarray(self.values.mean(axis=0) if self.is_complete else self.moments.mean, dtype=np.float64)
+        if not self.is_complete:
+            return self.moments.mean
+        if self.about.scaled is None:
+            return np.asarray(self.values.mean(axis=0), dtype=np.float64)
+        return column_means(self.values, self.about.scaled)
 
     def _centred(self) -> Floats:
-        """Return the centred values."""
-        return centred(self.values)
+        """Return the centred values, each row times the root of its weight."""
+        near, weights = centred(self.values, self.about.scaled), self.about.scaled
+        return near if weights is None else near * np.sqrt(weights)[:, None]
+
+    @property
+    def mass(self) -> float:
+        """What sums of products are divided by: N, or the sum of the weights."""
+        return self.about.mass(self.n_rows)
 
     @cached_property
     def scale(self) -> Floats:
         """The standard deviations of the columns (dividing by N)."""
         if self.is_complete:
-            return np.sqrt(column_sums(self._centred() ** 2) / self.n_samples)
+            return np.sqrt(column_sums(self._centred() ** 2) / self.mass)
         return np.sqrt(np.diag(self.moments.covariance))
 
     @property
     def roundings(self) -> float:
         """The largest error of a correlation, in roundings of 1; moments by EM are taken as they are."""
-        return product_roundings(*self.values.shape) if self.is_complete else 4.0
+        if not self.is_complete:
+            return 4.0
+        return product_roundings(*self.values.shape, weighted=self.about.weights is not None)
 
     @property
     def is_exact(self) -> bool:
@@ -110,7 +126,7 @@ class ContinuousTable(WithMissing):
         Without complete rows, other columns with the same products are returned: a square root of the covariance.
         """
         if self._has_rows:
-            return np.asarray(self._centred() / (np.asarray(scale) * np.sqrt(self.n_samples)), dtype=np.float64)
+            return np.asarray(self._centred() / (np.asarray(scale) * np.sqrt(self.mass)), dtype=np.float64)
         if len(self.names) <= MOST_FACTORISED:
             exact = exact_factor(self.covariance.astype(object), np.zeros(len(self.names), dtype=np.int64))
             return np.asarray(exact / np.asarray(scale), dtype=np.float64)
@@ -144,10 +160,10 @@ class ContinuousTable(WithMissing):
         if self.is_complete:
             standard = self._centred() / self.scale
             matrix = products(standard, deadline)  # symmetric, and large: divided in its place
-            matrix /= self.n_samples
+            matrix /= self.mass
         else:
             if "moments" not in self.__dict__:
-                self.__dict__["moments"] = em_moments(self.values, self.names, deadline)
+                self.__dict__["moments"] = em_moments(self.values, self.names, deadline, self.about.scaled)
             matrix = self.moments.covariance / np.outer(self.scale, self.scale)
             matrix = (matrix + matrix.T) / 2
         np.fill_diagonal(matrix, 1.0)
@@ -161,7 +177,13 @@ class ContinuousTable(WithMissing):
     def select(self, places: Sequence[int]) -> ContinuousTable:
         """Return the table of some columns, by position, in this order."""
         names = tuple(self.names[j] for j in places)
-        return ContinuousTable(names, np.ascontiguousarray(self.values[:, places]), self.transforms)
+        return ContinuousTable(names, np.ascontiguousarray(self.values[:, places]), self.transforms, about=self.about)
+
+    def take(self, rows: Ints) -> ContinuousTable:
+        """Return the table of some rows, by position and perhaps repeated."""
+        values = np.ascontiguousarray(self.values[rows])
+        lags = None if self.lags is None else self.lags.without_rows()
+        return ContinuousTable(self.names, values, self.transforms, lags, self.about.take(rows))
 
 
 class CovarianceTable(ContinuousTable):

@@ -153,16 +153,6 @@ class DataOptions(Options):
         parse=_listed,
         of_source=True,
     )
-    groups: Any = option(
-        None,
-        "The column, or columns, that tell units apart, such as firm or patient; not part of the graph. The past of a "
-        "row is in its own unit.",
-        anything("str or sequence"),
-        metavar="A,B",
-        unset="one unit",
-        parse=_listed,
-        of_source=True,
-    )
     within: bool = option(
         True,
         "With lags, whether edges within a moment are allowed.",
@@ -170,4 +160,38 @@ class DataOptions(Options):
         metavar="yes|no",
         parse=_yes,
         of_source=True,
+    )
+    weights: str | Sequence[Any] | None = option(
+        None,
+        "How much each row counts: a column of the data, which is then not part of the graph, or one number per row. "
+        "Whole numbers say how often a row occurs; others are survey weights, whose effective number of rows counts in "
+        "the score.",
+        anything("str or sequence of float"),
+        metavar="COLUMN",
+        unset="no",
+        of_source=True,
+    )
+    weighting: str = option(
+        "auto",
+        "What weights mean: frequency says how often a row occurs, survey how much of the population it stands for; "
+        "auto takes whole numbers as frequencies.",
+        one_of("auto", "frequency", "survey"),
+        metavar="HOW",
+    )
+    groups: Any = option(
+        None,
+        "Which unit each row belongs to, such as a patient or a firm: a column, or several, which are then not part of "
+        "the graph, or one entry per row. Bootstrap and cross-validation keep the rows of a unit together; with lags, "
+        "the past of a row is in its own unit.",
+        anything("str or sequence"),
+        metavar="A,B",
+        unset="no",
+        parse=_listed,
+        of_source=True,
+    )
+    centre_groups: bool = option(
+        False,
+        "Whether to remove the mean of each group from every column, so that only differences within groups count; "
+        "needs continuous columns.",
+        truth(),
     )

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from dagopt.arrays import Floats
 from dagopt.data.columns import Column
 from dagopt.errors import InputError
 
 __all__ = ["discretized"]
 
+ROUNDING = 1e-12  # of a sum of weights, relative
 
-def discretized(column: Column, method: str, bins: int) -> Column:
+
+def discretized(column: Column, method: str, bins: int, weights: Floats | None = None) -> Column:
     """Return a continuous column cut into at most ``bins`` levels; a discrete one unchanged.
 
     Parameters
@@ -22,6 +25,8 @@ def discretized(column: Column, method: str, bins: int) -> Column:
         Equal values always share a level, so a column with many ties may get fewer levels.
     bins : int
         Number of levels, at least 2.
+    weights : array, optional
+        How much each row counts; once unless given.
 
     Returns
     -------
@@ -37,7 +42,7 @@ def discretized(column: Column, method: str, bins: int) -> Column:
     if not len(values):
         raise InputError(f"column {column.name!r} has no value at all to cut; leave it out with exclude=")
     if method == "quantile":
-        inner = np.quantile(values, np.arange(1, bins) / bins, method="inverted_cdf")
+        inner = _quantiles(values, np.arange(1, bins) / bins, None if weights is None else weights[there])
     else:
         inner = np.linspace(values.min(), values.max(), bins + 1)[1:-1]
     inner = np.unique(inner)
@@ -50,3 +55,13 @@ def discretized(column: Column, method: str, bins: int) -> Column:
     if len(set(levels)) < len(levels):  # edges that agree to six digits
         levels = tuple(f"{'[' if k == 0 else '('}{edges[k]!r}, {edges[k + 1]!r}]" for k in used)
     return Column(column.name, "discrete", codes, levels, trouble=column.trouble)
+
+
+def _quantiles(values: Floats, shares: Floats, weights: Floats | None) -> Floats:
+    """Return the least values that at least such shares of the (weighted) rows do not exceed."""
+    if weights is None:
+        return np.asarray(np.quantile(values, shares, method="inverted_cdf"))
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weights[order])
+    wanted = shares * reached[-1]
+    return np.asarray(values[order][np.searchsorted(reached, wanted * (1 - ROUNDING), side="left")])

@@ -19,6 +19,7 @@ from dagopt.data.discrete_checks import discrete_findings
 from dagopt.data.em import rows_that_count
 from dagopt.data.findings import Diagnosis, Finding
 from dagopt.data.misreadings import kinds_in_words
+from dagopt.data.row_facts import PLAIN, RowFacts, group_means_removed
 from dagopt.data.table import (
     TABLES,
     ContinuousTable,
@@ -61,22 +62,26 @@ def examine(data: object, *, max_parents: int | None = None, **options: Any) -> 
     if in_one_pass(data, reading):
         table, before = read_table(data, reading)
         return examine_table(table, max_parents, before)
-    given, _ = read_in_time(data, reading)
+    given, _, about = read_in_time(data, reading)
     if reading.n_samples is not None:
         return examine_table(covariance_of(given, reading.n_samples), max_parents)
     findings = troubles(given)
     usable = [column for column in given if not column.trouble]
     if len(usable) < 2:
         return Diagnosis("mixed", len(given[0].values), len(given), _errors_first(findings))
-    found = of_kind(usable, reading)
+    found = of_kind(usable, reading, about.scaled)
     kinds: dict[str, str] = {column.name: column.kind for column in found}
     taken = kinds_in_words(found, usable)
+    if reading.missing == "drop":
+        about = about.take(~np.logical_or.reduce([column.missing for column in found]))
     found, holes = _handled(found, reading.missing)
     findings += holes + unusable_numbers(found)
-    found = _usable_rows(found)
-    findings += _of_columns(found, usable, findings)
+    found, about = _usable_rows(found, about)
+    if reading.centre_groups and found:
+        found, about = group_means_removed(found, about)
+    findings += _of_columns(found, usable, findings, about)
     if len(found) > 1:
-        table = table_of(found)
+        table = table_of(found, about=about)
         findings += _table_findings(table, max_parents, FOREVER)
         if not any(finding.severity == "error" for finding in findings):
             findings += chance_finding(table.names, table.sizes, 0.5 * math.log(max(table.n_samples, 1)))
@@ -84,14 +89,14 @@ def examine(data: object, *, max_parents: int | None = None, **options: Any) -> 
     return Diagnosis(overall, len(given[0].values), len(given), _errors_first(_once(findings)), kinds, taken)
 
 
-def _of_columns(found: list[Column], given: list[Column], known: list[Finding]) -> list[Finding]:
+def _of_columns(found: list[Column], given: list[Column], known: list[Finding], about: RowFacts) -> list[Finding]:
     """Return the findings on the columns that have no error of their own."""
     broken = {
         name for finding in known if finding.code in ("infinite", "too-large", "too-small") for name in finding.columns
     }
     fine = [column for column in found if column.name not in broken]
     by_name = {column.name: column for column in given}
-    return column_findings(fine, [by_name[column.name] for column in fine])
+    return column_findings(fine, [by_name[column.name] for column in fine], about)
 
 
 def _handled(columns: list[Column], missing: str) -> tuple[list[Column], list[Finding]]:
@@ -121,7 +126,7 @@ def _handled(columns: list[Column], missing: str) -> tuple[list[Column], list[Fi
 
 def _once(findings: list[Finding]) -> list[Finding]:
     """Return the findings without those that another finding about the same column makes redundant."""
-    rank = {"row-numbers": 0, "dates": 0, "nearly-unique": 0, "time-index": 1, "identifier": 2, "arity": 3}
+    rank = {"units": -1, "row-numbers": 0, "dates": 0, "nearly-unique": 0, "time-index": 1, "identifier": 2, "arity": 3}
     best: dict[str, Finding] = {}
     for finding in findings:
         if finding.code in rank:
@@ -143,16 +148,14 @@ def _errors_first(findings: list[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: finding.severity != "error"))
 
 
-def _usable_rows(columns: list[Column]) -> list[Column]:
+def _usable_rows(columns: list[Column], about: RowFacts = PLAIN) -> tuple[list[Column], RowFacts]:
     """Drop rows with missing or infinite cells, and columns that have no other cells."""
     bad = [column.missing | (np.isinf(column.values) if column.kind == "continuous" else False) for column in columns]
     kept = [k for k, mask in enumerate(bad) if not mask.all()]
-    if not kept:
-        return []
-    broken = np.logical_or.reduce([bad[k] for k in kept])
+    broken = np.logical_or.reduce([bad[k] for k in kept]) if kept else np.ones(1, dtype=bool)
     if broken.all():
-        return []
-    return [columns[k].take(~broken) for k in kept]
+        return [], about
+    return [columns[k].take(~broken) for k in kept], about.take(~broken)
 
 
 def _table_findings(table: Table, max_parents: int | None, deadline: Deadline) -> list[Finding]:
@@ -164,7 +167,7 @@ def _table_findings(table: Table, max_parents: int | None, deadline: Deadline) -
     words = [column for column in table.columns if column.kind == "discrete"]
     alone = ContinuousTable(tuple(column.name for column in numbers), np.column_stack([c.values for c in numbers]))
     findings = continuous_findings(alone, deadline)
-    whole = _usable_rows(words)
+    whole, _ = _usable_rows(words)
     if whole:
         part = table_of(whole)
         assert isinstance(part, DiscreteTable)

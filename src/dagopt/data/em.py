@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.arrays import Bools, Floats
+from dagopt.data.row_facts import RowFacts
 from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError, quoted
 
@@ -47,16 +48,18 @@ class Moments(NamedTuple):
 
 
 class _Pattern(NamedTuple):
-    """Rows with the same observed cells: observed and missing columns, number of rows, mean and scatter."""
+    """Rows with the same observed cells: observed and missing columns, sum of weights, mean and scatter."""
 
     seen: NDArray[np.intp]
     hidden: NDArray[np.intp]
-    rows: int
+    rows: float
     mean: Floats
     scatter: Floats
 
 
-def em_moments(values: Floats, names: Sequence[str], deadline: Deadline = FOREVER) -> Moments:
+def em_moments(
+    values: Floats, names: Sequence[str], deadline: Deadline = FOREVER, weights: Floats | None = None
+) -> Moments:
     """Return the maximum-likelihood mean and covariance of Gaussian rows with missing cells.
 
     Parameters
@@ -67,16 +70,21 @@ def em_moments(values: Floats, names: Sequence[str], deadline: Deadline = FOREVE
         The columns, for messages.
     deadline : Deadline
         The clock.
+    weights : array, optional
+        How much each row counts; once unless given.
     """
     there = ~np.isnan(values)
+    weights = np.ones(len(values)) if weights is None else weights
     if not there.any(axis=0).all():
         empty = [names[int(j)] for j in np.flatnonzero(~there.any(axis=0))]
         raise InputError(f"column {quoted(empty)} has no value at all; leave it out with exclude=")
-    values, there = values[there.any(axis=1)], there[there.any(axis=1)]
-    centre = np.nanmean(values, axis=0)
-    scale = np.sqrt(np.nanmean((values - centre) ** 2, axis=0))
+    some = there.any(axis=1)
+    values, there, weights = values[some], there[some], weights[some]
+    counted = weights[:, None] * there
+    centre = np.nansum(values * counted, axis=0) / counted.sum(axis=0)
+    scale = np.sqrt(np.nansum((values - centre) ** 2 * counted, axis=0) / counted.sum(axis=0))
     scale = np.where(scale > 0, scale, 1.0)
-    patterns = _patterns((values - centre) / scale, there)
+    patterns = _patterns((values - centre) / scale, there, weights)
     mean, covariance = np.zeros(len(centre)), np.eye(len(centre))
     for rounds in range(1, MOST_ROUNDS + 1):
         deadline.check("missing cells were filled in by EM", 0.0)
@@ -88,21 +96,22 @@ def em_moments(values: Floats, names: Sequence[str], deadline: Deadline = FOREVE
     raise InputError(_not_converged(there, names, change))
 
 
-def _patterns(standard: Floats, there: Bools) -> list[_Pattern]:
+def _patterns(standard: Floats, there: Bools, weights: Floats) -> list[_Pattern]:
     kinds, member = np.unique(there, axis=0, return_inverse=True)
     found = []
     for k, kind in enumerate(kinds):
         seen = np.flatnonzero(kind)
-        rows = standard[member.ravel() == k][:, seen]
-        mean = rows.mean(axis=0)
-        found.append(_Pattern(seen, np.flatnonzero(~kind), len(rows), mean, (rows - mean).T @ (rows - mean)))
+        rows, own = standard[member.ravel() == k][:, seen], weights[member.ravel() == k]
+        mean = own @ rows / own.sum()
+        near = rows - mean
+        found.append(_Pattern(seen, np.flatnonzero(~kind), float(own.sum()), mean, (own * near.T) @ near))
     return found
 
 
 def _round(patterns: list[_Pattern], mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
     """Return the mean and covariance after one E and one M step."""
     n = len(mean)
-    shift, total, count = np.zeros(n), np.zeros((n, n)), 0
+    shift, total, count = np.zeros(n), np.zeros((n, n)), 0.0
     for seen, hidden, rows, own, scatter in patterns:
         away = own - mean[seen]
         second = scatter + rows * np.outer(away, away)
@@ -131,22 +140,24 @@ def _not_converged(there: Bools, names: Sequence[str], change: float) -> str:
     )
 
 
-def rows_that_count(there: Bools) -> int:
+def rows_that_count(there: Bools, weights: Floats | None = None) -> int:
     """Return the effective number of rows for a score: the mean, over pairs of columns, of the rows that have both.
 
     The evidence for an edge comes from rows with both ends, so all rows of the table would be too many and the complete
-    rows too few.
+    rows too few. With weights, a row counts as often as its weight says.
     """
     seen = there.astype(np.float64)
-    together = seen.T @ seen
+    together = (seen if weights is None else weights[:, None] * seen).T @ seen
     n = len(together)
     if n < 2:
-        return int(together[0, 0])
+        return round(float(together[0, 0]))
     return round(float((together.sum() - np.trace(together)) / (n * (n - 1))))
 
 
 class WithMissing(ABC):
     """What tables with missing cells share: whether there are any, and the rows that count."""
+
+    about: RowFacts
 
     @property
     @abstractmethod
@@ -165,5 +176,7 @@ class WithMissing(ABC):
 
     @cached_property
     def n_samples(self) -> int:
-        """Number of rows N; with missing cells, the rows that count (see ``rows_that_count``)."""
-        return self.n_rows if self.is_complete else rows_that_count(~self.missing)
+        """Number of rows N; with weights their sum, with missing cells the rows that count (``rows_that_count``)."""
+        if self.is_complete:
+            return round(self.about.mass(self.n_rows))
+        return rows_that_count(~self.missing, self.about.scaled) - self.about.lost

@@ -18,6 +18,9 @@ __all__ = ["Diagnosis", "Finding", "warn_of"]
 # The findings under which the best graph of the score may well be wrong, with what each is about in a few words.
 AGAINST_THE_MODEL = {
     "serial": "successive rows are alike",
+    "sorted": "rows are sorted by something outside the table",
+    "units": "rows of one unit are alike",
+    "grouped": "rows of one group are alike",
     "repeated-rows": "rows repeat",
     "outliers": "single rows decide on edges",
     "skewed": "columns are skewed",

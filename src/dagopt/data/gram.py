@@ -23,6 +23,7 @@ __all__ = [
     "Correlations",
     "Products",
     "centred",
+    "column_means",
     "column_sums",
     "correlations",
     "exact_factor",
@@ -51,12 +52,13 @@ class Correlations(NamedTuple):
     roundings: float
 
 
-def product_roundings(n_samples: int, n_columns: int) -> float:
+def product_roundings(n_samples: int, n_columns: int, *, weighted: bool = False) -> float:
     """Return the error of a correlation of centred columns by ``products``, in roundings of 1.
 
-    Twice that of a sum, because the standard deviations have it too, and those of the centring and the divisions.
+    Twice that of a sum, because the standard deviations have it too, and those of the centring and the divisions. With
+    weights, each factor of a product is also multiplied by a root, which is two roundings more.
     """
-    return 2 * (max(BLOCK, n_columns) + math.log2(max(n_samples, 1)) + 2) + 12
+    return 2 * (max(BLOCK, n_columns) + math.log2(max(n_samples, 1)) + 2) + (20 if weighted else 12)
 
 
 def column_sums(values: Floats) -> Floats:
@@ -121,30 +123,39 @@ def _block_products(values: Floats, check: Callable[[float], None], share: tuple
     return whole
 
 
-def centred(values: Floats) -> Floats:
-    """Return columns less their means, each with an error of at most 3 roundings of its length.
+def centred(values: Floats, weights: Floats | None = None) -> Floats:
+    """Return columns less their (weighted) means, each with an error of at most 3 roundings of its length.
 
     Every difference has a relative error of one rounding. The first means may be wrong by many times the spread of a
     column far from zero, but then the differences are exact; the second means are those of numbers near zero.
     """
-    near = values - column_sums(values) / len(values)
-    near -= column_sums(near) / len(values)
+    near = values - column_means(values, weights)
+    near -= column_means(near, weights)
     return np.asarray(near)
 
 
-def correlations(values: Floats, deadline: Deadline = FOREVER) -> Correlations:
-    """Return the correlations of columns, by exact products if that is not too much work.
+def column_means(values: Floats, weights: Floats | None = None) -> Floats:
+    """Return the mean of each column, weighted if weights are given."""
+    if weights is None:
+        return column_sums(values) / len(values)
+    return np.asarray(column_sums(values * weights[:, None]) / weights.sum())
+
+
+def correlations(values: Floats, deadline: Deadline = FOREVER, weights: Floats | None = None) -> Correlations:
+    """Return the (weighted) correlations of columns, by exact products if that is not too much work.
 
     A column without variance has the scale 0 and no correlations.
     """
     rows, n = values.shape
-    if is_cheap(rows, n):
+    if weights is None and is_cheap(rows, n):
         return _exact(values - column_sums(values) / rows)
-    near = centred(values)
-    scale = np.sqrt(column_sums(near**2) / rows)
-    matrix = products(near / np.where(scale > 0, scale, 1.0), deadline) / rows
+    near, mass = centred(values, weights), float(rows) if weights is None else float(weights.sum())
+    if weights is not None:
+        near *= np.sqrt(weights)[:, None]
+    scale = np.sqrt(column_sums(near**2) / mass)
+    matrix = products(near / np.where(scale > 0, scale, 1.0), deadline) / mass
     np.fill_diagonal(matrix, 1.0)
-    return Correlations(matrix, scale, product_roundings(rows, n))
+    return Correlations(matrix, scale, product_roundings(rows, n, weighted=weights is not None))
 
 
 class Products(NamedTuple):

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from dagopt.arrays import Floats, Ints
 from dagopt.data.columns import Column
 from dagopt.data.data_options import DataOptions
-from dagopt.data.reading import read_columns
+from dagopt.data.row_facts import PLAIN, read_with_facts
 from dagopt.data.table import TABLES, DiscreteTable, complete_columns
+from dagopt.errors import InputError
 
 __all__ = ["IncompleteLevels", "incomplete_levels"]
 
@@ -108,8 +109,14 @@ def incomplete_levels(data: object, options: DataOptions, random_state: int = 0)
     """Return the columns of data that are all discrete and have missing cells; None for other data."""
     if isinstance(data, TABLES) or options.n_samples is not None or options.lags is not None:
         return None
-    read = read_columns(data, options.columns, options.na_values, options.exclude)
-    columns, _ = complete_columns(read, options)
+    columns, about, _ = complete_columns(*read_with_facts(data, options), options)
     if any(column.kind == "continuous" or not column.levels for column in columns):
         return None
-    return IncompleteLevels.of(columns, random_state) if any(c.missing.any() for c in columns) else None
+    if not any(column.missing.any() for column in columns):
+        return None
+    if about is not PLAIN:
+        raise InputError(
+            "missing='em' fills in discrete columns without regard to weights= or groups=; use missing='level' or "
+            "'drop', or leave them out"
+        )
+    return IncompleteLevels.of(columns, random_state)

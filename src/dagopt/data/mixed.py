@@ -22,8 +22,10 @@ from dagopt.data.columns import Column
 from dagopt.data.em import WithMissing, em_moments
 from dagopt.data.gram import Correlations, correlations
 from dagopt.data.polynomials import Polynomials, polynomials
+from dagopt.data.row_facts import PLAIN, RowFacts
 from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError, quoted
+from dagopt.memory import require_memory
 
 if TYPE_CHECKING:
     from dagopt.data.lags import Lags
@@ -33,6 +35,8 @@ __all__ = ["INDICATOR_NOISE", "Embedding", "MixedTable", "basis_embedding", "emb
 
 INDICATOR_NOISE = 1e-8
 """What is added to 1, the factor of the covariances within a discrete column: so log det is finite for copies, too."""
+
+BYTES = 8  # of a number
 
 
 class Embedding(NamedTuple):
@@ -71,10 +75,13 @@ class MixedTable(WithMissing):
         The columns, of equal length. If cells are missing, the moments of the embedding are estimated by EM.
     lags : Lags or None
         How rows and columns are laid out in time, if they are.
+    about : RowFacts
+        How much each row counts, and which unit it belongs to.
     """
 
     columns: tuple[Column, ...]
     lags: Lags | None = None
+    about: RowFacts = PLAIN
 
     kind = "mixed"
 
@@ -96,7 +103,8 @@ class MixedTable(WithMissing):
     @property
     def arrays(self) -> list[NDArray[Any]]:
         """The data, to compute a digest."""
-        return [column.values for column in self.columns]
+        cells = [column.values for column in self.columns]
+        return cells if self.about.weights is None else [*cells, self.about.weights]
 
     @property
     def sizes(self) -> Ints:
@@ -129,15 +137,16 @@ class MixedTable(WithMissing):
         return self._embedding(FOREVER)
 
     def _embedding(self, deadline: Deadline) -> Embedding:
-        parts = [embedded(column) for column in self.columns]
+        weights = self.about.scaled
+        parts = [embedded(column, weights) for column in self.columns]
         starts = np.concatenate([[0], np.cumsum([part.shape[1] for part in parts])]).astype(np.int64)
         values = np.concatenate(parts, axis=1)
         self._check_constants(values, starts)
         if self.is_complete:
-            found = correlations(values, deadline)
+            found = correlations(values, deadline, weights)
         else:
             spelled = [self.names[j] for j in np.repeat(np.arange(len(parts)), np.diff(starts))]
-            covariance = em_moments(values - np.nanmean(values, axis=0), spelled, deadline).covariance
+            covariance = em_moments(values - np.nanmean(values, axis=0), spelled, deadline, weights).covariance
             own = np.sqrt(np.diag(covariance))
             found = Correlations(covariance / np.outer(own, own), own, 4.0)
         return whitened(found, starts, self.discrete)
@@ -151,14 +160,23 @@ class MixedTable(WithMissing):
     def take(self, rows: Ints) -> MixedTable:
         """Return the table of some rows, by position and perhaps repeated, with all levels."""
         lags = None if self.lags is None else self.lags.without_rows()
-        return MixedTable(tuple(replace(c, values=c.values[rows]) for c in self.columns), lags)
+        return MixedTable(tuple(replace(c, values=c.values[rows]) for c in self.columns), lags, self.about.take(rows))
+
+    def repeated(self) -> MixedTable:
+        """Return the table with each row as often as its frequency weight says."""
+        if self.about.weights is None:
+            return self
+        times = self.about.weights.astype(np.int64)
+        require_memory(BYTES * len(self.columns) * int(times.sum()), "rows that are repeated by their weights")
+        found = self.take(np.repeat(np.arange(self.n_rows), times))
+        return replace(found, about=replace(found.about, weights=None))
 
     def select(self, places: Sequence[int]) -> MixedTable:
         """Return the table of some columns, by position, in this order."""
-        return MixedTable(tuple(self.columns[j] for j in places))
+        return MixedTable(tuple(self.columns[j] for j in places), about=self.about)
 
 
-def basis_embedding(columns: Sequence[Column], degree: int) -> Embedding:
+def basis_embedding(columns: Sequence[Column], degree: int, weights: Floats | None = None) -> Embedding:
     """Return the embedding in which a continuous column is its orthogonal polynomials up to a degree.
 
     Parameters
@@ -167,22 +185,27 @@ def basis_embedding(columns: Sequence[Column], degree: int) -> Embedding:
         Complete and not constant.
     degree : int
         The highest degree, at least 1.
+    weights : array, optional
+        How much each row counts; once unless given.
     """
     parts = [
-        polynomials(c.values, degree) if c.kind == "continuous" else Polynomials(embedded(c), 0.0) for c in columns
+        polynomials(c.values, degree, weights) if c.kind == "continuous" else Polynomials(embedded(c, weights), 0.0)
+        for c in columns
     ]
     starts = np.concatenate([[0], np.cumsum([part.values.shape[1] for part in parts])]).astype(np.int64)
-    found = correlations(np.concatenate([part.values for part in parts], axis=1))
+    found = correlations(np.concatenate([part.values for part in parts], axis=1), weights=weights)
     # An error of a column's length changes a correlation by twice that, and its own length by as much.
     found = found._replace(roundings=found.roundings + 4 * max(part.roundings for part in parts))
     return whitened(found, starts, np.array([column.kind == "discrete" for column in columns]))
 
 
-def embedded(column: Column) -> Floats:
+def embedded(column: Column, weights: Floats | None = None) -> Floats:
     """Return a column as numbers: itself, or the indicators of all levels but the most frequent; NaN where missing."""
     if column.kind == "continuous":
         return np.asarray(column.values, dtype=np.float64)[:, None]
-    occurring, counts = np.unique(column.values[column.values >= 0], return_counts=True)
+    there = column.values >= 0
+    occurring, places = np.unique(column.values[there], return_inverse=True)
+    counts = np.bincount(places, None if weights is None else weights[there])
     kept = np.delete(occurring, np.argmax(counts))
     indicators = (column.values[:, None] == kept[None, :]).astype(np.float64)
     indicators[column.missing] = np.nan

@@ -27,8 +27,8 @@ class Polynomials(NamedTuple):
     roundings: float
 
 
-def polynomials(values: Floats, degree: int) -> Polynomials:
-    """Return polynomials of a column up to a degree, orthogonal to each other and to 1 over these rows.
+def polynomials(values: Floats, degree: int, weights: Floats | None = None) -> Polynomials:
+    """Return polynomials of a column up to a degree, orthogonal to each other and to 1 over these (weighted) rows.
 
     There are fewer if the column has no more distinct values than that.
 
@@ -38,36 +38,39 @@ def polynomials(values: Floats, degree: int) -> Polynomials:
         The column, complete and not constant.
     degree : int
         The highest degree, at least 1.
+    weights : array, optional
+        How much each row counts; once unless given.
     """
-    standard, error = _standard(values)
+    counts = np.ones(len(values)) if weights is None else weights * (len(values) / weights.sum())
+    standard, error = _standard(values, counts)
     found, errors = [np.ones(len(values))], [np.zeros(len(values))]
     for _ in range(min(degree, len(np.unique(values)) - 1)):
         last = found[-1]
         grown = standard * last
         off = np.abs(standard) * errors[-1] + np.abs(last) * error + ROUNDING * np.abs(grown)
         for one, its_error in zip(found, errors, strict=True):
-            share = float(grown @ one) / len(values)
+            share = float((counts * grown) @ one) / len(values)
             taken = share * one
             grown = grown - taken
             off += abs(share) * its_error + ROUNDING * (2 * np.abs(taken) + np.abs(grown))
-        length = max(float(np.sqrt(grown @ grown / len(values))), SMALLEST_SPREAD)
+        length = max(float(np.sqrt((counts * grown) @ grown / len(values))), SMALLEST_SPREAD)
         found.append(grown / length)
         errors.append(SECOND_ORDER * off / length + ROUNDING * np.abs(found[-1]))
-    largest = max(float(np.sqrt(off @ off / len(values))) for off in errors)
+    largest = max(float(np.sqrt((counts * off) @ off / len(values))) for off in errors)
     return Polynomials(np.column_stack(found[1:]), largest / ROUNDING)
 
 
-def _standard(values: Floats) -> tuple[Floats, Floats]:
+def _standard(values: Floats, counts: Floats) -> tuple[Floats, Floats]:
     """Return a column less a number near its mean, with length 1 per row, and the error of every number.
 
     A difference of numbers within a factor of two is exact (Sterbenz). That a mean has an error does not matter.
     """
-    mean = float(column_sums(values[:, None])[0]) / len(values)
+    mean = float(column_sums((counts * values)[:, None])[0]) / len(values)
     near = values - mean
     is_exact = (
         (np.sign(values) == np.sign(mean)) & (np.abs(values) <= 2 * abs(mean)) & (abs(mean) <= 2 * np.abs(values))
     )
     error = np.where(is_exact, 0.0, ROUNDING * np.abs(near))
-    near = near - float(column_sums(near[:, None])[0]) / len(values)
-    scale = max(float(np.sqrt(column_sums(near[:, None] ** 2)[0] / len(values))), SMALLEST_SPREAD)
+    near = near - float(column_sums((counts * near)[:, None])[0]) / len(values)
+    scale = max(float(np.sqrt(column_sums((counts * near**2)[:, None])[0] / len(values))), SMALLEST_SPREAD)
     return near / scale, SECOND_ORDER * (error / scale + 2 * ROUNDING * np.abs(near / scale))

@@ -8,7 +8,7 @@ and b, N successive rows say as much about their correlation as N (1 - a b) / (1
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from statistics import NormalDist
 
@@ -19,13 +19,15 @@ from dagopt.data.columns import Column
 from dagopt.data.findings import Finding
 from dagopt.errors import quoted
 
-__all__ = ["ALARM", "lag_one", "ranks_of", "repeated_rows", "serial_dependence", "sorted_runs"]
+__all__ = ["ALARM", "change_points", "lag_one", "ranks_of", "repeated_rows", "serial_dependence", "sorted_runs"]
 
 ALARM = 0.002  # probability that a check raises a finding on a clean table; divided by the number of columns tested
 FEWEST_ROWS = 20  # fewer rows say nothing about rows
 MOST_COLUMNS = 1000  # that are tested; of more, every k-th
 MOST_ROWS = 20_000  # that are tested, from the first on
 LEAST_CORRELATION = 0.1  # of successive rows: smaller ones cost less than 2 % of the rows
+MATTERING_SHARE = 0.9  # of the rows: if successive rows say as much as this share of independent ones, nothing is said
+MOST_CUTS = 4  # further blocks that may explain that successive rows are alike
 RUN = 16  # rows of a block where the table is sorted by a column with many values
 FEW_IN_A_RUN = 8  # rows per value below which a sorted column counts as one with many values
 LEAST_REPEATED = 0.01  # share of the rows
@@ -55,30 +57,106 @@ def serial_dependence(columns: Sequence[Column], order: Bools | None = None) -> 
     tested = [j for j in range(0, len(columns), -(-len(columns) // MOST_COLUMNS)) if not (is_sorted[j] or known[j])]
     if len(tested) < 2:
         return []
-    found = np.array(
-        [lag_one(ranks_of(columns[j].values[:n_rows], columns[j].missing[:n_rows]), starts) for j in tested]
-    )
-    critical = -NormalDist().inv_cdf(ALARM / len(tested) / 2)
-    alike = np.flatnonzero((np.abs(found[:, 1]) > critical) & (np.abs(found[:, 0]) > LEAST_CORRELATION))
-    if len(alike) < 2:
-        return []
-    strongest = alike[np.argsort(-np.abs(found[alike, 0]), kind="stable")]
-    a, b = np.minimum(np.abs(found[strongest[:2], 0]), 0.999)
+    ranks = np.array([ranks_of(columns[j].values[:n_rows], columns[j].missing[:n_rows]) for j in tested])
+    strongest, correlation = _alike(ranks, starts)
     rows = len(columns[0].values)
-    left = max(int(rows * (1 - a * b) / (1 + a * b)), 1)
+    left = _rows_left(rows, correlation[strongest])
+    if left >= MATTERING_SHARE * rows:
+        return []
     names = tuple(columns[tested[k]].name for k in strongest)
+    by = [column.name for column, is_one in zip(columns, is_sorted, strict=True) if is_one]
+    blocks, within = _explained(ranks, strongest, starts, rows)
+    if within >= (left + rows) / 2:  # at most half of what was lost is lost within the blocks
+        return [_sorted_rows(names, len(tested), blocks[~np.isin(blocks, starts)], by)]
+    also = f"also among rows of the same {quoted(by, 2)}, which sorts the table, " if by else ""
     finding = Finding(
         "warning",
         "serial",
         names,
-        f"successive rows are alike in {len(names)} of {len(tested)} columns (correlation of neighbours "
-        f"{found[strongest[0], 0]:.2f} in {names[0]!r}, {found[strongest[1], 0]:.2f} in {names[1]!r})",
+        f"{also}successive rows are alike in {len(names)} of {len(tested)} columns (correlation of neighbours "
+        f"{correlation[strongest[0]]:.2f} in {names[0]!r}, {correlation[strongest[1]]:.2f} in {names[1]!r})",
         f"scores count {rows} independent rows, but for these columns they say as much as about {left}; edges between "
         f"{quoted(names, 3)} may be spurious, and the proof does not notice",
         "if rows follow each other in time, learn from the changes, data.diff().dropna(); if rows belong to units, "
-        "such as patients, keep one row per unit",
+        "such as patients, name the units with groups=",
     )
     return [finding]
+
+
+def _alike(ranks: Floats, starts: Ints) -> tuple[Ints, Floats]:
+    """Return the columns in which neighbours are alike, the strongest first, and the correlations of all columns.
+
+    Correlations that are small or by chance count as zero.
+    """
+    found = np.array([lag_one(own, starts) for own in ranks])
+    critical = -NormalDist().inv_cdf(ALARM / len(ranks) / 2)
+    sure = (np.abs(found[:, 1]) > critical) & (np.abs(found[:, 0]) > LEAST_CORRELATION)
+    size = np.where(sure, np.abs(found[:, 0]), 0.0)
+    order = np.argsort(-size, kind="stable")
+    return order[size[order] > 0], np.where(sure, found[:, 0], 0.0)
+
+
+def _explained(ranks: Floats, alike: Ints, starts: Ints, rows: int) -> tuple[Ints, int]:
+    """Return the fewest blocks within which neighbours are not alike, or the best ones, and the rows left in them."""
+    best, most = starts, 0
+    for blocks in change_points(ranks[alike], starts):
+        places, within = _alike(ranks, blocks)
+        left = _rows_left(rows, within[places])
+        if left > most:
+            best, most = blocks, left
+        if left >= MATTERING_SHARE * rows:
+            break
+    return best, most
+
+
+def _rows_left(rows: int, correlations: Floats) -> int:
+    """Return how many independent rows say as much about the two columns whose neighbours are most alike."""
+    if len(correlations) < 2:
+        return rows
+    a, b = np.minimum(np.abs(correlations[:2]), 0.999)
+    return max(int(rows * (1 - a * b) / (1 + a * b)), 1)
+
+
+def change_points(ranks: Floats, starts: Ints) -> Iterator[Ints]:
+    """Yield where blocks of rows begin after one, two, ... further cuts.
+
+    Each cut is the one that explains most of the squares within blocks, over all columns (binary segmentation).
+    """
+    n_rows = ranks.shape[1]
+    begins = starts
+    for _ in range(MOST_CUTS):
+        best, place = 0.0, 0
+        ends = np.append(begins[1:], n_rows)
+        for first, last in zip(begins, ends, strict=True):
+            size = last - first
+            if size < 2 * FEW_IN_A_RUN:
+                continue
+            near = ranks[:, first:last] - ranks[:, first:last].mean(axis=1, keepdims=True)
+            sums = np.cumsum(near, axis=1)[:, FEW_IN_A_RUN - 1 : size - FEW_IN_A_RUN]
+            left = np.arange(FEW_IN_A_RUN, size - FEW_IN_A_RUN + 1)
+            gains = (sums**2).sum(axis=0) * size / (left * (size - left))
+            k = int(np.argmax(gains))
+            if gains[k] > best:
+                best, place = float(gains[k]), int(first + left[k])
+        if not place:
+            return
+        begins = np.sort(np.append(begins, place))
+        yield begins
+
+
+def _sorted_rows(names: Sequence[str], tested: int, begins: Ints, by: Sequence[str]) -> Finding:
+    some = quoted([str(row + 1) for row in begins], MOST_CUTS).replace("'", "")
+    known = f", besides {quoted(by, 2)}," if by else ""
+    return Finding(
+        "warning",
+        "sorted",
+        tuple(names),
+        f"the rows are sorted by something that is not in the table{known} in blocks that differ in {len(names)} of "
+        f"{tested} columns, such as {quoted(names, 3)} (new blocks begin near data rows {some})",
+        "what sorts the rows, such as a class, is a common cause of these columns that the graph cannot show: it "
+        "becomes edges among them",
+        "add the column that sorts the rows to the table, or name it with groups= and set centre_groups=True",
+    )
 
 
 def sorted_runs(values: Sequence[Floats | Ints], skipped: Bools) -> tuple[Ints, Bools]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dagopt.arrays import Floats, Ints
 from dagopt.data.batches import is_streamed, is_tabular_file
 from dagopt.data.cells import (
     empty_columns,
@@ -30,7 +31,8 @@ from dagopt.data.findings import Finding
 from dagopt.data.kinds import TRANSFORMED, checked_kinds, with_kinds
 from dagopt.data.lags import Lags, lagged_columns, lagged_values
 from dagopt.data.mixed import MixedTable
-from dagopt.data.reading import positions_of, read_apart, read_columns
+from dagopt.data.reading import positions_of, read_apart
+from dagopt.data.row_facts import PLAIN, RowFacts, group_means_removed, named_columns, read_with_facts
 from dagopt.data.row_times import RowTimes, row_times
 from dagopt.data.statistics import Statistics
 from dagopt.data.summarise import Told, is_statistics, needing_rows, summarised_source
@@ -59,6 +61,8 @@ __all__ = [
 ]
 
 MOST_LEVELS = 65_535  # codes are uint16
+MOST_PARTS = 1 << 20  # of rows with survey weights, if that leaves parts small enough: the logarithm of each is kept
+FEWEST_COPIES, MOST_COPIES = 16, 1000  # parts of a row that survey weights are rounded to
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +80,16 @@ class DiscreteTable:
     weights : array
         How often each distinct row occurs.
     copies : int
-        How many of these stand for one row: more than one if missing cells were filled in several ways.
+        How many of these stand for one row: more than one if missing cells were filled in several ways, or if rows have
+        survey weights, which are rounded to such parts of a row.
     lags : Lags or None
         How rows and columns are laid out in time, if they are.
     which : int array or None
         For every row in time, the distinct row that it equals.
+    survey : bool
+        Whether rows have survey weights.
+    members : Members or None
+        The units that the rows come from, if they are drawn or divided as a whole: groups, or rows with survey weights.
     """
 
     names: tuple[str, ...]
@@ -90,6 +99,8 @@ class DiscreteTable:
     copies: int = 1
     lags: Lags | None = None
     which: NDArray[np.int64] | None = None
+    survey: bool = False
+    members: Members | None = None
 
     kind = "discrete"
 
@@ -108,7 +119,7 @@ class DiscreteTable:
     @cached_property
     def n_samples(self) -> int:
         """Number of rows N, repetitions included."""
-        return int(self.weights.sum()) // self.copies
+        return round(int(self.weights.sum()) / self.copies)
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -129,13 +140,57 @@ class DiscreteTable:
         weights: NDArray[np.int64] | None = None,
         copies: int = 1,
         lags: Lags | None = None,
+        about: RowFacts = PLAIN,
     ) -> DiscreteTable:
         """Return the table of the given rows, ``codes`` of shape (n, N), with equal rows merged."""
         narrow = np.ascontiguousarray(codes, dtype=np.uint16)
         first, cells = distinct_rows(narrow, [len(column) for column in levels])
-        merged = np.bincount(cells, weights, minlength=len(first)).astype(np.int64)
-        which = None if lags is None else cells
-        return cls(names, levels, np.ascontiguousarray(narrow[:, first]), merged, copies, lags, which)
+        distinct = np.ascontiguousarray(narrow[:, first])
+        if about.survey or about.groups is not None:
+            members = Members.of(cells, about)
+            once = np.ones(len(first), dtype=np.int64)
+            units = cls(names, levels, distinct, once, survey=about.survey, members=members)
+            return replace(units.of_units(np.ones(members.n_units, dtype=np.int64)), members=members)
+        counted = weights if about.weights is None else about.weights
+        merged = np.bincount(cells, counted, minlength=len(first)).astype(np.int64)
+        return cls(names, levels, distinct, merged, copies, lags, None if lags is None else cells)
+
+    def of_units(self, times: Ints) -> DiscreteTable:
+        """Return the table in which each unit occurs so many times; the columns keep their levels.
+
+        Survey weights are scaled to the effective number of rows, and those of a distinct row rounded to parts of one.
+        """
+        assert self.members is not None
+        counted = self.members.weights * times[self.members.units]
+        sums = np.bincount(self.members.cells, counted, minlength=self.codes.shape[1])
+        copies = 1
+        if self.survey:
+            count = float(counted.sum()) ** 2 / float(counted @ self.members.weights)
+            copies = int(min(max(MOST_PARTS // count, FEWEST_COPIES), MOST_COPIES))
+            sums *= count * copies / sums.sum()
+        kept = np.flatnonzero(sums)
+        weights = np.maximum(np.rint(sums), 1).astype(np.int64)
+        codes = np.ascontiguousarray(self.codes[:, kept])
+        return replace(self, codes=codes, weights=weights[kept], copies=copies, members=None)
+
+
+class Members(NamedTuple):
+    """The units that rows come from: for each row its distinct row, its unit and its weight."""
+
+    cells: Ints
+    units: Ints
+    weights: Floats
+
+    @classmethod
+    def of(cls, cells: Ints, about: RowFacts) -> Members:
+        """Return the units of rows: their groups, or each row by itself."""
+        units = np.arange(len(cells)) if about.groups is None else about.groups
+        return cls(cells, units, np.ones(len(cells)) if about.weights is None else about.weights)
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+        return int(self.units.max(initial=-1)) + 1
 
 
 Table = ContinuousTable | DiscreteTable | MixedTable
@@ -175,50 +230,58 @@ def read_table(
     hears how far that is.
     """
     if isinstance(data, TABLES):
+        _refuse_facts_of(options)
         return data, ()
     if options.n_samples is None and in_one_pass(data, options, every_row):
         return table_of_statistics(summarised_source(data, options, deadline, told), options, doctor)
-    given, times = read_in_time(data, options, deadline)
+    if options.n_samples is not None:
+        _refuse_facts_of(options)
+    given, times, about = read_in_time(data, options, deadline)
     if options.n_samples is not None:
         return covariance_of(given, options.n_samples), ()
-    return _table_of_given(given, times, options, doctor)
+    return _table_of_given(given, times, about, options, doctor)
 
 
 def _table_of_given(
-    given: list[Column], times: RowTimes | None, options: DataOptions, doctor: bool
+    given: list[Column], times: RowTimes | None, about: RowFacts, options: DataOptions, doctor: bool
 ) -> tuple[Table, tuple[Finding, ...]]:
     """Return the table of columns as they were read, and findings on them."""
-    columns, findings = complete_columns(given, options, in_time=times is not None)
+    columns, about, findings = complete_columns(given, about, options, in_time=times is not None)
     if times is None:
-        table = table_of(columns)
+        table = table_of(columns, about=about)
     else:
         table, gaps = table_in_time(columns, times, options)
         findings = (*findings, *gaps)
     if doctor:
-        findings = (*findings, *column_findings(columns, given, in_time=options.lags is not None))
+        findings = (*findings, *column_findings(columns, given, about, in_time=options.lags is not None))
     return table, findings
+
+
+def _refuse_facts_of(options: DataOptions) -> None:
+    for name in ("weights", "groups"):
+        if getattr(options, name) is not None:
+            raise InputError(
+                f"{name}= belongs to the rows that are read, but the data is a Table, or a covariance; give {name}= to "
+                "as_table, with the rows"
+            )
 
 
 def read_in_time(
     data: object, options: DataOptions, deadline: Deadline = FOREVER
-) -> tuple[list[Column], RowTimes | None]:
-    """Return the columns of the graph as they are read, and the order of the rows if they are moments or in groups."""
-    if options.lags is None and options.time is None and options.groups is None:
-        return read_columns(data, options.columns, options.na_values, options.exclude, deadline), None
+) -> tuple[list[Column], RowTimes | None, RowFacts]:
+    """Return the columns of the graph as they are read, the order of rows that are moments, weights and groups."""
+    if options.lags is None and options.time is None:
+        columns, about = read_with_facts(data, options, deadline)
+        return columns, None, about
     if options.n_samples is not None:
-        raise InputError("a covariance matrix has no rows, so lags=, time= and groups= have no meaning; give the rows")
-    named = [_named_columns(option) for option in (options.time, options.groups)]
+        raise InputError("a covariance matrix has no rows, so lags= and time= have no meaning; give the rows")
+    if options.weights is not None or options.centre_groups:
+        raise InputError(
+            "weights= and centre_groups= are for independent rows, not for lags= and time=; leave one of them out"
+        )
+    named = [named_columns(option) or [] for option in (options.time, options.groups)]
     given, apart = read_apart(data, options.columns, options.na_values, options.exclude, named, deadline)
-    return given, row_times(len(given[0].values), *apart)
-
-
-def _named_columns(option: Any) -> list[str | int]:
-    """Return the columns of ``time=`` or ``groups=``."""
-    if option is None:
-        return []
-    if isinstance(option, str | int):
-        return [option]
-    return list(option)
+    return given, row_times(len(given[0].values), *apart), PLAIN
 
 
 def table_in_time(columns: list[Column], times: RowTimes, options: DataOptions) -> tuple[Table, list[Finding]]:
@@ -245,9 +308,12 @@ def table_in_time(columns: list[Column], times: RowTimes, options: DataOptions) 
 
 def in_one_pass(data: object, options: DataOptions, every_row: bool = False) -> bool:
     """Say whether data are read in one pass; a large file is read as a whole for what needs all of its rows."""
-    if options.lags is not None or options.time is not None or options.groups is not None:
+    about_rows = ("lags", "time", "groups", "weights")
+    if any(getattr(options, name) is not None for name in about_rows):
         if is_statistics(data):
-            raise InputError("statistics know no order of rows, so lags=, time= and groups= have no meaning; give rows")
+            raise InputError(
+                "statistics know no single rows, so lags=, time=, groups= and weights= have no meaning; give rows"
+            )
         return False
     if is_statistics(data):
         return True
@@ -266,7 +332,7 @@ def table_of_statistics(
         kinds = checked_kinds(options.kind, statistics.names) | dict(statistics.kinds)
         options = replace(options, kind=kinds, missing=missing if missing != "error" else statistics.missing)
     if statistics.has_all_rows:
-        return _table_of_given(statistics.given_columns(), None, options, doctor)
+        return _table_of_given(statistics.given_columns(), None, PLAIN, options, doctor)
     found, findings = summarised(statistics, options)
     if not isinstance(found, tuple):
         return found, findings if doctor else ()
@@ -294,7 +360,7 @@ def covariance_of(columns: Sequence[Column], n_samples: int) -> CovarianceTable:
 def as_frame(data: object, **options: Any) -> pd.DataFrame:
     """Return complete columns as a frame: floats, or the levels as text. The options are those of ``as_table``."""
     reading = DataOptions(**options)
-    columns, _ = complete_columns(read_columns(data, reading.columns, reading.na_values, reading.exclude), reading)
+    columns, _, _ = complete_columns(*read_with_facts(data, reading), reading)
     return pd.DataFrame(
         {
             column.name: column.values
@@ -306,17 +372,19 @@ def as_frame(data: object, **options: Any) -> pd.DataFrame:
 
 
 def complete_columns(
-    columns: list[Column], options: DataOptions, in_time: bool = False
-) -> tuple[list[Column], tuple[Finding, ...]]:
-    """Return columns with their kinds, complete unless EM is asked for, and findings on what was done.
+    columns: list[Column], about: RowFacts, options: DataOptions, *, in_time: bool = False
+) -> tuple[list[Column], RowFacts, tuple[Finding, ...]]:
+    """Return columns with their kinds, complete unless EM is asked for, facts on rows, findings on what was done.
 
     If rows are moments in time, those with missing cells are not dropped yet, because they have a place in time.
     """
     findings: list[Finding] = []
     _stop_at(troubles(columns))
-    columns = of_kind(columns, options)
+    columns = of_kind(columns, options, about.scaled)
     if options.missing == "drop" and not in_time:
+        whole = ~np.logical_or.reduce([column.missing for column in columns])
         columns, findings = without_incomplete_rows(columns)
+        about = about.take(whole)
     elif options.missing == "level":
         columns = [with_missing_level(column) for column in columns]
     if options.missing == "em" or (options.missing == "drop" and in_time):
@@ -324,10 +392,12 @@ def complete_columns(
     else:
         _stop_at(missing_cells(columns))
     _stop_at(unusable_numbers(columns))
-    return columns, tuple(findings)
+    if options.centre_groups:
+        columns, about = group_means_removed(columns, about)
+    return columns, about, tuple(findings)
 
 
-def of_kind(columns: list[Column], options: DataOptions) -> list[Column]:
+def of_kind(columns: list[Column], options: DataOptions, weights: Floats | None = None) -> list[Column]:
     """Return the columns read as numbers or levels, discretized and transformed, as the options ask."""
     cuts = options.discretize
     named = {str(name): how for name, how in cuts.items()} if isinstance(cuts, Mapping) else {}
@@ -342,8 +412,8 @@ def of_kind(columns: list[Column], options: DataOptions) -> list[Column]:
         how = named.get(column.name) if named else cuts
         if how is not None and column.name in named:
             column = column.as_continuous()
-        found.append(column if how is None else discretized(column, str(how), options.bins))
-    return transformed(found, _transforms(found, options))
+        found.append(column if how is None else discretized(column, str(how), options.bins, weights))
+    return transformed(found, _transforms(found, options), weights)
 
 
 def _transforms(columns: list[Column], options: DataOptions) -> dict[str, Any]:
@@ -363,7 +433,7 @@ def _stop_at(findings: list[Finding]) -> None:
             raise InputError(finding.line)
 
 
-def table_of(columns: Sequence[Column], lags: Lags | None = None) -> Table:
+def table_of(columns: Sequence[Column], lags: Lags | None = None, about: RowFacts = PLAIN) -> Table:
     """Return the table of columns; if all are discrete, they must be complete."""
     names = tuple(column.name for column in columns)
     for column in columns:
@@ -375,13 +445,13 @@ def table_of(columns: Sequence[Column], lags: Lags | None = None) -> Table:
     kinds = {column.kind for column in columns}
     if kinds == {"continuous"}:
         fitted = {column.name: column.transform for column in columns if column.transform is not None}
-        return ContinuousTable(names, np.column_stack([column.values for column in columns]), fitted, lags)
+        return ContinuousTable(names, np.column_stack([column.values for column in columns]), fitted, lags, about)
     if len(kinds) == 2:
-        return MixedTable(tuple(columns), lags)
+        return MixedTable(tuple(columns), lags, about)
     if any(column.missing.any() for column in columns):
         raise InputError(
             "missing='em' for discrete columns needs a network to impute from, which dagopt.learn finds; here use "
             "missing='level' or 'drop', or the table of a learned result, result.problem.table"
         )
     codes = np.stack([column.values for column in columns])
-    return DiscreteTable.from_codes(names, tuple(column.levels for column in columns), codes, lags=lags)
+    return DiscreteTable.from_codes(names, tuple(column.levels for column in columns), codes, lags=lags, about=about)

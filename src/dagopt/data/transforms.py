@@ -65,8 +65,8 @@ class Transform:
         return np.asarray(np.log(values))
 
 
-def fitted_transform(how: str, values: Floats) -> Transform | None:
-    """Return a transformation of the values of a column; for ``auto`` None if their shape needs none."""
+def fitted_transform(how: str, values: Floats, weights: Floats | None = None) -> Transform | None:
+    """Return a transformation of the (weighted) values of a column; for ``auto`` None if their shape needs none."""
     known = values[~np.isnan(values)]
     if how == "auto":
         critical = -NormalDist().inv_cdf(ALARM / 2)
@@ -78,9 +78,10 @@ def fitted_transform(how: str, values: Floats) -> Transform | None:
         how = "log" if fits else "rank"
     if how in ("log", "root"):
         return Transform(how)
-    distinct, counts = np.unique(known, return_counts=True)
+    distinct, places = np.unique(known, return_inverse=True)
+    counts = np.bincount(places, None if weights is None else weights[~np.isnan(values)])
     ranks = np.cumsum(counts) - (counts - 1) / 2
-    return Transform("rank", distinct, normal_scores(ranks / (len(known) + 1)))
+    return Transform("rank", distinct, normal_scores(ranks / (counts.sum() + 1)))
 
 
 def normal_scores(shares: Floats) -> Floats:
@@ -90,7 +91,7 @@ def normal_scores(shares: Floats) -> Floats:
     return np.asarray(ndtri(shares), dtype=np.float64)
 
 
-def transformed(columns: Sequence[Column], asked: Mapping[str, Any]) -> list[Column]:
+def transformed(columns: Sequence[Column], asked: Mapping[str, Any], weights: Floats | None = None) -> list[Column]:
     """Return the columns with some of them transformed.
 
     Parameters
@@ -99,6 +100,8 @@ def transformed(columns: Sequence[Column], asked: Mapping[str, Any]) -> list[Col
         With their kinds.
     asked : mapping of names to words or to Transform
         One of ``TRANSFORMS`` is fitted to the column; a Transform is applied as it was fitted.
+    weights : array, optional
+        How much each row counts; once unless given.
     """
     names = [column.name for column in columns]
     for name in asked:
@@ -111,7 +114,7 @@ def transformed(columns: Sequence[Column], asked: Mapping[str, Any]) -> list[Col
             found.append(column)
             continue
         column = column.as_continuous()
-        own = how if isinstance(how, Transform) else fitted_transform(how, column.values)
+        own = how if isinstance(how, Transform) else fitted_transform(how, column.values, weights)
         found.append(column if own is None else replace(column, values=own(column.name, column.values), transform=own))
     return found
 

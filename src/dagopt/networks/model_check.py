@@ -49,7 +49,10 @@ CHECKS = {
     "linear": ("curved", "use score='basis'"),
     "normal": ("not normal", "use transform={{{to!r}: 'rank'}}"),
     "variance": ("uneven variance", "use transform={{{to!r}: 'log'}} if it is positive, otherwise 'rank'"),
-    "serial": ("successive residuals alike", "learn from the changes, data.diff().dropna(), or one row per unit"),
+    "serial": (
+        "successive residuals alike",
+        "learn from the changes, data.diff().dropna(), or name units: groups=",
+    ),
 }
 
 

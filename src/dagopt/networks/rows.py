@@ -34,7 +34,9 @@ def matched(table: Table, names: Sequence[str], like: Table | None = None) -> Ta
     own = tuple(table.levels[i] for i in places)
     levels = like.levels if isinstance(like, DiscreteTable) else own
     codes = [recoded(name, table.codes[i], *pair) for name, i, *pair in zip(names, places, own, levels, strict=True)]
-    return DiscreteTable(tuple(names), levels, np.stack(codes).astype(np.uint16), table.weights, table.copies)
+    return DiscreteTable(
+        tuple(names), levels, np.stack(codes).astype(np.uint16), table.weights, table.copies, survey=table.survey
+    )
 
 
 def _matched_mixed(table: MixedTable, like: Table | None) -> MixedTable:
@@ -51,7 +53,7 @@ def _matched_mixed(table: MixedTable, like: Table | None) -> MixedTable:
             codes[there] = recoded(column.name, column.values[there], column.levels, known.levels)
             column = replace(column, values=codes, levels=known.levels, numbers=known.numbers)
         found.append(column)
-    return MixedTable(tuple(found))
+    return MixedTable(tuple(found), about=table.about)
 
 
 def recoded(name: str, codes: NDArray[np.integer[Any]], own: Sequence[str], levels: Sequence[str]) -> NDArray[np.int64]:

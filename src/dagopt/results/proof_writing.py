@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dagopt.data.continuous import CovarianceTable
+from dagopt.data.row_facts import PLAIN
+from dagopt.data.table import DiscreteTable
 from dagopt.errors import InputError
 from dagopt.files import write_text
 from dagopt.graph.order import is_acyclic
@@ -66,7 +68,11 @@ def _refuse_others(problem: Problem) -> None:
         )
     table = problem.table
     if isinstance(table, CovarianceTable) or not table.is_complete or getattr(table, "copies", 1) > 1:
-        raise InputError("a proof file needs complete rows, not a covariance or missing cells; use missing='drop'")
+        raise InputError(
+            "a proof file needs complete rows, not a covariance, missing cells or survey weights; use missing='drop'"
+        )
+    if not isinstance(table, DiscreteTable) and table.about is not PLAIN:
+        raise InputError("a proof file needs rows without weights= and groups=; repeat the rows instead of weights")
 
 
 def _scoring(score: Score) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class BasisScore(DegenerateGaussianScore):
             )
         self.degree = degree
         self._source = table
-        self.embedding = basis_embedding(_columns(table), degree)
+        self.embedding = basis_embedding(_columns(table), degree, table.about.scaled)
         width = len(self.embedding.matrix)
         if table.n_samples <= width + 1:
             raise InputError(

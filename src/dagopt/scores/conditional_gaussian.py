@@ -55,6 +55,9 @@ class ConditionalGaussianScore(Score):
     def __init__(self, table: MixedTable, penalty: float) -> None:
         if not table.is_complete:
             raise InputError("score 'cg' needs complete rows but cells are missing; use score='bic', or missing='drop'")
+        if table.about.survey:
+            raise InputError("score 'cg' counts whole rows but they have survey weights; use score='bic'")
+        table = table.repeated()
         self.names = table.names
         self.n_samples = table.n_samples
         self.parameter_cost = penalty

@@ -39,6 +39,10 @@ def interventional_score(
     """
     if isinstance(data, ContinuousTable | DiscreteTable):
         raise InputError("interventions= needs the original rows but got a Table; give the frame or the file")
+    if reading.weights is not None or reading.groups is not None:
+        raise InputError(
+            "interventions= cannot be combined with weights= or groups=; repeat the rows instead of weights"
+        )
     if reading.missing == "drop":
         raise InputError("interventions= needs one target per row but missing='drop' leaves rows out; drop them first")
     if isinstance(interventions, str):

@@ -53,7 +53,9 @@ class CountingScore(JointScore):
         self.arity = table.arity
         if ess and table.copies > 1:
             raise InputError(
-                "score 'bdeu' needs whole counts but missing cells were filled in several ways; use 'bic', or "
+                "score 'bdeu' needs whole counts but rows have survey weights; use 'bic'"
+                if table.survey
+                else "score 'bdeu' needs whole counts but missing cells were filled in several ways; use 'bic', or "
                 "missing='drop'"
             )
         counts = np.arange(int(table.weights.sum()) + 1, dtype=np.float64) / table.copies

@@ -107,8 +107,10 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     discretize: str | Mapping[str, str] | None = None
     bins: int = 3
     missing: str = "error"
+    weighting: str = "auto"
+    centre_groups: bool = False
 
-    def fit(self, X: Any, y: object = None) -> Self:
+    def fit(self, X: Any, y: object = None, *, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn the graph of the columns of X.
 
         Parameters
@@ -117,8 +119,12 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             The data, one row per sample. Floats are continuous; integers, booleans, categories and text are discrete.
         y : ignored
             There is no target.
+        sample_weight : array, optional
+            How much each row counts, ``weights=`` of ``learn``.
+        groups : array, optional
+            Which unit each row belongs to, ``groups=`` of ``learn``.
         """
-        table, findings = self._read(X, reset=True, doctor=True)
+        table, findings = self._read(X, reset=True, doctor=True, weights=sample_weight, groups=groups)
         options = self.get_params(deep=False)
         if "random_state" in options:
             options["random_state"] = _seed(options["random_state"])
@@ -139,7 +145,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         self.score_: float | None = self.result_.score
         return self
 
-    def score(self, X: Any, y: object = None) -> float:
+    def score(self, X: Any, y: object = None, *, sample_weight: Any = None) -> float:
         """Return the log-likelihood per row of other data, with graph and parameters from the data of ``fit``.
 
         Parameters
@@ -148,6 +154,8 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             Data with the same columns.
         y : ignored
             There is no target.
+        sample_weight : array, optional
+            How much each row counts.
 
         Returns
         -------
@@ -160,7 +168,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         penalties. Tables of discrete columns are smoothed by a prior with the weight of one row.
         """
         check_is_fitted(self, "result_")
-        table, _ = self._read(X, reset=False)
+        table, _ = self._read(X, reset=False, weights=sample_weight)
         if self.result_.dag is None:
             raise InputError(
                 f"the graph that {type(self).__name__} learned has no DAG, because its directions contradict each "
@@ -172,7 +180,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         """Return the parameters that are options of data."""
         return {name: getattr(self, CALLED.get(name, name)) for name in DataOptions.defaults() if name not in NOT_HERE}
 
-    def _read(self, X: Any, *, reset: bool, doctor: bool = False) -> tuple[Table, tuple[Finding, ...]]:
+    def _read(self, X: Any, *, reset: bool, doctor: bool = False, **rows: Any) -> tuple[Table, tuple[Finding, ...]]:
         """Return the data as a table, and findings; check, or with ``reset`` keep, number and names of the columns."""
         if isinstance(X, (str, os.PathLike)):
             raise InputError(
@@ -188,7 +196,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         if not hasattr(X, "columns"):
             X = check_array(X, dtype=None, ensure_min_samples=2, ensure_min_features=2, estimator=self, input_name="X")
         try:
-            return read_table(X, DataOptions(**self._data_options()), doctor=doctor)
+            return read_table(X, DataOptions(**self._data_options(), **rows), doctor=doctor)
         except TypeError as error:
             raise InputError(
                 f"expected numbers, text or other single values in the cells of X but got {error}; convert them"

@@ -30,31 +30,34 @@ class ContingencyTest(IndependenceTest):
         Numbers of levels.
     weights : array
         How often each distinct row occurs.
+    copies : int
+        How many of these stand for one row: statistics grow with the counts, so they are divided by it.
     """
 
     _pearson: bool
 
-    def __init__(self, codes: np.ndarray, arity: Ints, weights: Ints) -> None:
+    def __init__(self, codes: np.ndarray, arity: Ints, weights: Ints, copies: int = 1) -> None:
         self.codes = np.ascontiguousarray(codes)
         self.arity = arity
         self.weights = weights
+        self.copies = copies
         self.n_nodes = len(arity)
 
     @classmethod
     def of(cls, table: DiscreteTable) -> ContingencyTest:
         """Return the test for a table."""
-        return cls(table.codes, table.arity, table.weights)
+        return cls(table.codes, table.arity, table.weights, table.copies)
 
     def take(self, order: Ints) -> ContingencyTest:
         """Return the test over the variables ``order``, renumbered in this order."""
-        return type(self)(self.codes[order], self.arity[order], self.weights)
+        return type(self)(self.codes[order], self.arity[order], self.weights, self.copies)
 
     def statistics(self, x: int, y: int, sets: Ints) -> Floats:
         """Return the statistic of x and y given each row of ``sets``."""
         out = np.empty(len(sets))
         chosen = np.ascontiguousarray(sets)
         kernels.table_statistics(self.codes, self.arity, self.weights, x, y, chosen, self._pearson, out)
-        return out
+        return out / self.copies
 
     def freedom(self, x: int, y: int | Ints, sets: Ints) -> Floats:
         """Return the degrees of freedom of x and y given each row of ``sets``."""
@@ -71,7 +74,7 @@ class ContingencyTest(IndependenceTest):
         """Return log p of x and each of ``others`` given one set."""
         out = np.empty(len(others))
         kernels.table_statistics_with(self.codes, self.arity, self.weights, x, others, given, self._pearson, out)
-        return log_chi_square_tail(out, self.freedom(x, others, given))
+        return log_chi_square_tail(out / self.copies, self.freedom(x, others, given))
 
 
 class LikelihoodRatioTest(ContingencyTest):

@@ -312,7 +312,7 @@ def _none(table: Table | MixedTable, cause: int, outcome: int) -> pd.DataFrame:
         about = [{"level": one} for one in outcomes] or [{}]
         pairs = [{"from": causes[0], "to": one} for one in causes[1:]] or [{}]
         return pd.DataFrame([{**own, **pair, **zero} for pair in pairs for own in about])
-    counts = np.bincount(table.codes[outcome], weights=table.weights, minlength=len(outcomes)) / table.n_samples
+    counts = np.bincount(table.codes[outcome], weights=table.weights, minlength=len(outcomes)) / table.weights.sum()
     return pd.DataFrame(
         [
             {"level": y, "from": causes[0], "to": x, "probability": share, **zero, "unsupported": 0.0}

@@ -86,6 +86,12 @@ def _not_estimable(names: Sequence[str], cause: int, adjustment: Sequence[int], 
 
 def _mixed(table: MixedTable, cause: int, outcome: int, adjustment: list[int], level: float) -> pd.DataFrame:
     """Return the effect in a table with continuous and discrete columns."""
+    if table.about.survey:
+        raise InputError(
+            "effects in a mixed table are estimated from whole rows but these have survey weights; leave weights= out, "
+            "or make all columns continuous with kind="
+        )
+    table = table.repeated()
     if table.columns[outcome].kind == "continuous":
         return _mixed_slopes(table, cause, outcome, adjustment, level)
     used = [cause, *adjustment]
@@ -162,7 +168,7 @@ def _differences(table: DiscreteTable, cause: int, outcome: int, adjustment: lis
     :math:`P(y | do(x)) = \sum_o P(o) P(y | x, o)`; a row contributes
     :math:`1[x_i = x] / P(x | o_i) (1[y_i = y] - P(y | x, o_i)) + P(y | x, o_i) - P(y | do(x))`.
     """
-    weights = table.weights.astype(np.float64)
+    weights = table.weights / table.copies
     _, stratum = np.unique(table.codes[adjustment].T, axis=0, return_inverse=True)
     stratum = stratum.ravel() if adjustment else np.zeros(len(weights), dtype=np.int64)
     causes, outcomes = table.codes[cause].astype(np.int64), table.codes[outcome].astype(np.int64)
@@ -170,8 +176,8 @@ def _differences(table: DiscreteTable, cause: int, outcome: int, adjustment: lis
     counts = np.zeros((int(stratum.max()) + 1, n_causes, n_outcomes))
     np.add.at(counts, (stratum, causes, outcomes), weights)
     totals = counts.sum(axis=2)
-    pooled = counts.sum(axis=0) / np.maximum(counts.sum(axis=(0, 2)), 1)[:, None]
-    shares = np.where(totals[..., None] > 0, counts / np.maximum(totals, 1)[..., None], pooled)
+    pooled = counts.sum(axis=0) / _or_one(counts.sum(axis=(0, 2)))[:, None]
+    shares = np.where(totals[..., None] > 0, counts / _or_one(totals)[..., None], pooled)
     chances = totals / totals.sum(axis=1, keepdims=True)
     size = weights.sum()
     means = np.einsum("s,scy->cy", totals.sum(axis=1) / size, shares)
@@ -200,3 +206,8 @@ def _differences(table: DiscreteTable, cause: int, outcome: int, adjustment: lis
                 }
             )
     return pd.DataFrame(rows)
+
+
+def _or_one(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return sums to divide by, 1 where there is nothing."""
+    return np.where(sums > 0, sums, 1.0)

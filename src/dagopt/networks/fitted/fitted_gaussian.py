@@ -200,7 +200,7 @@ def fit_gaussian(table: ContinuousTable, parents: Parents) -> FittedGaussian:
 
 
 def _standard(table: ContinuousTable) -> NDArray[np.float64] | None:
-    """Return the rows in standard units; None if there is only a covariance, without complete rows."""
+    """Return the rows in standard units, times the roots of weights; None without complete rows."""
     if isinstance(table, CovarianceTable) or not table.is_complete:
         return None
     if (constant := np.ptp(table.values, axis=0) == 0).any():
@@ -210,7 +210,9 @@ def _standard(table: ContinuousTable) -> NDArray[np.float64] | None:
             " give other rows, or leave the column out with exclude="
         )
     standard = (table.values - table.mean) / table.scale
-    return np.asarray(standard - standard.mean(axis=0))  # far from zero the first mean has a rounding error
+    weights = table.about.scaled
+    standard -= np.average(standard, axis=0, weights=weights)  # far from zero the first mean has a rounding error
+    return np.asarray(standard if weights is None else standard * np.sqrt(weights)[:, None])
 
 
 def _behind(table: ContinuousTable) -> str:
@@ -242,7 +244,7 @@ def _regression(
     if standard is None:
         left = float(1 - slopes @ table.correlation[parents, node])
     else:
-        left = float(np.mean((standard[:, node] - standard[:, parents] @ slopes) ** 2))
+        left = float(np.sum((standard[:, node] - standard[:, parents] @ slopes) ** 2)) / table.mass
     freedom = table.n_samples - rank - 1
     if left <= NOTHING_LEFT or freedom <= 0:
         raise InputError(

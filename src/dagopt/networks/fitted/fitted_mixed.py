@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dagopt.arrays import Floats, Ints
 from dagopt.data.mixed import MixedTable
 from dagopt.errors import InputError, quoted
 from dagopt.networks.checks import Parents
@@ -151,7 +152,8 @@ def fit_mixed(table: MixedTable, parents: Parents) -> FittedMixed:
         )
         column = table.columns[j]
         fit = _odds if column.kind == "discrete" else _equation
-        effects.append(fit(table, j, own, design, column.values[there]))
+        weights = np.ones(len(design)) if table.about.scaled is None else table.about.scaled[there]
+        effects.append(fit(table, j, own, design, column.values[there], weights))
     if not table.is_complete:
         fewest = min(one.rows for one in effects)
         notes.append(
@@ -165,22 +167,24 @@ def fit_mixed(table: MixedTable, parents: Parents) -> FittedMixed:
         tuple(one.estimates for one in effects),
         np.array([one.variance for one in effects]),
     )
-    return FittedMixed(network, effects, table.n_rows, notes)
+    rows = table.n_rows if table.about.weights is None else table.n_samples
+    return FittedMixed(network, effects, rows, notes)
 
 
 def _equation(
-    table: MixedTable, node: int, parents: Sequence[int], design: NDArray[np.float64], values: NDArray[np.float64]
+    table: MixedTable, node: int, parents: Sequence[int], design: Floats, values: Floats, weights: Floats
 ) -> Effects:
     """Return the least-squares regression of a continuous column."""
     from scipy.special import stdtr
 
-    rows, width = design.shape
-    scale = np.sqrt(np.maximum((design**2).mean(axis=0), 1e-300))
-    inverse = np.linalg.pinv((design / scale).T @ (design / scale), hermitian=True)
-    slopes = (inverse @ ((design / scale).T @ values)) / scale
-    left = float(np.mean((values - design @ slopes) ** 2))
+    rows, width = round(float(weights.sum())), design.shape[1]
+    scale = np.sqrt(np.maximum(np.average(design**2, axis=0, weights=weights), 1e-300))
+    unit = design / scale
+    inverse = np.linalg.pinv((weights * unit.T) @ unit, hermitian=True)
+    slopes = (inverse @ (unit.T @ (weights * values))) / scale
+    left = float(np.average((values - design @ slopes) ** 2, weights=weights))
     freedom = rows - width
-    spread = float(np.var(values))
+    spread = float(np.average((values - np.average(values, weights=weights)) ** 2, weights=weights))
     if left <= 1e-13 * spread or freedom <= 0:
         raise InputError(
             f"expected noise in column {table.names[node]!r} but in {rows} rows it is a linear function of its parents "
@@ -193,7 +197,7 @@ def _equation(
 
 
 def _odds(
-    table: MixedTable, node: int, parents: Sequence[int], design: NDArray[np.float64], codes: NDArray[np.int64]
+    table: MixedTable, node: int, parents: Sequence[int], design: Floats, codes: Ints, weights: Floats
 ) -> Effects:
     """Return the log odds of a discrete column."""
     from scipy.special import ndtr
@@ -203,11 +207,17 @@ def _odds(
         raise InputError(
             f"expected at least two levels in column {table.names[node]!r} but got one; leave it out with exclude="
         )
-    beta, errors = fit_logit(design, codes, n_levels)
-    logs = log_probabilities(design, beta)[np.arange(len(codes)), codes].sum()
-    share = np.bincount(codes, minlength=n_levels) / len(codes)
-    alone = float(len(codes) * (share[share > 0] * np.log(share[share > 0])).sum())
+    beta, errors = fit_logit(design, codes, n_levels, weights)
+    logs = weights @ log_probabilities(design, beta)[np.arange(len(codes)), codes]
+    share = np.bincount(codes, weights, minlength=n_levels) / weights.sum()
+    alone = float(weights.sum() * (share[share > 0] * np.log(share[share > 0])).sum())
     p = 2 * ndtr(-np.abs(beta / errors))
     return Effects(
-        beta, errors, np.asarray(p), math.nan, float(logs), 1 - float(logs) / alone if alone else 0.0, len(codes)
+        beta,
+        errors,
+        np.asarray(p),
+        math.nan,
+        float(logs),
+        1 - float(logs) / alone if alone else 0.0,
+        round(float(weights.sum())),
     )

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dagopt.data.html_table import html_of
+from dagopt.data.table import ContinuousTable, DiscreteTable, MixedTable
 from dagopt.data.writing import write_frame
 from dagopt.errors import InputError
 from dagopt.files import write_text
@@ -96,8 +97,12 @@ class FittedNetwork(Questions):
         return self.network._engine
 
     def log_likelihood(self, data: object) -> float:
-        """Return the natural log of the likelihood of all rows; -inf if a row is impossible."""
-        return float(self.log_likelihoods(data).sum())
+        """Return the natural log of the likelihood of all rows, by their weights; -inf if a row is impossible."""
+        logs = self.log_likelihoods(data)
+        if isinstance(data, DiscreteTable):
+            return float(logs.sum() / data.copies)
+        weights = data.about.scaled if isinstance(data, ContinuousTable | MixedTable) else None
+        return float(logs.sum() if weights is None else logs @ weights)
 
     def log_likelihoods(self, data: object) -> NDArray[np.float64]:
         """Return the natural log of the likelihood of the known cells of each row; low values are anomalies."""
