@@ -15,7 +15,9 @@ import pytest
 import dagopt
 from dagopt import learning
 from dagopt.data import continuous_checks, gram
+from dagopt.data.column_checks import column_findings
 from dagopt.data.doctor import examine_table
+from dagopt.data.reading import read_columns
 from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline, Uncounted
 
@@ -204,21 +206,35 @@ def test_what_must_be_done_first_may_be_a_second_late():
     """Until then it goes on, after that an error says how far it came and how long it takes."""
     clock = Clock()
     deadline = Deadline(5, clock)
-    clock.now += 5.9
+    clock.now += 5.6
     deadline.check("the data were read", 0.5)
     clock.now += 0.2
     with pytest.raises(
-        dagopt.InputError, match=r"limit of 5 s was over while the data were read \(50% done\).* above 13"
+        dagopt.InputError, match=r"limit of 5 s was over while the data were read \(50% done\).* above 12"
     ):
         deadline.check("the data were read", 0.5)
+    with pytest.raises(dagopt.InputError, match="above 7,"):  # 4.6 s, and twice 1.2
+        deadline.check("correlations were computed", 0.5, begun=4.6)
+
+
+def test_rows_and_shapes_are_not_checked_late():
+    """A finding says what was left out once half of the limit is over."""
+    skewed = read_columns({"a": np.arange(200.0) ** 6, "b": np.arange(200.0)})
+    clock = Clock()
+    deadline = Deadline(10, clock)
+    assert "unchecked" not in {one.code for one in column_findings(skewed, skewed, deadline=deadline)}
+    clock.now += 6
+    found = {one.code: one for one in column_findings(skewed, skewed, deadline=deadline)}
+    assert "skewed" not in found
+    assert "outliers, shapes of distributions of the 2 columns were not checked" in found["unchecked"].message
 
 
 def test_reading_looks_at_the_clock(tmp_path, monkeypatch):
     """A file of more than one part: the parser is stopped within it, not after it."""
     path = written(tmp_path, 30_000, 3)  # 1.7 MB: more than one part
     clocked(monkeypatch)
-    with pytest.raises(dagopt.InputError, match=r"limit of 1 s was over while the data were read \([1-9]\d?% done\)"):
-        dagopt.learn(path, "hc", time_limit=1.0, progress=False)
+    with pytest.raises(dagopt.InputError, match=r"limit of 1.3 s was over while the data were read \([1-9]\d?% done\)"):
+        dagopt.learn(path, "hc", time_limit=1.3, progress=False)
 
 
 def test_many_columns_are_interpreted_by_the_clock(tmp_path, monkeypatch):

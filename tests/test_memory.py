@@ -13,6 +13,7 @@ import dagopt
 from dagopt import memory
 from dagopt.deadline import Deadline
 from dagopt.memory import available_bytes, parse_bytes, readable
+from dagopt.methods.memory_needed import announce_memory, memory_needed
 
 
 @pytest.mark.parametrize(
@@ -170,6 +171,32 @@ def test_correlations_that_do_not_fit_are_refused_with_the_figure(monkeypatch):
     expected = r"the correlations of 5,000 columns with 10 rows would take 201.6 MB of memory but 100.0 MB are free"
     with pytest.raises(dagopt.InputError, match=expected):
         table.measure(Deadline())
+
+
+@pytest.mark.parametrize("kind", ["numbers", "levels", "both"])
+def test_a_run_that_does_not_fit_is_refused_with_the_figure(monkeypatch, kind):
+    """Before it starts: what the pairs of columns take depends on the method, and on the levels of mixed tables."""
+    rng = np.random.default_rng(0)
+    numbers, levels = rng.normal(size=(10, 1500)), rng.integers(0, 3, (10, 1500)).astype(str)
+    first = {"numbers": 1500, "levels": 0, "both": 750}[kind]
+    table = dagopt.as_table({f"X{j}": (numbers if j < first else levels)[:, j] for j in range(1500)})
+    assert memory_needed("hc", table) < memory_needed("order", table) < memory_needed("auto", table)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 101 * 10**6)
+    said = rf"method 'order' on 1,500 columns and 10 rows would take {readable(memory_needed('order', table))} of"
+    with pytest.raises(dagopt.InputError, match=said):
+        dagopt.learn(table, "order", progress=False, max_parents=2)
+
+
+def test_a_large_run_says_what_it_will_take(monkeypatch):
+    """On the screen, before it starts; a small one says nothing."""
+    notes = []
+    shown = SimpleNamespace(note=notes.append)
+    table = dagopt.as_table(np.random.default_rng(0).normal(size=(10, 50)))
+    announce_memory("hc", table, shown)
+    assert not notes
+    monkeypatch.setattr("dagopt.methods.memory_needed.SHOWN", 100)
+    announce_memory("hc", table, shown)
+    assert notes[0].startswith(f"takes about {readable(memory_needed('hc', table))} of memory; ")
 
 
 def test_memory_that_runs_out_is_a_sentence(monkeypatch):

@@ -293,6 +293,7 @@ def solve(
         try:
             shown.posed(problem.table.kind, () if diagnosis is None else diagnosis.warnings)
             posed, power = usual_units(problem)
+            _ = problem.score.rounding  # known from now on: a factorisation of many columns would come after the limit
             begin_part(shown, method)
             if isfinite(deadline.remaining()):
                 expect(shown, deadline.remaining())

@@ -48,12 +48,10 @@ def available_bytes() -> int:
     return min([int(psutil.virtual_memory().available), *(left for left in limits if left is not None)])
 
 
-def require_memory(size: int, what: str) -> None:
+def require_memory(size: int, what: str, remedy: str = "use a larger machine") -> None:
     """Raise an error before an allocation of this many bytes that the free memory does not suffice for."""
     if size > MATTERS and size > (free := available_bytes()):
-        raise InputError(
-            f"{what} would take {readable(size)} of memory but {readable(free)} are free; use a larger machine"
-        )
+        raise InputError(f"{what} would take {readable(size)} of memory but {readable(free)} are free; {remedy}")
 
 
 def with_memory_in_words(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:

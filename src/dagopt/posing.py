@@ -19,6 +19,7 @@ from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError
 from dagopt.families.listing import count_sets, limited, listable
 from dagopt.graph.knowledge import Constraints
+from dagopt.methods.memory_needed import announce_memory
 from dagopt.methods.registry import METHODS
 from dagopt.networks.checks import checked_names
 from dagopt.options import with_options
@@ -63,6 +64,7 @@ def pose(
         data, DataOptions(**options), deadline=deadline, told=_told(progress), every_row=every_row
     )
     begin_part(progress, "checking")
+    announce_memory(method, table, progress)
     if not isinstance(table, DiscreteTable):
         table.measure(deadline)
     deadline.check("the data were measured", 1.0)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
 from typing import Any, ParamSpec
 
 from dagopt import __version__
@@ -26,6 +27,7 @@ Arguments = ParamSpec("Arguments")
 
 NOT_ASKED = ("data", "covariance", "method", "progress")  # arguments that are not recorded as options
 NAMES = {"bdeu": "BDeu", "bge": "BGe", "loglik": "log-likelihood"}
+MOST_CELLS, MOST_BYTES = 200_000, 20_000_000  # of data that are hashed after the run, not beside it
 LONGEST = 200  # the most characters of an argument in the recorded command
 
 
@@ -35,20 +37,56 @@ def recorded(learn: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
 
     @functools.wraps(learn)
     def learn_and_record(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        bound = signature.bind(*args, **kwargs)
+        data = bound.arguments.get("data")
+        sha256 = _Hash(data if data is not None else bound.arguments.get("covariance"))
         with CompilationClock() as compiling:
             result = learn(*args, **kwargs)
-        bound = signature.bind(*args, **kwargs)
-        return replace(result, provenance=_provenance(result, bound, signature, compiling.seconds))
+        return replace(result, provenance=_provenance(result, bound, signature, compiling.seconds, sha256))
 
     return learn_and_record
 
 
+class _Hash:
+    """The hash of data; of large data found beside the run, so that a time limit is kept."""
+
+    def __init__(self, data: object) -> None:
+        self.data = data
+        self._found: list[str | None] = []
+        self._thread: Thread | None = None
+        self._is_read_once = is_streamed(data) or is_statistics(data)
+        is_large = getattr(data, "size", 0) > MOST_CELLS or _bytes_of_file(data) > MOST_BYTES
+        if is_large and not self._is_read_once:
+            self._thread = Thread(target=self._find, daemon=True)
+            self._thread.start()
+
+    def _find(self) -> None:
+        self._found.append(hash_of(self.data))
+
+    def value(self, problem: Problem | None) -> str | None:
+        """Return the hash, of the table if the data were read once; None if there is none."""
+        if self._is_read_once and problem is not None:
+            return hash_of(problem.table)
+        if self._thread is not None:
+            self._thread.join()
+        if not self._found:
+            self._find()
+        return self._found[0]
+
+
+def _bytes_of_file(data: object) -> int:
+    try:
+        return Path(data).stat().st_size if isinstance(data, str | Path) else 0
+    except OSError:
+        return 0
+
+
 def _provenance(
-    result: Result, bound: inspect.BoundArguments, signature: inspect.Signature, compile_seconds: float
+    result: Result, bound: inspect.BoundArguments, signature: inspect.Signature, compile_seconds: float, sha256: _Hash
 ) -> Provenance:
     given = {name: value for name, value in bound.arguments.items() if name != "options"}
     given |= bound.arguments.get("options", {})
-    data = given.get("data") if given.get("data") is not None else given.get("covariance")
+    data = sha256.data
     asked = str(given.get("method", signature.parameters["method"].default))
     options = {
         name: _text(value)
@@ -65,7 +103,7 @@ def _provenance(
     score, penalty = _score(given.get("score", "auto"), result.problem)
     return Provenance(
         data=describe_data(data),
-        sha256=hash_of(_hashed(data, result.problem)),
+        sha256=sha256.value(result.problem),
         n_samples=result.n_samples,
         n_columns=len(result.names),
         score=score,
@@ -80,11 +118,6 @@ def _provenance(
         compile_seconds=round(compile_seconds, 4),
         command=f"dagopt.learn({', '.join(called)})",
     )
-
-
-def _hashed(data: object, problem: Problem | None) -> object:
-    """Return what the digest is of: the data, or the table of data that were read once."""
-    return problem.table if problem is not None and (is_streamed(data) or is_statistics(data)) else data
 
 
 def _score(score: object, problem: Problem | None) -> tuple[str, float | None]:

@@ -5,13 +5,14 @@ import json
 import time
 from dataclasses import replace
 from datetime import datetime
+from threading import Thread
 
 import numpy as np
 import polars as pl
 import pytest
 
 import dagopt
-from dagopt import cli
+from dagopt import cli, recording
 from dagopt.deadline import COMPILING, Deadline
 from dagopt.kernels.compiling import CompilationClock
 from dagopt.results.provenance import describe_data, hash_of
@@ -138,3 +139,20 @@ def test_the_summary_tells_compilation_apart(asia):
     result = dagopt.learn(asia[0])
     slow = replace(result, seconds=21.5, provenance=replace(result.provenance, seconds=1.5, compile_seconds=20.0))
     assert "1.50 s, and 20.0 s to compile kernels" in slow.summary()
+
+
+@pytest.mark.parametrize("as_file", [False, True])
+def test_large_data_are_hashed_beside_the_run(monkeypatch, tmp_path, as_file):
+    """So that hashing does not come after a time limit; the hash is the same."""
+    monkeypatch.setattr(recording, "MOST_CELLS", 10)
+    monkeypatch.setattr(recording, "MOST_BYTES", 10)
+    data = np.random.default_rng(0).normal(size=(50, 3))
+    source = data
+    if as_file:
+        source = tmp_path / "data.csv"
+        np.savetxt(source, data, delimiter=",", header="a,b,c", comments="")
+    begun = []
+    monkeypatch.setattr(recording, "Thread", lambda **options: begun.append(Thread(**options)) or begun[-1])
+    result = dagopt.learn(source, "hc", progress=False)
+    assert len(begun) == 1
+    assert result.provenance.sha256 == hash_of(source)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dagopt.data.columns import Column
 from dagopt.data.findings import Finding
@@ -12,14 +12,21 @@ from dagopt.data.misreadings import misreadings
 from dagopt.data.row_checks import repeated_rows, serial_dependence
 from dagopt.data.row_facts import PLAIN, RowFacts
 from dagopt.data.shape_checks import outliers, shapes
+from dagopt.deadline import FOREVER, Deadline
 
 __all__ = ["column_findings"]
 
 MOST_COLUMNS = 4000  # that are looked at; of more, every k-th
+SHARE_OF_LIMIT = 0.5  # of a time limit, after which rows and shapes are not looked at
 
 
 def column_findings(
-    columns: Sequence[Column], given: Sequence[Column], about: RowFacts = PLAIN, *, in_time: bool = False
+    columns: Sequence[Column],
+    given: Sequence[Column],
+    about: RowFacts = PLAIN,
+    *,
+    in_time: bool = False,
+    deadline: Deadline = FOREVER,
 ) -> list[Finding]:
     """Return the findings on rows, shapes and readings.
 
@@ -33,6 +40,8 @@ def column_findings(
         The weights and groups of the rows.
     in_time : bool
         Whether rows are moments and their past is used: that successive ones are alike is then no finding.
+    deadline : Deadline
+        The clock: rows and shapes are not looked at once half of a time limit is over.
     """
     found = misreadings(columns, given)
     if not columns or not len(columns[0].values):
@@ -44,14 +53,30 @@ def column_findings(
     quantities = [
         column for column, is_time in zip(columns, times, strict=True) if not (is_time or column.name in named)
     ]
-    return [
-        *found,
-        *([] if in_time or about.centred else grouped_rows(quantities, columns, about.groups)),
-        *([] if in_time else serial_dependence(columns, times)),
-        *repeated_rows(quantities or columns),
-        *outliers(quantities),
-        *shapes(quantities),
-    ]
+    checks: tuple[tuple[str, Callable[[], list[Finding]]], ...] = (
+        ("groups of rows", lambda: [] if in_time or about.centred else grouped_rows(quantities, columns, about.groups)),
+        ("dependence between successive rows", lambda: [] if in_time else serial_dependence(columns, times)),
+        ("repeated rows", lambda: repeated_rows(quantities or columns)),
+        ("outliers", lambda: outliers(quantities)),
+        ("shapes of distributions", lambda: shapes(quantities)),
+    )
+    for k, (_, check) in enumerate(checks):
+        if deadline.elapsed() > SHARE_OF_LIMIT * deadline.time_limit:
+            return [*found, _unchecked(columns, [name for name, _ in checks[k:]])]
+        found += check()
+    return found
+
+
+def _unchecked(columns: Sequence[Column], what: list[str]) -> Finding:
+    """Return the finding that there was no time for some checks."""
+    return Finding(
+        "warning",
+        "unchecked",
+        tuple(column.name for column in columns),
+        f"{', '.join(what)} of the {len(columns)} columns were not checked",
+        "reading took half of the time limit or more, and the rest is kept for learning",
+        "set a longer time_limit=, or run dagopt doctor once",
+    )
 
 
 NO_QUANTITIES = ("identifier", "row-numbers", "time-index")

@@ -239,11 +239,16 @@ def read_table(
     given, times, about = read_in_time(data, options, deadline)
     if options.n_samples is not None:
         return covariance_of(given, options.n_samples), ()
-    return _table_of_given(given, times, about, options, doctor)
+    return _table_of_given(given, times, about, options, doctor, deadline)
 
 
 def _table_of_given(
-    given: list[Column], times: RowTimes | None, about: RowFacts, options: DataOptions, doctor: bool
+    given: list[Column],
+    times: RowTimes | None,
+    about: RowFacts,
+    options: DataOptions,
+    doctor: bool,
+    deadline: Deadline = FOREVER,
 ) -> tuple[Table, tuple[Finding, ...]]:
     """Return the table of columns as they were read, and findings on them."""
     columns, about, findings = complete_columns(given, about, options, in_time=times is not None)
@@ -253,7 +258,8 @@ def _table_of_given(
         table, gaps = table_in_time(columns, times, options)
         findings = (*findings, *gaps)
     if doctor:
-        findings = (*findings, *column_findings(columns, given, about, in_time=options.lags is not None))
+        in_time = options.lags is not None
+        findings = (*findings, *column_findings(columns, given, about, in_time=in_time, deadline=deadline))
     return table, findings
 
 
