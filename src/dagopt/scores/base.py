@@ -275,6 +275,13 @@ class Score(ABC):
         """
         return self
 
+    def in_cheapest_order(self) -> tuple[Score, Ints]:
+        """Return the score of the same columns in the order in which potentials are cheapest to fill, and that order.
+
+        The first column is the lowest bit of a set.
+        """
+        return self, np.arange(self.n_nodes)
+
     # --- derived from the parts above ---
 
     @property

@@ -135,9 +135,15 @@ class SubsetDP:
 
     def run(self) -> tuple[NDArray[np.int8], float]:
         """Return the best DAG and its score in the tables, or raise ``Stopped``."""
-        self.potentials = all_potentials(self._score, self._workers)
+        score, columns = self._score, np.arange(self.n)
+        if self._free:  # then only the score knows which bit is which column
+            score, columns = score.in_cheapest_order()
+        self.potentials = all_potentials(score, self._workers)
         self._recursion()
-        return follow_sinks(self.n, partial(first_sink, self._explains)), float(self.opt[-1])
+        by_bits = follow_sinks(self.n, partial(first_sink, self._explains))
+        dag = np.empty_like(by_bits)
+        dag[np.ix_(columns, columns)] = by_bits
+        return dag, float(self.opt[-1])
 
     def _recursion(self) -> None:
         self.opt = self._unknown()
