@@ -112,7 +112,7 @@ def _block_products(values: Floats, check: Callable[[float], None], share: tuple
     check(share[0])
     if n <= WIDE:
         return np.asarray(values.T @ values)
-    whole, width = np.empty((n, n)), max(32, min(WIDE, PIECE // (n * max(len(values), 1))))
+    whole, width = np.empty((n, n)), min(WIDE, max(32, PIECE // (n * max(len(values), 1))))
     for first in range(0, n, width):
         last = min(first + width, n)
         some = values[:, first:last]
