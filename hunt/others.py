@@ -1,7 +1,8 @@
 """Tables of other kinds against extended precision: mixed columns, interventions, missing cells, your own scores.
 
 Every method runs on each table; graph, score, bound and claim of optimality are held against the best of all DAGs, as
-in ``claims``. Scores are numbers, the cost of one parameter, so that nothing depends on how rows are counted.
+in ``claims``; so are the best classes and regrets of ``exact``. Scores are numbers, the cost of one parameter, so that
+nothing depends on how rows are counted.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,22 @@ from scipy.special import ndtri
 import dagopt
 from hunt.claims import RELATIVE, Wrong, check_graph, watched
 from hunt.tables import NAMES
-from hunt.truth import Known, Local, Real, all_local, best_score, bits, gaussian, multinomial, score_of, triangle
+from hunt.truth import (
+    Known,
+    Local,
+    Real,
+    all_dags,
+    all_local,
+    best_score,
+    bge,
+    bits,
+    class_of,
+    gaussian,
+    multinomial,
+    parents_of,
+    score_of,
+    triangle,
+)
 
 NOISE = 1e-8  # relative variance that the embedding of levels adds, by definition
 METHODS = ("auto", "exact", "branch-and-cut", "gobnilp", "order", "hc", "tabu", "cg-dca")
@@ -35,6 +51,7 @@ class Case:
     n: int
     options: dict[str, Any] = field(default_factory=dict)
     unit: float = 1.0  # a usual score: differences are relative to it
+    told: frozenset[tuple[int, int]] = frozenset()  # pairs of columns, both ways, whose edge has its direction told
 
 
 def look(seed: int, number: int, counts: Counter[str], family: str | None = None) -> str | None:
@@ -45,6 +62,8 @@ def look(seed: int, number: int, counts: Counter[str], family: str | None = None
     try:
         for method in METHODS:
             _check(case, method, counts)
+        _check_classes(case, counts, int(rng.integers(2, 12)))
+        _check_regrets(case, counts)
     except Exception as error:  # whatever it is, it is a finding
         return f"{type(error).__name__}: {error}\npython -m hunt others --seed {seed} --only {number}"
     return None
@@ -76,6 +95,56 @@ def _check(case: Case, method: str, counts: Counter[str]) -> None:
         counts["proofs"] += 1
         if best - true > slack + (result.bound - result.score):
             raise Wrong(f"{method}, {case.kind}: says {result.score!r} is optimal but {best!r} is there")
+
+
+def _answer(case: Case, counts: Counter[str], **options: Any) -> dagopt.Result | None:
+    """Return the result of ``exact``, None if it refuses the table."""
+    try:
+        with watched():
+            return dagopt.learn(case.data, "exact", progress=False, **case.options, **options)
+    except dagopt.InputError as error:
+        counts[f"refused: {str(error)[:50]}"] += 1
+        return None
+
+
+def _check_classes(case: Case, counts: Counter[str], wanted: int) -> None:
+    """Check the best classes against all DAGs, for up to four columns."""
+    result = _answer(case, counts, n_best=wanted) if case.n <= 4 else None
+    if result is None:
+        return
+    counts["n_best"] += 1
+
+    def name(dag: tuple[int, ...]) -> object:
+        return class_of(dag), frozenset((j, i) for i, mask in enumerate(dag) for j in bits(mask) if (j, i) in case.told)
+
+    best: dict[object, float] = {}
+    for dag in all_dags(case.n):
+        total = float(sum(case.local[i, mask] for i, mask in enumerate(dag)))
+        best[name(dag)] = max(best.get(name(dag), total), total)
+    true = sorted((value for value in best.values() if np.isfinite(value)), reverse=True)[:wanted]
+    found = result.details["best_classes"]
+    if len({name(tuple(parents_of(one["adjacency"]))) for one in found}) != len(true):
+        raise Wrong(f"{case.kind}: n_best={wanted} gives {len(found)} classes where there are {len(true)}")
+    slack = RELATIVE * max(abs(true[0]), case.unit) + 2 * result.details.get("rounding", 0.0)
+    if max(abs(one["score"] - value) for one, value in zip(found, true, strict=True)) > slack:
+        raise Wrong(f"{case.kind}: n_best={wanted} gives {[one['score'] for one in found]} but there are {true}")
+
+
+def _check_regrets(case: Case, counts: Counter[str]) -> None:
+    """Check what the score loses without each edge."""
+    result = _answer(case, counts)
+    if result is None or not result.adjacency.any():
+        return
+    with watched():
+        table = result.regrets(method="exact", progress=False)
+    counts["regrets"] += 1
+    best = best_score(case.local, case.n, Known())
+    slack = 1e-7 * max(abs(float(best)), case.unit) + 2 * result.details.get("rounding", 0.0)
+    for row in table.to_dict(orient="records"):
+        edge = NAMES.index(row["from"]), NAMES.index(row["to"])
+        lost = float(best - best_score(case.local, case.n, replace(Known(), forbidden=(edge,))))
+        if np.isfinite(lost) and not abs(row["without"] - lost) <= slack:
+            raise Wrong(f"{case.kind}: without {edge} {row['without']!r} is lost, not {lost!r}")
 
 
 def _numbers(rng: np.random.Generator, rows: int, n: int) -> np.ndarray:
@@ -157,7 +226,8 @@ def _mixed_interventions(rng: np.random.Generator) -> Case:
     parts = [_degenerate([block[target != j] for block in embedded], data, penalty) for j in range(n)]
     named = [None if t < 0 else NAMES[t] for t in target]
     local = all_local(lambda node, mask: parts[node](node, mask), n)
-    return Case("mixed columns, interventions", data, local, n, {"score": penalty, "interventions": named})
+    options = {"score": penalty, "interventions": named}
+    return Case("mixed columns, interventions", data, local, n, options, told=_told(target, n))
 
 
 def _basis(rng: np.random.Generator) -> Case:
@@ -206,11 +276,28 @@ def _interventions(rng: np.random.Generator) -> Case:
     target = np.where(rng.random(rows) < 0.5, -1, rng.integers(0, n, rows))
     for j in range(n):
         values[target == j, j] = rng.normal(size=int((target == j).sum())) * 3
-    parts = [gaussian(values[target != j], Real(penalty), "paper")[0] for j in range(n)]
     named = [None if t < 0 else NAMES[t] for t in target]
-    data = {NAMES[j]: values[:, j] for j in range(n)}
+    data: dict[str, Any] = {NAMES[j]: values[:, j] for j in range(n)}
+    options: dict[str, Any] = {"score": penalty, "interventions": named}
+    kind = str(rng.choice(["numbers", "levels", "BGe"]))
+    if kind == "numbers":
+        parts = [gaussian(values[target != j], Real(penalty), "paper")[0] for j in range(n)]
+    elif kind == "levels":
+        codes = (values > 0).astype(np.int64)
+        codes[: 2 * n, :] = np.arange(2 * n)[:, None] % 2  # both levels occur in all rows that count for a column
+        target[: 2 * n], named[: 2 * n] = -1, [None] * (2 * n)
+        data = {NAMES[j]: [f"L{code}" for code in codes[:, j]] for j in range(n)}
+        parts = [multinomial(codes[target != j], [2] * n, Real(penalty)) for j in range(n)]
+    else:
+        options["score"] = "bge"
+        parts = [bge(values[target != j], Real(1))[0] for j in range(n)]
     local = all_local(lambda node, mask: parts[node](node, mask), n)
-    return Case("interventions", data, local, n, {"score": penalty, "interventions": named})
+    return Case(f"interventions, {kind}", data, local, n, options, told=_told(target, n))
+
+
+def _told(target: np.ndarray, n: int) -> frozenset[tuple[int, int]]:
+    """Return the pairs of columns of which some row sets one: rows set one column at most."""
+    return frozenset((a, b) for a in range(n) for b in range(n) if {a, b} & set(target.tolist()))
 
 
 def _missing(rng: np.random.Generator) -> Case:
@@ -284,7 +371,8 @@ def _own(rng: np.random.Generator) -> Case:
         return float(drawn[names.index(node), sum(1 << names.index(one) for one in parents)])
 
     data = {name: rng.normal(size=20) for name in names}
-    return Case(f"own scores of {size:.0e}", data, drawn, n, {"score": score}, size)
+    everything = frozenset((a, b) for a in range(n) for b in range(n))
+    return Case(f"own scores of {size:.0e}", data, drawn, n, {"score": score}, size, everything)
 
 
 DRAWN = (_mixed, _interventions, _missing, _cells, _own, _mixed_interventions, _basis, _ranks)

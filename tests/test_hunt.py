@@ -32,7 +32,7 @@ def test_claims_hold(family):
 
 @pytest.mark.parametrize("number", range(8))
 def test_claims_about_other_tables_hold(number):
-    """One table of each kind, from mixed columns to ranks, through every method."""
+    """One table of each kind, from mixed columns to ranks, through every method; the best classes and regrets."""
     counts = Counter()
     assert others.look(11, number, counts) is None
     assert counts["bounds"] > 0

@@ -172,11 +172,17 @@ def test_edge_regrets_with_a_score_of_your_own(table, limit):
                 assert found.exclude[j, i] == pytest.approx(scores[~has].max(), abs=1e-7)
 
 
-def test_best_classes_need_an_equivalent_score():
-    """The best classes are refused for a score that tells equivalent DAGs apart, and found for one that does not."""
+@pytest.mark.parametrize("method", ["exact", "gobnilp"])
+def test_best_classes_of_a_score_that_tells_equivalent_dags_apart_are_dags(method):
+    """The best DAGs are those of all DAGs; a score that equivalent DAGs share has classes."""
     table = continuous_table(4, 2)
-    with pytest.raises(InputError, match="same for equivalent DAGs but directed BIC"):
-        dagopt.learn(table, "exact", score=Directed, n_best=3)
+    result = dagopt.learn(table, method, score=Directed, n_best=6, max_parents=3)
+    expected = np.sort(totals(Directed(table), dagopt.Constraints(max_parents=3).resolve(table.names)))[::-1][:6]
+    found = result.figures.best_classes
+    assert [one["score"] for one in found] == pytest.approx(expected, abs=1e-7)
+    assert len({one["adjacency"].tobytes() for one in found}) == 6
+    assert all(np.array_equal(one["adjacency"], one["cpdag"]) for one in found)
+    assert any("optimal DAG is" in note for note in result.notes)
     plain, fast = (dagopt.learn(table, "exact", score=score, n_best=3) for score in (PlainBic, "bic"))
     scores = [[one["score"] for one in result.details["best_classes"]] for result in (plain, fast)]
     assert scores[0] == pytest.approx(scores[1], abs=1e-7)

@@ -17,7 +17,7 @@ from dagopt.errors import InputError
 from dagopt.families.undominated import Listing
 from dagopt.progress import NoProgress
 from dagopt.workers import Workers
-from every_dag import parent_sets
+from every_dag import classes, masks_of, parent_sets, totals
 from made_tables import mixed_frame
 
 
@@ -95,6 +95,32 @@ def test_each_node_is_listed_by_its_own_matrix(seed, kind):
     for node in range(6):
         sets = {tuple(members(from_words(row))) for row in found.words[found.own(node)]}
         assert sets == undominated(score, knowledge, node)
+
+
+@pytest.mark.parametrize("kind", ["bic", "bge", "cg", "discrete"])
+def test_the_best_classes_share_the_directions_that_are_told(kind):
+    """Classes are those of all DAGs, told apart by skeleton, v-structures and the edges with a told direction."""
+    rng = np.random.default_rng(5)
+    data = mixed_frame(4, 4, 300) if kind == "cg" else dagopt.simulate(4, 300, 1.5, random_state=4).data
+    names = list(data.columns)
+    data = (data > 0).astype(str) if kind == "discrete" else data
+    targets = rng.choice([None, names[0], f"{names[2]},{names[3]}"], 300).tolist()
+    options = {"score": kind} if kind in ("bge", "cg") else {}
+    result = dagopt.learn(data, "exact", interventions=targets, n_best=8, progress=False, **options)
+    score, sets = result.problem.score, parent_sets(4)
+    told = [(i, j) for i, j in zip(*np.nonzero(score.directed_pairs), strict=True)]
+    assert 0 < len(told) < 12
+    codes = np.column_stack([classes(4), *(sets[:, j] >> i & 1 for i, j in told)])
+    _, own = np.unique(codes, axis=0, return_inverse=True)
+    scores = totals(score, result.problem.knowledge)
+    best = np.full(own.max() + 1, -np.inf)
+    np.maximum.at(best, own.ravel(), scores)
+    found = result.figures.best_classes
+    assert [one["score"] for one in found] == pytest.approx(np.sort(best)[::-1][:8], abs=1e-7)
+    for one in found:  # members of a class share its score
+        place = np.flatnonzero((sets == masks_of(one["adjacency"])).all(axis=1))[0]
+        assert scores[own.ravel() == own.ravel()[place]] == pytest.approx(one["score"], abs=1e-7)
+        assert (one["cpdag"].T[one["adjacency"] != 0] == 0)[score.directed_pairs[one["adjacency"] != 0]].all()
 
 
 def test_a_column_of_the_file_names_the_targets(rows, tmp_path, capsys):

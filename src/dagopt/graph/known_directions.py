@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dagopt.graph.cpdag import cpdag, meek_closure
 
-__all__ = ["essential_given"]
+__all__ = ["essential_given", "essential_told"]
 
 
 def essential_given(adjacency: NDArray[np.int8], must: NDArray[np.bool_], may: NDArray[np.bool_]) -> NDArray[np.int8]:
@@ -30,3 +30,8 @@ def essential_given(adjacency: NDArray[np.int8], must: NDArray[np.bool_], may: N
     fixed = (adjacency != 0) & (must | ~may.T)
     essential[fixed.T] = 0
     return meek_closure(essential)
+
+
+def essential_told(adjacency: NDArray[np.int8], told: NDArray[np.bool_]) -> NDArray[np.int8]:
+    """Return the essential graph of a DAG in which edges between some pairs of columns have their direction told."""
+    return essential_given(adjacency, (adjacency != 0) & told, np.ones_like(told))

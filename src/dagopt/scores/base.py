@@ -211,6 +211,17 @@ class Score(ABC):
         """Pairs of columns whose edge gets its direction from interventions; None without interventions."""
         return None
 
+    @property
+    def has_classes(self) -> bool:
+        """Whether equivalent DAGs that agree on all told edges score the same, unless one of them is ruled out."""
+        return self.is_score_equivalent
+
+    @property
+    def told_pairs(self) -> Bools:
+        """Pairs of columns whose edge has a direction that the score tells: all pairs if there are no classes."""
+        told = self.directed_pairs
+        return told if told is not None and self.has_classes else np.full((self.n_nodes,) * 2, not self.has_classes)
+
     def at_half_cost(self) -> Score | None:
         """Return the score with half the cost of a parameter; None unless an edge may cost several parameters."""
         return None

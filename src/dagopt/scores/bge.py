@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.arrays import Floats
+from dagopt.arrays import Floats, Ints
 from dagopt.data.table import ContinuousTable
 from dagopt.errors import InputError
 from dagopt.scores.gaussian import LogDetScore
@@ -81,6 +81,10 @@ class BGeScore(LogDetScore):
         """Return scaled columns whose products are R: a square root of T stacked on the columns of the table."""
         data = table.scaled(scale * self._units / math.sqrt(table.n_samples))
         return np.vstack([np.diag(math.sqrt(self._prior) / scale), data])
+
+    def bound(self, node: int, parents: Ints, candidates: Ints) -> float:
+        """Return a bound on the local scores with these parents and any of the candidates."""
+        return self.local(node) + self.block_likelihood.nodes[node].most_gain(node, parents, candidates)
 
     def _powers(self, sizes: NDArray[np.int_]) -> Floats:
         return np.asarray(self.n_samples + self.degrees - self.n_nodes + sizes, dtype=np.float64)

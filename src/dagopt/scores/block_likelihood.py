@@ -90,6 +90,22 @@ class NodeLikelihood:
         """Whether rounding is too small to decide which sets are useful."""
         return self.margin <= 2.0 * LARGEST_MARGIN * self.half
 
+    def most_gain(self, node: int, parents: Ints, candidates: Ints) -> float:
+        """Return how much more these parents and any of the candidates can score than no parents, rounding included.
+
+        With all of them the residual and the volume are smallest; the cost is that of the best number of them.
+        """
+        chosen = np.concatenate([parents, candidates]).astype(np.int64)
+        own = np.arange(self.starts[node], self.starts[node + 1])
+        others = np.concatenate([own[:0], *(np.arange(self.starts[j], self.starts[j + 1]) for j in chosen)])
+        whole = np.concatenate([own, others])
+        logs = [np.linalg.slogdet(self.matrix[np.ix_(some, some)])[1] for some in (whole, others, own)]
+        grown = np.concatenate([[0.0], np.cumsum(np.sort(self.edges[candidates]))])
+        costs = self.costs[len(parents) : len(parents) + len(grown)] + grown[: len(self.costs) - len(parents)]
+        least = float(costs.min()) + float(self.edges[parents].sum()) - float(self.costs[0])
+        fit = self.half * (max(logs[1] - logs[0], 0.0) + max(logs[2], 0.0)) - 0.5 * self.volume * logs[1]
+        return float(fit - least + 2 * self.margin)
+
     def least_needs(self) -> Floats:
         """Return what each parent must earn beside any others, apart from what ``volume`` adds."""
         return np.asarray(self.steps.min(initial=np.inf) + self.edges, dtype=np.float64)

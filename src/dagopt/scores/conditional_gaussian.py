@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import cached_property
 
 import numpy as np
 
+from dagopt.arrays import Ints
 from dagopt.data.mixed import MixedTable
 from dagopt.errors import InputError
-from dagopt.kernels.counts import counting
 from dagopt.kernels.gaussian.cells import cell_sum, precise_cell_sum
 from dagopt.scores.base import Score
+from dagopt.scores.cell_bounds import ROWS_TO_SPARE, CellBounds, CellTable
 from dagopt.scores.digits import UNIT
 
 __all__ = ["ConditionalGaussianScore"]
 
-ROWS_TO_SPARE = 5  # rows that a configuration needs beyond the number of continuous columns
 MOST_REMEMBERED = 1_000_000  # joints; then all are forgotten
 NEGLIGIBLE = 1e-10  # error of a likelihood per row; if it can be larger, pairs of floats are used
 LARGE_PENALTY = 1e9  # sets with a larger one count for the rounding error only if they are better than no parents
@@ -62,16 +63,23 @@ class ConditionalGaussianScore(Score):
         self.n_samples = table.n_samples
         self.parameter_cost = penalty
         self.label = f"conditional Gaussian log-likelihood - {penalty:.6g} x parameters"
-        self._discrete = table.discrete
-        self._arity = np.array([len(levels) for levels in table.levels], dtype=np.int64)
-        self._codes = [column.values.astype(np.uint16) for column in table.columns]
         scaled = [
             _in_units(c.values) if c.kind == "continuous" else (np.zeros(len(c.values)), 0) for c in table.columns
         ]
-        self._values = np.array([values for values, _ in scaled], dtype=np.float64)
-        self._log_scale = math.log(2) * np.array([power for _, power in scaled], dtype=np.float64)
+        self._table = CellTable(
+            table.discrete,
+            np.array([len(levels) for levels in table.levels], dtype=np.int64),
+            [column.values.astype(np.uint16) for column in table.columns],
+            np.array([values for values, _ in scaled], dtype=np.float64),
+            math.log(2) * np.array([power for _, power in scaled], dtype=np.float64),
+        )
         self._known: dict[frozenset[int], tuple[float, float]] = {}
         self._errors = np.zeros(len(self.names))
+
+    @property
+    def has_classes(self) -> bool:
+        """True: F gives all local scores. But F is minus infinity for some sets, so it is no table of potentials."""
+        return True
 
     @property
     def rounding(self) -> float:
@@ -86,7 +94,7 @@ class ConditionalGaussianScore(Score):
         """Return the local score; minus infinity if the counts do not allow the set."""
         own = frozenset(int(j) for j in parents)
         (together, error), (without, other) = self._both(own | {node}), self._both(own)
-        if not math.isfinite(together):
+        if not (math.isfinite(together) and math.isfinite(without)):
             return -math.inf
         value = together - without
         # The sum over the nodes adds n roundings of the local scores.
@@ -109,23 +117,32 @@ class ConditionalGaussianScore(Score):
         return known
 
     def _computed(self, columns: list[int]) -> tuple[float, float]:
-        continuous = np.array([j for j in columns if not self._discrete[j]], dtype=np.int64)
-        cells, span, configurations = np.zeros(self.n_samples, dtype=np.int64), 1, 1.0
-        for j in columns:
-            if self._discrete[j]:
-                span = counting.refine(cells, span, self._codes[j], self._arity[j])
-                configurations *= float(self._arity[j])
-        span = counting.renumber(cells, span)
-        size = len(continuous)
-        likelihood, error = cell_sum(self._values, continuous, cells, span, size + ROWS_TO_SPARE)
-        if error > NEGLIGIBLE * self.n_samples:
-            likelihood, error = precise_cell_sum(self._values, continuous, cells, span, size + ROWS_TO_SPARE)
+        size = sum(not self._table.discrete[j] for j in columns)
+        likelihood, error = self._likelihood(columns, size + ROWS_TO_SPARE)
         if not math.isfinite(likelihood):
             return -math.inf, 0.0
-        units = self.n_samples * self._log_scale[columns]
+        units = self.n_samples * self._table.log_units[columns]
+        configurations = float(self._table.arity[[j for j in columns if self._table.discrete[j]]].prod(dtype=float))
         penalty = self.parameter_cost * (configurations * (1 + size * (size + 3) / 2) - 1)
         error += (len(columns) + 4) * UNIT * float(np.abs(units).sum() + abs(likelihood) + penalty)
         return float(likelihood - units.sum() - penalty), float(error)
+
+    def _likelihood(self, columns: list[int], fewest: int) -> tuple[float, float]:
+        """Return the log-likelihood of columns in their units, and its error."""
+        continuous = np.array([j for j in columns if not self._table.discrete[j]], dtype=np.int64)
+        cells, span = self._table.cells(columns)
+        likelihood, error = cell_sum(self._table.values, continuous, cells, span, fewest)
+        if error > NEGLIGIBLE * self.n_samples:
+            likelihood, error = precise_cell_sum(self._table.values, continuous, cells, span, fewest)
+        return likelihood, error
+
+    @cached_property
+    def _bounds(self) -> CellBounds:
+        return CellBounds(self._table, self.parameter_cost)
+
+    def bound(self, node: int, parents: Ints, candidates: Ints) -> float:
+        """Return a bound on the local scores with these parents and any of the candidates."""
+        return self._bounds.bound(node, np.asarray(parents, dtype=np.int64), np.asarray(candidates, dtype=np.int64))
 
 
 def _in_units(values: np.ndarray) -> tuple[np.ndarray, int]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dagopt.arrays import Ints
+from dagopt.arrays import Bools, Ints
 from dagopt.data.table import Table
 from dagopt.errors import InputError
 from dagopt.scores.base import Score
@@ -94,6 +94,16 @@ class ScaledScore(Score):
         self.names, self.n_samples, self.label = score.names, score.n_samples, score.label
         self.seconds_per_local, self.is_score_equivalent = score.seconds_per_local, score.is_score_equivalent
         self._score, self._power = score, power
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether DAGs of one class score the same."""
+        return self._score.has_classes
+
+    @property
+    def directed_pairs(self) -> Bools | None:
+        """Pairs of columns whose edge gets its direction from interventions."""
+        return self._score.directed_pairs
 
     @property
     def rounding(self) -> float:

@@ -55,6 +55,11 @@ class InterventionalScore(Score):
         """Pairs of columns of which some rows set one and not the other: this gives their edge a direction."""
         return self._told
 
+    @property
+    def has_classes(self) -> bool:
+        """Whether equivalent DAGs that share all edges with told directions score the same."""
+        return self._whole.has_classes
+
     @cached_property
     def block_likelihood(self) -> BlockLikelihood | None:
         """The local scores of each node from the matrix of the rows that count for it; rows have that of all rows."""

@@ -85,6 +85,25 @@ def test_gaussians_in_cells(kernel, chosen, rng):
     assert kernel(values, array(chosen), own, n_cells, 60) == ((-np.inf, 0.0) if chosen else (found, error))
 
 
+@pytest.mark.parametrize("chosen", [[], [1], [0, 2, 3]])
+def test_log_determinants_of_cells(chosen, rng):
+    """They are numpy's, without each column and of all, within the error; NaN where a cell has too few rows."""
+    values, own = rng.normal(size=(4, 4)) @ rng.normal(size=(4, 60)), rng.integers(0, 2, 60)
+    own[: len(chosen) + 1] = 2
+    own[len(chosen) + 1 :] %= 2
+    count, variances, logdets, errors = cells.cell_logdets(values, array(chosen), own, 3)
+    assert count.tolist() == np.bincount(own).tolist()
+    parts = [[j for j in chosen if j != left] for left in chosen] + [chosen]
+    for c in range(3):
+        whole = np.cov(values[:, own == c], bias=True)
+        np.testing.assert_allclose(variances[c], np.log(np.diag(whole)[chosen]))
+        expected = [np.linalg.slogdet(whole[np.ix_(part, part)])[1] if part else 0.0 for part in parts]
+        if c == 2 and chosen:
+            assert np.isnan(logdets[c]).all()
+        else:
+            assert np.abs(logdets[c] - expected).max() <= errors[c] + 1e-13 <= 1e-9
+
+
 def test_dependent_columns_in_a_cell(rng):
     """Pairs of floats say that they are; floats say that they cannot tell."""
     values = rng.normal(size=(2, 40))

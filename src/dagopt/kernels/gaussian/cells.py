@@ -49,6 +49,22 @@ def _too_few(count, size, fewest):
 
 
 @njit(cache=True, nogil=True)
+def _scatter(values, chosen, cells, mean):
+    """Return the lower triangle of the scatter matrix of each cell."""
+    size = chosen.shape[0]
+    scatter = np.zeros((mean.shape[1], size, size))
+    for a in range(size):
+        first = values[chosen[a]]
+        for b in range(a + 1):
+            second = values[chosen[b]]
+            for r in range(cells.shape[0]):
+                c = cells[r]
+                one = first[r] - mean[0, c, a] - mean[1, c, a]
+                scatter[c, a, b] += one * (second[r] - mean[0, c, b] - mean[1, c, b])
+    return scatter
+
+
+@njit(cache=True, nogil=True)
 def cell_sum(values, chosen, cells, n_cells, fewest):
     """Return the log-likelihood of the cells and of a Gaussian over the chosen columns in each, and its error.
 
@@ -61,15 +77,7 @@ def cell_sum(values, chosen, cells, n_cells, fewest):
     count, mean = _counts_and_means(values, chosen, cells, n_cells)
     if _too_few(count, size, fewest):
         return -np.inf, 0.0
-    scatter = np.zeros((n_cells, size, size))
-    for a in range(size):
-        first = values[chosen[a]]
-        for b in range(a + 1):
-            second = values[chosen[b]]
-            for r in range(rows):
-                c = cells[r]
-                one = first[r] - mean[0, c, a] - mean[1, c, a]
-                scatter[c, a, b] += one * (second[r] - mean[0, c, b] - mean[1, c, b])
+    scatter = _scatter(values, chosen, cells, mean)
     total = 0.0
     error = 0.0
     largest = 0.0  # the sum of the sizes of all terms
@@ -86,6 +94,37 @@ def cell_sum(values, chosen, cells, n_cells, fewest):
         change = UNIT * (2.0 * count[c] + 3.0 * size + 20.0) * size * size / share
         error += 0.5 * count[c] * change / (1.0 - change) if change < 0.1 else np.inf
     return total, error + UNIT * (n_cells + 16.0) * largest
+
+
+@njit(cache=True, nogil=True)
+def cell_logdets(values, chosen, cells, n_cells):
+    """Return per cell: its rows, the logs of variances, log-determinants without each column and of all, their error.
+
+    Log-determinants are NaN where a cell has too few rows for all columns, or floats do not suffice.
+    """
+    size = chosen.shape[0]
+    count, mean = _counts_and_means(values, chosen, cells, n_cells)
+    scatter = _scatter(values, chosen, cells, mean)
+    variances = np.full((n_cells, size), -np.inf)
+    logdets = np.full((n_cells, size + 1), np.nan)
+    errors = np.zeros(n_cells)
+    part = np.zeros((size, size))
+    for c in range(n_cells):
+        for a in range(size):
+            if scatter[c, a, a] > 0.0:
+                variances[c, a] = math.log(scatter[c, a, a] / count[c])
+        total, share, least = _log_det(scatter[c], count[c])
+        change = UNIT * (2.0 * count[c] + 3.0 * size + 20.0) * size * size / share
+        if size and (count[c] < size + 2 or least < CLOSE * PIVOT_FLOOR or change >= 0.1):
+            continue
+        logdets[c, size] = total
+        errors[c] = change / (1.0 - change) + UNIT * (size + 16.0) * (abs(total) + 3.0 * size)
+        for left_out in range(size):
+            for a in range(size - 1):
+                for b in range(a + 1):
+                    part[a, b] = scatter[c, a + (a >= left_out), b + (b >= left_out)]
+            logdets[c, left_out] = _log_det(part[: size - 1, : size - 1], count[c])[0]
+    return count, variances, logdets, errors
 
 
 @njit(cache=True, nogil=True)

@@ -3,7 +3,8 @@
 A DAG over S is a DAG over S - i with a sink i that has parents J ⊆ S - i. Its skeleton and v-structures are
 those of the smaller DAG plus the edges of i, plus the v-structures a → i ← b for a, b in J not joined there.
 So its class is a function of the smaller class and of (i, J). A class is identified by a code of two 64-bit numbers:
-the exclusive or of random numbers, one for each edge of its skeleton and one for each of its v-structures.
+the exclusive or of random numbers, one for each edge of its skeleton and one for each of its v-structures. Where an
+edge has its direction told, by interventions for instance, it has a number for each direction.
 ``local(i, J) = F[J + i] - F[J]`` as in ``kernels/lattice/best_parents.py``.
 
 A class of rank r over S is kept as ``values[S, r]``, ``codes[S, r]`` and the step that made it: ``sinks[S, r]``
@@ -180,8 +181,10 @@ def _drop_top(keys, pairs, count):
 
 
 @njit(cache=True, nogil=True)
-def extend(chosen, table, best, classes, random):
+def extend(chosen, tables, best, classes, random):
     """Find the best classes of the chosen sets; all their subsets must be done.
+
+    ``tables`` has one table of potentials, or one per node.
 
     For one sink i the pairs (class of S - i, parents) give different classes, so of the pairs with ranks (a, b),
     counted from 1, those with a b > k have k others before them and are never needed. The rest are taken from
@@ -208,6 +211,7 @@ def extend(chosen, table, best, classes, random):
                 continue
             mask = np.int64(best[i, _without(rest, i), 0])
             if mask >= 0:
+                table = tables[i % tables.shape[0]]
                 value = values[rest, 0] + (table[mask + (1 << i)] - table[mask])
                 _rise(keys, pairs, value, i, 0, 0, waiting)
                 waiting += 1
@@ -220,6 +224,7 @@ def extend(chosen, table, best, classes, random):
             waiting -= 1
             rest = whole ^ (1 << i)
             own = best[i, _without(rest, i)]
+            table = tables[i % tables.shape[0]]
             mask = np.int64(own[b])
             if b + 1 < most_sets and (a + 1) * (b + 2) <= k and own[b + 1] >= 0:
                 after = np.int64(own[b + 1])

@@ -30,7 +30,7 @@ from dagopt.errors import InputError
 from dagopt.families.families import Families
 from dagopt.families.jkl import write_jkl
 from dagopt.families.listing import MOST_SETS, Candidates, candidate_pool, count_sets, limited, listable
-from dagopt.graph.cpdag import cpdag
+from dagopt.graph.known_directions import essential_told
 from dagopt.lp.rows.clusters import ClusterRows, pair_rows
 from dagopt.lp.rows.local import LocalRows
 from dagopt.lp.rows.local_separation import LARGEST_SIZE
@@ -109,7 +109,7 @@ def solve_gobnilp(problem: Problem, options: GobnilpOptions, deadline: Deadline,
     answer = _Rounds(problem, options, deadline, progress).run()
     if options.n_best > 1 and answer.status == "optimal":
         classes, complete = _best_classes(problem, answer.adjacency, options.n_best, deadline, progress, options)
-        answer = with_classes(answer, classes, options.n_best)
+        answer = with_classes(answer, problem, classes, options.n_best)
         if not complete:
             assert deadline.reason is not None
             answer = replace(answer, status=deadline.reason)
@@ -397,7 +397,8 @@ def _best_classes(
     top = problem.score.total(best)
     enough = len(near) >= n_best - 1
     slack = top - near[n_best - 2]["score"] + 1e-6 * max(abs(top), 1.0) if enough else np.inf
-    classes: list[dict[str, Any]] = [{"score": top, "adjacency": best, "cpdag": cpdag(best)}]
+    told = problem.score.told_pairs
+    classes: list[dict[str, Any]] = [{"score": top, "adjacency": best, "cpdag": essential_told(best, told)}]
     try:
         with Workers(deadline, progress, options.n_jobs) as workers:
             families = candidate_pool(problem.score, problem.knowledge, workers, slack)
@@ -409,14 +410,14 @@ def _best_classes(
         start = next((one["adjacency"] for one in near if one["cpdag"].tobytes() not in excluded), None)
         outcome = search.cut(
             None if start is None else families.exactly(start),
-            rows=tuple(row_without_class(families, one["adjacency"]) for one in classes),
-            allowed=lambda chosen: cpdag(families.adjacency(chosen)).tobytes() not in excluded,
+            rows=tuple(row_without_class(families, one["adjacency"], told) for one in classes),
+            allowed=lambda chosen: essential_told(families.adjacency(chosen), told).tobytes() not in excluded,
         )
         if outcome.status != "optimal":
             return classes, False
         if outcome.chosen is None:
             break
         dag = families.adjacency(outcome.chosen)
-        classes.append({"score": problem.score.total(dag), "adjacency": dag, "cpdag": cpdag(dag)})
+        classes.append({"score": problem.score.total(dag), "adjacency": dag, "cpdag": essential_told(dag, told)})
         excluded.add(classes[-1]["cpdag"].tobytes())
     return classes, True

@@ -240,11 +240,11 @@ class Potentials:
     """
 
     def __init__(self, tables: Floats) -> None:
-        self._tables = tables
+        self.tables = tables
 
     def of(self, node: int) -> Floats:
         """Return the table of a node."""
-        table: Floats = self._tables[node if len(self._tables) > 1 else 0]
+        table: Floats = self.tables[node if len(self.tables) > 1 else 0]
         return table
 
 
