@@ -34,4 +34,6 @@ def essential_given(adjacency: NDArray[np.int8], must: NDArray[np.bool_], may: N
 
 def essential_told(adjacency: NDArray[np.int8], told: NDArray[np.bool_]) -> NDArray[np.int8]:
     """Return the essential graph of a DAG in which edges between some pairs of columns have their direction told."""
+    if not told.any():
+        return cpdag(adjacency)
     return essential_given(adjacency, (adjacency != 0) & told, np.ones_like(told))

@@ -245,7 +245,7 @@ def _notes(classes: list[dict[str, Any]], tied: int, n_best: int, one: str, seve
         worse = classes[0]["score"] - classes[1]["score"]
         notes.append(f"the optimal {one} is unique: the second best is worse by {worse:.6g}")
     elif n_best > 1:
-        notes.append(f"the optimal {one} is unique: no other is allowed")
+        notes.append(f"the optimal {one} is unique: no other has an allowed DAG")
     if len(classes) < n_best:
         notes.append(f"{n_best} {several} were asked for, but there are only {len(classes)} that are allowed")
     return notes
