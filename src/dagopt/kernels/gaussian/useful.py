@@ -24,9 +24,12 @@ import math
 
 import numpy as np
 
-from dagopt.kernels.gaussian.subset_walk import SEEN, UNOPENED, descend, inverse_of, new_walk
+from dagopt.kernels.gaussian.subset_walk import inverse_of
 from dagopt.kernels.store import njit
 
+# Rows of a level of one end: the column of the variable eliminated last, the diagonal, and the rows of i and u.
+COLUMN, DIAGONAL, ROW_I, ROW_U = range(4)
+NEVER, USEFUL, OPEN = range(3)  # what is known of two variables
 MOST_FAILURES = 25  # candidates in a row that stay, after which a round ends: each costs a search
 
 
@@ -70,65 +73,132 @@ def ratio_between(vi, vj, c, wi, wj, least, error):
 
 
 @njit(cache=True, nogil=True)
-def _pull(most, least, i, z, explained):
-    """Return how much of what is explained of variable i changes if z is taken or left out."""
-    taking = least[i, z] * least[i, z] / least[z, z]
-    corr = most[i, z] * most[i, z] / (most[i, i] * most[z, z])
-    leaving = corr / (1.0 - corr) / most[i, i]
-    return min(taking, leaving) / explained + 0.2 * max(taking, leaving) / explained
-
-
-@njit(cache=True, nogil=True)
 def never_useful(inverse, matrix, i, u, threshold, most_steps, error):
     """Say whether var(i | Z) / var(i | Z + u) ≤ ``threshold`` for every set Z of the other variables.
 
     Branch and bound over the Z between the variables taken and those not left out, with bounds from both ends. Also
     False if ``most_steps`` are not enough.
     """
-    walk = new_walk(inverse, matrix, np.arange(matrix.shape[0] + 1))
-    walk.free[0, i] = False
-    walk.free[0, u] = False
-    depth = 0
-    steps = 0
+    own, other = (matrix[i, i], matrix[u, u], matrix[i, u]), (inverse[i, i], inverse[u, u], inverse[i, u])
+    first = _verdict(*own, *other, threshold, error)
+    if first != OPEN:
+        return first == NEVER
+    size = matrix.shape[0]
+    levels = min(size, most_steps) + 2
+    least, most = np.empty((levels, 4, size)), np.empty((levels, 4, size))
+    _begin(matrix, least, i, u)
+    _begin(inverse, most, i, u)
+    free = np.ones(size, dtype=np.bool_)
+    free[i] = False
+    free[u] = False
+    branch = np.empty(levels, dtype=np.int64)
+    takes = np.empty(levels, dtype=np.bool_)  # whether the level below has the branch's variable in Z
+    depth = steps = n_taken = n_left_out = 0
+    forward = True
     while depth >= 0:
-        if walk.fresh[depth] != SEEN:
-            walk.fresh[depth] = SEEN
+        if forward:
             steps += 1
             if steps > most_steps:
                 return False
-            most = walk.upper[walk.up[depth]]
-            least = walk.lower[walk.taken[depth]]
-            # The ratio for the smallest and for the largest Z: 1 / (1 - the squared partial correlation of i and u).
-            with_least = 1.0 / (1.0 - least[i, u] * least[i, u] / (least[i, i] * least[u, u]))
-            with_most = 1.0 / (1.0 - most[i, u] * most[i, u] / (most[i, i] * most[u, u]))
-            if with_least > threshold or with_most > threshold:
+            low, high = least[n_taken], most[n_left_out]
+            found = _verdict(
+                low[DIAGONAL, i], low[DIAGONAL, u], low[ROW_I, u],
+                high[DIAGONAL, i], high[DIAGONAL, u], high[ROW_I, u], threshold, error,
+            )  # fmt: skip
+            if found == USEFUL:
                 return False
-            # Three bounds on the ratio for all Z in between; if one is small enough, there is nothing to branch on.
-            by_u = most[u, u] * least[u, u]
-            by_i = most[i, i] * least[i, i]
-            by_both = largest_ratio(least[i, i], least[u, u], least[i, u], most, i, u, error)
-            if min(by_u, by_i, by_both) <= threshold:
-                depth -= 1
+            branch[depth] = _strongest(high, low, i, u, free) if found == OPEN else -1
+            takes[depth] = True
+            if branch[depth] >= 0:
+                free[branch[depth]] = False
+                _eliminate(matrix, least, n_taken, branch[depth], i, u)
+                n_taken += 1
+                depth += 1
                 continue
-            walk.branch[depth] = _strongest(most, least, i, u, walk.free[depth])
-            if walk.branch[depth] < 0:
-                depth -= 1
-                continue
-            walk.stage[depth] = UNOPENED
-        depth += 1 if descend(walk, depth) else -1
+        # Back to the level above: after its variable was taken, it is left out; after that, the level is done.
+        depth -= 1
+        if depth >= 0:
+            forward = takes[depth]
+            takes[depth] = False
+            if forward:
+                n_taken -= 1
+                _eliminate(inverse, most, n_left_out, branch[depth], i, u)
+                n_left_out += 1
+                depth += 1
+            else:
+                n_left_out -= 1
+                free[branch[depth]] = True
     return True
 
 
 @njit(cache=True, nogil=True)
-def _strongest(most, least, i, u, free):
+def _verdict(vi, vu, c, pi, pu, p, threshold, error):
+    """Say what is known of i and u for all Z of a range: ``NEVER`` useful, ``USEFUL`` for one of them, or ``OPEN``.
+
+    Given are their variances and covariance for the smallest Z, and their entries of the inverse with the largest Z.
+    """
+    # The ratio for the smallest and for the largest Z: 1 / (1 - the squared partial correlation of i and u).
+    if c * c * threshold > (threshold - 1.0) * vi * vu or p * p * threshold > (threshold - 1.0) * pi * pu:
+        return USEFUL
+    # Three bounds on the ratio for all Z in between.
+    if pu * vu <= threshold or pi * vi <= threshold:
+        return NEVER
+    det = pi * pu - p * p
+    return NEVER if ratio_between(vi, vu, c, pu / det, pi / det, -p / det, error) <= threshold else OPEN
+
+
+@njit(cache=True, nogil=True)
+def _begin(matrix, end, i, u):
+    """Write the first level of one end: nothing is eliminated."""
+    for x in range(matrix.shape[0]):
+        end[0, DIAGONAL, x] = matrix[x, x]
+        end[0, ROW_I, x] = matrix[i, x]
+        end[0, ROW_U, x] = matrix[u, x]
+
+
+@njit(cache=True, nogil=True)
+def _eliminate(matrix, end, k, p, i, u):
+    """Write the level after ``k`` of one end, with variable ``p`` eliminated too.
+
+    Only the diagonal and two rows of the matrix are kept; the column of p comes from those of the k variables before.
+    """
+    size = matrix.shape[0]
+    now, after = end[k], end[k + 1]
+    for x in range(size):
+        now[COLUMN, x] = matrix[p, x]
+    for m in range(k):
+        factor = end[m, COLUMN, p]
+        for x in range(size):
+            now[COLUMN, x] -= factor * end[m, COLUMN, x]
+    scale = 1.0 / math.sqrt(now[DIAGONAL, p])
+    for x in range(size):
+        now[COLUMN, x] *= scale
+    of_i, of_u = now[COLUMN, i], now[COLUMN, u]
+    for x in range(size):
+        after[DIAGONAL, x] = now[DIAGONAL, x] - now[COLUMN, x] * now[COLUMN, x]
+        after[ROW_I, x] = now[ROW_I, x] - of_i * now[COLUMN, x]
+        after[ROW_U, x] = now[ROW_U, x] - of_u * now[COLUMN, x]
+
+
+@njit(cache=True, nogil=True)
+def _pull(high, low, row, i, z, explained):
+    """Return how much of what is explained of variable i changes if z is taken or left out."""
+    taking = low[row, z] * low[row, z] / low[DIAGONAL, z]
+    corr = high[row, z] * high[row, z] / (high[DIAGONAL, i] * high[DIAGONAL, z])
+    leaving = corr / (1.0 - corr) / high[DIAGONAL, i]
+    return min(taking, leaving) / explained + 0.2 * max(taking, leaving) / explained
+
+
+@njit(cache=True, nogil=True)
+def _strongest(high, low, i, u, free):
     """Return the candidate that changes most of what is explained of i or u; -1 if there is none."""
-    explained_i = least[i, i] - 1.0 / most[i, i]
-    explained_u = least[u, u] - 1.0 / most[u, u]
+    explained_i = low[DIAGONAL, i] - 1.0 / high[DIAGONAL, i]
+    explained_u = low[DIAGONAL, u] - 1.0 / high[DIAGONAL, u]
     best = -1.0
     chosen = -1
     for z in range(free.shape[0]):
         if free[z]:
-            value = max(_pull(most, least, i, z, explained_i), _pull(most, least, u, z, explained_u))
+            value = max(_pull(high, low, ROW_I, i, z, explained_i), _pull(high, low, ROW_U, u, z, explained_u))
             if value > best:
                 best = value
                 chosen = z
@@ -152,27 +222,38 @@ def useful_parents(matrix, threshold, most_steps, error, i, must, useful):
     in every set and stay. Gives up after ``MOST_FAILURES`` candidates in a row that stay.
     """
     n = matrix.shape[0]
-    ids = np.empty(n + 2, dtype=np.int64)
-    dropping = True
+    ids = np.empty(n + 1, dtype=np.int64)
+    own = inverse = np.empty((0, 0))
+    dropping = is_old = True
     while dropping:
         dropping = False
         failures = 0
         for u in range(n):
             if not useful[u] or must[u] or failures >= MOST_FAILURES:
                 continue
+            if is_old:
+                own = _of_candidates(matrix, i, useful, ids)
+                inverse = inverse_of(own)
+                is_old = False
             failures += 1
-            size = np.int64(0)
-            for z in range(n):
-                if useful[z] and z != u:
-                    ids[size] = z
-                    size += 1
-            ids[size] = u
-            ids[size + 1] = i
-            own = np.empty((size + 2, size + 2))
-            for a in range(size + 2):
-                for b in range(size + 2):
-                    own[a, b] = matrix[ids[a], ids[b]]
-            if never_useful(inverse_of(own), own, size + 1, size, threshold, most_steps, error):
+            place = np.searchsorted(ids[: len(own) - 1], u)
+            if never_useful(inverse, own, len(own) - 1, place, threshold, most_steps, error):
                 useful[u] = False
-                dropping = True
+                dropping = is_old = True
                 failures = 0
+
+
+@njit(cache=True, nogil=True)
+def _of_candidates(matrix, i, useful, ids):
+    """Return the matrix of the useful candidates and, last, of i; write which they are."""
+    size = np.int64(0)
+    for z in range(matrix.shape[0]):
+        if useful[z] and z != i:
+            ids[size] = z
+            size += 1
+    ids[size] = i
+    own = np.empty((size + 1, size + 1))
+    for a in range(size + 1):
+        for b in range(size + 1):
+            own[a, b] = matrix[ids[a], ids[b]]
+    return own
