@@ -27,10 +27,8 @@ import resource
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -40,6 +38,7 @@ import pandas as pd
 
 import dagopt
 from benchmarks.bounds_check import check
+from benchmarks.jobs import answers
 from dagopt.deadline import Deadline
 from dagopt.families.undominated import Listing, TooMany
 from dagopt.methods.branch_and_cut import branch_and_cut as method
@@ -298,16 +297,6 @@ def name_of(n: int, degree: float, seed: int) -> str:
     return f"n{n} d{degree:g} seed {seed}"
 
 
-def answers(todo: Sequence[Task], jobs: int) -> Iterator[dict[str, Any]]:
-    """Yield the figures of all runs, in the order in which they end."""
-    if jobs == 1:
-        yield from map(run, todo)
-        return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        for future in as_completed([pool.submit(run, task) for task in todo]):
-            yield future.result()
-
-
 def seeds_of(text: str) -> range:
     """Return the seeds of ``2`` or ``0-4``."""
     first, _, last = text.partition("-")
@@ -347,7 +336,7 @@ def main() -> None:
     if args.pieces:
         for one in FIXED[: 1 if args.quick else None]:
             todo += [Task(name_of(*one), one, without=(piece,) if piece else (), **settings) for piece in ("", *PIECES)]
-    for found in answers(todo, args.jobs):
+    for found in answers(run, todo, args.jobs):
         with args.json.open("a") as file:
             file.write(json.dumps(found) + "\n")
         print(json.dumps(found), flush=True)

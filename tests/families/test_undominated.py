@@ -14,7 +14,7 @@ from dagopt.families.undominated import Listing, TooMany, is_searchable
 from dagopt.graph.knowledge import Constraints
 from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score
-from dagopt.workers import Workers
+from dagopt.workers import Stopped, Workers
 from made_problems import gaussian_table
 
 
@@ -76,3 +76,33 @@ def test_infinite_penalties_are_no_reason_to_warn():
     score = make_score(gaussian_table(0, 6, rows=4), "bic", convention="bnlearn")
     assert np.isinf(score.costs).any()
     assert not is_searchable(score)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_listing_that_is_stopped_again_and_again_finds_the_same_sets(n_jobs):
+    """Also while pairs and candidates are excluded; nothing is done twice."""
+    table = gaussian_table(3, 12, rows=200)
+    sets, _, score, knowledge = listed(table, score="bic")
+    listing, n_stops, found = Listing(score, knowledge, 10**6), 0, None
+    while found is None:
+        with Workers(Deadline(), NoProgress(), n_jobs) as workers:
+            workers.deadline.interrupt()
+            try:
+                found = listing.run(workers)
+            except Stopped:
+                n_stops += 1
+    assert n_stops > 5
+    own = [found.own(node) for node in range(12)]
+    assert [{tuple(members(from_words(row))) for row in found.words[places]} for places in own] == sets
+    assert listing.seconds_left(1) == 0.0
+
+
+def test_the_time_that_is_left_is_not_known_before_the_searches():
+    """Afterwards it is an estimate."""
+    table = gaussian_table(0, 12, rows=500)
+    score = make_score(table, score="bic")
+    listing = Listing(score, Constraints().resolve(table.names), 10**6)
+    assert listing.seconds_left(1) == np.inf
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        listing.estimate(workers)
+    assert 0.0 <= listing.seconds_left(2) < 60.0

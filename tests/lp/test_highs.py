@@ -180,3 +180,16 @@ def test_a_time_limit_is_told_from_infeasibility():
     program.add_row(-np.inf, -1.0, [0], [1.0])
     assert program.solve_within(10.0) is None
     assert not program.out_of_time
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS)
+def test_other_right_sides_give_the_value_of_a_new_program(seed):
+    """Some rows get one other right side after a solve."""
+    costs, matrix, right, upper = made_program(seed)
+    program = filled(True, costs, matrix, right, upper)
+    program.solve()
+    rows = np.arange(0, len(right), 2)
+    program.set_row_uppers(rows, 1.5)
+    right[rows] = 1.5
+    assert program.solve().value == pytest.approx(oracle(costs, matrix, right, upper), abs=1e-6)

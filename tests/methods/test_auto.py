@@ -23,7 +23,8 @@ from dagopt.workers import Workers
 def problem_of(n_nodes, score="bic", discrete=False):
     """Return a problem of so many columns."""
     rng = np.random.default_rng(0)
-    values = rng.integers(2, size=(60, n_nodes)).astype(str) if discrete else rng.normal(size=(60, n_nodes))
+    shape = (60 if discrete or n_nodes < 60 else 2 * n_nodes, n_nodes)
+    values = rng.integers(2, size=shape).astype(str) if discrete else rng.normal(size=shape)
     table = dagopt.as_table(values)
     return Problem(table, make_score(table, score), Constraints().resolve(table.names))
 
@@ -46,8 +47,8 @@ def choice_of(problem, seconds=None, cores=1, memory=4 << 30):
         (40, "bic", True, 1e-6, "cg-dca"),
         (1500, "bic", True, None, "cg-dca"),
         (40, "bge", False, None, "order"),
-        (200, "bic", False, None, "branch-and-cut"),
-        (auto.MOST_PRICED + 1, "bic", False, None, "cg-dca"),
+        (100, "bic", False, None, "branch-and-cut"),
+        (auto.MOST_COLUMNS + 1, "bic", False, None, "cg-dca"),
     ],
 )
 def test_the_choice(n_nodes, score, discrete, seconds, expected):
@@ -97,7 +98,7 @@ def few_or_many(monkeypatch, n_sets, seconds=0.1):
         (40, 5000, 1.0, "aic", "branch-and-cut"),
         (40, auto.MOST_UNDOMINATED + 1, 1.0, "bic", "branch-and-cut"),
         (40, 5000, 1.01 * auto.PATIENCE / auto.LISTING_SAFETY, "bic", "branch-and-cut"),
-        (auto.MOST_COLUMNS + 1, auto.MOST_UNDOMINATED + 1, 1.0, "bic", "branch-and-cut"),
+        (200, auto.MOST_UNDOMINATED + 1, 1.0, "bic", "branch-and-cut"),
         (40, 5000, 1.0, "bge", "branch-and-cut"),
         (40, auto.MOST_UNDOMINATED + 1, 1.0, "bge", "order"),
     ],

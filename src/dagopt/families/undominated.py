@@ -8,7 +8,7 @@ First, pairs of columns that cannot be parent and child in any undominated famil
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -107,6 +107,8 @@ class Listing:
             )
         self._form = form
         self._is_narrow = False
+        self._pairs_left: Iterator[partial[None]] | None = None  # work of ``narrow`` that was not begun
+        self._parents_left: Iterator[partial[None]] | None = None
         self._searches: list[NodeSearch | BlockSearch] = []
 
     def estimate(self, workers: Workers) -> Estimate:
@@ -124,14 +126,16 @@ class Listing:
         if self._is_narrow:
             return
         n = self._score.n_nodes
-        useful = np.ones((n, n), dtype=np.bool_)
-        pieces = self._pairs(useful) if self._form.has_one_matrix else []
-        workers.each(PHASE, pieces, max(len(pieces), 1), (0.0, 0.05))
-        must = np.ascontiguousarray(self.knowledge.must.T)
-        own = np.ascontiguousarray((useful & self.knowledge.may).T) | must
-        pieces = [self._parents(i, must[i], own[i]) for i in range(n)]
-        workers.each(PHASE, pieces, n, (0.05, 0.1))
-        self.knowledge = replace(self.knowledge, may=np.ascontiguousarray(own.T))
+        if self._pairs_left is None:
+            self._useful = np.ones((n, n), dtype=np.bool_)
+            self._pairs_left = iter(self._pairs(self._useful) if self._form.has_one_matrix else ())
+        workers.each(PHASE, self._pairs_left, n * (n - 1) // 2, (0.0, 0.05))
+        if self._parents_left is None:
+            must = np.ascontiguousarray(self.knowledge.must.T)
+            self._own = np.ascontiguousarray((self._useful & self.knowledge.may).T) | must
+            self._parents_left = iter([self._parents(i, must[i], self._own[i]) for i in range(n)])
+        workers.each(PHASE, self._parents_left, n, (0.05, 0.1))
+        self.knowledge = replace(self.knowledge, may=np.ascontiguousarray(self._own.T))
         self._is_narrow = True
 
     def _pairs(self, useful: Bools) -> list[partial[None]]:
@@ -155,6 +159,14 @@ class Listing:
         if own.is_plain:
             return partial(kernels.useful_parents, own.matrix, *_ratio(own), i, must, useful)
         return partial(useful_block_parents, own, STEPS_PER_PAIR, i, must, useful)
+
+    def seconds_left(self, n_threads: int) -> float:
+        """Return about how long the searches will still take; infinity before they have begun."""
+        open_ones = [search for search in self._searches if not search.over]
+        if not self._searches or any(search.n_steps == 0 for search in open_ones):
+            return np.inf
+        steps = sum(search.n_steps * (1.0 / max(search.share, LEAST_SHARE) - 1.0) for search in open_ones)
+        return steps * SECONDS_PER_STEP / n_threads
 
     @property
     def n_found(self) -> int:

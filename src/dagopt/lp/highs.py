@@ -196,6 +196,13 @@ class LinearProgram:
             self._highs.changeColsBounds(len(columns), places, np.zeros(len(columns)), uppers)
             self._grown.add("bounds")
 
+    def set_row_uppers(self, rows: NDArray[np.integer], upper: float) -> None:
+        """Change the right sides of rows ``a x <= upper`` to one value."""
+        if len(rows):
+            none, all_of_them = np.full(len(rows), -np.inf), np.full(len(rows), upper)
+            self._highs.changeRowsBounds(len(rows), np.asarray(rows, dtype=np.int32), none, all_of_them)
+            self._grown.add("bounds")
+
     def basic(self) -> NDArray[np.int64]:
         """Return the basis of the last solve: the basic columns, and -1 - r for each row r whose slack is basic.
 

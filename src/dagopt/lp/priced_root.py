@@ -129,6 +129,8 @@ class PricedRoot:
         The last rows of the LP, over ``families``.
     n_rounds : int
         The number of rounds of pricing.
+    over : bool
+        Whether nothing is left to do.
     """
 
     def __init__(
@@ -165,6 +167,9 @@ class PricedRoot:
         self._n_steps = 0
         self._n_cuts = 0
         self._n_rounds_of_cuts = ROUNDS
+        self._idle = 0  # rounds without a better bound or a new family
+        self._tried = np.inf  # the gap when the families left were last listed
+        self.over = False
         self.families: Families | None = None
         self.rows: list[Row] = []
         self.n_rounds = 0
@@ -186,10 +191,11 @@ class PricedRoot:
         point, most = self._pricing.likelihood(row)
         return _Best(point, self._pricing.bound(point, most), most)
 
-    def run(self, max_sets: int, tolerance: float) -> None:
+    def run(self, max_sets: int, tolerance: float, workers: Workers | None = None) -> None:
         """Lower the bound until the families left can be listed, nothing helps any more, or the time is up.
 
-        It also ends if an LP cannot be solved. The bound holds whenever it ends.
+        It also ends if an LP cannot be solved. The bound holds whenever it ends. Unless it is over, another call goes
+        on from there.
 
         Parameters
         ----------
@@ -197,25 +203,30 @@ class PricedRoot:
             The largest number of families to list; none are if it is 0.
         tolerance : float
             The best DAG is proven when the bound exceeds its score by no more than this.
+        workers : Workers, optional
+            Other threads and another clock than those given first.
         """
-        idle, tried = 0, np.inf
+        if workers is not None:
+            self._workers = workers
+        self.over |= self.bound <= self._value + tolerance
         try:
-            while idle < MOST_IDLE and self.bound > self._value + tolerance and self._workers.deadline.reason is None:
-                if self.n_rounds >= self._effort.rounds or self._n_steps > self._effort.all_steps:
-                    return
+            while not self.over and self._workers.deadline.reason is None:
                 if not (self._converge() if self._effort.climbs else self._approach()):
                     return
                 before = self._best.bound
                 n_new = self._price(self._centre)
                 self.n_rounds += 1
                 self._tell(self._value, self.bound, self._n_cuts, len(self._pool.node))
-                idle = 0 if n_new or self._best.bound < before - tolerance else idle + 1
-                if max_sets and (self._gap < NEXT_LISTING * tried or idle == MOST_IDLE):
-                    tried = self._gap
-                    if self._list(max_sets):
-                        return
-        except (Stopped, SolverError):
+                self._idle = 0 if n_new or self._best.bound < before - tolerance else self._idle + 1
+                spent = self.n_rounds >= self._effort.rounds or self._n_steps > self._effort.all_steps
+                self.over = spent or self._idle >= MOST_IDLE or self.bound <= self._value + tolerance
+                if max_sets and (self._gap < NEXT_LISTING * self._tried or self._idle == MOST_IDLE):
+                    self.over |= self._list(max_sets)
+                    self._tried = self._gap
+        except Stopped:
             return
+        except SolverError:
+            self.over = True
 
     def _approach(self) -> bool:
         """Cut, and go from the best multipliers towards those of the LP; False at the deadline."""

@@ -9,15 +9,15 @@ The rules, in this order; "the time" is ``PATIENCE`` seconds, or the time limit 
    superstructure, and at most ``MOST_CONTINUOUS_SETS`` sets;
 3. branch-and-cut, for scores made of log-determinants: Gaussian and degenerate Gaussian likelihoods, BGe. If all
    undominated parent sets can be listed, it usually proves the best DAG. With up to ``MOST_COLUMNS`` columns, the first
-   steps of the listing give an estimate, which may take ``ESTIMATE_SHARE`` of the time. If there are too many, those of
-   Gaussian likelihoods of up to ``MOST_PRICED`` columns are priced, which gives a bound on all DAGs;
+   steps of the listing give an estimate, which may take ``ESTIMATE_SHARE`` of the time. If there are too many, several
+   bounds on all DAGs take turns for Gaussian likelihoods;
 4. cg-dca;
 5. order search alone, if neither DCA nor a list of discrete parent sets works for the score: BGe, and your own
    scores.
 
-Methods 2 to 5 begin with an order search without a limit on parents, and the answer is the best DAG of both
-(``portfolio.py``). They end after the time limit or else ``PATIENCE`` seconds. With a time limit, searches go on while
-the gap is open.
+With a time limit, a long run of method 1 begins with a short order search. Methods 2 to 5 begin with an order search
+without a limit on parents, and the answer is the best DAG of both (``portfolio.py``). They end after the time limit or
+else ``PATIENCE`` seconds. With a time limit, searches go on while the gap is open.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dagopt.families.families import Families
 from dagopt.families.listing import MOST_SETS, count_sets, limited
 from dagopt.graph.knowledge import Knowledge
 from dagopt.methods.exact.exact import ExactOptions, PoolOptions, run_exact, solve_given_pool
-from dagopt.methods.exact.plan import Estimate, listing_seconds
+from dagopt.methods.exact.plan import Estimate, ExactPlan, listing_seconds
 from dagopt.methods.method_options import random_state, solver, start
 from dagopt.problem import Problem
 from dagopt.progress import Progress, expect
@@ -52,11 +52,12 @@ LISTED_SIZES = (3, 2)  # sizes of the parent sets listed if nothing limits them 
 MOST_CONTINUOUS_SETS = 300_000  # maximum number of listed sets; pruning saves little on continuous data
 MOST_UNDOMINATED = 100_000  # by estimate; a quarter of what branch-and-cut lists, because estimates are often too low
 RESTARTS_OF_PROVER = 1  # of the prover's own order search, which starts from the DAG of the first one
-MOST_COLUMNS = 80  # beyond this the estimate itself takes long, and sets are priced
-MOST_PRICED = 400  # columns; beyond this a round of pricing takes longer than a minute
+MOST_COLUMNS = 400  # beyond this a round of pricing takes longer than a minute
 ESTIMATE_SHARE = 0.1  # the share of the time that the estimate of a listing may take
 MOST_RECURSION_NODES = 18  # for a given pool; here the recursion takes milliseconds
 SAFETY = 3.0  # estimates of time are rough
+LONG_EXACT = 0.5  # seconds that the exact method is expected to take from which a search is worth its time
+SEARCH_SHARE = 0.05  # of the time limit, for that search
 LISTING_SAFETY = 10.0  # those of a listing are rougher
 
 
@@ -80,10 +81,25 @@ def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progr
             chosen = Choice("exact", "it finds the best classes", problem.knowledge)
     progress.note(f"method {chosen.method}: {chosen.why}")
     if chosen.method == "exact":
-        answer = run_exact(problem, plan, options.n_best)
+        answer = _search_and_recur(problem, plan, options, deadline, progress)
     else:
         answer = _search_and_prove(problem, chosen, options, deadline, progress)
     return replace(answer, notes=(f"auto chose {chosen.method}: {chosen.why}", *answer.notes))
+
+
+def _search_and_recur(
+    problem: Problem, plan: ExactPlan, options: AutoOptions, deadline: Deadline, progress: Progress
+) -> Answer:
+    """Run the exact method; if it takes long and there is a limit, a search first finds a DAG in case it is stopped."""
+    found: Answer | None = None
+    if math.isfinite(deadline.time_limit) and plan.estimate.seconds > LONG_EXACT and options.n_best == 1:
+        clock = deadline.within(SEARCH_SHARE * deadline.time_limit)
+        shared = {"random_state": options.random_state, "n_jobs": options.n_jobs, "start": options.start}
+        found = _method("order")(problem, deadline=clock, progress=progress, **shared)
+    answer = run_exact(problem, plan, options.n_best)
+    if found is None or answer.status == "optimal" or answer.score is None or found.score is None:
+        return answer
+    return answer.with_graph(problem, found.adjacency) if found.score > answer.score else answer
 
 
 def _search_and_prove(
@@ -176,10 +192,8 @@ def _undominated(problem: Problem, patience: float, workers: Workers) -> tuple[i
     from dagopt.families.undominated import Listing, TooMany
 
     score = problem.score
-    if score.block_likelihood is None or problem.n_nodes > MOST_PRICED or patience <= 0:
+    if score.block_likelihood is None or problem.n_nodes > MOST_COLUMNS or patience <= 0:
         return None, None
-    if problem.n_nodes > MOST_COLUMNS:
-        return MOST_UNDOMINATED + 1, None
     clock = workers.deadline.within(ESTIMATE_SHARE * patience)
     try:
         listing = Listing(score, problem.knowledge, MOST_UNDOMINATED)

@@ -86,6 +86,31 @@ def test_most_of_the_gap_of_the_likelihood_is_closed(seed):
     assert twice.bound == found.bound
 
 
+def test_a_bound_that_works_in_turns_is_that_of_one_piece():
+    """One round per turn."""
+    problem = problem_of(gaussian_table(1, 9, rows=2000, density=0.5))
+    dag = solve_exact(problem, **quiet()).adjacency
+    whole, n_turns = bounded(problem, dag), 0
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        found = PairBound(problem.score, dag, workers)
+        while not found.over:
+            found.run(Deadline().within(1e-9) if n_turns % 2 else Deadline(1e-4))
+            n_turns += 1
+    assert found.bound == whole.bound
+    assert n_turns > 3
+
+
+def test_the_bound_falls_as_larger_sets_are_searched():
+    """Each size of parent sets gives a better bound on dense data, the first after a few rounds."""
+    problem = problem_of(gaussian_table(2, 10, rows=3000, density=0.6))
+    dag = solve_exact(problem, **quiet()).adjacency
+    bounds = []
+    for size in (1, 2, 4):
+        with patch.object(pair_bound, "MOST_SIZE", size):
+            bounds.append(bounded(problem, dag).bound)
+    assert bounds[0] > bounds[1] > bounds[2]
+
+
 @pytest.mark.parametrize("looks", [0, 1, 3, 10, 30])
 def test_a_bound_that_is_stopped_holds(looks):
     """The clock runs out after some looks at it."""

@@ -3,8 +3,9 @@
 1. Every parent set that no subset beats is listed (``families/undominated.py`` for scores made of log-determinants,
    ``families/listing.py`` for others). If there are too many, or listing them takes too long, a dense table of
    up to 40 columns is searched from the end of its order (``suffixes.py``), which proves the best DAG or gives a bound.
-   If that is given up, weights of pairs of columns give a bound on all DAGs (``pair_bound.py``), and column
-   generation prices all sets (``priced_root.py``), which gives another bound and leaves fewer sets to list.
+   If that is given up, weights of pairs of columns give a bound on all DAGs (``pair_bound.py``), column generation
+   prices all sets (``priced_root.py``), which gives another bound and leaves fewer sets to list, and the listing may go
+   on. They take turns, and the time goes to the bound that falls (``turns.py``).
 2. Order search finds a DAG to start from; with interventions, where it would be slow, over the listed sets.
 3. The LP over the listed families is cut by clusters, entropies, matrices, last-node and symmetry rows
    and local cuts (``lp/rows``); where that stalls, by branching on which of two nodes comes first.
@@ -32,16 +33,18 @@ from dagopt.families.families import Families
 from dagopt.families.listing import candidate_pool, count_sets
 from dagopt.families.undominated import Listing, TooMany
 from dagopt.kernels.cuts import tree as kernels
-from dagopt.lp.priced_root import MANY, PricedRoot
+from dagopt.lp.priced_root import PricedRoot
 from dagopt.lp.rows.clusters import ClusterRows, LastNodeRows
 from dagopt.lp.rows.local import LocalRows
 from dagopt.lp.rows.matrices import logdet_finders
 from dagopt.lp.rows.row import Row, RowFinder
 from dagopt.lp.rows.symmetry import SymmetryRows, priorities, turns_are_free
 from dagopt.memory import available_bytes
+from dagopt.methods.branch_and_cut.bound_parts import ListingTurns, PairTurns, PricingTurns
 from dagopt.methods.branch_and_cut.pair_bound import PairBound
 from dagopt.methods.branch_and_cut.suffix_search import SuffixSearch, is_suited
 from dagopt.methods.branch_and_cut.tree import Outcome, Rules, Tree
+from dagopt.methods.branch_and_cut.turns import Part, take_turns
 from dagopt.methods.method_options import n_jobs, random_state, row_kinds, solver, start
 from dagopt.methods.orders.order import order_incumbent
 from dagopt.options import Check, Options, anything, option, whole
@@ -61,13 +64,11 @@ LOCAL_SIZE, GAUSSIAN_LOCAL_SIZE = 8, 6  # the largest sets of nodes with local c
 MOST_SETS = 600_000  # maximum number of listed sets
 BYTES_PER_SET = 6_000  # memory per listed set, which is in a few hundred rows
 MOST_SCORED = 20_000_000  # maximum number of scored sets, for scores other than Gaussian likelihoods
-LISTING_SHARE = 0.2  # the share of the time limit after which sets are priced instead of listed
-UNPRICED_SHARE = 0.6  # the same where sets cannot be priced
+LISTING_SHARE = 0.2  # the share of the time limit after which sets are priced, unless the listing is nearly done
+NEARLY_SHARE = 0.5  # the listing goes on if it is expected to take at most this share of the time left
+UNPRICED_SHARE = 0.6  # the share of the time limit for the listing where sets cannot be priced
 LISTING_TIME = 600.0  # seconds; a longer time limit counts as this much for these shares
 LEAST_LISTING = 5.0  # seconds that the listing has in any case
-# The largest share of the time left for the bound by pairs. The second holds if nodes have more than ``MANY``
-# candidates: pricing all sets then takes too long.
-PAIR_SHARE, MOST_PAIR_SHARE = 0.1, 0.75
 RULES = Rules(
     tolerance=1e-8, rounds_back=(12, 3), share=(0.05, 0.1), most_rounds=6, idle_rounds=5, pairs=6
 )  # fmt: skip
@@ -136,13 +137,10 @@ def solve_branch_and_cut(
                 if search.finished:
                     note = f"the best order was found from its end, over {search.n_states:,} sets of nodes"
                     return run.answer(dag, None, (note,))
-            root = run.price(dag, met, workers)
-            if root is None:
+            dag, left, rows = run.bound_all(dag, met, workers)
+            if left is None:
                 return run.answer(dag, None, (note,))
-            dag, rows = root.dag, root.rows
-            if root.families is None:
-                return run.answer(dag, None, (note,))
-            families = root.families
+            families = left
             note += f"; {len(families.node):,} of them can be part of a better DAG"
         progress.note(note)
         try:
@@ -186,8 +184,9 @@ class _Run:
         self._narrowed = problem.knowledge  # without parents that are in no undominated set
         self._listed: Families | TooMany | None = None
         self._root: PricedRoot | None = None
-        self._bound = np.inf  # of pairs
+        self._pairs: PairBound | None = None
         self._suffixes: SuffixSearch | None = None
+        self._unlisted: Listing | None = None  # a listing that was given up for want of time
 
     @property
     def is_priced(self) -> bool:
@@ -245,14 +244,18 @@ class _Run:
     def _list(self, listing: Listing, workers: Workers) -> Families:
         """Return the undominated sets; raise ``TooMany`` if that takes longer than its share of the time."""
         share = LISTING_SHARE if self.is_priced else UNPRICED_SHARE
-        seconds = max(share * min(self._deadline.remaining(), LISTING_TIME), LEAST_LISTING)
-        with Workers(self._deadline.within(seconds), self._progress, workers.count) as some:
-            try:
-                return listing.run(some)
-            except Stopped:
-                if self._deadline.reason is not None:
-                    raise
-                raise TooMany(listing.n_found, listing.n_likely) from None
+        while True:
+            left = min(self._deadline.remaining(), LISTING_TIME)
+            clock = self._deadline.within(max(share * left, LEAST_LISTING))
+            with Workers(clock, self._progress, workers.count) as some:
+                try:
+                    return listing.run(some)
+                except Stopped:
+                    if self._deadline.reason is not None:
+                        raise
+            if listing.seconds_left(workers.count) > NEARLY_SHARE * min(self._deadline.remaining(), LISTING_TIME):
+                self._unlisted = listing
+                raise TooMany(listing.n_found, listing.n_likely)
 
     def search_from_end(self, dag: Dag, workers: Workers) -> SuffixSearch | None:
         """Return what the search from the end of the order finds; None where it does not apply."""
@@ -266,24 +269,32 @@ class _Run:
         self._suffixes.run()
         return self._suffixes
 
-    def price(self, dag: Dag, met: Iterable[tuple[int, tuple[int, ...]]], workers: Workers) -> PricedRoot | None:
-        """Return what pricing finds, starting from a DAG; None for scores that cannot be priced."""
+    def bound_all(
+        self, dag: Dag, met: Iterable[tuple[int, tuple[int, ...]]], workers: Workers
+    ) -> tuple[Dag, Families | None, list[Row]]:
+        """Lower the bound on all DAGs by pairs, by pricing, and by listing after all.
+
+        Returns the best DAG, all families that a better one can have, None if they could not be listed, and rows.
+        """
         if self._gaussian is None:
-            return None
+            return dag, None, []
         value = self._problem.score.total(dag)
-        share = PAIR_SHARE if self._narrowed.may.sum(axis=0).mean() <= MANY else MOST_PAIR_SHARE
-        within = self._deadline.within(share * min(self._deadline.remaining(), LISTING_TIME))
-        with Workers(within, self._progress, workers.count) as some:
-            pairs = PairBound(self._gaussian, dag, some, lambda bound: self._tell(value, bound, 0, pairs.n_rows, 0))
-            pairs.run()
-        self._bound = pairs.bound
         with ThreadPoolExecutor(workers.count) as threads:
-            self._root = PricedRoot(
+            pairs = PairBound(self._gaussian, dag, workers, lambda bound: self._tell(value, bound, 0, pairs.n_rows, 0))
+            self._root = root = PricedRoot(
                 self._gaussian, self._narrowed, dag, met, self._finders(dag, None, threads), workers,
                 lambda score, bound, cuts, left: self._tell(score, bound, 0, cuts, left),
             )  # fmt: skip
-            self._root.run(self.max_sets, RULES.tolerance * max(abs(self._problem.score.total(dag)), 1.0))
-        return self._root
+            self._pairs = pairs
+            tolerance = RULES.tolerance * max(abs(value), 1.0)
+            parts: list[Part] = [PairTurns(pairs), PricingTurns(root, self.max_sets, tolerance, workers)]
+            listing = None if self._unlisted is None else ListingTurns(self._unlisted, NEARLY_SHARE, workers)
+            if listing is not None:
+                parts.append(listing)
+            take_turns(parts, value, tolerance, self._deadline)
+        if listing is not None and listing.families is not None:
+            return root.dag, listing.families, []
+        return root.dag, root.families, root.rows
 
     def find_after(self, families: Families, workers: Workers) -> Words:
         """Return for every family the nodes that come after its node in a best DAG: those that would improve it."""
@@ -327,8 +338,8 @@ class _Run:
         return finders
 
     def _tell(self, score: float, bound: float, n_nodes: int, n_cuts: int, n_left: int) -> None:
-        outer = [self._bound, *(part.bound for part in (self._root, self._suffixes) if part is not None)]
-        bound = max(min(bound, *outer), score)
+        outer = [part.bound for part in (self._pairs, self._root, self._suffixes) if part is not None]
+        bound = max(min([bound, *outer]), score)
         now = self._deadline.elapsed()
         if len(self._trace) < 2 or now - self._trace[-1][0] > TRACE_EVERY:
             self._trace.append((now, "branch and cut", score, bound))
@@ -344,10 +355,11 @@ class _Run:
         proofs: list[Certificate | None] = []
         figures: dict[str, Any] = worth(self._problem, dag)
         roots: list[float] = []
-        if self._root is not None and np.isfinite(self._root.bound):
-            proofs += [Certificate(self._root.bound, scope, "pricing"), Certificate(self._bound, scope, "pairs")]
-            roots.append(min(self._root.bound, self._bound))
-            figures |= {"n_pricing_rounds": self._root.n_rounds, "pair_bound": self._bound}
+        if self._root is not None and self._pairs is not None and np.isfinite(self._root.bound):
+            by_pairs = self._pairs.bound
+            proofs += [Certificate(self._root.bound, scope, "pricing"), Certificate(by_pairs, scope, "pairs")]
+            roots.append(min(self._root.bound, by_pairs))
+            figures |= {"n_pricing_rounds": self._root.n_rounds, "pair_bound": by_pairs}
             if roots[0] <= score + tolerance:
                 status = "optimal"
         if self._suffixes is not None and np.isfinite(self._suffixes.bound):

@@ -14,7 +14,8 @@ In every order one of i and j precedes the other, so the sum of w_i(P_i) over th
 
 An LP chooses the weights; its rows are pairs (J, T) that are violated. ``kernels/gaussian/pair_weights.py`` finds them
 among all J with at most k members, and proves δ_i for these. Larger sets cost at least cost(k + 1), so δ_i is at
-least w_i(V) - cost(k + 1), which rows of the LP keep at zero for the largest k that the time allows.
+least w_i(V) - cost(k + 1), which rows of the LP, the *caps*, keep at zero. k grows as long as the time allows: once the
+LP has converged for one k, the caps are those of k + 1, and searches begin with smaller J again, which take less time.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from math import comb
 import numpy as np
 
 from dagopt.arrays import Bools, Dag, Floats, Ints
+from dagopt.deadline import Deadline
 from dagopt.kernels.gaussian import pair_weights as kernels
-from dagopt.lp.highs import LinearProgram, LinearSolution, SolverError
+from dagopt.lp.highs import LinearProgram, SolverError
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Stopped, Workers
 
@@ -36,15 +38,16 @@ __all__ = ["PairBound"]
 
 WIDTH = 35  # pairs of each node that have a weight
 FIRST_SIZE, MOST_SIZE = 2, 8  # the members of J in the first rounds, and in the last ones at most
+SIZES_BACK = 2  # the first searches with new caps are for J with so many members fewer
 SECONDS_PER_SET = 3e-8  # of the search, for one J
-SEARCH_SHARE = 0.8  # of the time on one core, for the last search
+SEARCH_SHARE = 0.5  # of the time left, for one search of the next size
 WITHOUT_LIMIT = 600.0  # the seconds assumed if there is no time limit
 SETS_PER_PIECE = 4_000_000  # sets of one task of a thread
 MOST_STEPS = 3_000_000  # of the search for one T
 ROWS_PER_NODE = 8  # rows per node and round
 LEAST_EXCESS = 0.005  # a row is violated only if it is violated by more
-CLOSE = 0.01  # the LP has converged when its value exceeds the bound by no more than this share
-RESERVE = 2.0  # time is kept for this many times what the searches to come are expected to take
+# The LP has converged when its value exceeds what is proven by no more than this share; the second if J cannot grow.
+CLOSE, VERY_CLOSE = 0.01, 0.001
 IDLE_ROUNDS = 8  # rows that hold with slack for so many rounds are removed
 ENOUGH_IDLE = 200  # idle rows that are worth a change of the LP
 SLACK = 1e-12  # relative rounding error of sums
@@ -72,6 +75,8 @@ class PairBound:
         The number of pairs with a weight, of rows that were added to the LP, and of LPs solved.
     most_parents : int
         The largest number of parents of the sets J that were searched.
+    over : bool
+        Whether nothing is left to do.
     """
 
     def __init__(
@@ -90,7 +95,8 @@ class PairBound:
         terms = np.asarray(score.local_many(nodes, [nodes[:i] for i in nodes])) + score.costs - score.costs[0]
         self._saturated = float(terms.sum() + SLACK * np.abs(terms).sum() + n * self._margin)
         self.bound = self._saturated if np.isfinite(self._saturated) else np.inf
-        self._last_size = self._affordable(min(workers.deadline.remaining(), WITHOUT_LIMIT))
+        self._largest = min(MOST_SIZE, n - 1)  # J
+        self._capped = self._size = min(FIRST_SIZE, self._largest)  # k of the caps, and members of J in a search
         self._pairs = _pairs(self._matrix, self._half, dag)
         self._place = np.full((n, n), -1, dtype=np.int64)
         self._place[self._pairs[:, 0], self._pairs[:, 1]] = np.arange(len(self._pairs))
@@ -98,91 +104,101 @@ class PairBound:
         self._weights = np.zeros(len(self._pairs))
         self._deficits = np.zeros(n)  # of these weights
         self._known: set[bytes] = set()
+        self._lp: LinearProgram | None = None
         self._value = np.inf  # of the LP
+        self._best = 0.0  # what the weights prove by searches of this size
+        self._is_new = False  # whether no search of this size was done
+        self.over = n < 2 or not np.isfinite(self._saturated)
         self.n_pairs, self.n_rows, self.n_rounds, self.most_parents = len(self._pairs), 0, 0, 0
 
-    def run(self) -> None:
-        """Lower the bound until the LP has converged or the time is up; the bound holds whenever it ends."""
-        if self._n < 2 or not np.isfinite(self._saturated):
-            return
+    def run(self, until: Deadline | None = None) -> None:
+        """Lower the bound until nothing is left to do or the time is up; the bound holds whenever it ends.
+
+        With ``until`` it ends after the round in which that clock stops. Another call goes on from there.
+        """
         try:
-            self._start()
-            for size in range(min(FIRST_SIZE, self._last_size), self._last_size + 1):
-                self._rounds(size)
-        except (Stopped, SolverError):
+            while not self.over and (until is None or until.reason is None):
+                self._round(self._lp or self._start())
+        except Stopped:
             return
+        except SolverError:
+            self.over = True
 
-    def _affordable(self, seconds: float) -> int:
-        """Return the largest number of members of J for which all searches fit into the time on one core."""
-        size = 0
-        while size < min(MOST_SIZE, self._n - 1):
-            if self._n * _n_sets(self._n - 1, size + 1) * SECONDS_PER_SET > SEARCH_SHARE * seconds:
-                break
-            size += 1
-        return size
+    def _round(self, lp: LinearProgram) -> None:
+        """Solve the LP, search at its point, add rows, and go on to larger J if it has converged."""
+        point = self._weights
+        if not self._is_new:
+            solution = lp.solve_within(self._workers.deadline.remaining())
+            if solution is None:
+                raise Stopped
+            self._value = solution.value
+            self.n_rounds += 1
+            point = (np.maximum(solution.point, 0.0) + self._weights) / 2
+            self._forget(lp, solution.point)
+        excess, deficits, new = self._search(point, self._size)
+        self._is_new = False
+        reached = float(point.sum() - excess.sum())
+        if reached > self._best:
+            self._best, self._weights, self._deficits = reached, point, deficits
+        self._add(lp, new)
+        grows = self._size < self._capped or self._is_affordable(self._capped + 1)
+        if not new or self._value - self._best <= (CLOSE if grows else VERY_CLOSE) * self._value:
+            self._advance(lp)
 
-    def _start(self) -> None:
-        """Make the LP: a weight is at most the cost of one parent and what its columns share; rows for large J."""
+    def _advance(self, lp: LinearProgram) -> None:
+        """Search larger J, or raise the caps if J is as large as they allow; it is over if neither is possible."""
+        if self._size < self._capped:
+            self._size += 1
+            self._is_new, self._best = True, -np.inf
+        elif self._is_affordable(self._capped + 1):
+            self._capped += 1
+            lp.set_row_uppers(np.arange(self._n_caps), self._cap)
+            self._rows[: self._n_caps] = [(own, self._cap) for own, _ in self._rows[: self._n_caps]]
+            self._size = max(self._capped - SIZES_BACK, min(FIRST_SIZE, self._largest))
+        else:
+            self.over = True
+
+    @property
+    def _cap(self) -> float:
+        return float(self._beyond[self._capped + 1])
+
+    def _is_affordable(self, size: int) -> bool:
+        """Say whether J may have so many members, and the time for a search of all such J is left."""
+        left = self._workers.deadline.remaining()
+        left = WITHOUT_LIMIT if np.isinf(left) else left * self._workers.count
+        needed = self._n * _n_sets(self._n - 1, size) * SECONDS_PER_SET
+        return size <= self._largest and needed <= SEARCH_SHARE * left
+
+    def _start(self) -> LinearProgram:
+        """Make the LP: a weight is at most the cost of one parent and what its columns share; caps for large J."""
         self._rows: list[tuple[Ints, float]] = []
         self._idle = np.zeros(0, dtype=np.int64)
         i, j = self._pairs.T
         share = np.minimum(self._matrix[i, j] ** 2, 1.0 - SLACK)
-        self._lp = LinearProgram(maximise=True)
+        lp = self._lp = LinearProgram(maximise=True)
         for upper in np.minimum(self._beyond[1], -self._half * np.log1p(-share)):
-            self._lp.add_column(1.0, 0.0, float(upper))
-        most_in_all = float(self._beyond[self._last_size + 1])
-        if np.isfinite(most_in_all):
-            own = [self._place[node][self._place[node] >= 0] for node in range(self._n)]
-            self._add([(places, most_in_all) for places in own if len(places)])
-        self._n_fixed, self.n_rows = len(self._rows), 0
+            lp.add_column(1.0, 0.0, float(upper))
+        own = [self._place[node][self._place[node] >= 0] for node in range(self._n)]
+        self._add(lp, [(places, self._cap) for places in own if len(places)])
+        self._n_caps, self.n_rows = len(self._rows), 0
+        return lp
 
-    def _solved(self) -> LinearSolution:
-        """Return the LP's solution; raise ``Stopped`` at the deadline."""
-        solution = self._lp.solve_within(self._workers.deadline.remaining())
-        if solution is None:
-            raise Stopped
-        return solution
-
-    def _add(self, rows: list[tuple[Ints, float]]) -> None:
+    def _add(self, lp: LinearProgram, rows: list[tuple[Ints, float]]) -> None:
         places = [own for own, _ in rows]
-        self._lp.add_rows([upper for _, upper in rows], places, [np.ones(len(own)) for own in places])
+        lp.add_rows([upper for _, upper in rows], places, [np.ones(len(own)) for own in places])
         self._rows += rows
         self._idle = np.append(self._idle, np.zeros(len(rows), dtype=np.int64))
         self.n_rows += len(rows)
 
-    def _rounds(self, size: int) -> None:
-        """Add rows with at most ``size`` members of J until the LP has converged."""
-        deadline = self._workers.deadline
-        best, point = -np.inf, self._weights
-        while True:
-            if self.n_rounds:
-                excess, deficits, new = self._search(point, size)
-                reached = float(point.sum() - excess.sum())
-                if reached > best:
-                    best, self._weights, self._deficits = reached, point, deficits
-                self._add(new)
-                if not new or self._value - best <= CLOSE * self._value or deadline.remaining() < self._needed(size):
-                    return
-            solution = self._solved()
-            self._value = solution.value
-            self.n_rounds += 1
-            point = (np.maximum(solution.point, 0.0) + self._weights) / 2
-            self._forget(solution.point)
-
-    def _needed(self, size: int) -> float:
-        """Return the seconds to keep for one more search of this size and one of each larger size."""
-        count = sum(_n_sets(self._n - 1, k) for k in range(size, self._last_size + 1))
-        return RESERVE * self._n * count * SECONDS_PER_SET / self._workers.count
-
-    def _forget(self, point: Floats) -> None:
+    def _forget(self, lp: LinearProgram, point: Floats) -> None:
         """Remove rows that have held with slack for several rounds."""
         slack = np.array([upper - point[own].sum() for own, upper in self._rows])
         self._idle = np.where(slack > 1e-6, self._idle + 1, 0)
-        self._idle[: self._n_fixed] = 0
+        self._idle[: self._n_caps] = 0
         gone = np.flatnonzero(self._idle > IDLE_ROUNDS)
         if len(gone) < ENOUGH_IDLE:
             return
-        self._lp.delete_rows(gone)
+        lp.delete_rows(gone)
         for k in gone:
             self._known.discard(_key(*self._rows[k]))
         kept = np.setdiff1d(np.arange(len(self._rows)), gone)

@@ -1,0 +1,108 @@
+"""Tests of who gets the time, with scripted parts on a scripted clock."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dagopt.deadline import Deadline
+from dagopt.methods.branch_and_cut.turns import take_turns
+
+
+class Clock:
+    """Seconds that pass only when a part works."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+class Scripted:
+    """A part whose bound is a function of the seconds it has worked."""
+
+    def __init__(self, clock, bound_after, ends=np.inf, step=0.5):
+        self.seconds = 0.0
+        self._clock, self._bound_after, self._ends, self._step = clock, bound_after, ends, step
+
+    @property
+    def bound(self):
+        return self._bound_after(self.seconds)
+
+    @property
+    def over(self):
+        return self.seconds >= self._ends
+
+    @property
+    def finished(self):
+        return False
+
+    def work(self, clock):
+        while not self.over and clock.reason is None:
+            self.seconds += self._step
+            self._clock.now += self._step
+
+    def outlook(self, seconds):
+        return None
+
+
+def played(*bounds, limit=100.0, score=0.0, **more):
+    """Return the seconds that each of some parts had."""
+    clock = Clock()
+    parts = [Scripted(clock, bound, **more) for bound in bounds]
+    take_turns(parts, score, 1e-6, Deadline(limit, clock))
+    return [part.seconds for part in parts]
+
+
+def test_the_bound_that_falls_gets_the_time():
+    """Two that stand still have one turn each."""
+    still, falling, other = played(lambda t: 50.0, lambda t: 100.0 - 0.8 * t, lambda t: 80.0)
+    assert still == other == 5.0
+    assert falling == 90.0
+
+
+def test_a_bound_that_has_stopped_falling_gives_way():
+    """The first falls fast to 60 and no further; the second falls slowly, but below that."""
+    stuck, slow = played(lambda t: max(100.0 - 8.0 * t, 60.0), lambda t: 100.0 - 0.7 * t)
+    assert slow > 2 * stuck
+
+
+def test_bounds_that_all_stand_still_share_the_time_in_longer_turns():
+    """One that needs many seconds before it shows anything still gets them."""
+    still, late = played(lambda t: 50.0, lambda t: 100.0 if t < 30.0 else 10.0)
+    assert late >= 30.0
+    assert still >= 30.0
+
+
+def test_what_is_over_leaves_the_time_to_others_and_a_closed_gap_ends_it():
+    """A part ends after ten seconds; another reaches the score."""
+    over, _ = played(lambda t: 90.0 - t, lambda t: 100.0, ends=10.0)
+    assert over == 10.0
+    closed, none = played(lambda t: 50.0 - t, lambda t: 100.0, score=46.0)
+    assert (closed, none) == (5.0, 0.0)
+
+
+class Idle(Scripted):
+    """A part that returns at once and never says that it is over."""
+
+    def work(self, clock):
+        self.seconds += 1e-3
+        self._clock.now += 1e-3
+
+
+@pytest.mark.parametrize("limit", [None, 50.0])
+def test_a_part_that_returns_at_once_is_not_asked_again(limit):
+    """Also without a time limit there is an end."""
+    clock = Clock()
+    idle = Idle(clock, lambda t: 10.0)
+    take_turns([idle], 0.0, 1e-6, Deadline(limit, clock))
+    assert idle.seconds < 1.0
+
+
+def test_an_outlook_of_its_own_decides():
+    """A listing that is nearly done comes before a bound that falls."""
+    clock = Clock()
+    listing, falling = Scripted(clock, lambda t: np.inf, ends=40.0), Scripted(clock, lambda t: 100.0 - 0.5 * t)
+    listing.outlook = lambda seconds: -np.inf
+    take_turns([falling, listing], 0.0, 1e-6, Deadline(100.0, clock))
+    assert listing.seconds == 40.0
