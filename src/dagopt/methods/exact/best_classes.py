@@ -92,7 +92,7 @@ def solve_best_classes(problem: Problem, n_best: int, workers: Workers, memory_l
         with workers:
             members = BestClasses(problem, int(n_best), workers).run()
     except Stopped:
-        return stopped_answer(problem, workers.deadline, note)
+        return stopped_answer(problem, workers, note)
     classes = _described(problem, members)
     return with_classes(exact_answer(problem, classes[0]["adjacency"], note, 0.0), problem, classes, int(n_best))
 

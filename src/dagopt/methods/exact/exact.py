@@ -51,7 +51,7 @@ class ExactOptions(Options):
 
 @solver(ExactOptions)
 def solve_exact(problem: Problem, options: ExactOptions, deadline: Deadline, progress: Progress) -> Answer:
-    """Return the proven best DAG; a run that is stopped proves nothing and returns the DAG of a hill climb.
+    """Return the proven best DAG; a run that is stopped proves nothing and returns the DAG of a short search.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def run_exact(problem: Problem, plan: ExactPlan, n_best: int = 1) -> Answer:
         with workers:
             adjacency, error = way()
     except Stopped:
-        return stopped_answer(problem, workers.deadline, note)
+        return stopped_answer(problem, workers, note)
     return exact_answer(problem, adjacency, note, error)
 
 
