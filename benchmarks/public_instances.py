@@ -4,11 +4,12 @@ python -m benchmarks.public_instances [NAME or GROUP ...] [--limit 600] [--threa
 python -m benchmarks.public_instances --show [--results FILE]
 python -m benchmarks.public_instances --write docs/real_data.md [--results FILE]
 python -m benchmarks.public_instances --methods [--limit 60] [--quick]
-python -m benchmarks.public_instances --uci [--others] [--limit 60] [--threads 2]
+python -m benchmarks.public_instances --uci [--limit 60] [--threads 2] [--jobs 8]
 
 Groups are ``tables``, ``micodag``, ``scores``, ``uci`` and ``large`` (a simulated table with as many columns as MUNIN).
 ``--uci`` runs the discrete tables of ``bench/uci`` with ``auto``, 60 s each unless given. ``left`` is the gap as a
-share of what the graph explains, score(best) - score(empty), and ``--others`` adds the best of the other methods. Each
+share of what the graph explains, score(best) - score(empty), and the best of the other methods with the same limit is
+named; ``--others`` adds it elsewhere, and ``--alone`` leaves it out. Each
 instance runs in a process of its own, so that its peak memory is its own, and is appended to the results as one line
 of JSON. ``--show`` prints the last run of each and ``--write`` puts the tables between the marks of a page. ``--quick``
 runs what is over in seconds. ``--methods`` compares ``auto`` with the other methods on 20 instances of all kinds.
@@ -26,6 +27,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,6 +38,7 @@ import numpy as np
 import pandas as pd
 
 import dagopt
+from dagopt.errors import InputError
 from dagopt.networks.gaussian_json import read_gaussian_json
 
 ROWS = 5000  # drawn from a network that is published without data
@@ -219,9 +223,10 @@ def explained_left(result: dagopt.Result) -> float | None:
 def best_of_others(data: Any, options: dict[str, Any], limit: float, threads: int | None) -> str:
     """Return the best score of the methods other than ``auto``, and which method has it."""
     found = {}
-    for method in METHODS[1:]:
+    for method in (*METHODS[1:], "branch-and-cut", "exact"):
         jobs = {} if method in ("hc", "tabu", "mmhc") else {"n_jobs": threads}
-        found[method] = dagopt.learn(data, method, time_limit=limit, progress=False, **jobs, **BIC | options).score
+        with suppress(InputError):  # a method that does not take so many columns
+            found[method] = dagopt.learn(data, method, time_limit=limit, progress=False, **jobs, **BIC | options).score
     best = max(found, key=lambda method: found[method])
     return f"{found[best]:.4f} ({best})"
 
@@ -294,20 +299,28 @@ def show(results: Path, page: Path | None) -> None:
 
 def run_all(names: list[str], given: argparse.Namespace, limit: float) -> None:
     """Run instances, each in a process of its own, and append their lines to the results."""
-    for name in names:
+
+    def run(name: str) -> tuple[str, subprocess.CompletedProcess[str]]:
         command = [sys.executable, "-m", "benchmarks.public_instances", name, "--here", "--limit", str(limit)]
         command += ["--shared", str(given.shared)]
-        command += ["--others"] if given.others else []
+        command += ["--others"] if (given.others or given.uci) and not given.alone else []
         command += [] if given.threads is None else ["--threads", str(given.threads)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            print(f"{name}: {(done.stderr.strip() or 'ended early').splitlines()[-1]}", file=sys.stderr)
-            continue
-        line = done.stdout.strip().splitlines()[-1]
-        with given.results.open("a") as file:
-            file.write(line + "\n")
-        found = json.loads(line)
-        print(name, found["status"], found["score"], found["bound"], f"{found['seconds']:.1f} s", flush=True)
+        return name, subprocess.run(command, capture_output=True, text=True, check=False)
+
+    with ThreadPoolExecutor(given.jobs) as jobs:
+        for one in as_completed([jobs.submit(run, name) for name in names]):
+            name, done = one.result()
+            if done.returncode:
+                print(f"{name}: {(done.stderr.strip() or 'ended early').splitlines()[-1]}", file=sys.stderr)
+                continue
+            line = done.stdout.strip().splitlines()[-1]
+            with given.results.open("a") as file:
+                file.write(line + "\n")
+            found = json.loads(line)
+            others = f"others {found['others']}"
+            print(
+                name, found["status"], found["score"], found["bound"], f"{found['seconds']:.1f} s", others, flush=True
+            )
 
 
 def kinds(quick: bool) -> dict[str, tuple[Any, dict[str, Any]]]:
@@ -354,7 +367,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, help="threads of each run; all cores unless given")
     parser.add_argument("--results", type=Path, default=Path("public_instances.jsonl"))
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables of the results into a page")
-    for flag in ("--quick", "--show", "--methods", "--uci", "--others"):
+    parser.add_argument("--jobs", type=int, default=1, help="instances at the same time")
+    for flag in ("--quick", "--show", "--methods", "--uci", "--others", "--alone"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
