@@ -39,6 +39,7 @@ from dagopt.methods.claims import (
     without_past,
 )
 from dagopt.methods.likelihood_bound import with_likelihood_bound
+from dagopt.methods.ordered_problem import in_order
 from dagopt.methods.registry import FROM_SCORES, METHODS, MethodName, method_name
 from dagopt.methods.start import StartDag, start_dag, with_start
 from dagopt.methods.structural_em import structural_em
@@ -53,7 +54,17 @@ from dagopt.scores.custom import power_to_usual_size
 from dagopt.scores.interventions import interventional_score
 from dagopt.scores.score_options import ScoreLike, ScoreOptions
 
-__all__ = ["certified", "checked_options", "is_score_file", "learn", "solve", "solve_scores", "update", "with_problem"]
+__all__ = [
+    "certified",
+    "checked_options",
+    "is_score_file",
+    "lags_of",
+    "learn",
+    "solve",
+    "solve_scores",
+    "update",
+    "with_problem",
+]
 
 
 TESTS_ARE_LINEAR = "score 'basis': the tests of independence still see linear effects only"
@@ -294,6 +305,10 @@ def solve(
             shown.posed(problem.table.kind, () if diagnosis is None else diagnosis.warnings)
             posed, power = usual_units(problem)
             _ = problem.score.rounding  # known from now on: a factorisation of many columns would come after the limit
+            ordered = in_order(posed, method, options)
+            if ordered is not None:
+                posed = ordered.problem
+                options = ordered.begun(options)
             begin_part(shown, method)
             if isfinite(deadline.remaining()):
                 expect(shown, deadline.remaining())
@@ -302,6 +317,8 @@ def solve(
             shown.close()
         if problem.asked is not None:
             problem, answer = replace(problem, knowledge=problem.asked, asked=None), answer.under_limit()
+        if ordered is not None:
+            answer = ordered.plain(answer)
         if power:
             answer = in_other_units(answer, -power)
             if answer.figures.edge_gain is not None:

@@ -26,6 +26,7 @@ from dagopt.options import with_options
 from dagopt.problem import Problem
 from dagopt.progress import Progress, begin_part, expect
 from dagopt.scores.build import score_of
+from dagopt.scores.prior import with_prior
 from dagopt.scores.score_options import ScoreOptions
 
 __all__ = ["covariance_table", "pose", "pose_table", "with_limit"]
@@ -90,7 +91,7 @@ def pose_table(
     """Return the problem of a table, and the doctor's diagnosis of it together with earlier findings."""
     known = Constraints.of(constraints)
     asked = knowledge = with_limit(known, max_parents).resolve(table.names, table.lags)
-    score = score_of(table, scoring)
+    score = with_prior(score_of(table, scoring), knowledge.log_odds)
     usual = METHODS[method].max_parents
     if usual is not None and max_parents is None and known.max_parents is None and score.likelihood != "multinomial":
         knowledge = listable(knowledge, usual) if knowledge.in_superstructure else limited(knowledge, usual)

@@ -39,9 +39,19 @@ class KnowledgeOptions(Options):
         anything("path"),
         metavar="FILE",
     )
+    before: list[str] | None = option(
+        None, "Columns in order: 'A->B' means A before B, no path back.", anything("pairs"), metavar="PAIRS"
+    )
+    edge_prior: Path | None = option(
+        None,
+        "CSV file with from, to and probability or log_odds: how much edges are believed before the data.",
+        anything("path"),
+        metavar="FILE",
+    )
     knowledge: Path | None = option(
         None,
-        "TOML file with required, forbidden, tiers, max_parents, superstructure.",
+        "TOML or JSON file with required, forbidden, tiers, max_parents, superstructure, before, edge_prior, or a "
+        "knowledge file of Tetrad.",
         anything("path"),
         metavar="FILE",
     )
@@ -64,6 +74,8 @@ class KnowledgeOptions(Options):
             tiers=groups or known.tiers,
             max_parents=known.max_parents,
             superstructure=self.superstructure or known.superstructure,
+            before=[*known.before, *_edges(self.before or [], "--before")],
+            edge_prior=self.edge_prior or known.edge_prior,
         )
 
 

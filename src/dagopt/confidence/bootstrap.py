@@ -21,9 +21,11 @@ from dagopt.graph.knowledge import Constraints
 from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic
 from dagopt.kernels.plain import new_pass, repeated
-from dagopt.learning import checked_options
+from dagopt.learning import checked_options, lags_of
+from dagopt.methods.claims import without_past
 from dagopt.methods.exact.exact import ExactOptions, best_dag
 from dagopt.methods.exact.plan import ExactPlan
+from dagopt.methods.ordered_problem import refuse_order
 from dagopt.methods.registry import METHODS, MethodName, method_name
 from dagopt.methods.warm_search import likely_parents, quick_method, solve_warm
 from dagopt.options import with_options
@@ -34,6 +36,7 @@ from dagopt.results.answer import Answer
 from dagopt.results.result import result_of
 from dagopt.scores.build import chosen_score, make_score
 from dagopt.scores.custom import is_made_from_table
+from dagopt.scores.prior import with_prior
 from dagopt.scores.score_options import ScoreOptions
 from dagopt.workers import Stopped, Workers
 
@@ -105,7 +108,8 @@ def bootstrap(
 
     Notes
     -----
-    The score is computed from the rows drawn; for instance, the penalty of BIC depends on their number.
+    The score is computed from the rows drawn; for instance, the penalty of BIC depends on their number. If rows are
+    moments (``lags=``), blocks of successive rows are drawn, so that what is alike stays together.
     """
     deadline = Deadline(time_limit)
     n = checked_whole("n", n, 1)
@@ -121,6 +125,7 @@ def bootstrap(
     reading = DataOptions.taken_from(options).to_dict()
     problem, diagnosis = pose(data, method, constraints=constraints, max_parents=max_parents, **scoring, **reading)
     scoring["score"], _ = chosen_score(problem.table, scoring["score"])  # the same for all resamples
+    refuse_order(problem.knowledge, "the bootstrap")
     grouped = is_grouped(problem.table)
     n_drawn = _units_drawn(n_units(problem.table), fraction, replace, "groups" if grouped else "rows")
     if method == "auto":
@@ -145,12 +150,13 @@ def bootstrap(
         names=problem.names,
         essential=np.array(graphs, dtype=np.int8).reshape(-1, problem.n_nodes, problem.n_nodes),
         result=result_of(
-            whole,
+            without_past(whole, problem),
             problem.names,
             problem.score.label,
             findings=diagnosis.warnings,
             n_samples=problem.table.n_samples,
             problem=problem,
+            lags=lags_of(problem),
         ),
         knowledge=problem.knowledge,
         n_asked=n,
@@ -223,7 +229,7 @@ class _Learner:
         known = self.problem.knowledge
         least = int(known.at_most.max(initial=0)) + 2
         table = resampled(self.problem.table, rng, self.n_drawn, replace=self.replace, least_distinct=least)
-        problem = Problem(table, make_score(table, **self.scoring), known)
+        problem = Problem(table, with_prior(make_score(table, **self.scoring), known.log_odds), known)
         random_state = int(rng.integers(1 << 31))
         if self.plan is not None:
             return self._best(problem, self.plan, deadline)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dagopt.arrays import Ints
 from dagopt.data.data_options import DataOptions
 from dagopt.data.resampling import is_grouped, n_units, units_of_table
-from dagopt.data.table import DiscreteTable, as_table
+from dagopt.data.table import DiscreteTable, Table, as_table
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, checked_whole
 from dagopt.learning import learn
@@ -64,8 +65,9 @@ def cross_validate(
 ) -> CrossValidation:
     """Evaluate a method and a score on held-out rows: k-fold cross-validation.
 
-    The rows are divided at random into parts; with ``groups=``, the groups are. For each part, a graph is learned and
-    its parameters are fitted from the other parts only, and the complete rows of the part are scored by their
+    The rows are divided at random into parts; with ``groups=``, the groups are. If rows are moments (``lags=``), each
+    part is learned from earlier rows alone, and scored by the present given the past. For each part, a graph is learned
+    and its parameters are fitted from the other parts only, and the complete rows of the part are scored by their
     log-likelihood. A graph with needless edges predicts worse, whatever was maximised, so penalties can be compared.
 
     Parameters
@@ -102,10 +104,9 @@ def cross_validate(
     if folds > units // 2:
         raise InputError(f"expected at most {units // 2} folds for {units} {what} but got {folds}; use fewer")
     options["score"], _ = chosen_score(table, options.get("score", AUTO))  # the same for all parts
-    parts = np.array_split(np.random.default_rng(random_state).permutation(units), folds)
+    parts = _parts(table, units, folds, random_state)
     found, label = [], ""
-    for k, part in enumerate(parts):
-        rest = np.sort(np.concatenate([other for other in parts if other is not part]))
+    for k, (part, rest) in enumerate(parts):
         left = None if time_limit is None else max(deadline.remaining() / (folds - k), 1e-3)
         result = learn(units_of_table(table, rest), method, time_limit=left, **options)
         if result.dag is None:
@@ -120,3 +121,18 @@ def cross_validate(
         found.append({"rows": rows, "edges": result.graph.n_edges, "log_likelihood": logs, "per_row": logs / rows})
         label = result.score_label
     return CrossValidation(pd.DataFrame(found, index=pd.RangeIndex(1, folds + 1, name="fold")), label)
+
+
+def _parts(table: Table, units: int, folds: int, random_state: int) -> list[tuple[Ints, Ints]]:
+    """Return the units held out and those to learn from, part by part.
+
+    If rows are moments, those to learn from are the earlier ones of every unit in time: nothing is known of the future.
+    """
+    lags = table.lags
+    if lags is None or lags.unit is None:
+        parts = np.array_split(np.random.default_rng(random_state).permutation(units), folds)
+        return [(part, np.sort(np.concatenate([other for other in parts if other is not part]))) for part in parts]
+    sizes = np.diff(np.append(np.flatnonzero(np.diff(lags.unit, prepend=-1)), table.n_rows))
+    age = np.concatenate([np.arange(size) / size for size in sizes])  # from 0, the first moment of a unit, to 1
+    stage = np.minimum((age * (folds + 1)).astype(np.int64), folds)
+    return [(np.flatnonzero(stage == k), np.flatnonzero(stage < k)) for k in range(1, folds + 1)]

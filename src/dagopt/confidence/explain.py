@@ -15,6 +15,7 @@ from dagopt.graph.dag import as_graph
 from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic
 from dagopt.methods.alternatives import Best, Effort, Pair, Relation, best_by_relation, relation_of
+from dagopt.methods.ordered_problem import refuse_order
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
 from dagopt.results.explanation import Alternative, Explanation, arrow
@@ -82,6 +83,7 @@ def _solved(result: Result) -> tuple[Problem, NDArray[np.int8]]:
             f"no DAG extends the graph that {result.method!r} learned, so there is nothing to explain; use another "
             f"method"
         )
+    refuse_order(result.problem.knowledge, "the loss without an edge")
     return result.problem, as_graph(result.dag, result.names).adjacency
 
 

@@ -21,6 +21,7 @@ from dagopt.graph.knowledge import Constraints
 from dagopt.graph.order import is_acyclic
 from dagopt.learning import checked_options
 from dagopt.methods.climbing.hill_climbing import solve_hc, start_dag
+from dagopt.methods.ordered_problem import refuse_order
 from dagopt.methods.registry import METHODS, MethodName, method_name
 from dagopt.methods.warm_search import likely_parents, quick_method, solve_warm
 from dagopt.options import with_options
@@ -116,6 +117,9 @@ def path(
     reading = DataOptions.taken_from(options).to_dict()
     known: dict[str, Any] = {"constraints": constraints, "max_parents": max_parents}
     problem, diagnosis = pose(data, method, score=score, convention=convention, **known, **reading)
+    refuse_order(problem.knowledge, "the path over penalties")
+    if problem.knowledge.log_odds is not None:
+        raise InputError("the path over penalties has no edge_prior=; leave it out, or learn with each score=")
     if score == "auto" and problem.score.joints is not None and problem.score.joints.edge_cost:
         problem = replace(problem, score=make_score(problem.table, "bic", convention=convention))
     reference = _reference(problem, score)

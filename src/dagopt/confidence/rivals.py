@@ -16,6 +16,7 @@ from dagopt.methods.exact.exact import solve_exact
 from dagopt.methods.exact.near_dags import NearDags, TooManySteps
 from dagopt.methods.exact.near_families import checked_within, near_families
 from dagopt.methods.exact.plan import memory_in_bytes
+from dagopt.methods.ordered_problem import refuse_order
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, make_progress
 from dagopt.results.result import Result
@@ -92,6 +93,7 @@ def checked_problem(result: Result, workers: Workers) -> Problem:
     problem = result.problem
     if problem is None:
         raise InputError("expected a result learned from data but this one has no data; use dagopt.learn")
+    refuse_order(problem.knowledge, "the search for all graphs near the best")
     if not problem.score.logdets_suffice:  # nearly dependent columns: the best DAG has what is unbounded
         best = solve_exact(problem, deadline=workers.deadline, progress=NoProgress(), n_jobs=workers.count)
         refuse_unbounded(best, problem)

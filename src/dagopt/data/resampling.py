@@ -1,7 +1,12 @@
 """Resamples of a table: units drawn with or without replacement.
 
 A unit is what rows are drawn by: a row, repetitions included, or a whole group of rows if the table has groups. A row
-with a survey weight is one unit, and keeps its weight.
+with a survey weight is one unit, and keeps its weight. Rows that are moments are drawn in blocks of successive ones, so
+that what is alike stays together.
+
+References
+----------
+Lahiri (2003). Resampling methods for dependent data. Springer.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from dagopt.arrays import Ints
 from dagopt.data.table import ContinuousTable, DiscreteTable, MixedTable, Table
 from dagopt.errors import InputError
 
-__all__ = ["is_grouped", "n_units", "resampled", "rows_of_groups", "units_of_table"]
+__all__ = ["block_length", "is_grouped", "n_units", "resampled", "rows_of_groups", "units_of_table"]
 
 
 def is_grouped(table: Table) -> bool:
@@ -59,6 +64,8 @@ def resampled(
         For a discrete table, the same distinct rows with new weights, without those not drawn; the columns keep all
         their levels, drawn or not.
     """
+    if table.lags is not None and table.lags.run is not None:
+        return units_of_table(table, _blocks(table.lags.run, rng, n_drawn, replace))
     if isinstance(table, DiscreteTable) and table.members is None:
         return _of_distinct(table, _drawn_weights(table.weights, rng, n_drawn, replace))
     if isinstance(table, DiscreteTable):
@@ -78,6 +85,38 @@ def resampled(
             f"allowed, so some column would be fitted perfectly; set max_parents= or give more rows"
         )
     return found
+
+
+def block_length(n_rows: int) -> int:
+    """Return how many successive rows are drawn together: N^(1/3), rounded up, at least 2 (Lahiri 2003)."""
+    return max(int(np.ceil(n_rows ** (1 / 3))), 2)
+
+
+def _blocks(run: Ints, rng: np.random.Generator, n_drawn: int, replace: bool) -> Ints:
+    """Return rows drawn in blocks of successive ones of one run.
+
+    With replacement, blocks begin anywhere, and those that reach the end of a run go on at its start, so that all rows
+    are equally likely. Without, the rows are cut into blocks that do not overlap.
+    """
+    starts = np.flatnonzero(np.diff(run, prepend=-1))
+    sizes = np.diff(np.append(starts, len(run)))
+    length, left = block_length(len(run)), n_drawn
+    found: list[Ints] = []
+    if not replace:
+        pieces = [
+            np.arange(first + a, first + min(a + length, size))
+            for first, size in zip(starts.tolist(), sizes.tolist(), strict=True)
+            for a in range(0, size, length)
+        ]
+        order = rng.permutation(len(pieces)).tolist()
+        return np.concatenate([pieces[k] for k in order])[:n_drawn]
+    place = np.repeat(np.arange(len(starts)), sizes)
+    while left > 0:
+        first = int(rng.integers(len(run)))
+        begin, size = int(starts[place[first]]), int(sizes[place[first]])
+        found.append((begin + (first - begin + np.arange(min(length, left))) % size).astype(np.int64))
+        left -= len(found[-1])
+    return np.concatenate(found)
 
 
 def units_of_table(table: Table, units: Ints) -> Table:

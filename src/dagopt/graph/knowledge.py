@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,15 +14,16 @@ from numpy.typing import NDArray
 
 from dagopt.data.lags import Lags
 from dagopt.errors import InputError, unknown_name
-from dagopt.files import read_text
 from dagopt.graph.dag import COPIES, Graph, as_graph, find_cycle, is_array, is_bare
+from dagopt.graph.edge_prior import kept_prior, log_odds_of
+from dagopt.graph.knowledge_files import read_knowledge, write_knowledge
 from dagopt.memory import require_memory
 
 __all__ = ["Constraints", "Knowledge"]
 
 Edge = tuple[str, str]
 
-KEYS = ["required", "forbidden", "tiers", "max_parents", "superstructure"]
+KEYS = ["required", "forbidden", "tiers", "max_parents", "superstructure", "before", "edge_prior"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,11 @@ class Knowledge:
         Whether ``may`` comes from a superstructure, which the scope of a proof then names.
     lags : Lags or None
         How the columns are laid out in time, which ``may`` respects, if they are.
+    before : bool array of shape (n, n) or None
+        ``before[j, i]``: j comes before i in an order that all edges follow, transitively closed; ``may`` has no edge
+        against it. None if nothing is known.
+    log_odds : array of shape (n, n) or None
+        Soft knowledge: ``log_odds[j, i]`` is added to the score if j is a parent of i.
     """
 
     must: NDArray[np.bool_]
@@ -48,6 +54,16 @@ class Knowledge:
     at_most: NDArray[np.int64]
     in_superstructure: bool = False
     lags: Lags | None = None
+    before: NDArray[np.bool_] | None = None
+    log_odds: NDArray[np.float64] | None = None
+
+    @property
+    def added(self) -> NDArray[np.bool_]:
+        """The edges that say the order together with those that are required: all of ``before`` that others do not."""
+        if self.before is None:
+            return np.zeros_like(self.must)
+        implied = (self.before.astype(np.int64) @ self.before.astype(np.int64)) > 0
+        return self.before & ~implied & ~self.must
 
     @property
     def n_nodes(self) -> int:
@@ -58,6 +74,8 @@ class Knowledge:
     def is_free(self) -> bool:
         """True if nothing is known: every set of other columns is allowed."""
         n = self.n_nodes
+        if self.before is not None:
+            return False
         return bool(not self.must.any() and self.may.sum() == n * (n - 1) and (self.at_most >= n - 1).all())
 
     @property
@@ -71,6 +89,16 @@ class Knowledge:
         """``must`` and ``may`` of each node as the bits of an integer, for at most 62 columns."""
         weights = np.int64(1) << np.arange(self.n_nodes, dtype=np.int64)
         return self.must.T.astype(np.int64) @ weights, self.may.T.astype(np.int64) @ weights
+
+    def directing(self, adjacency: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return the edges of a graph that keep their direction: required ones, and those believed more than reversed.
+
+        Equivalent DAGs differ in score where one direction is believed more than the other.
+        """
+        if self.log_odds is None:
+            return self.must
+        believed: NDArray[np.bool_] = (np.asarray(adjacency) != 0) & (self.log_odds != self.log_odds.T)
+        return self.must | believed
 
     def free(self, node: int) -> NDArray[np.int64]:
         """Return the columns that may but need not be parents of a node."""
@@ -93,10 +121,16 @@ class Knowledge:
         allowed: NDArray[np.bool_] = ((must & ~masks) == 0) & ((masks & ~may) == 0) & few
         return allowed
 
+    def allows_order(self, adjacency: NDArray[Any]) -> bool:
+        """Say whether some order follows all edges of a DAG and what is known about the order."""
+        if self.before is None:
+            return True
+        return find_cycle(((np.asarray(adjacency) != 0) | self.before).astype(np.int8)) is None
+
     def allows_dag(self, adjacency: NDArray[Any]) -> bool:
-        """Say whether every parent set of a DAG is allowed."""
+        """Say whether every parent set of a DAG is allowed, and its order."""
         present = np.asarray(adjacency) != 0
-        return bool(
+        return self.allows_order(present) and bool(
             not (self.must & ~present).any()
             and not (present & ~self.may).any()
             and (present.sum(axis=0) <= self.at_most).all()
@@ -122,6 +156,13 @@ class Constraints:
         The only pairs that may be joined, in either direction: anything that ``as_graph`` accepts, such as an
         undirected networkx graph, pairs of columns or the path of a graph file. Its directions are ignored. Columns
         that it does not mention have no edges.
+    before : iterable of (str, str)
+        Pairs (A, B): A comes before B. All edges follow one order of the columns in which this holds, so that no path
+        leads from B to A.
+    edge_prior : table, optional
+        How probable edges are before the data are seen, all others one half: rows (from, to, probability) or a mapping
+        of pairs to probabilities, a DataFrame with the columns from, to and probability or log_odds, a square
+        DataFrame of probabilities with names, or the path of a CSV file with one of these.
 
     Examples
     --------
@@ -136,8 +177,12 @@ class Constraints:
     tiers: Sequence[Sequence[str]] = ()
     max_parents: int | Mapping[str, int] | None = None
     superstructure: Any = None
+    before: Sequence[Edge] = ()
+    edge_prior: Any = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "before", _edges(self.before, "before"))
+        object.__setattr__(self, "edge_prior", kept_prior(self.edge_prior))
         object.__setattr__(self, "required", _edges(self.required, "required"))
         object.__setattr__(self, "forbidden", _edges(self.forbidden, "forbidden"))
         object.__setattr__(self, "tiers", _groups(self.tiers))
@@ -150,16 +195,8 @@ class Constraints:
 
     @classmethod
     def read(cls, path: str | Path) -> Constraints:
-        """Read a TOML file with any of the keys of ``Constraints``."""
-        text = read_text(path, may_be_empty=True)
-        try:
-            content = tomllib.loads(text)
-        except RecursionError:
-            raise InputError(
-                f"cannot read the knowledge file {path}: it has too many nested levels; check the file"
-            ) from None
-        except ValueError as error:  # a TOMLDecodeError, or thousands of digits
-            raise InputError(f"cannot read the knowledge file {path}: {error}") from error
+        """Read a TOML or JSON file with any of the keys of ``Constraints``, or a knowledge file of Tetrad."""
+        content = read_knowledge(path)
         for key in content:
             if key not in KEYS:
                 raise unknown_name(f"key in the knowledge file {path}", key, KEYS)
@@ -167,6 +204,29 @@ class Constraints:
             return cls(**content)
         except InputError as error:
             raise InputError(f"in the knowledge file {path}: {error}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is known as plain values, by the keys of ``Constraints``; an edge prior as probabilities."""
+        found: dict[str, Any] = {key: [list(edge) for edge in getattr(self, key)] for key in ("required", "forbidden")}
+        found["tiers"] = [list(group) for group in self.tiers]
+        found["before"] = [list(pair) for pair in self.before]
+        found["edge_prior"] = [[a, b, 1 / (1 + math.exp(-odds))] for a, b, odds in self.edge_prior or ()]
+        found["superstructure"] = self._pairs_joined()
+        found = {key: value for key, value in found.items() if value}
+        if self.max_parents is not None:
+            limits = self.max_parents
+            found["max_parents"] = dict(limits) if isinstance(limits, Mapping) else int(limits)
+        return found
+
+    def _pairs_joined(self) -> list[list[Any]]:
+        graph = self.superstructure
+        if isinstance(graph, Graph):
+            return [list(edge) for edge in [*graph.directed_edges, *graph.undirected_edges]]
+        return [list(pair) for pair in graph or ()]
+
+    def write(self, path: str | Path) -> None:
+        """Write a TOML file, or a JSON file by its suffix, that ``read`` reads."""
+        write_knowledge(self.to_dict(), path)
 
     @classmethod
     def of(cls, given: Constraints | Mapping[str, Any] | None) -> Constraints:
@@ -222,9 +282,31 @@ class Constraints:
         elif self.max_parents is not None:
             at_most[:] = min(self.max_parents, n - 1)
         self._check_contradictions(names, must, at_most, tier)
+        before = self._order(names, must)
+        if before is not None:
+            may &= ~before.T
         full = must.sum(axis=0) == at_most
         may[:, full] &= must[:, full]
-        return Knowledge(must, may, at_most, self.superstructure is not None)
+        odds = log_odds_of(self.edge_prior, names)
+        return Knowledge(must, may, at_most, self.superstructure is not None, before=before, log_odds=odds)
+
+    def _order(self, names: Sequence[str], must: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+        """Return which column comes before which, by ``before`` and the required edges, transitively closed."""
+        if not self.before:
+            return None
+        index = {name: k for k, name in enumerate(names)}
+        known = must.copy()
+        for a, b in self.before:
+            known[index[a], index[b]] = True
+        for k in range(len(names)):
+            known |= np.outer(known[:, k], known[k])
+        if known.diagonal().any():
+            where = [names[int(k)] for k in np.flatnonzero(known.diagonal())]
+            raise InputError(
+                f"before= and the required edges contradict each other: {', '.join(map(repr, where[:4]))} would come "
+                f"before itself; remove one of the pairs"
+            )
+        return known
 
     def _spelled(self, lags: Lags) -> Constraints:
         """Return the constraints with names such as x(t-*) replaced by the columns that they mean."""
@@ -237,6 +319,14 @@ class Constraints:
             self,
             required=pairs(self.required),
             forbidden=pairs(self.forbidden),
+            before=pairs(self.before),
+            edge_prior=[
+                (a, b, odds)
+                for tail, head, odds in self.edge_prior or ()
+                for a in lags.spelled(tail)
+                for b in lags.spelled(head)
+            ]
+            or None,
             tiers=[[one for name in group for one in lags.spelled(name)] for group in self.tiers],
             max_parents=dict.fromkeys(lags.series, limits) if isinstance(limits, int | np.integer) else limits,
         )
@@ -271,6 +361,8 @@ class Constraints:
             "required edges": [end for edge in self.required for end in edge],
             "forbidden edges": [end for edge in self.forbidden for end in edge],
             "tiers": [name for group in self.tiers for name in group],
+            "pairs of before=": [end for pair in self.before for end in pair],
+            "edge_prior": [end for tail, head, _ in self.edge_prior or () for end in (tail, head)],
             "max_parents": list(limits),
         }
         for where, mentioned in groups.items():

@@ -42,7 +42,7 @@ def reversal_figures(
     time_limit : float, optional
         Seconds for the check.
     """
-    if not is_acyclic(dag) or score is None or problem.n_nodes > MOST_COLUMNS:
+    if not is_acyclic(dag) or score is None or problem.n_nodes > MOST_COLUMNS or problem.knowledge.before is not None:
         return {"reversal_loss": {}}
     fixed = _fixed_edges(problem, dag)
     pairs = [(tail, head) for tail, head in fixed if problem.knowledge.may[head, tail]]
@@ -119,6 +119,7 @@ def _name(problem: Problem, pair: Pair) -> str:
 def _fixed_edges(problem: Problem, dag: Dag) -> list[Pair]:
     """Return the edges that all equivalent DAGs that the knowledge allows have in this direction."""
     known, told = problem.knowledge, problem.score.directed_pairs
-    must = known.must if told is None else known.must | ((dag != 0) & told)
+    must = known.directing(dag)
+    must = must if told is None else must | ((dag != 0) & told)
     essential = essential_given(dag, must, known.may)
     return [(int(i), int(j)) for i, j in np.argwhere((dag != 0) & (essential.T == 0))]

@@ -144,7 +144,8 @@ class Result:
         if self.problem is None:
             return cpdag(self.adjacency)
         known, told = self.problem.knowledge, self.problem.score.directed_pairs
-        must = known.must if told is None else known.must | ((self.adjacency != 0) & told)
+        must = known.directing(self.adjacency)
+        must = must if told is None else must | ((self.adjacency != 0) & told)
         return essential_given(self.adjacency, must, known.may)
 
     @cached_property
@@ -316,6 +317,11 @@ class Result:
                 f"no DAG extends the graph that {self.method!r} learned, so it has no effects; choose a direction for"
                 " each undirected edge and use dagopt.effect"
             )
+        if over == "class" and self.problem.knowledge.before is not None:
+            raise InputError(
+                "some DAGs of the class may go against before=, so that effects over the class are not known; use "
+                "over='dag'"
+            )
         graph = self.cpdag_adjacency if over == "class" else self._member.adjacency
         limits = self.problem.knowledge.at_most if over == "class" else None
         return effect_in(self.problem.table, graph, cause, outcome, level, limits)
@@ -376,7 +382,8 @@ class Result:
         """Return the log-likelihood of other rows, with parameters from the rows learned from.
 
         Tables of discrete columns are smoothed by a prior with the weight of one row, so that unseen configurations are
-        not impossible. Transformed columns (``transform=``) are transformed in the same way, and the density is that of
+        not impossible. For a dynamic network it is that of the present given the past, for a table of lagged columns.
+        Transformed columns (``transform=``) are transformed in the same way, and the density is that of
         the transformed values.
 
         Parameters
@@ -388,6 +395,10 @@ class Result:
 
         own = None if self.problem is None else self.problem.table
         fitted = self.fit(equivalent_sample_size=1.0 if own is not None and own.kind == "discrete" else 0.0)
+        if self.lags is not None and isinstance(data, TABLES):
+            from dagopt.networks.series.dynamics import Dynamics
+
+            return Dynamics(fitted, self.lags, data).log_likelihood()
         if not isinstance(own, DiscreteTable | None) and own.transforms and not isinstance(data, TABLES):
             data = table_like(data, self.names, own, {})
         return fitted.log_likelihood(data)

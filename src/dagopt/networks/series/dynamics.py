@@ -173,6 +173,13 @@ class Dynamics:
         cells = self._futures(begin, BURN_IN + n_moments, rng, held)[0, BURN_IN:]
         return pd.DataFrame({name: self._spelled(j, cells[:, j]) for j, name in enumerate(self.names)})
 
+    def log_likelihood(self) -> float:
+        """Return the log-likelihood of the present given the past, over all complete rows of the table."""
+        cells = _cells(self._table)
+        cells = cells[~np.isnan(cells).any(axis=1)]
+        network = self.fitted.network
+        return float(sum(network.log_node(j, cells).sum() for j in range(self.lags.n_series)))
+
     # --- the past ---
 
     def _last_past(self) -> dict[str, Floats]:
@@ -309,8 +316,8 @@ class Dynamics:
 def _cells(table: Table) -> Floats:
     """Return the rows as the network has them, in order of time: numbers, or codes of levels."""
     if isinstance(table, DiscreteTable):
-        assert table.which is not None
-        return table.codes[:, table.which].T.astype(np.float64)
+        which = np.repeat(np.arange(len(table.weights)), table.weights) if table.which is None else table.which
+        return table.codes[:, which].T.astype(np.float64)
     if isinstance(table, MixedTable):
         return np.column_stack([np.where(c.missing, np.nan, c.values.astype(np.float64)) for c in table.columns])
     return table.values
