@@ -1,7 +1,7 @@
 """Do the intervals of estimated effects contain the true ones? Coverage and width on simulated networks.
 
-    python -m benchmarks.effect_coverage [--networks 40] [--kinds gaussian discrete] [--nodes 6 10 15]
-                                         [--rows 100 500 2000] [--seconds 240] [--quick]
+    python -m benchmarks.effect_coverage [--networks 40] [--kinds gaussian discrete] [--nodes 6 10 15] [--quick]
+                                         [--rows 100 500 2000] [--seconds 240] [--score bic] [--ess 1] [--prior fair]
 
 Random networks of degree 1.5, Gaussian or discrete with two levels per column. Of each, up to five random pairs of
 columns of which the first has an effect on the second are estimated from a sample in these ways:
@@ -15,7 +15,8 @@ columns of which the first has an effect on the second are estimated from a samp
 
 A pair is covered if the true effect is in the interval; a zero that a graph tells is an interval without width. Of
 discrete pairs, those count whose adjustment levels occur with both levels of the cause in at least 99 % of the rows
-given the true parents, as elsewhere the data cannot tell. The score is BIC. The width is the median over the pairs.
+given the true parents, as elsewhere the data cannot tell. The score is BIC unless given. The width is the median over
+the pairs.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def of_level(frame):
     return frame[frame["level"] == "s1"] if "level" in frame else frame
 
 
-def intervals_of(result, table, dag, pair: tuple[int, int]) -> dict[str, tuple[float, float]] | None:
+def intervals_of(result, table, dag, pair: tuple[int, int], prior: str) -> dict[str, tuple[float, float]] | None:
     """Return the interval of each way; None if the data cannot tell the effect even given the true parents."""
     i, j = pair
     x, y = table.names[i], table.names[j]
@@ -73,11 +74,11 @@ def intervals_of(result, table, dag, pair: tuple[int, int]) -> dict[str, tuple[f
     for name, told in hulls.items():
         row = of_level(told.ranges).iloc[0]
         found[name] = (row["lower"], row["upper"])
-    row = of_level(result.effect_posterior(x, y, progress=False).summaries).iloc[0]
+    row = of_level(result.effect_posterior(x, y, prior=prior, progress=False).summaries).iloc[0]
     return found | {"posterior": (row["lower"], row["upper"])}
 
 
-def coverage(kind: str, nodes: int, rows: int, networks: int, seconds: float) -> str:
+def coverage(kind: str, nodes: int, rows: int, networks: int, seconds: float, scoring: dict, prior: str) -> str:
     """Return one line of the table: coverage and median width of each way."""
     hits, widths = defaultdict(list), defaultdict(list)
     start = time.perf_counter()
@@ -88,12 +89,12 @@ def coverage(kind: str, nodes: int, rows: int, networks: int, seconds: float) ->
         table = as_table(network.sample(rows, seed))
         if kind == "discrete" and any(len(levels) < 2 for levels in table.levels):
             continue
-        result = dagopt.learn(table, "exact", score="bic", progress=False)
+        result = dagopt.learn(table, "exact", progress=False, **scoring)
         dag = network.adjacency.astype(np.int8)
         below = np.linalg.matrix_power(np.eye(nodes, dtype=np.int64) + dag, nodes) > 0
         pairs = np.random.default_rng(seed).permutation(np.argwhere(below & ~np.eye(nodes, dtype=bool)))[:PAIRS]
         for i, j in pairs.tolist():
-            told = intervals_of(result, table, dag, (i, j))
+            told = intervals_of(result, table, dag, (i, j), prior)
             if told is None:
                 continue
             truth = true_effect(network, kind, network.names[i], network.names[j])
@@ -111,15 +112,19 @@ def main() -> None:
     parser.add_argument("--nodes", nargs="+", type=int, default=[6, 10, 15])
     parser.add_argument("--rows", nargs="+", type=int, default=[100, 500, 2000])
     parser.add_argument("--seconds", type=float, default=240.0, help="per line; networks begun by then count")
+    parser.add_argument("--score", default="bic")
+    parser.add_argument("--ess", type=float, default=1.0, help="equivalent sample size of bdeu")
+    parser.add_argument("--prior", default="fair", help="of the posterior")
     parser.add_argument("--quick", action="store_true", help="4 networks of 6 columns")
     arguments = parser.parse_args()
     networks, nodes = (4, [6]) if arguments.quick else (arguments.networks, arguments.nodes)
+    scoring = {"score": arguments.score, "equivalent_sample_size": arguments.ess}
     print(f"| data | columns | rows | effects | {' | '.join(WAYS)} |")
     print("|---" * (len(WAYS) + 4) + "|")
     for kind in arguments.kinds:
         for size in nodes:
             for rows in arguments.rows:
-                print(coverage(kind, size, rows, networks, arguments.seconds), flush=True)
+                print(coverage(kind, size, rows, networks, arguments.seconds, scoring, arguments.prior), flush=True)
 
 
 if __name__ == "__main__":

@@ -82,10 +82,8 @@ def test_knowledge_is_kept():
     edges, _ = exact(problem).run()
     np.testing.assert_allclose(chains.edges(), edges, atol=0.02)
     assert chains.edges()[5, 1] == pytest.approx(1)
-    for dag in chains.dags(20):
-        assert dag.sum(axis=0).max() <= 2
-        assert dag[5, 1] == 1
-        assert problem.knowledge.allows(1, np.flatnonzero(dag[:, 1]))
+    assert chains.edges()[0, 2] == chains.edges()[2, 0] == 0
+    assert chains.edges().sum(axis=0).max() <= 2 + 1e-9
 
 
 def test_threads_do_not_matter():

@@ -16,7 +16,7 @@ from functools import partial
 
 import numpy as np
 
-from dagopt.arrays import Dag, Floats, Ints
+from dagopt.arrays import Floats
 from dagopt.kernels.orders import sampled as kernels
 from dagopt.methods.orders.sum_tables import SumTables, found_tables
 from dagopt.problem import Problem
@@ -26,13 +26,13 @@ __all__ = ["Agreement", "OrderChains"]
 
 CHAINS = 4
 MOST_BATCHES = 32  # per chain, an even number
-STEPS_PER_PIECE = 4_000_000  # steps times columns between two looks at the clock: tenths of a second
+STEPS_PER_PIECE = 500_000  # steps times columns between two looks at the clock: hundredths of a second
 MOST_SWEEPS = 400_000  # per chain
 LARGEST_RHAT = 1.01
 LARGEST_DIFFERENCE = 0.01  # between an edge's probability in one chain and in all
 LEAST_VARIANCE = 1e-6  # of a probability along a walk; edges that vary less are as good as certain
 POWERS = np.linspace(0.05, 1.0, 20)  # of the weights, one after the other, before anything counts
-SWEEPS_PER_POWER = 100
+SWEEPS_PER_POWER = 50
 PHASE = "walks over orders"
 
 
@@ -87,12 +87,10 @@ class _Chain:
     edges: list[Floats] = field(default_factory=list)  # sums over the sweeps of a batch
     squares: list[Floats] = field(default_factory=list)
     visits: list[Floats] = field(default_factory=list)
-    orders: list[list[Ints]] = field(default_factory=list)  # at the end of each piece of a batch
 
     def joined(self) -> None:
         """Join neighbouring batches."""
         self.edges, self.squares, self.visits = map(_joined, (self.edges, self.squares, self.visits))
-        self.orders[:] = [b[-8:] for b in self.orders[1::2]]
 
 
 def _joined(sums: list[Floats]) -> list[Floats]:
@@ -159,25 +157,22 @@ class OrderChains:
         size = 0 if self._node < 0 else len(self.tables.weights[self._node])
         shapes = ((self.n, self.n), (self.n, self.n), (size,))
         rooms: list[list[Floats]] = [[np.zeros(shape) for shape in shapes] for _ in self._chains]
-        orders: list[list[Ints]] = [[] for _ in self._chains]
 
-        def piece(chain: _Chain, room: list[Floats], seen: list[Ints]) -> None:
+        def piece(chain: _Chain, room: list[Floats]) -> None:
             drawn = (
                 chain.random.integers(0, self.n, (self._sweeps, self.n)),
                 chain.random.random((self._sweeps, self.n)),
             )
             kernels.collect(self._given, chain.walk, *drawn, room[0], room[1], self._node, room[2])
-            seen.append(chain.walk.order.copy())
 
         done = len(self._chains[0].edges) * self._pieces * self._sweeps / MOST_SWEEPS
         for _ in range(self._pieces):
-            parts = [partial(piece, *one) for one in zip(self._chains, rooms, orders, strict=True)]
+            parts = [partial(piece, *one) for one in zip(self._chains, rooms, strict=True)]
             self._workers.each(PHASE, parts, len(parts), (done, done))
-        for chain, room, seen in zip(self._chains, rooms, orders, strict=True):
+        for chain, room in zip(self._chains, rooms, strict=True):
             chain.edges.append(room[0])
             chain.squares.append(room[1])
             chain.visits.append(room[2])
-            chain.orders.append(seen)
 
     @property
     def _first(self) -> int:
@@ -242,15 +237,3 @@ class OrderChains:
         order = order[total[order] > 0]
         sets = [tuple(map(int, self.tables.parents(node, int(chosen)))) for chosen in order]
         return sets, total[order], each[:, order]
-
-    def dags(self, count: int) -> list[Dag]:
-        """Return DAGs drawn along the walks, at most this many, spread evenly."""
-        orders = [(chain, order) for chain in self._chains for batch in chain.orders[self._first :] for order in batch]
-        chosen = np.unique(np.linspace(0, len(orders) - 1, min(count, len(orders))).round().astype(int))
-        found = []
-        for k in chosen.tolist():
-            chain, order = orders[k]
-            walk = kernels.Walk(order, np.empty(self.n, dtype=np.int64), np.empty(self.n, dtype=np.int64))
-            kernels.begin(self._given, walk)
-            found.append(self.tables.drawn_dag(walk, chain.random))
-        return found

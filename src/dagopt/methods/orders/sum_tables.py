@@ -37,7 +37,7 @@ LEAST = 5e-4  # estimated probability of an edge from which its tail is worth a 
 SETTLED = 0.002  # rounds end when no other column has a larger estimated probability
 IMPROVED = 0.8  # or when the largest is more than this share of that of the round before
 TABLE_ENTRIES = 11_000_000  # of all nodes: 176 MB with weights; enough for all subsets of 20 columns
-SECONDS_OF_SCORES = 10.0  # that the tables of all nodes may take on one core, as estimated
+SECONDS_OF_SCORES = 2.0  # that the tables of all nodes may take on one core, as estimated
 MOST, FEWEST = 14, 6  # candidates of a node, unless all columns can be
 PHASE = "candidate parents"
 
