@@ -89,18 +89,19 @@ def compare(number: int, limit: float | None, threads: int, most_columns: int = 
 
 
 def _compare(task: tuple[int, float, int, int]) -> dict[str, Any]:
-    """Compare on one problem; what a process needs at its first run is loaded before the clock starts."""
+    """Compare on one problem; what a process loads at its first run of a kind is loaded before the clock starts."""
     number, limit, threads, columns = task
-    if not _warmed:
-        _warmed.append(number)
-        data, options = problem(number % len(KINDS), 8)
+    kind = number % len(KINDS)
+    if kind not in _warmed:
+        _warmed.add(kind)
+        data, options = problem(kind, 8)
         for method in ("auto", *OTHERS):
             with suppress(InputError):
                 dagopt.learn(data, method, time_limit=5, progress=False, **options)
     return compare(number, limit, threads, columns)
 
 
-_warmed: list[int] = []  # the problem with which this process was warmed
+_warmed: set[int] = set()  # the kinds of problems that this process has had
 
 
 def below(scores: dict[str, float], bound: float | None) -> dict[str, float]:

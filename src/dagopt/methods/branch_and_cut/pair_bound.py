@@ -14,8 +14,9 @@ In every order one of i and j precedes the other, so the sum of w_i(P_i) over th
 
 An LP chooses the weights; its rows are pairs (J, T) that are violated. ``kernels/gaussian/pair_weights.py`` finds them
 among all J with at most k members, and proves δ_i for these. Larger sets cost at least cost(k + 1), so δ_i is at
-least w_i(V) - cost(k + 1), which rows of the LP, the *caps*, keep at zero. k grows as long as the time allows: once the
-LP has converged for one k, the caps are those of k + 1, and searches begin with smaller J again, which take less time.
+least w_i(V) - cost(k + 1), which rows of the LP, the *caps*, keep at zero. The first k is the largest one whose search
+takes a moment. It grows as long as the time allows: once the LP has converged, the caps are those of k + 1, and
+searches begin with smaller J again, which take less time.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ WIDTH = 35  # pairs of each node that have a weight
 FIRST_SIZE, MOST_SIZE = 2, 8  # the members of J in the first rounds, and in the last ones at most
 SIZES_BACK = 2  # the first searches with new caps are for J with so many members fewer
 SECONDS_PER_SET = 3e-8  # of the search, for one J
+QUICK, QUICK_SHARE = 1.0, 0.05  # seconds, and a share of the time left, for a search of the first caps
 SEARCH_SHARE = 0.5  # of the time left, for one search of the next size
 WITHOUT_LIMIT = 600.0  # the seconds assumed if there is no time limit
 SETS_PER_PIECE = 4_000_000  # sets of one task of a thread
@@ -97,6 +99,9 @@ class PairBound:
         self.bound = self._saturated if np.isfinite(self._saturated) else np.inf
         self._largest = min(MOST_SIZE, n - 1)  # J
         self._capped = self._size = min(FIRST_SIZE, self._largest)  # k of the caps, and members of J in a search
+        quick = min(QUICK, QUICK_SHARE * workers.deadline.remaining())
+        while self._capped < self._largest and self._needed(self._capped + 1) <= quick:
+            self._capped += 1
         self._pairs = _pairs(self._matrix, self._half, dag)
         self._place = np.full((n, n), -1, dtype=np.int64)
         self._place[self._pairs[:, 0], self._pairs[:, 1]] = np.arange(len(self._pairs))
@@ -166,8 +171,11 @@ class PairBound:
         """Say whether J may have so many members, and the time for a search of all such J is left."""
         left = self._workers.deadline.remaining()
         left = WITHOUT_LIMIT if np.isinf(left) else left * self._workers.count
-        needed = self._n * _n_sets(self._n - 1, size) * SECONDS_PER_SET
-        return size <= self._largest and needed <= SEARCH_SHARE * left
+        return size <= self._largest and self._needed(size) <= SEARCH_SHARE * left
+
+    def _needed(self, size: int) -> float:
+        """Return the seconds that a search of all J of up to so many members takes on one core."""
+        return self._n * _n_sets(self._n - 1, size) * SECONDS_PER_SET
 
     def _start(self) -> LinearProgram:
         """Make the LP: a weight is at most the cost of one parent and what its columns share; caps for large J."""

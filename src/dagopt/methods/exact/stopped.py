@@ -13,7 +13,9 @@ from dagopt.workers import Workers
 
 __all__ = ["stopped_answer"]
 
-CLIMB_SECONDS, SEARCH_SECONDS = 0.2, 0.4  # for as many columns as the recursion takes, both end long before
+# At most; for as many columns as the recursion takes, both end long before unless scores or the machine are slow.
+CLIMB_SECONDS, SEARCH_SECONDS = 1.0, 0.5
+RESTARTS = 5  # of the search
 
 
 def stopped_answer(problem: Problem, workers: Workers, note: str) -> Answer:
@@ -22,7 +24,7 @@ def stopped_answer(problem: Problem, workers: Workers, note: str) -> Answer:
     assert reason is not None
     climbed = solve_hc(problem, deadline=Deadline(CLIMB_SECONDS), progress=NoProgress())
     searched = solve_order(
-        problem, deadline=Deadline(SEARCH_SECONDS), progress=NoProgress(), n_jobs=workers.count,
+        problem, deadline=Deadline(SEARCH_SECONDS), progress=NoProgress(), n_jobs=workers.count, restarts=RESTARTS,
         start=StartDag(climbed.adjacency),
     )  # fmt: skip
     dag = max((climbed.adjacency, searched.adjacency), key=problem.score.total)
