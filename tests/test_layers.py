@@ -33,6 +33,7 @@ LAYERS = [
     ["confidence"],
     ["sklearn", "report"],
     ["dagopt"],
+    ["studio"],
     ["cli"],
 ]
 HEIGHT = {part: height for height, row in enumerate(LAYERS) for part in row}

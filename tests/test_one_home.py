@@ -99,7 +99,7 @@ def test_a_score_is_an_entry(data, monkeypatch):
     monkeypatch.setitem(SCORES, "bdeu10", NamedScore("BDeu with ten times the prior", maker))
     expected = dagopt.learn(data, "hc", score="bdeu", equivalent_sample_size=10.0)
     assert dagopt.learn(data, "hc", score="bdeu10").score == pytest.approx(expected.score)
-    assert dagopt.HillClimbing(penalty="bdeu10").fit(data).score_ == pytest.approx(expected.score)
+    assert dagopt.HillClimbing(score="bdeu10").fit(data).score_ == pytest.approx(expected.score)
 
 
 @pytest.mark.parametrize("name", TAKE_DATA)
@@ -121,7 +121,7 @@ def test_estimators_have_every_option_of_score_and_columns():
     """All but those about where data come from."""
     parameters = StructureLearner().get_params()
     wanted = {one.name for one in fields(DataOptions) if not DataOptions.about(one).of_source}
-    renamed = {"score": "penalty", "transform": "transformed"}
+    renamed = {"transform": "transformed"}
     assert {renamed.get(name, name) for name in wanted | set(ScoreOptions.defaults())} <= set(parameters)
 
 

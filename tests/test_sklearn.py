@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
 import warnings
 from dataclasses import fields
 from typing import get_args
@@ -102,7 +103,6 @@ def test_shared_parameters_are_the_options_of_score_run_and_data():
     """The parameters that all estimators have are those of ``learn`` that do not say where data come from."""
     of_data = {one.name for one in fields(DataOptions) if not DataOptions.about(one).of_source}
     options = {name: about for name, about in written(DataOptions).items() if name in of_data} | written(ScoreOptions)
-    options["penalty"] = options.pop("score")
     options["transformed"] = options.pop("transform")
     shared = written(StructureLearner)
     assert {name: shared.pop(name) for name in options} == options
@@ -120,7 +120,7 @@ def test_signatures_are_written(kind):
     parameters = inspect.signature(kind).parameters
     assert {one.kind for one in parameters.values()} == {inspect.Parameter.KEYWORD_ONLY}
     assert [name for name in parameters if f"\n{name} : " not in inspect.getdoc(kind)] == []
-    with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+    with pytest.raises(InputError, match="no parameter 'nonsense'"):
         kind(nonsense=1)
 
 
@@ -156,7 +156,7 @@ def test_fit_is_learn(kind, frame):
 def test_all_parameters_reach_the_method(frame):
     """Score, knowledge, limit and the method's own options are all used."""
     known = Constraints(required=[("e", "a")])
-    learner = HillClimbing(penalty=2.0, convention="bnlearn", constraints=known, max_parents=1, restarts=2).fit(frame)
+    learner = HillClimbing(score=2.0, convention="bnlearn", constraints=known, max_parents=1, restarts=2).fit(frame)
     expected = dagopt.learn(frame, "hc", score=2.0, convention="bnlearn", constraints=known, max_parents=1, restarts=2)
     np.testing.assert_array_equal(learner.adjacency_, expected.adjacency)
     assert learner.result_.details["restarts"] == 2
@@ -196,9 +196,9 @@ def test_a_path_is_refused(tmp_path):
 def test_text_and_categories_are_levels():
     """A frame of text is discrete, an array of text too."""
     data, _ = dagopt.datasets.load("asia", n_samples=300)
-    learner = ExactDP(penalty="bdeu", equivalent_sample_size=5, n_jobs=1).fit(data)
+    learner = ExactDP(score="bdeu", equivalent_sample_size=5, n_jobs=1).fit(data)
     assert learner.result_.score_label.startswith("BDeu")
-    same = ExactDP(penalty="bdeu", equivalent_sample_size=5, n_jobs=1).fit(data.to_numpy(dtype=object))
+    same = ExactDP(score="bdeu", equivalent_sample_size=5, n_jobs=1).fit(data.to_numpy(dtype=object))
     assert same.score_ == pytest.approx(learner.score_)
 
 
@@ -212,7 +212,7 @@ def test_cells_that_hold_many_values_are_refused():
 def test_the_score_of_new_data_is_their_likelihood_under_what_was_learned(frame):
     """``score`` is the log-likelihood per row, by graph and parameters of the training part alone."""
     train, test = frame[:120], frame[120:]
-    learner = HillClimbing(penalty="bge").fit(train)
+    learner = HillClimbing(score="bge").fit(train)
     expected = dagopt.fit(train, learner.result_.dag).log_likelihood(test) / len(test)
     assert learner.score(test) == pytest.approx(expected)
 
@@ -220,8 +220,8 @@ def test_the_score_of_new_data_is_their_likelihood_under_what_was_learned(frame)
 def test_grid_searches_prefer_no_needless_edges(frame):
     """Without a penalty every edge is learned, and held-out rows say that this is worse."""
     small = frame[:60]
-    search = GridSearchCV(HillClimbing(), {"penalty": ["loglik", "bic"]}, cv=5).fit(small)
-    assert search.best_params_ == {"penalty": "bic"}
+    search = GridSearchCV(HillClimbing(), {"score": ["loglik", "bic"]}, cv=5).fit(small)
+    assert search.best_params_ == {"score": "bic"}
 
 
 def test_a_class_is_scored_by_a_member(frame):
@@ -266,7 +266,7 @@ def test_pipelines(frame):
     scaled = make_pipeline(StandardScaler(), ExactDP(n_jobs=1)).fit(frame)
     np.testing.assert_array_equal(scaled[-1].cpdag_adjacency_, dagopt.learn(frame).cpdag_adjacency)
     bins = KBinsDiscretizer(3, encode="ordinal", strategy="uniform")
-    cut = make_pipeline(bins, ExactDP(penalty="bdeu", kind="discrete", n_jobs=1)).fit(frame)
+    cut = make_pipeline(bins, ExactDP(score="bdeu", kind="discrete", n_jobs=1)).fit(frame)
     assert cut[-1].result_.score_label.startswith("BDeu")
     assert np.isfinite(cut.score(frame))
     named = make_pipeline(StandardScaler().set_output(transform="pandas"), ExactDP(n_jobs=1)).fit(frame)
@@ -306,3 +306,32 @@ def test_a_run_that_ends_by_itself_does_not_warn(frame):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Tabu().fit(frame)
+
+
+def test_score_is_the_parameter_and_the_method():
+    """The name that learn has; clones, grids and repr know the parameter, scikit-learn calls the method."""
+    data = dagopt.simulate(4, 200, 1.0, random_state=1).data
+    learner = ExactDP(score="aic")
+    assert learner.get_params()["score"] == "aic"
+    assert clone(learner).get_params()["score"] == "aic"
+    assert "score='aic'" in repr(learner)
+    learner.set_params(score="bic").fit(data)
+    assert learner.score_ == pytest.approx(dagopt.learn(data, "exact", score="bic").score)
+    assert learner.score(data) == pytest.approx(learner.result_.log_likelihood(data) / 200)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("penalty", "here it is score="),
+        ("max_indegree", "here it is max_parents="),
+        ("blacklist", "'forbidden'"),
+        ("maxparents", "did you mean max_parents="),
+    ],
+)
+def test_names_from_elsewhere_get_a_hint(name, hint):
+    """The error of an estimator, and of learn, says what the option is called here."""
+    with pytest.raises(InputError, match=re.escape(hint)):
+        HillClimbing(**{name: 1})
+    with pytest.raises(InputError, match=re.escape(hint)):
+        dagopt.learn([[1.0, 2.0], [2.0, 1.0]] * 20, "hc", **{name: 1})

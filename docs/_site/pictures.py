@@ -1,4 +1,7 @@
-"""Draw the pictures of the documentation again: python docs/_site/pictures.py (needs chromium)."""
+"""Draw the pictures of the documentation again: python docs/_site/pictures.py (needs chromium).
+
+``python docs/_site/pictures.py studio``, or ``report``, draws only these.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,13 @@ from pathlib import Path
 from PIL import Image
 from rich.console import Console
 from rich.text import Text
+from sklearn.datasets import load_wine
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "made"))
 
 import dagopt
+from browser import Browser
+from studio_server import Server
 
 IMAGES = Path(__file__).resolve().parents[1] / "images"
 CLICK = """<script>addEventListener("load", () => setTimeout(() => {
@@ -84,9 +92,53 @@ def side_by_side(notebook: Path, picture: Path, height: int = 1265) -> None:
     whole.quantize(96, method=Image.Quantize.MAXCOVERAGE).save(picture, optimize=True)
 
 
+def smaller(picture: Path) -> None:
+    """Store a picture with few colours."""
+    with Image.open(picture) as whole:
+        whole.convert("RGB").quantize(128).save(picture, optimize=True)
+
+
+def studio(folder: Path) -> None:
+    """Walk through the studio with the wines of scikit-learn, as the tutorial does."""
+    columns = ["alcohol", "malic_acid", "ash", "alcalinity_of_ash", "flavanoids", "color_intensity", "hue", "proline"]
+    wine = load_wine(as_frame=True)
+    data = folder / "wine.csv"
+    wine.data[columns].assign(cultivar=wine.target_names[wine.target]).to_csv(data, index=False)
+    ready = "document.querySelectorAll('.edge').length > 0 && document.readyState === 'complete'"
+    with Server(data, folder / "session") as server, Browser(folder / "profile", 1280, 1000) as browser:
+        browser.open(server.address)
+        browser.until("document.querySelectorAll('#columns .picture').length === 9")
+        browser.screenshot(IMAGES / "studio-table.png")
+        server.ask("POST", "choices", {"transform": {"malic_acid": "log"}})
+        server.ask("POST", "learn", {})
+        browser.until("document.body.dataset.runs === '1'", 120)
+        browser.run("document.getElementById('tab-argue').click()")
+        while not browser.in_frame(ready):
+            browser.settle()
+        strongest = "[...document.querySelectorAll('.edge')].sort((a, b) => b.dataset.strength - a.dataset.strength)[1]"
+        browser.in_frame(f"{strongest}.dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
+        browser.until("document.querySelector('#actions strong') !== null")
+        browser.settle()
+        browser.screenshot(IMAGES / "studio-graph.png")
+        browser.theme("dark")
+        browser.run("document.getElementById('tab-ask').click()")
+        level = "[...document.querySelectorAll('.level')][0]"
+        browser.until(f"{level} !== undefined")
+        browser.run(f"{level}.click()")
+        browser.until("document.querySelector('.answer.given') !== null")
+        browser.settle()
+        browser.screenshot(IMAGES / "studio-ask-dark.png")
+    for name in ("table", "graph", "ask-dark"):
+        smaller(IMAGES / f"studio-{name}.png")
+
+
 def main() -> None:
-    """Draw all but ``closing_gap.png``, which a benchmark draws."""
-    side_by_side(IMAGES.parent / "notebooks" / "alarm.ipynb", IMAGES / "alarm.png")
+    """Draw all but ``closing_gap.png``, which a benchmark draws; ``studio`` and ``report`` draw theirs only."""
+    if sys.argv[1:] == ["studio"]:
+        studio(Path(tempfile.mkdtemp()))
+        return
+    if sys.argv[1:] != ["report"]:
+        side_by_side(IMAGES.parent / "notebooks" / "alarm.ipynb", IMAGES / "alarm.png")
     folder = Path(tempfile.mkdtemp())
     dagopt.datasets.load("lucas", n_samples=2000, random_state=0).data.to_csv(folder / "data.csv", index=False)
     os.chdir(folder)
@@ -107,6 +159,9 @@ def main() -> None:
     page.write_text(page.read_text().replace("</body>", FIRST % "edges-section"))
     photograph(page, IMAGES / "report-edges.png", (1200, 480))
 
+    if sys.argv[1:] == ["report"]:
+        return
+    studio(folder)
     call = [sys.executable, "-m", "dagopt.cli", "learn", "data.csv", "--explain", "--bootstrap", "20"]
     terminal(call, IMAGES / "terminal.png", folder)
 

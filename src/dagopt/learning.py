@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from inspect import signature
 from math import isclose, isfinite
 from pathlib import Path
@@ -43,7 +42,7 @@ from dagopt.methods.ordered_problem import in_order
 from dagopt.methods.registry import FROM_SCORES, METHODS, MethodName, method_name
 from dagopt.methods.start import StartDag, start_dag, with_start
 from dagopt.methods.structural_em import structural_em
-from dagopt.options import Options, with_options
+from dagopt.options import BROUGHT, Options, hint_for, with_options
 from dagopt.posing import covariance_table, pose, with_limit
 from dagopt.problem import Problem
 from dagopt.progress import Progress, begin_part, expect, make_progress
@@ -509,7 +508,7 @@ def checked_options(method: str, options: Mapping[str, Any]) -> Options:
             continue
         if option in signature(learn).parameters:
             raise InputError(f"only learn takes {option}=, which is not an option of a method; leave it out here")
-        near = get_close_matches(option, [*taken, *signature(learn).parameters], n=1)
-        hint = f"; did you mean {near[0]}=?" if near else ""
+        every = [name for one in METHODS.values() for name in one.options()] if option in BROUGHT else taken
+        hint = hint_for(option, [*every, *signature(learn).parameters])
         raise InputError(f"method {method!r} has no option {option!r}; it has {quoted(taken, 20)}{hint}")
     return METHODS[method].options_type()(**{name: value for name, value in options.items() if name in taken})

@@ -27,11 +27,13 @@ from dagopt.errors import (
 )
 
 __all__ = [
+    "BROUGHT",
     "Check",
     "Option",
     "Options",
     "anything",
     "described",
+    "hint_for",
     "number",
     "one_of",
     "option",
@@ -248,9 +250,59 @@ def _refuse_unknown(name: str, given: Iterable[str], taken: Sequence[str], optio
     """Raise an error that names the first option that a function does not have."""
     for one in given:
         if one not in taken:
-            near = get_close_matches(one, taken, n=1)
-            hint = f"; did you mean {near[0]}=?" if near else ""
-            raise InputError(f"{name} has no option {one!r}; it has {quoted(options, 12)}{hint}")
+            raise InputError(f"{name} has no option {one!r}; it has {quoted(options, 12)}{hint_for(one, taken)}")
+
+
+# What other packages call it, with what it is here.
+BROUGHT = {
+    "max_indegree": "max_parents=",
+    "max_in_degree": "max_parents=",
+    "maxp": "max_parents=",
+    "palim": "max_parents=",
+    "blacklist": "constraints={'forbidden': [('a', 'b')]}",
+    "black_list": "constraints={'forbidden': [('a', 'b')]}",
+    "whitelist": "constraints={'required': [('a', 'b')]}",
+    "white_list": "constraints={'superstructure': pairs}, the only pairs that may be joined",
+    "fixed_edges": "constraints={'required': [('a', 'b')]}",
+    "forbidden": "constraints={'forbidden': [('a', 'b')]}",
+    "required": "constraints={'required': [('a', 'b')]}",
+    "tiers": "constraints={'tiers': [['a'], ['b']]}",
+    "temporal_order": "constraints={'tiers': [['a'], ['b']]}",
+    "prior_knowledge": "constraints=",
+    "background_knowledge": "constraints=",
+    "sample_weight": "weights=",
+    "penalty": "score=, a name or a number",
+    "scoring": "score=",
+    "scoring_method": "score=",
+    "score_func": "score=",
+    "criterion": "score=",
+    "iss": "equivalent_sample_size=",
+    "ess": "equivalent_sample_size=",
+    "significance_level": "alpha=",
+    "ci_test": "test=",
+    "indep_test": "test=",
+    "start_dag": "start=",
+    "seed": "random_state=",
+    "timeout": "time_limit=",
+    "timelimit": "time_limit=",
+    "max_time": "time_limit=",
+    "verbose": "progress=",
+    "show_progress": "progress=",
+    "restart": "restarts=",
+    "n_restarts": "restarts=",
+    "n_cores": "n_jobs=",
+    "n_threads": "n_jobs=",
+    "threads": "n_jobs=",
+}
+
+
+def hint_for(given: str, taken: Sequence[str]) -> str:
+    """Return a hint for a name that a function does not have: what it is called here, or a name that is spelled so."""
+    here = BROUGHT.get(given.lower().replace(".", "_"), "")
+    if here and here.partition("=")[0] in taken:
+        return f"; here it is {here}"
+    near = get_close_matches(given, taken, n=1)
+    return f"; did you mean {near[0]}=?" if near else ""
 
 
 def with_marked(text: str, parameters: str) -> str:

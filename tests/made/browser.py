@@ -21,6 +21,7 @@ FLAGS = [
     "--disable-sync",
     "--disable-dev-shm-usage",
     "--hide-scrollbars",
+    "--disable-features=IsolateSandboxedIframes",  # so that frames belong to the page's own process
     "--remote-debugging-pipe",
 ]
 
@@ -33,7 +34,9 @@ def chromium():
 
 
 class Browser:
-    """One page in one browser; ``problems`` collects exceptions, console errors and requests."""
+    """Pages in one browser; ``problems`` collects exceptions, console errors and requests."""
+
+    own = ("file:", "data:", "blob:")  # what may be loaded
 
     def __init__(self, profile, width=1280, height=900):
         read_end, self._out = os.pipe()
@@ -52,11 +55,7 @@ class Browser:
         self._number = 0
         self._session = None
         self.events = []
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.call(f"{domain}.enable")
-        self.resize(width, height)
+        self.tab(width, height)
 
     def __enter__(self):
         return self
@@ -71,6 +70,20 @@ class Browser:
         finally:
             os.close(self._out)
             os.close(self._in)
+
+    def tab(self, width=1280, height=900):
+        """Open a further tab, use it from now on, and return it for ``use``."""
+        self._session = None
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+        self.resize(width, height)
+        return self._session
+
+    def use(self, tab):
+        """Use another tab from now on."""
+        self._session = tab
 
     def call(self, method, **parameters):
         """Send a command and return its answer; what comes meanwhile is kept as events."""
@@ -98,9 +111,9 @@ class Browser:
         return json.loads(message)
 
     def open(self, path):
-        """Load a file and wait until it stands."""
+        """Load a file, or an address, and wait until it stands."""
         self.events.clear()
-        self.call("Page.navigate", url=path.resolve().as_uri())
+        self.call("Page.navigate", url=path if isinstance(path, str) else path.resolve().as_uri())
         end = time.monotonic() + 20
         while self.run("document.readyState") != "complete" or self.run("location.href") == "about:blank":
             if time.monotonic() > end:
@@ -108,9 +121,29 @@ class Browser:
             time.sleep(0.02)
         self.settle()
 
-    def run(self, script):
+    def until(self, script, seconds=30):
+        """Wait until an expression is true, and return its value."""
+        end = time.monotonic() + seconds
+        while not (value := self.run(script)):
+            if time.monotonic() > end:
+                raise TimeoutError(f"still not true: {script}")
+            time.sleep(0.03)
+        return value
+
+    def in_frame(self, script):
+        """Return the value of an expression in the first frame of the page; None if there is none yet."""
+        frames = self.call("Page.getFrameTree")["frameTree"].get("childFrames", [])
+        if not frames:
+            return None
+        try:
+            world = self.call("Page.createIsolatedWorld", frameId=frames[0]["frame"]["id"])["executionContextId"]
+            return self.run(script, contextId=world)
+        except RuntimeError:  # the frame is being loaded
+            return None
+
+    def run(self, script, **where):
         """Return the value of a JavaScript expression; promises are waited for."""
-        answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True, **where)
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"].get("exception", {}).get("description", "script failed"))
         return answer["result"].get("value")
@@ -181,8 +214,6 @@ class Browser:
                 found.append(str(what["args"]))
             elif kind == "Log.entryAdded" and what["entry"]["level"] in ("error", "warning"):
                 found.append(what["entry"]["text"])
-            elif kind == "Network.requestWillBeSent" and not what["request"]["url"].startswith(
-                ("file:", "data:", "blob:")
-            ):
+            elif kind == "Network.requestWillBeSent" and not what["request"]["url"].startswith(self.own):
                 found.append(what["request"]["url"])
         return found

@@ -22,6 +22,7 @@ from dagopt.cli.about import info
 from dagopt.cli.fit_command import fit
 from dagopt.cli.graphs import compare, convert, networks
 from dagopt.cli.learn_command import LearnCommand, learn
+from dagopt.cli.open_command import open_studio
 from dagopt.cli.question_commands import effect, query
 from dagopt.cli.report_command import report
 from dagopt.cli.rivals_command import rivals
@@ -41,6 +42,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(cls=LearnCommand, rich_help_panel="Learn")(learn)
+app.command("open", rich_help_panel="Learn")(open_studio)
 for panel, commands in {
     "Learn": (doctor, summarise, score, fit, report),
     "How sure?": (explain.explain, rivals, bootstrap.bootstrap, posterior.posterior, path.path, verify),

@@ -15,7 +15,7 @@ from typing import Any
 from dagopt import __version__
 from dagopt.files import write_text
 from dagopt.report.pictures import FEWEST_ROWS
-from dagopt.report.sections import SECTIONS, caption, data_sentence, header, large_tools, switch
+from dagopt.report.sections import EMBEDDED, SECTIONS, caption, data_sentence, header, large_tools, switch
 from dagopt.report.svg import graph_svg
 from dagopt.report.view import CLEAR, OVERWHELMING, View, page_view_of
 from dagopt.report.words import title_of
@@ -52,20 +52,23 @@ def write_report(result: Result, path: str | os.PathLike[str], *, with_data: boo
     return target
 
 
-def render_report(result: Result, *, with_data: bool = False) -> str:
-    """Return the page as text."""
+def render_report(result: Result, *, with_data: bool = False, embedded: bool = False) -> str:
+    """Return the page as text; ``embedded``, for a frame of another page, is only the graph and its edges."""
     view = page_view_of(result, with_data=with_data)
     drawing, payload = drawn(view)
     parts = {
+        "place": "embedded" if embedded else "alone",
         "title": escape(f"{title_of(result)} – dagopt"),
         "style": _asset("page.css"),
-        "header": header(result, view),
+        "header": "" if embedded else header(result, view),
         "switch": switch(view),
         "large": large_tools(view),
         "graph": drawing,
         "caption": caption(view),
         "data": data_sentence(view),
-        "sections": "\n".join(filter(None, (section(result, view) for section in SECTIONS))),
+        "sections": "\n".join(
+            filter(None, (section(result, view) for section in (EMBEDDED if embedded else SECTIONS)))
+        ),
         "version": escape(__version__),
         "payload": as_json(payload),
         "script": _script(),

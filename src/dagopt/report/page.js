@@ -152,6 +152,11 @@ function choose(what) {
   const said = what === null ? "" : what.node !== undefined ? showNode(what.node) : showEdge(what.edge);
   byId("said").textContent = said;
   offerAlone();
+  if (parent !== window) { // in a frame: the page around it is told what is chosen
+    const edge = what === null || what.edge === undefined ? null : data.edges[what.edge];
+    parent.postMessage({ dagopt: what === null ? {} : edge === null ? { column: data.names[what.node] }
+      : { from: data.names[edge.tail], to: data.names[edge.head], direction: edge.direction } }, "*");
+  }
 }
 const hint = panel.textContent.trim();
 const under = (event) => {

@@ -165,6 +165,13 @@ function weightInWords(edge) {
   return edge.kept ? `${word}: without it, and with the other edges as they are, the graph loses ${shown(edge.worth)} points${times}.`
     : `${word}: the best graph found without it loses ${shown(edge.worth)} points${times}.`;
 }
+function leaningInWords(edge) {
+  const reversed = edge.figures["lost if reversed"], without = edge.figures["lost if left out"];
+  const loses = (what, points) => `Leaning: the best graph ${what} loses only ${shown(Math.max(points, 0))} points.`;
+  if (without !== undefined && without < data.heavy[0]) return loses("without this edge", without);
+  if (reversed !== undefined && reversed < data.heavy[0]) return loses("with this edge reversed", reversed);
+  return "Leaning: a graph with this edge reversed loses only because it has more parameters.";
+}
 function showEdge(k) {
   const edge = data.edges[k];
   panel.append(make("h3", isUndirected(k) ? "Undirected edge" : "Edge"));
@@ -172,7 +179,7 @@ function showEdge(k) {
   line.append(nameButton(edge.tail), isUndirected(k) ? " — " : " → ", nameButton(edge.head));
   panel.append(line, make("p", {
     open: "Open: graphs with either direction explain the data equally well.",
-    leaning: "Leaning: a graph with this edge reversed, or without it, is nearly as good.",
+    leaning: leaningInWords(edge),
     directed: "Directed: the best graph with this edge reversed explains the data clearly worse.",
     unchecked: "The graphs equivalent to this one have it in this direction; how much a reversal loses was not checked.",
   }[edge.direction], "hint"));

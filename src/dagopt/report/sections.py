@@ -17,7 +17,7 @@ from dagopt.results.figures import Figures
 from dagopt.results.proof import badge_of, gap_in_words
 from dagopt.results.result import Result
 
-__all__ = ["SECTIONS", "caption", "data_sentence", "header", "large_tools", "switch"]
+__all__ = ["EMBEDDED", "SECTIONS", "caption", "data_sentence", "header", "large_tools", "switch"]
 
 MOST_ROWS = 100  # of the trace shown
 MANY_COLUMNS = 30  # from here on the page has tools for large graphs
@@ -331,3 +331,4 @@ SECTIONS = (
     notes_section,
     origin_section,
 )  # below the graph, in this order
+EMBEDDED = (edge_section,)  # in a frame of another page

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import wraps
+from inspect import signature
+from types import MethodType
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
@@ -18,11 +21,11 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from dagopt.data.data_options import DataOptions
 from dagopt.data.findings import Finding, warn_of
 from dagopt.data.table import TABLES, Table, read_table
-from dagopt.errors import InputError
+from dagopt.errors import InputError, quoted
 from dagopt.graph.knowledge import Constraints
 from dagopt.learning import learn
 from dagopt.methods.registry import METHODS, MethodName
-from dagopt.options import MARK, described, with_marked
+from dagopt.options import MARK, described, hint_for, with_marked
 from dagopt.progress import Progress
 from dagopt.results.result import Result
 from dagopt.scores.score_options import ScoreLike, ScoreOptions
@@ -31,8 +34,7 @@ __all__ = ["StructureLearner", "estimator"]
 
 LARGEST_SEED = 2**31 - 1  # that numpy takes on every platform
 
-# ``score`` is a method of every estimator, and ``transform`` would make it a transformer.
-CALLED = {"score": "penalty", "transform": "transformed"}
+CALLED = {"transform": "transformed"}  # a parameter ``transform`` would make it a transformer
 NOT_HERE = tuple(one.name for one in fields(DataOptions) if DataOptions.about(one).of_source)
 
 OF_THE_RUN = """
@@ -78,10 +80,44 @@ class _Docstring:
         return with_marked(self.text, "\n".join(parameters))
 
 
+class _ScoreToo:
+    """The name ``score`` of an estimator: the parameter of ``learn``, and the method that scikit-learn calls.
+
+    Read from an estimator it is the method; what was set, by the constructor or by ``set_params``, is the parameter,
+    which ``get_params`` returns.
+    """
+
+    def __init__(self, method: Callable[..., float]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return self._method if instance is None else MethodType(self._method, instance)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        vars(instance)["score"] = value
+
+
+def _with_hints(constructor: Callable[..., None]) -> Callable[..., None]:
+    """Return a constructor that says what a name which it does not have is called here."""
+    taken = [name for name in signature(constructor).parameters if name != "self"]
+
+    @wraps(constructor)
+    def constructed(self: Any, *args: Any, **given: Any) -> None:
+        for name in given:
+            if name not in taken:
+                known = f"it has {quoted(taken, 20)}{hint_for(name, taken)}"
+                raise InputError(f"{type(self).__name__} has no parameter {name!r}; {known}")
+        constructor(self, *args, **given)
+
+    return constructed
+
+
 @dataclass_transform(kw_only_default=True, eq_default=False)
 def estimator(cls: Estimator) -> Estimator:
     """Make the constructor of an estimator from its fields, and complete its docstring."""
     dataclass(kw_only=True, eq=False, repr=False)(cls)
+    cls.__init__ = _with_hints(cls.__init__)  # type: ignore[method-assign]
     text = cls.__doc__ or ""
     if MARK in text:
         cls.__doc__ = _Docstring(text)  # type: ignore[assignment]  # Python reads it by __get__
@@ -94,7 +130,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     method: ClassVar[MethodName]
 
-    penalty: ScoreLike = "auto"
+    score: ScoreLike = "auto"
     convention: str = "paper"
     equivalent_sample_size: float = 1.0
     degree: int = 3
@@ -130,7 +166,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             options["random_state"] = _seed(options["random_state"])
         for name in self._data_options():
             options.pop(CALLED.get(name, name))
-        result = learn(table, self.method, score=options.pop("penalty"), **options)
+        result = learn(table, self.method, score=options.pop("score"), **options)
         self.result_: Result = replace(result, findings=(*findings, *result.findings))
         warn_of(findings)
         if self.result_.status == "time_limit":
@@ -145,7 +181,11 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         self.score_: float | None = self.result_.score
         return self
 
-    def score(self, X: Any, y: object = None, *, sample_weight: Any = None) -> float:
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name, ``score`` among them."""
+        return {name: vars(self)[name] for name in self._get_param_names()}
+
+    def _log_likelihood_per_row(self, X: Any, y: object = None, *, sample_weight: Any = None) -> float:
         """Return the log-likelihood per row of other data, with graph and parameters from the data of ``fit``.
 
         Parameters
@@ -207,6 +247,9 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         return tags
+
+
+StructureLearner.score = _ScoreToo(StructureLearner._log_likelihood_per_row)  # type: ignore[assignment]
 
 
 def _seed(random_state: Any) -> Any:
