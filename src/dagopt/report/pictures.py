@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dagopt.arrays import Floats, Ints
 from dagopt.data.continuous import CovarianceTable
+from dagopt.data.summarised import sample_of
 from dagopt.data.table import ContinuousTable, DiscreteTable, Table
 from dagopt.networks.fitted import FittedGaussian, FittedMixed, FittedNetwork
 from dagopt.report.labels import label
@@ -46,7 +47,11 @@ class ColumnData:
 
 
 def column_data(table: Table) -> tuple[list[ColumnData], Ints] | None:
-    """Return the rows of each column and how often each row occurs; None for a table without rows."""
+    """Return the rows of each column and how often each row occurs; None for a table without rows.
+
+    Rows of a table of statistics are its sample. Rows count once each, whatever their ``weights=``.
+    """
+    table = sample_of(table) or table
     if isinstance(table, CovarianceTable):
         return None
     if isinstance(table, DiscreteTable):
