@@ -28,7 +28,7 @@ LAYERS = [
     ["lp"],
     ["integer"],
     ["methods"],
-    ["posing", "recording"],
+    ["lag_choice", "posing", "recording"],
     ["learning"],
     ["confidence"],
     ["sklearn", "report"],

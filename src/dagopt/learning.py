@@ -26,6 +26,7 @@ from dagopt.families.jkl import read_jkl
 from dagopt.graph.dag import as_graph, require_dag
 from dagopt.graph.knowledge import Constraints
 from dagopt.graph.order import is_acyclic
+from dagopt.lag_choice import chosen_lags
 from dagopt.memory import with_memory_in_words
 from dagopt.methods.claims import (
     in_other_units,
@@ -148,8 +149,11 @@ def learn(
         data = covariance_table(data, covariance, names, asked.posing.pop("n_samples", None))
     if interventions is not None:
         data = asked.with_interventions(data, interventions)
+    note = asked.choose_lags(data)
     incomplete = asked.incomplete(data)
     result = asked.solve(data) if incomplete is None else structural_em(incomplete, asked.solve, deadline)
+    if note is not None:
+        result = replace(result, notes=(*result.notes, note))
     warn_of(result.findings)
     return result
 
@@ -242,6 +246,15 @@ class _Asked:
         table, told = interventional_score(data, interventions, scoring, DataOptions(**self.posing))
         self.posing = {"score": told}
         return table
+
+    def choose_lags(self, data: object) -> str | None:
+        """Replace ``lags="auto"`` by the number with the best score, and return a note on it."""
+        if self.posing.get("lags") != "auto":
+            return None
+        options = dict(self.posing)
+        scoring = ScoreOptions.taken_from(options)
+        self.posing["lags"], note = chosen_lags(data, DataOptions(**options), scoring, self.deadline)
+        return note
 
     def incomplete(self, data: object) -> IncompleteLevels | None:
         """Return discrete data with missing cells that structural EM is to fill in, None for other data."""

@@ -8,6 +8,7 @@ import dagopt
 from dagopt.bits import members
 from dagopt.data.lags import lagged_values
 from dagopt.data.row_checks import FEWEST_ROWS
+from dagopt.data.series_checks import dickey_fuller
 from dagopt.errors import InputError
 from tests.oracles.every_dag import parent_sets
 
@@ -177,3 +178,30 @@ def test_rows_alike_are_no_finding_with_lags() -> None:
     codes = [{finding.code for finding in dagopt.learn(data, **more).findings} for more in ({}, {"lags": 1})]
     assert "serial" in codes[0]
     assert "serial" not in codes[1]
+
+
+def test_the_number_of_lags_is_chosen_on_the_same_rows() -> None:
+    """Two lags are found where there are two, and the note says on how many moments they were compared."""
+    made = dagopt.simulate_series(3, 500, lags=2, random_state=1)
+    result = dagopt.learn(made.data, lags="auto")
+    assert result.lags.count == 2
+    assert "on the same 494 moments" in result.notes[-1]
+    with pytest.raises(InputError, match="give a number"):
+        dagopt.as_table(made.data, lags="auto")
+
+
+def test_series_that_wander_are_found() -> None:
+    """Random walks have a unit root; stable series have none; the statistic is that of least squares."""
+    rng = np.random.default_rng(0)
+    walks = pd.DataFrame(np.cumsum(rng.normal(size=(300, 2)), axis=0), columns=["a", "b"])
+    (found,) = [one for one in dagopt.learn(walks, lags=1).findings if one.code == "unit-root"]
+    assert set(found.columns) == {"a", "b"}
+    assert "diff()" in found.remedy
+    stable = [dagopt.simulate_series(2, 300, random_state=k).data for k in range(10)]
+    codes = [one.code for data in stable for one in dagopt.learn(data, "hc", lags=1).findings]
+    assert "unit-root" not in codes
+    x = walks["a"].to_numpy()
+    design = np.column_stack([np.ones(298), x[1:-1], np.diff(x)[:-1]])
+    slopes, left, *_ = np.linalg.lstsq(design, np.diff(x)[1:], rcond=None)
+    error = np.sqrt(left[0] / 295 * np.linalg.inv(design.T @ design)[1, 1])
+    assert dickey_fuller(x, np.zeros(300, dtype=np.int64)) == pytest.approx(slopes[1] / error)

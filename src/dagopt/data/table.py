@@ -34,6 +34,7 @@ from dagopt.data.mixed import MixedTable
 from dagopt.data.reading import positions_of, read_apart
 from dagopt.data.row_facts import PLAIN, RowFacts, group_means_removed, named_columns, read_with_facts
 from dagopt.data.row_times import RowTimes, row_times
+from dagopt.data.series_checks import wandering
 from dagopt.data.statistics import Statistics
 from dagopt.data.summarise import Told, is_statistics, needing_rows, summarised_source
 from dagopt.data.summarised import summarised
@@ -256,6 +257,7 @@ def _table_of_given(
         table = table_of(columns, about=about)
     else:
         table, gaps = table_in_time(columns, times, options)
+        gaps += wandering(columns, times) if doctor and options.lags is not None else []
         findings = (*findings, *gaps)
     if doctor:
         in_time = options.lags is not None
@@ -295,6 +297,8 @@ def table_in_time(columns: list[Column], times: RowTimes, options: DataOptions) 
 
     Continuous series without gaps and missing cells are not copied: the lagged columns are views.
     """
+    if options.lags == "auto":
+        raise InputError("lags='auto' is chosen by dagopt.learn; give a number here")
     count = int(options.lags or 0)
     is_plain = all(column.kind == "continuous" and not column.missing.any() for column in columns)
     if is_plain and times.run[0] == times.run[-1] and len(times.run) > count + 1:
