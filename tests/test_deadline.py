@@ -249,13 +249,13 @@ def test_many_columns_are_interpreted_by_the_clock(tmp_path, monkeypatch):
 def test_correlations_look_at_the_clock(monkeypatch, mixed):
     """Also those of mixed columns, and they are the same whether made at once or in blocks."""
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(500, 40)), columns=[f"X{j}" for j in range(40)])
+    frame = pd.DataFrame(rng.normal(size=(500, 70)), columns=[f"X{j}" for j in range(70)])
     if mixed:
         frame["L"] = rng.choice(["a", "b"], 500)
     monkeypatch.setattr(gram, "is_cheap", lambda rows, n: False)
-    whole = gram.products(frame.iloc[:, :40].to_numpy())
+    whole = gram.products(frame.iloc[:, :70].to_numpy())
     monkeypatch.setattr(gram, "WIDE", 7)
-    blocks = gram.products(frame.iloc[:, :40].to_numpy())
+    blocks = gram.products(frame.iloc[:, :70].to_numpy())
     assert np.array_equal(blocks, blocks.T)
     assert np.allclose(whole, blocks, rtol=1e-13, atol=1e-10)
     clocked(monkeypatch)
