@@ -523,4 +523,91 @@ _EXACT = (
     ),
 )
 
-FAULTS: tuple[Fault, ...] = (*_BOUNDS, *_ROWS, *_SEARCHES, *_SCORES, *_EXACT)
+BLOCKS = "tests/families/test_block_search.py tests/kernels/gaussian tests/lp/rows tests/methods/test_mixed_methods.py"
+
+_BLOCKS = (
+    Fault(
+        "blocks: what the parents' own log-determinant may add is left out",
+        "kernels/gaussian/block_useful.py",
+        "need -= 0.5 * terms.volume * (most_i + most_j) + margin",
+        "need -= margin",
+        BLOCKS,
+    ),
+    Fault(
+        "blocks: the bound from both ends leaves out the last column of a parent",
+        "kernels/gaussian/block_useful.py",
+        "for a in range(mi, size):",
+        "for a in range(mi, max(size - 1, mi + 1)):",
+        BLOCKS,
+    ),
+    Fault(
+        "blocks: the bound from both ends times 0.8",
+        "kernels/gaussian/block_useful.py",
+        "total += math.log(max(ratio, 1.0))",
+        "total += 0.8 * math.log(max(ratio, 1.0))",
+        BLOCKS,
+    ),
+    Fault(
+        "blocks: a member earns its cost only with 10 % more",
+        "kernels/gaussian/block_undominated.py",
+        "is_beaten = is_beaten or half * (own - without) <= need - margin",
+        "is_beaten = is_beaten or half * (own - without) <= 1.1 * need - margin",
+        BLOCKS,
+    ),
+    Fault(
+        "blocks: larger sets are given up with the cheapest member twice",
+        "kernels/gaussian/block_undominated.py",
+        "largest = terms.half * most_i - terms.costs[k + 1] - rooms.spent[k] - least_edge",
+        "largest = terms.half * most_i - terms.costs[k + 1] - rooms.spent[k] - 2.0 * least_edge",
+        BLOCKS,
+    ),
+    Fault(
+        "blocks: rows over columns leave out those of the node before each one",
+        "lp/rows/blocks.py",
+        "return np.asarray(np.bincount(owner, values, len(families)), dtype=np.float64)",
+        "return np.asarray(1.05 * np.bincount(owner, values, len(families)), dtype=np.float64)",
+        BLOCKS,
+    ),
+    Fault(
+        "multinomial: the penalties of no parents do not round",
+        "scores/multinomial.py",
+        "return float(UNIT * (of_counts + 4 * (self.n_nodes + 8) * empty))",
+        "return float(UNIT * of_counts)",
+        f"{SCORES}/test_rounding.py",
+        "others",
+    ),
+    Fault(
+        "rivals: a component's parent sets that lose half of the limit are left out",
+        "methods/branch_and_cut/near_components.py",
+        "pool = pool.only(_left(pool, problem.score.total(dag) - within, workers))",
+        "pool = pool.only(_left(pool, problem.score.total(dag) - 0.5 * within, workers))",
+        "tests/confidence/test_rivals.py",
+        "near",
+    ),
+    Fault(
+        "effects within a limit: parent sets are listed without slack",
+        "methods/branch_and_cut/near_parents.py",
+        "families = candidate_pool(problem.score, problem.knowledge, workers, within)",
+        "families = candidate_pool(problem.score, problem.knowledge, workers, 0.0)",
+        "tests/confidence/test_effect_within.py",
+        "near",
+    ),
+    Fault(
+        "near families: the limit is a tenth of a point too low",
+        "methods/exact/near_families.py",
+        "least = best - within - ROUNDING * max(abs(best), 1.0)",
+        "least = best - max(within - 0.1, 0.0) - ROUNDING * max(abs(best), 1.0)",
+        "tests/confidence/test_rivals.py tests/confidence/test_effect_within.py",
+        "near",
+    ),
+    Fault(
+        "directions: an edge counts as directed whatever the graph without it loses",
+        "results/directions.py",
+        "lost = [reversal] if removal is None else [reversal, removal]",
+        "lost = [reversal]",
+        "tests/results",
+        "near",
+    ),
+)
+
+FAULTS: tuple[Fault, ...] = (*_BOUNDS, *_ROWS, *_SEARCHES, *_SCORES, *_EXACT, *_BLOCKS)

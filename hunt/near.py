@@ -55,7 +55,7 @@ def _small(rng: np.random.Generator, counts: Counter[str]) -> None:
     if case.n > 4:
         return
     known, asked = _knowledge(rng, case.n)
-    result = dagopt.learn(case.data, str(rng.choice(["auto", "exact", "hc"])), progress=False, constraints=asked,
+    result = dagopt.learn(case.given(), str(rng.choice(["auto", "exact", "hc"])), progress=False, constraints=asked,
                           **case.options)  # fmt: skip
     counts[f"tables: {case.kind}"] += 1
     allowed = [dag for dag in _dags(case.n) if all(known.allows(i, mask) for i, mask in enumerate(dag))]

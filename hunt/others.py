@@ -11,9 +11,11 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtri
 
 import dagopt
@@ -32,6 +34,7 @@ from hunt.truth import (
     gaussian,
     multinomial,
     parents_of,
+    residual,
     score_of,
     triangle,
 )
@@ -46,12 +49,16 @@ class Case:
     """A table as ``learn`` takes it, what else it takes, and the score of every family."""
 
     kind: str
-    data: dict[str, Any]
+    data: Any  # or a function that returns it, for what can be read only once
     local: Local
     n: int
     options: dict[str, Any] = field(default_factory=dict)
     unit: float = 1.0  # a usual score: differences are relative to it
     told: frozenset[tuple[int, int]] = frozenset()  # pairs of columns, both ways, whose edge has its direction told
+
+    def given(self) -> Any:
+        """Return the data for one run."""
+        return self.data() if callable(self.data) else self.data
 
 
 def look(seed: int, number: int, counts: Counter[str], family: str | None = None) -> str | None:
@@ -70,14 +77,15 @@ def look(seed: int, number: int, counts: Counter[str], family: str | None = None
 
 
 def _check(case: Case, method: str, counts: Counter[str]) -> None:
-    known = Known(max_parents=min(3, case.n - 1)) if method == "gobnilp" else Known()
     try:
         with watched():
-            result = dagopt.learn(case.data, method, progress=False, **case.options)
+            result = dagopt.learn(case.given(), method, progress=False, **case.options)
     except dagopt.InputError as error:
         counts[f"refused: {str(error)[:50]}"] += 1
         return
     counts[f"runs: {method}"] += 1
+    has_limit = method == "gobnilp" and "levels" not in case.kind  # of its own, unless all columns are discrete
+    known = Known(max_parents=min(3, case.n - 1)) if has_limit else Known()
     check_graph(result, known)
     true = float(score_of(case.local, result.adjacency))
     slack = RELATIVE * max(abs(true), case.unit) + result.details.get("rounding", 0.0)
@@ -101,7 +109,7 @@ def _answer(case: Case, counts: Counter[str], **options: Any) -> dagopt.Result |
     """Return the result of ``exact``, None if it refuses the table."""
     try:
         with watched():
-            return dagopt.learn(case.data, "exact", progress=False, **case.options, **options)
+            return dagopt.learn(case.given(), "exact", progress=False, **case.options, **options)
     except dagopt.InputError as error:
         counts[f"refused: {str(error)[:50]}"] += 1
         return None
@@ -375,4 +383,57 @@ def _own(rng: np.random.Generator) -> Case:
     return Case(f"own scores of {size:.0e}", data, drawn, n, {"score": score}, size, everything)
 
 
-DRAWN = (_mixed, _interventions, _missing, _cells, _own, _mixed_interventions, _basis, _ranks)
+def _weights(rng: np.random.Generator) -> Case:
+    """Count rows more than once, or by survey weights, which count as many rows as the effective sample size."""
+    rows, n = int(rng.integers(30, 120)), int(rng.integers(2, 6))
+    values, penalty = _numbers(rng, rows, n), float(np.round(rng.exponential(3.0) + 0.1, 3))
+    times = rng.integers(1, 6, rows)
+    options: dict[str, Any] = {"score": penalty, "weights": times}
+    if rng.random() < 0.3:
+        codes = np.digitize(np.repeat(values, times, axis=0), [-0.5, 0.5])
+        local = all_local(multinomial(codes, [len(np.unique(column)) for column in codes.T], Real(penalty)), n)
+        once = np.digitize(values, [-0.5, 0.5])
+        return Case("weights of levels", {NAMES[j]: [f"L{c}" for c in once[:, j]] for j in range(n)}, local, n, options)
+    values += np.where(rng.random(n) < 0.3, 10.0 ** rng.uniform(2, 12), 0.0)
+    data = {NAMES[j]: values[:, j] for j in range(n)}
+    if rng.random() < 0.5:
+        local, _ = gaussian(np.repeat(values, times, axis=0), Real(penalty), "paper")
+        return Case("weights of numbers", data, all_local(local, n), n, options)
+    weights = rng.uniform(0.2, 3.0, rows)
+    exact, shares = values.astype(Real), weights.astype(Real) / weights.astype(Real).sum()
+    near = exact - shares @ exact
+    near -= shares @ near
+    factor, counted = triangle(np.sqrt(shares)[:, None] * near), np.round(1 / (shares**2).sum())
+    log_two_pi = np.log(8 * np.arctan(Real(1)))
+
+    def survey(node: int, mask: int) -> Real:
+        left = residual(factor, node, bits(mask))
+        return -counted / 2 * (1 + log_two_pi + np.log(left)) - Real(penalty) * mask.bit_count()
+
+    return Case("survey weights", data, all_local(survey, n), n, options | {"weights": weights})
+
+
+def _parts(rng: np.random.Generator) -> Case:
+    """Read a table once, in parts of random sizes: numbers far from zero, levels, or both."""
+    rows, n = int(rng.integers(60, 200)), int(rng.integers(2, 6))
+    values, penalty = _numbers(rng, rows, n), float(np.round(rng.exponential(3.0) + 0.1, 3))
+    kind = str(rng.choice(["numbers", "levels", "both"]))
+    if kind == "both":
+        data, embedded = _embedded(rng, values)
+        local = _degenerate(embedded, data, penalty)
+    elif kind == "levels":
+        codes = np.digitize(values, [-0.5, 0.5])
+        data = {NAMES[j]: [f"L{c}" for c in codes[:, j]] for j in range(n)}
+        local = multinomial(codes, [len(np.unique(column)) for column in codes.T], Real(penalty))
+    else:
+        values += np.where(rng.random(n) < 0.3, 10.0 ** rng.uniform(2, 12), 0.0)
+        data = {NAMES[j]: values[:, j] for j in range(n)}
+        local, _ = gaussian(values, Real(penalty), "paper")
+    frame, ends = pd.DataFrame(data), [0, *sorted(rng.integers(0, rows, int(rng.integers(1, 5))).tolist()), rows]
+    parts = [frame.iloc[a:b] for a, b in pairwise(ends) if a < b]
+    return Case(f"{kind} in parts", lambda: iter(parts), all_local(local, n), n, {"score": penalty})
+
+
+DRAWN = (
+    _mixed, _interventions, _missing, _cells, _own, _mixed_interventions, _basis, _ranks, _weights, _parts
+)  # fmt: skip

@@ -96,6 +96,24 @@ def levels(rng: np.random.Generator, most: int = 10) -> Case:
     return Case(data, {"score": str(rng.choice(["bic", "aic"]))})
 
 
+def blocks(rng: np.random.Generator) -> Case:
+    """Draw a table whose score is of blocks: levels among numbers, polynomials, BGe, or rows that set columns."""
+    case = numbers(rng, 5, 9)
+    data, names, rows = dict(case.data), list(case.data), len(next(iter(case.data.values())))
+    penalty = float(rng.choice([1.0, 3.0, 8.0]))
+    kind = str(rng.choice(["mixed", "bge", "basis", "interventions", "mixed interventions"]))
+    if kind.startswith("mixed"):
+        for name in names[: int(rng.integers(1, len(names)))]:
+            cuts = np.quantile(data[name], np.linspace(0, 1, int(rng.integers(3, 6)))[1:-1])
+            data[name] = [f"L{code}" for code in np.digitize(data[name], cuts)]
+    if kind.endswith("interventions"):
+        target = np.where(rng.random(rows) < 0.7, -1, rng.integers(0, len(names), rows))
+        return Case(data, {"score": penalty, "interventions": [None if t < 0 else names[t] for t in target]})
+    if kind == "bge":
+        return Case(data, {"score": "bge", "equivalent_sample_size": float(10.0 ** rng.uniform(-2, 3))})
+    return Case(data, {"score": "basis", "degree": 2} if kind == "basis" else {"score": penalty})
+
+
 def knowledge(rng: np.random.Generator, case: Case) -> Case:
     """Add forbidden and required edges that one order of the columns obeys, and sometimes a limit."""
     names = list(case.data)
@@ -163,6 +181,18 @@ def _rows(rng: np.random.Generator, counts: Counter[str]) -> None:
         with far_starts(rng):
             result = _learned(case, "branch-and-cut", rows=kinds)
         _check(case, result, best, f"rows {kinds}", counts)
+
+
+def _blocks(rng: np.random.Generator, counts: Counter[str]) -> None:
+    """Check scores of blocks: which sets are listed, the rows over their columns, and branching."""
+    case = blocks(rng)
+    if rng.random() < 0.3:
+        case = knowledge(rng, case)
+    best = case.best()
+    for kinds in ([str(rng.choice(ROW_KINDS))], list(ROW_KINDS)):
+        with far_starts(rng):
+            result = _learned(case, "branch-and-cut", rows=kinds)
+        _check(case, result, best, f"blocks, rows {kinds}", counts)
 
 
 def _priced(rng: np.random.Generator, counts: Counter[str]) -> None:
@@ -252,5 +282,5 @@ def _climbed(case: Case) -> dagopt.Result:
 
 
 PARTS: tuple[Callable[[np.random.Generator, Counter[str]], None], ...] = (
-    _rows, _priced, _suffixes, _pairs, _stand_ins, _searches
+    _rows, _priced, _suffixes, _pairs, _stand_ins, _searches, _blocks
 )  # fmt: skip
