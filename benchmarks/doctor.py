@@ -1,9 +1,10 @@
-"""How often the doctor raises a finding on clean tables, and how often where a fault of some strength is there.
+"""How often the doctor, and the checks of residuals, raise something on clean tables and where a fault is there.
 
 python -m benchmarks.doctor [--draws 500] [--quick]
 
 Clean tables are drawn from random networks: Gaussian, discrete and mixed, with 5 to 100 columns and 100 to 2000 rows.
-The share of clean tables with any finding about rows, shapes or readings should be at most 2 %.
+The share of clean tables with any finding about rows, shapes or readings, or with a failed check of the residuals of the
+true graph, should be at most 2 %. Discrete tables have no residuals.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import dagopt
+from dagopt.graph.dag import as_graph
+from dagopt.networks.model_check import check_model
 
 SIZES = (5, 10, 20, 50, 100)  # columns
 ROWS = (100, 300, 1000, 2000)
@@ -32,16 +36,24 @@ OF_THE_TABLE = {
 }
 
 
-def clean(kind: str, draws: int) -> Iterator[pd.DataFrame]:
-    """Yield clean tables of every size in turn."""
+def clean(kind: str, draws: int) -> Iterator[tuple[pd.DataFrame, Any]]:
+    """Yield clean tables of every size in turn, and their true DAGs."""
     for seed in range(draws):
         n, rows = SIZES[seed % len(SIZES)], ROWS[seed // len(SIZES) % len(ROWS)]
-        yield dagopt.simulate(n, rows, 1.0, seed, kind=kind)[0]
+        yield dagopt.simulate(n, rows, 1.0, seed, kind=kind)
 
 
 def codes_of(frame: pd.DataFrame) -> set[str]:
     """Return the findings about rows, shapes and readings."""
     return {finding.code for finding in dagopt.examine(frame).findings} - OF_THE_TABLE
+
+
+def checks_of(frame: pd.DataFrame, dag: Any) -> set[str]:
+    """Return the checks of residuals that fail for a given graph."""
+    table = dagopt.as_table(frame)
+    adjacency = as_graph(dag, table.names).adjacency
+    failed = check_model(table, [np.flatnonzero(column).tolist() for column in adjacency.T]).failed
+    return set(failed["check"])
 
 
 def walks(rng: np.random.Generator, strength: float) -> pd.DataFrame:
@@ -86,8 +98,22 @@ def zeros(rng: np.random.Generator, strength: float) -> pd.DataFrame:
     return frame.assign(visits=counts)
 
 
+def classes(rng: np.random.Generator, strength: float) -> pd.DataFrame:
+    """Return rows sorted by a class outside the table; the strength is the spread of the classes' means."""
+    return pd.DataFrame(rng.normal(size=(300, 6)) + strength * rng.normal(size=(3, 6))[np.arange(300) // 100])
+
+
+def units(rng: np.random.Generator, strength: float) -> pd.DataFrame:
+    """Return 40 patients with 8 rows each, in random order; the strength is the intraclass correlation."""
+    patient = rng.permutation(np.repeat(np.arange(40), 8))
+    values = np.sqrt(strength) * rng.normal(size=(40, 5))[patient] + np.sqrt(1 - strength) * rng.normal(size=(320, 5))
+    return pd.DataFrame(values).add_prefix("x").assign(patient=patient)
+
+
 FAULTS: dict[str, tuple[Callable[[np.random.Generator, float], pd.DataFrame], tuple[float, ...]]] = {
     "serial": (walks, (0.1, 0.2, 0.3, 0.5, 0.9, 0.99)),
+    "sorted": (classes, (0.25, 0.5, 1.0, 2.0)),
+    "units": (units, (0.0, 0.05, 0.1, 0.2, 0.4)),
     "repeated-rows": (copies, (0.01, 0.02, 0.05, 0.2)),
     "outliers": (outlier, (4, 6, 8, 10, 20)),
     "skewed": (skewed, (0.2, 0.4, 0.6, 1.0)),
@@ -96,18 +122,23 @@ FAULTS: dict[str, tuple[Callable[[np.random.Generator, float], pd.DataFrame], tu
 }
 
 
+def _counted(found: list[set[str]]) -> str:
+    which = Counter(code for codes in found for code in codes)
+    return ", ".join(f"{code} {count}" for code, count in which.most_common()) or "-"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=500)
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
     draws = 40 if given.quick else given.draws
-    print("| clean tables | draws | with a finding | which |\n|---|---|---|---|")
+    print("| clean tables | draws | with a finding | which | with a failed check | which |\n|---|---|---|---|---|---|")
     for kind in KINDS:
-        found = [codes_of(frame) for frame in clean(kind, draws)]
-        which = Counter(code for codes in found for code in codes)
-        said = ", ".join(f"{code} {count}" for code, count in which.most_common())
-        print(f"| {kind} | {draws} | {sum(map(bool, found)) / draws:.1%} | {said or '-'} |", flush=True)
+        found = [codes_of(frame) for frame, _ in clean(kind, draws)]
+        failed = [checks_of(frame, dag) for frame, dag in clean(kind, draws)] if kind != "discrete" else []
+        cells = [f"{sum(map(bool, own)) / draws:.1%} | {_counted(own)}" if own else "- | -" for own in (found, failed)]
+        print(f"| {kind} | {draws} | {' | '.join(cells)} |", flush=True)
     print("\n| finding | strength | raised |\n|---|---|---|")
     for code, (make, strengths) in FAULTS.items():
         for strength in strengths:
