@@ -3,8 +3,8 @@
 python -m benchmarks.doctor [--draws 500] [--quick]
 
 Clean tables are drawn from random networks: Gaussian, discrete and mixed, with 5 to 100 columns and 100 to 2000 rows.
-The share of clean tables with any finding about rows, shapes or readings, or with a failed check of the residuals of the
-true graph, should be at most 2 %. Discrete tables have no residuals.
+The share of clean tables with any finding about rows, shapes or readings, or with a failed check of the residuals of
+the true graph, should be at most 2 %. Discrete tables have no residuals.
 """
 
 from __future__ import annotations

@@ -24,15 +24,14 @@ from dagopt.data.row_checks import ALARM, ranks_of
 __all__ = ["grouped_rows", "intraclass"]
 
 LEAST_CORRELATION = 0.1  # between rows of a unit: smaller ones cost few rows
-FEWEST_UNITS = 5
+FEWEST_UNITS = 10  # fewer values are rather levels of a quantity or a class
 FEWEST_ROWS = 2.0  # per unit, on average
 MOST_COLUMNS = 1000  # that are tested; of more, every k-th
 UNIT_NAME = re.compile(
-    r"(^|.*[_\s.-])(id|ids|uid|patient|subject|person|participant|respondent|individual|pupil|student|child|twin|school|"
+    r"(?i:(^|.*[_\s.-])(id|ids|uid|patient|subject|person|participant|respondent|individual|pupil|student|child|twin|school|"
     r"classroom|teacher|household|family|litter|animal|firm|company|site|cent(er|re)|clinic|hospital|ward|batch|plot|"
     r"country|state|county|district|city|village|user|customer|client|player|team|cluster|unit|group|panel)"
-    r"([_\s.-]?(id|no|nr|number|code|name))?$|.*[a-z]I[Dd]$",
-    re.IGNORECASE,
+    r"([_\s.-]?(id|no|nr|number|code|name))?)$|.*[a-z]I[Dd]$"
 )
 
 
