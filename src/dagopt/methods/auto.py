@@ -10,7 +10,7 @@ The rules, in this order; "the time" is ``PATIENCE`` seconds, or the time limit 
 3. branch-and-cut, for scores made of log-determinants: Gaussian and degenerate Gaussian likelihoods, BGe. If all
    undominated parent sets can be listed, it usually proves the best DAG. With up to ``MOST_COLUMNS`` columns, the first
    steps of the listing give an estimate, which may take ``ESTIMATE_SHARE`` of the time. If there are too many, several
-   bounds on all DAGs take turns for Gaussian likelihoods;
+   bounds on all DAGs take turns for likelihoods;
 4. cg-dca;
 5. order search alone, if neither DCA nor a list of discrete parent sets works for the score: BGe, and your own
    scores.
@@ -161,7 +161,7 @@ def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
     if n_sets is not None and n_sets <= MOST_UNDOMINATED:
         why = f"{lack}, but only about {n_sets:,} parent sets can be part of a best DAG"
         return Choice("branch-and-cut", why, problem.knowledge, listing)
-    if n_sets is not None and problem.score.gaussian is not None:
+    if n_sets is not None and not (problem.score.gaussian is None and problem.score.by_columns is None):
         why = f"{lack}, and too many parent sets to list can be part of a best DAG, but a bound can be proven"
         return Choice("branch-and-cut", why, problem.knowledge, listing)
     if problem.score.likelihood is None and problem.score.bulk_joints is None:

@@ -20,6 +20,7 @@ part                  who uses it
 ``joints``            likelihood and penalty separately; bounds from the saturated likelihood
 ``block_likelihood``  listing of undominated parent sets, rows of log-determinants (branch-and-cut)
 ``gaussian``          pricing of all parent sets, the bound by pairs, the search from the end of the order
+``by_columns``        pricing for scores of blocks of columns
 ``likelihood``        the pricing of CG-DCA (Propositions 1 and 2)
 ``part``              the score of one node, where nodes do not share all rows
 ====================  =====================================================================================
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from dagopt.kernels.gaussian.blocks import BlockForm
     from dagopt.kernels.gaussian.logdet import LogDetForm
     from dagopt.scores.block_likelihood import BlockLikelihood
+    from dagopt.scores.by_columns import ByColumns
     from dagopt.scores.gaussian import GaussianScore
     from dagopt.scores.joint import JointScore
 
@@ -179,6 +181,11 @@ class Score(ABC):
     @property
     def gaussian(self) -> GaussianScore | None:
         """The score as a Gaussian log-likelihood of one correlation matrix less a cost of the number of parents."""
+        return None
+
+    @property
+    def by_columns(self) -> ByColumns | None:
+        """The Gaussian score of the columns behind blocks, which no DAG over the blocks exceeds."""
         return None
 
     @property

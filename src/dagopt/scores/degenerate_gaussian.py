@@ -18,6 +18,7 @@ from dagopt.kernels.gaussian import blocks as kernels
 from dagopt.kernels.gaussian.blocks import BlockForm
 from dagopt.scores.base import as_set
 from dagopt.scores.block_likelihood import BlockLikelihood, NodeLikelihood, rounding_margin
+from dagopt.scores.by_columns import ByColumns
 from dagopt.scores.digits import UNIT, change_of_logs, inverse_diagonal
 from dagopt.scores.joint import JointScore
 
@@ -85,6 +86,8 @@ class DegenerateGaussianScore(JointScore):
     def at_half_cost(self) -> DegenerateGaussianScore:
         """Return the score with half the cost of a parameter."""
         other = copy(self)
+        for made in ("block_likelihood", "by_columns"):
+            vars(other).pop(made, None)
         other.parameter_cost = self.parameter_cost / 2
         other._form = self._form._replace(rates=self._form.rates * [1.0, 1.0, 0.5, 1.0])
         return other
@@ -104,6 +107,13 @@ class DegenerateGaussianScore(JointScore):
             for i in range(self.n_nodes)
         )
         return BlockLikelihood(nodes, matrix, starts, self.n_samples)
+
+    @cached_property
+    def by_columns(self) -> ByColumns:
+        """The Gaussian score of the embedded columns."""
+        costs = (self.parameter_cost, self.edge_cost)
+        empty = float(self.local_many(np.arange(self.n_nodes), [()] * self.n_nodes).sum())
+        return ByColumns(self._form.matrix, self._form.starts, self.n_samples, costs, empty)
 
     @cached_property
     def rounding(self) -> float:

@@ -121,11 +121,12 @@ def test_the_note_on_too_many_sets(found, said):
 
 
 def test_sets_of_mixed_tables_that_are_too_many():
-    """There is no pricing for them: the answer is that of the search, and the bound that of the likelihood."""
+    """Their columns are priced: the answer is that of the search, and the bound that of pricing."""
     problem = Problem(table := mixed_table(1, 6), make_score(table), Constraints().resolve(table.names))
     result = solve_branch_and_cut(problem, max_sets=3, **quiet())
-    assert "no pricing" in result.notes[0]
-    assert result.certificate is None
+    assert "priced instead of listed" in result.notes[0]
+    assert result.certificate.source == "pricing"
+    assert result.bound >= solve_exact(problem, **quiet()).score
 
 
 def test_the_tolerance_of_the_proof_is_in_the_bound():

@@ -32,6 +32,7 @@ from dagopt.errors import InputError
 from dagopt.families.families import Families
 from dagopt.families.listing import candidate_pool, count_sets
 from dagopt.families.undominated import Listing, TooMany
+from dagopt.graph.order import parent_lists
 from dagopt.kernels.cuts import tree as kernels
 from dagopt.lp.priced_root import PricedRoot
 from dagopt.lp.rows.clusters import ClusterRows, LastNodeRows
@@ -53,6 +54,7 @@ from dagopt.progress import Progress
 from dagopt.results.answer import Answer, Status, worth
 from dagopt.results.certificate import Certificate, scope_of, tightest
 from dagopt.results.figures import Figures
+from dagopt.scores.block_likelihood import BlockLikelihood
 from dagopt.workers import Stopped, Workers, thread_count
 
 __all__ = ["ROW_KINDS", "BranchAndCutOptions", "solve_branch_and_cut"]
@@ -64,6 +66,7 @@ LOCAL_SIZE, GAUSSIAN_LOCAL_SIZE = 8, 6  # the largest sets of nodes with local c
 MOST_SETS = 600_000  # maximum number of listed sets
 BYTES_PER_SET = 6_000  # memory per listed set, which is in a few hundred rows
 MOST_SCORED = 20_000_000  # maximum number of scored sets, for scores other than Gaussian likelihoods
+MOST_COLUMNS = 400  # behind blocks; beyond this a round of pricing takes longer than a minute
 LISTING_SHARE = 0.2  # the share of the time limit after which sets are priced, unless the listing is nearly done
 NEARLY_SHARE = 0.5  # the listing goes on if it is expected to take at most this share of the time left
 UNPRICED_SHARE = 0.6  # the share of the time limit for the listing where sets cannot be priced
@@ -180,18 +183,20 @@ class _Run:
         self._trace: list[tuple[float, str, float, float | None]] = []
         self._n_sets = 0
         self._gaussian = problem.score.gaussian
+        self._columns = problem.score.by_columns  # behind blocks, if these cannot be priced
         self._form = problem.score.block_likelihood
         self._narrowed = problem.knowledge  # without parents that are in no undominated set
         self._listed: Families | TooMany | None = None
         self._root: PricedRoot | None = None
         self._pairs: PairBound | None = None
+        self._columns_bound = np.inf  # of the columns behind blocks
         self._suffixes: SuffixSearch | None = None
         self._unlisted: Listing | None = None  # a listing that was given up for want of time
 
     @property
     def is_priced(self) -> bool:
         """Whether sets that are too many to list can be priced."""
-        return self._gaussian is not None
+        return self._gaussian is not None or self._columns is not None
 
     def tell_start(self, dag: Dag) -> None:
         """Start the trace with the DAG of the order search."""
@@ -277,6 +282,7 @@ class _Run:
         Returns the best DAG, all families that a better one can have, None if they could not be listed, and rows.
         """
         if self._gaussian is None:
+            self._price_columns(dag, workers)
             return dag, None, []
         value = self._problem.score.total(dag)
         with ThreadPoolExecutor(workers.count) as threads:
@@ -295,6 +301,22 @@ class _Run:
         if listing is not None and listing.families is not None:
             return root.dag, listing.families, []
         return root.dag, root.families, root.rows
+
+    def _price_columns(self, dag: Dag, workers: Workers) -> None:
+        """Bound the DAGs over blocks by pricing those over their columns."""
+        if self._columns is None or len(self._columns.within) > MOST_COLUMNS:
+            return
+        score, more = self._columns.score, self._columns.constant
+        value, wide = self._problem.score.total(dag), self._columns.dag(dag)
+        known, first = self._columns.knowledge(self._narrowed), enumerate(parent_lists(wide))
+        with ThreadPoolExecutor(workers.count) as threads:
+            finders = self._finders(wide, None, threads, score.block_likelihood)
+            root = PricedRoot(
+                score, known, wide, [(i, tuple(own.tolist())) for i, own in first], finders, workers,
+                lambda _, bound, cuts, left: self._tell(value, bound + more, 0, cuts, left),
+            )  # fmt: skip
+            root.run(0, RULES.tolerance * max(abs(value), 1.0))
+        self._columns_bound = root.bound + more
 
     def find_after(self, families: Families, workers: Workers) -> Words:
         """Return for every family the nodes that come after its node in a best DAG: those that would improve it."""
@@ -321,25 +343,27 @@ class _Run:
                 tell=self._tell,
             ).run()  # fmt: skip
 
-    def _finders(self, dag: Dag, after: Words | None, threads: ThreadPoolExecutor) -> list[RowFinder]:
+    def _finders(
+        self, dag: Dag, after: Words | None, threads: ThreadPoolExecutor, form: BlockLikelihood | None = None
+    ) -> list[RowFinder]:
         """Return what finds rows of the kinds that are wanted and hold here; without ``after``, those of all DAGs."""
-        kinds, seed = self._options.rows, self._options.random_state
+        kinds, seed, form = self._options.rows, self._options.random_state, form or self._form
         finders: list[RowFinder] = [ClusterRows(ROWS_PER_ROUND)]
         if "last-node" in kinds and after is not None:
             finders.append(LastNodeRows(after, ROWS_PER_ROUND))
         free = self._problem.score.is_score_equivalent and turns_are_free(self._problem.knowledge)
         if "symmetry" in kinds and after is not None and free:
             finders.append(SymmetryRows(priorities(dag), ROWS_PER_ROUND))
-        if self._form is not None:
-            finders += logdet_finders(self._form, kinds, dag, seed, threads)
+        if form is not None:
+            finders += logdet_finders(form, kinds, dag, seed, threads)
         if "local" in kinds:
-            size = LOCAL_SIZE if self._form is None else GAUSSIAN_LOCAL_SIZE
+            size = LOCAL_SIZE if form is None else GAUSSIAN_LOCAL_SIZE
             finders.append(LocalRows(threads, size, seed, lambda: self._deadline.reason is not None))
         return finders
 
     def _tell(self, score: float, bound: float, n_nodes: int, n_cuts: int, n_left: int) -> None:
         outer = [part.bound for part in (self._pairs, self._root, self._suffixes) if part is not None]
-        bound = max(min([bound, *outer]), score)
+        bound = max(min([bound, self._columns_bound, *outer]), score)
         now = self._deadline.elapsed()
         if len(self._trace) < 2 or now - self._trace[-1][0] > TRACE_EVERY:
             self._trace.append((now, "branch and cut", score, bound))
@@ -360,6 +384,11 @@ class _Run:
             proofs += [Certificate(self._root.bound, scope, "pricing"), Certificate(by_pairs, scope, "pairs")]
             roots.append(min(self._root.bound, by_pairs))
             figures |= {"n_pricing_rounds": self._root.n_rounds, "pair_bound": by_pairs}
+            if roots[0] <= score + tolerance:
+                status = "optimal"
+        if np.isfinite(self._columns_bound):
+            proofs.append(Certificate(self._columns_bound, scope, "pricing"))
+            roots.append(self._columns_bound)
             if roots[0] <= score + tolerance:
                 status = "optimal"
         if self._suffixes is not None and np.isfinite(self._suffixes.bound):
