@@ -10,6 +10,7 @@ import numpy as np
 
 from dagopt.data.chance import chance_finding
 from dagopt.data.continuous import CovarianceTable
+from dagopt.data.continuous_checks import fewer_rows_than_columns
 from dagopt.data.data_options import DataOptions
 from dagopt.data.doctor import examine_table
 from dagopt.data.findings import Diagnosis, Finding
@@ -95,6 +96,8 @@ def pose_table(
     usual = METHODS[method].max_parents
     if usual is not None and max_parents is None and known.max_parents is None and score.likelihood != "multinomial":
         knowledge = listable(knowledge, usual) if knowledge.in_superstructure else limited(knowledge, usual)
+    if max_parents is None and known.max_parents is None and (few := fewer_rows_than_columns(table)):
+        knowledge, findings = limited(knowledge, few[0]), (*findings, few[1])
     diagnosis = examine_table(table, knowledge.limit, findings, deadline)
     diagnosis.raise_for_errors()
     narrowed = count_sets(knowledge) < count_sets(asked)

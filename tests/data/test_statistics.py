@@ -205,3 +205,39 @@ def test_a_sample_stands_for_the_rows_and_says_so() -> None:
     assert sorted(table.sample.values[:, 0]) == sorted(frame.iloc[:, 0])
     with pytest.raises(InputError, match="has no rows"):
         _ = table.values
+
+
+def test_covariances_are_drawn_as_those_of_gaussian_rows() -> None:
+    """Their mean and spread over many draws are those of the Wishart distribution."""
+    table = dagopt.as_table(summarised_in_parts(frame_of("gaussian", 6), 1))
+    rng = np.random.default_rng(0)
+    drawn = np.array([table.drawn(rng, 200).covariance for _ in range(2000)]) / np.outer(table.scale, table.scale)
+    r = table.correlation
+    np.testing.assert_allclose(drawn.mean(axis=0), r * 199 / 200, atol=0.02)
+    np.testing.assert_allclose(drawn.var(axis=0) * 200, 1 + r**2, rtol=0.15)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "discrete", "mixed"])
+def test_bootstrap_and_parameters_of_statistics(kind: str) -> None:
+    frame = frame_of(kind, 3)
+    found = summarised_in_parts(frame, 1)
+    boot = dagopt.bootstrap(found, 20, n_jobs=1)
+    assert len(boot.essential) == 20
+    said = " ".join(boot.result.notes)
+    assert ("resamples: covariances" in said) == (kind == "gaussian")
+    assert ("resamples: of a sample of 400 of 400 rows" in said) == (kind == "mixed")
+    result, whole = dagopt.learn(found), dagopt.learn(frame)
+    one, other = result.fit().parameters, whole.fit().parameters
+    assert len(one) == len(other)
+    if kind != "discrete":
+        assert str(result.check()).startswith("in a sample of 400 of 400 rows, ")
+
+
+def test_fewer_rows_than_columns_are_learned_with_a_limit_and_a_warning() -> None:
+    data = dagopt.simulate(60, 40, 0.5, 1).data
+    result = dagopt.learn(data, "order", score="ebic")
+    (finding,) = [one for one in result.findings if one.code == "few-rows"]
+    assert "at most 4 parents" in finding.consequence
+    assert result.adjacency.sum(axis=0).max() <= 4
+    with pytest.raises(InputError, match="10 rows are too few"):
+        dagopt.learn(data[:10])

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dagopt.confidence.agreement import Bootstrap
 from dagopt.data.data_options import DataOptions
 from dagopt.data.resampling import is_grouped, n_units, resampled
+from dagopt.data.summarised import SummarisedMixedTable, SummarisedTable
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, checked_jobs, checked_number, checked_whole
 from dagopt.graph.knowledge import Constraints
@@ -137,6 +138,7 @@ def bootstrap(
             learner = _Learner(problem, scoring, method, options, n_drawn, replace)
             begin_part(shown, "all rows", is_last=False)
             whole = learner.learn(problem, random_state, n_jobs, deadline, shown)
+            whole = whole.noted(*_of_statistics(problem.table))
             if method == "order" and deadline.reason is None:
                 learner = learner.begun_at(whole.adjacency, n_jobs, deadline)
             elif method == "exact":
@@ -167,6 +169,17 @@ def bootstrap(
         status="converged" if len(graphs) == n else deadline.reason or "time_limit",
         seconds=deadline.elapsed(),
     )
+
+
+def _of_statistics(table: object) -> tuple[str, ...]:
+    """Return the note on what is drawn of a table that was read in one pass, whose rows are not kept."""
+    if isinstance(table, SummarisedTable):
+        return ("resamples: covariances of Gaussian rows, because the rows were read in one pass and are not kept",)
+    if isinstance(table, SummarisedMixedTable):
+        return (
+            f"resamples: of a sample of {table.n_rows} of {table.n_samples} rows, so they agree less than with all",
+        )
+    return ()
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,11 @@ class ColumnSummary:
     @classmethod
     def of_numbers(cls, name: str, values: Floats, whole: bool, most: int, way: str = "") -> ColumnSummary:
         """Return the summary of numbers; up to ``most`` distinct whole ones are also kept as levels."""
-        there = values[~np.isnan(values)]
+        low, high = (float(values.min()), float(values.max())) if len(values) else (np.inf, -np.inf)
+        there = values
+        if np.isnan(low):
+            there = values[~np.isnan(values)]
+            low, high = (float(there.min()), float(there.max())) if len(there) else (np.inf, -np.inf)
         levels: tuple[float, ...] | None = ()
         for some in (there[:LOOKED_AT], there):
             found = pd.unique(some) if most else some[:1]
@@ -81,7 +85,6 @@ class ColumnSummary:
                 levels = None
                 break
             levels = tuple(sorted(found.tolist()))
-        low, high = (float(there.min()), float(there.max())) if len(there) else (np.inf, -np.inf)
         return cls(name, False, levels, whole, missing=len(values) - len(there), lowest=low, highest=high, way=way)
 
     @classmethod

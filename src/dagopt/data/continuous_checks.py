@@ -16,7 +16,7 @@ from dagopt.data.mixed import MixedTable
 from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import quoted
 
-__all__ = ["continuous_findings", "dependent_columns", "few_rows"]
+__all__ = ["continuous_findings", "dependent_columns", "few_rows", "fewer_rows_than_columns"]
 
 SAME_CORRELATION = 1 - 1e-12  # above this, two columns are the same up to shift and scale
 EXACT_DEPENDENCE = 1e-11  # residual share of variance given the others: below this, float64 cannot tell it from 0
@@ -26,6 +26,7 @@ LONG = 1.0  # seconds: what takes less is done in any case
 ROWS_AT_ONCE = 64  # of the correlations, when copies are looked for
 MATTERING_WEIGHT = 1e-3  # the least standardised coefficient, relative to the largest, that counts
 SAME_STEP = 1e-9  # steps of a column that differ by no more than this share of the first are even
+FEWEST_ROWS, ROWS_PER_PARENT = 20, 10  # for a limit on parents that is chosen where rows are fewer than columns
 FEW_VALUES = 5  # distinct numbers up to which a continuous column looks discrete
 FEW_CODES = 10  # the same for whole numbers
 
@@ -88,6 +89,29 @@ def few_rows(table: ContinuousTable | MixedTable, max_parents: int | None) -> li
         f"set max_parents={max(table.n_samples - 2, 0)} or less (a tenth of the rows is sensible), or give more rows",
     )
     return [finding]
+
+
+def fewer_rows_than_columns(table: object) -> tuple[int, Finding] | None:
+    """Return a sensible limit on parents, and a finding that says so, if so many parents would fit a column perfectly.
+
+    None if there are enough rows, or so few that nothing can be learned.
+    """
+    if not isinstance(table, ContinuousTable | MixedTable) or not few_rows(table, None):
+        return None
+    rows, columns = table.n_samples, len(table.names)
+    limit = rows // ROWS_PER_PARENT
+    if rows < FEWEST_ROWS or few_rows(table, limit):
+        return None
+    finding = Finding(
+        "warning",
+        "few-rows",
+        table.names,
+        f"{rows} rows are too few for {columns - 1} parents",
+        f"at most {limit} parents of a column are searched, one for every {ROWS_PER_PARENT} rows, and what is proven "
+        f"holds under this limit",
+        "set max_parents= to choose the limit, or give more rows",
+    )
+    return limit, finding
 
 
 def _dependence(table: ContinuousTable, deadline: Deadline) -> list[Finding]:

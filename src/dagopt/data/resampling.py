@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.arrays import Ints
+from dagopt.data.summarised import SummarisedTable
 from dagopt.data.table import ContinuousTable, DiscreteTable, MixedTable, Table
 from dagopt.errors import InputError
 
@@ -61,11 +62,14 @@ def resampled(
     Returns
     -------
     Table
-        For a discrete table, the same distinct rows with new weights, without those not drawn; the columns keep all
-        their levels, drawn or not.
+        For a table that was read in one pass, a covariance drawn from the Wishart distribution of so many Gaussian
+        rows (``SummarisedTable.drawn``). For a discrete table, the same distinct rows with new weights, without those
+        not drawn; the columns keep all their levels, drawn or not.
     """
     if table.lags is not None and table.lags.run is not None:
         return units_of_table(table, _blocks(table.lags.run, rng, n_drawn, replace))
+    if isinstance(table, SummarisedTable):
+        return table.drawn(rng, n_drawn)
     if isinstance(table, DiscreteTable) and table.members is None:
         return _of_distinct(table, _drawn_weights(table.weights, rng, n_drawn, replace))
     if isinstance(table, DiscreteTable):

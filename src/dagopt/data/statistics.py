@@ -109,7 +109,7 @@ class Statistics:
     ) -> Statistics:
         """Return the statistics of rows, given the summaries of their columns and the cells of shape (rows, n)."""
         drawn = np.random.default_rng([len(cells), place]).random(len(cells))
-        holes = int(np.isnan(cells).any(axis=1).sum())
+        holes = int(np.isnan(cells).any(axis=1).sum()) if any(column.missing for column in columns) else 0
         rows = Rows(cells, drawn, place + np.arange(len(cells)))
         whole = cls(tuple(columns), len(cells), holes, rows, True, kinds=kinds, missing=missing)
         return whole if keep_all else whole.without_rows()
@@ -215,8 +215,10 @@ class Statistics:
         """Return the statistics with sums, and a sample in place of all rows."""
         if not self.has_all_rows:
             return self
-        whole = ~np.isnan(self.rows.cells).any(axis=1)
-        cells = self.rows.cells if whole.all() else self.rows.cells[whole]
+        cells, drawn, place = self.rows
+        if self.n_incomplete:
+            whole = ~np.isnan(cells).any(axis=1)
+            cells, drawn, place = cells[whole], drawn[whole], place[whole]
         counts = moments = None
         if all(column.levels is not None for column in self.columns):
             codes = np.array([c.codes(cells[:, j]) for j, c in enumerate(self.columns)]).astype(np.uint16)
@@ -224,7 +226,7 @@ class Statistics:
             counts = merged_counts([once], [column.n_slots for column in self.columns])
         else:
             moments = self._moments_of(cells)
-        rows = _sampled(Rows(cells, self.rows.drawn[whole], self.rows.place[whole]))
+        rows = _sampled(Rows(cells, drawn, place))
         return replace(self, rows=rows, has_all_rows=False, counts=counts, moments=moments)
 
     def _moments_of(self, cells: Floats, weights: Ints | None = None, deadline: Deadline = FOREVER) -> CoMoments:

@@ -25,7 +25,10 @@ from dagopt.options import with_options
 
 __all__ = ["NEED_ROWS", "Told", "added", "is_statistics", "needing_rows", "summarise", "summarised_source"]
 
-NEED_ROWS = ["transform", "discretize", "bins", "n_samples", "lags", "time", "groups", "within"]  # options
+NEED_ROWS = (  # options that have no meaning without the rows
+    "transform", "discretize", "bins", "n_samples", "lags", "time", "within", "groups", "centre_groups", "weights",
+    "weighting",
+)  # fmt: skip
 AHEAD = 2  # batches that wait per thread
 Told = Callable[[float | None, int], None]  # called with the share that is read, None if not known, and the rows so far
 

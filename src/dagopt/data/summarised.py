@@ -23,7 +23,7 @@ from dagopt.data.statistics import Statistics
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, quoted
 
-__all__ = ["SummarisedMixedTable", "SummarisedTable", "refuse_rows", "sample_of", "summarised"]
+__all__ = ["SummarisedMixedTable", "SummarisedTable", "sample_of", "summarised"]
 
 
 class SummarisedTable(CovarianceTable):
@@ -70,6 +70,19 @@ class SummarisedTable(CovarianceTable):
         """The largest error of a correlation, in roundings of 1."""
         return self._roundings
 
+    def drawn(self, rng: np.random.Generator, n_rows: int) -> CovarianceTable:
+        """Return the covariance of Gaussian rows with this covariance, drawn at random (Bartlett's decomposition).
+
+        It stands for a resample of the rows, which are not kept.
+        """
+        n = len(self.names)
+        if n_rows <= n:
+            raise InputError(f"expected more than {n} rows of a resample of {n} columns but got {n_rows}; draw more")
+        root = np.tril(rng.standard_normal((n, n)), -1)
+        root[np.diag_indices(n)] = np.sqrt(rng.chisquare(n_rows - 1 - np.arange(n)))
+        half = np.linalg.cholesky(self.correlation) @ root * self.scale[:, None]
+        return CovarianceTable(self.names, half @ half.T / n_rows, n_rows, self.mean)
+
     def select(self, places: Sequence[int]) -> SummarisedTable:
         """Return the table of some columns, by position, in this order."""
         chosen = np.array(places, dtype=np.int64)
@@ -115,15 +128,6 @@ class SummarisedMixedTable(MixedTable):
 def sample_of(table: object) -> ContinuousTable | MixedTable | None:
     """Return the rows that stand for all rows of a table made of statistics; None for other tables."""
     return table.sample if isinstance(table, SummarisedTable | SummarisedMixedTable) else None
-
-
-def refuse_rows(table: object, what: str) -> None:
-    """Raise an error if a table is made of statistics, for what needs every row."""
-    if isinstance(table, SummarisedTable | SummarisedMixedTable):
-        raise InputError(
-            f"{what} needs every row but the table of {table.n_samples} rows was read in one pass, of which only means "
-            f"and products are kept; give a sample of the rows as a frame"
-        )
 
 
 def summarised(

@@ -30,6 +30,7 @@ from dagopt.data.mixed import MixedTable, embedded
 from dagopt.data.polynomials import polynomials
 from dagopt.data.row_checks import ALARM, lag_one, ranks_of, sorted_runs
 from dagopt.data.shape_checks import shape_of
+from dagopt.data.summarised import sample_of
 from dagopt.data.table import DiscreteTable, Table
 from dagopt.errors import InputError
 from dagopt.networks.checks import Parents
@@ -77,10 +78,13 @@ class ModelCheck:
         successive residuals (serial).
     residuals : dict of str to Residuals
         Those of each continuous column.
+    where : str
+        Which rows were looked at, if not all.
     """
 
     table: pd.DataFrame
     residuals: dict[str, Residuals]
+    where: str = ""
 
     @property
     def failed(self) -> pd.DataFrame:
@@ -111,8 +115,8 @@ class ModelCheck:
         if not len(self.table):
             return "nothing to check: the graph has no continuous column"
         if failed.empty:
-            return f"all {len(self.table)} checks of the residuals pass"
-        lines = [f"{len(failed)} of {len(self.table)} checks of the residuals fail"]
+            return f"{self.where}all {len(self.table)} checks of the residuals pass"
+        lines = [f"{self.where}{len(failed)} of {len(self.table)} checks of the residuals fail"]
         rows = failed[["from", "to", "check", "effect", "remedy"]].to_dict("records")
         for one in rows:
             place = f"{one['from']} -> {one['to']}" if one["from"] else str(one["to"])
@@ -142,6 +146,10 @@ def check_model(table: Table, parents: Parents, degree: int = 1) -> ModelCheck:
     degree : int
         The degree of the polynomials in the parents; 1 for linear effects.
     """
+    sample = sample_of(table)
+    if sample is not None and sample.n_rows:
+        found = check_model(sample, parents, degree)
+        return ModelCheck(found.table, found.residuals, f"in a sample of {sample.n_rows} of {table.n_samples} rows, ")
     if isinstance(table, CovarianceTable):
         raise InputError("residuals need rows but the data is a covariance matrix; give the rows instead")
     columns, kinds = _columns(table)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from dagopt.data.mixed import MixedTable
+from dagopt.data.summarised import SummarisedMixedTable
 from dagopt.data.table import ContinuousTable, DiscreteTable, Table
 from dagopt.errors import InputError, quoted
 from dagopt.networks.effects.logit_effect import probability_changes
@@ -48,7 +49,8 @@ def estimate(
         return _slope(table, cause, outcome, list(adjustment), level)
     if isinstance(table, DiscreteTable):
         return _differences(table, cause, outcome, list(adjustment), level)
-    return _mixed(table, cause, outcome, list(adjustment), level)
+    sample = table.sample if isinstance(table, SummarisedMixedTable) else table
+    return _mixed(sample, cause, outcome, list(adjustment), level)
 
 
 def _slope(table: ContinuousTable, cause: int, outcome: int, adjustment: list[int], level: float) -> pd.DataFrame:

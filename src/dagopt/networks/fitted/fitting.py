@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.data.data_options import DataOptions
+from dagopt.data.summarised import SummarisedMixedTable
 from dagopt.data.table import ContinuousTable, DiscreteTable, MixedTable, Table, as_table
 from dagopt.errors import InputError, quoted
 from dagopt.graph.dag import as_graph, require_dag
@@ -99,6 +100,8 @@ def fit_table(table: Table, adjacency: NDArray[np.int8], equivalent_sample_size:
         raise InputError(
             f"equivalent_sample_size= smooths tables of discrete data but the table is {table.kind}; omit it"
         )
+    if isinstance(table, SummarisedMixedTable):
+        table = table.sample
     return fit_mixed(table, parents) if isinstance(table, MixedTable) else fit_gaussian(table, parents)
 
 

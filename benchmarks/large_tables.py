@@ -1,0 +1,140 @@
+"""Tables of many rows: seconds and peak memory of ``summarise``, beside just reading the file with the engine.
+
+    python -m benchmarks.large_tables [--rows 1e6 1e7] [--columns 20] [--kind gaussian|discrete|distinct|mixed]
+    python -m benchmarks.large_tables --rows 1e6 1e7 1e8 --format parquet
+    python -m benchmarks.large_tables --rows 1e7 --columns 100
+    python -m benchmarks.large_tables --engines --rows 2e6       # pyarrow, polars and duckdb, just reading
+    python -m benchmarks.large_tables --quick
+
+The files are written to a temporary folder, which is removed; ``--most`` is the largest size of a file in GB, and
+larger ones are left out. Discrete tables have few distinct rows, ``distinct`` ones about as many as rows. Each
+measurement has a process of its own; seconds are those of the clock and of the processor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterator
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+BATCH = 250_000  # rows that are made and written at once
+BYTES_PER_CELL = {"csv": {"gaussian": 20, "mixed": 14}, "parquet": {"gaussian": 9, "mixed": 6}}
+
+
+def frames(rows: int, columns: int, kind: str) -> Iterator[Any]:
+    """Yield the table in batches: a chain in which each column depends on the one before."""
+    import pyarrow as pa
+
+    rng = np.random.default_rng(0)
+    for first in range(0, rows, BATCH):
+        size = min(BATCH, rows - first)
+        values = rng.standard_normal((size, columns))
+        for j in range(1, columns):
+            values[:, j] += 0.5 * values[:, j - 1]
+        found = {}
+        for j in range(columns):
+            discrete = kind in ("discrete", "distinct") or (kind == "mixed" and j % 2)
+            levels = 2 if kind == "discrete" and j > 9 else 3
+            source = values[:, j % 10] if kind == "discrete" else values[:, j]  # few distinct rows
+            cells = np.digitize(source, [-0.5, 0.5][: levels - 1]) if discrete else values[:, j]
+            found[f"X{j}"] = pa.array(cells if not discrete else cells.astype(np.int64))
+        yield pa.table(found)
+
+
+def write(path: Path, rows: int, columns: int, kind: str) -> None:
+    from pyarrow import csv, parquet
+
+    writer: Any = None
+    for table in frames(rows, columns, kind):
+        if writer is None:
+            make = csv.CSVWriter if path.suffix == ".csv" else parquet.ParquetWriter
+            writer = make(str(path), table.schema)
+        writer.write_table(table)
+    writer.close()
+
+
+def just_read(path: str, engine: str) -> int:
+    """Return the number of rows, read in batches."""
+    if engine == "polars":
+        import polars
+
+        lazy = polars.scan_csv(path) if path.endswith("csv") else polars.scan_parquet(path)
+        return sum(frame.height for frame in lazy.collect_batches(chunk_size=1 << 16))
+    if engine == "duckdb":
+        import duckdb
+
+        return sum(batch.num_rows for batch in duckdb.sql(f"select * from '{path}'").to_arrow_reader(1 << 16))
+    if path.endswith("csv"):
+        from pyarrow import csv
+
+        return sum(batch.num_rows for batch in csv.open_csv(path, csv.ReadOptions(block_size=1 << 23)))
+    from pyarrow import parquet
+
+    return sum(batch.num_rows for batch in parquet.ParquetFile(path).iter_batches(1 << 16))
+
+
+def measure(path: str, what: str) -> tuple[int, float, float, float]:
+    """Return rows, seconds, CPU seconds and peak memory in MB of reading with an engine, or of ``summarise``."""
+    import resource
+
+    if what == "dagopt":
+        import dagopt
+
+        dagopt.summarise(np.eye(3))  # modules are loaded
+        work: Any = lambda: dagopt.summarise(path).n_read  # noqa: E731
+    else:
+        work = lambda: just_read(path, what)  # noqa: E731
+    start, cpu = time.perf_counter(), time.process_time()
+    rows = work()
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+    return rows, seconds, cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+def alone(path: Path, what: str) -> tuple[int, float, float, float]:
+    with get_context("spawn").Pool(1) as pool:
+        found: tuple[int, float, float, float] = pool.apply(measure, (str(path), what))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=float, nargs="+", default=[1e6])
+    parser.add_argument("--columns", type=int, default=20)
+    parser.add_argument("--kind", choices=("gaussian", "discrete", "distinct", "mixed"), default="gaussian")
+    parser.add_argument("--format", choices=("csv", "parquet"), nargs="+", default=["parquet", "csv"])
+    parser.add_argument("--engines", action="store_true", help="compare engines at just reading")
+    parser.add_argument("--most", type=float, default=3.0, help="GB of the largest file")
+    parser.add_argument("--quick", action="store_true", help="100,000 rows")
+    arguments = parser.parse_args()
+    engines = ["pyarrow", "polars", "duckdb"] if arguments.engines else ["pyarrow", "dagopt"]
+    print("| kind | rows | columns | file | GB | what | seconds | CPU seconds | ratio (CPU) | peak MB |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for rows in [100_000] if arguments.quick else map(int, arguments.rows):
+        for form in arguments.format:
+            usual = BYTES_PER_CELL[form].get(arguments.kind, 2)
+            if rows * arguments.columns * usual / 1e9 > arguments.most:
+                print(f"| {arguments.kind} | {rows:,} | {arguments.columns} | {form} | above --most | | | | | |")
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / f"table.{form}"
+                write(path, rows, arguments.columns, arguments.kind)
+                first = 0.0
+                for what in engines:
+                    _, seconds, cpu, peak = alone(path, what)
+                    first = first or cpu
+                    size = path.stat().st_size / 1e9
+                    print(
+                        f"| {arguments.kind} | {rows:,} | {arguments.columns} | {form} | {size:.2f} "
+                        f"| {what} | {seconds:.1f} | {cpu:.1f} | {cpu / first:.2f} | {peak:.0f} |",
+                        flush=True,
+                    )
+
+
+if __name__ == "__main__":
+    main()
