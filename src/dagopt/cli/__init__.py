@@ -16,7 +16,7 @@ import typer
 import dagopt
 from dagopt.cli import bootstrap_command as bootstrap
 from dagopt.cli import explain_command as explain
-from dagopt.cli import path
+from dagopt.cli import path, show_command
 from dagopt.cli import posterior_command as posterior
 from dagopt.cli.about import info
 from dagopt.cli.fit_command import fit
@@ -28,7 +28,6 @@ from dagopt.cli.report_command import report
 from dagopt.cli.rivals_command import rivals
 from dagopt.cli.row_commands import impute, predict, sample
 from dagopt.cli.show import INTERRUPTED, complain
-from dagopt.cli.show_command import show
 from dagopt.cli.tables import doctor, score, simulate, summarise
 from dagopt.cli.verify_command import verify
 from dagopt.cli.warm_command import warm
@@ -48,7 +47,7 @@ for panel, commands in {
     "Learn": (doctor, summarise, score, fit, report),
     "How sure?": (explain.explain, rivals, bootstrap.bootstrap, posterior.posterior, path.path, verify),
     "Ask it": (query, effect, predict, impute, sample),
-    "Graphs and data": (show, compare, convert, simulate, networks),
+    "Graphs and data": (show_command.show, compare, convert, simulate, networks),
     "This installation": (info, warm),
 }.items():
     for command in commands:

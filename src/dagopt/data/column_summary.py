@@ -195,6 +195,11 @@ class ColumnSummary:
         if self.is_word:
             return cells
         known = np.array(self.levels, dtype=np.float64)
+        span = self.highest - self.lowest
+        if 0 <= span <= MOST_WORDS:  # a table of places is several times as fast as a search
+            places = np.zeros(int(span) + 1)
+            places[(known - self.lowest).astype(np.int64)] = np.arange(len(known))
+            return places[(cells - self.lowest).astype(np.int64)]
         order = np.argsort(known)
         return order[np.searchsorted(known, cells, sorter=order)].astype(np.float64)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 __all__ = ["distinct_rows"]
@@ -24,12 +25,11 @@ def distinct_rows(codes: NDArray[np.uint16], arity: Sequence[int]) -> tuple[NDAr
     span = 1
     for code, levels in zip(codes, arity, strict=True):
         if span * levels >= LARGEST_NUMBER:  # what came so far is counted anew, so that numbers stay small
-            _, cells = np.unique(cells, return_inverse=True)
+            cells = pd.factorize(cells)[0]
             span = codes.shape[1]
         cells = cells * levels + code
         span *= levels
-    _, first, which = np.unique(cells, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return first[order], rank[which]
+    which, found = pd.factorize(cells)  # numbered in the order of their first rows
+    first = np.empty(len(found), dtype=np.int64)
+    first[which[::-1]] = np.arange(len(cells) - 1, -1, -1)
+    return first, which.astype(np.int64, copy=False)

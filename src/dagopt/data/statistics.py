@@ -143,7 +143,7 @@ class Statistics:
         if not isinstance(other, Statistics):
             from dagopt.data.summarise import summarise
 
-            other = summarise(other, missing=self.missing, kind=dict(self.kinds))
+            other = summarise(other, columns=self.names, missing=self.missing, kind=dict(self.kinds))
         return self._plus(other)
 
     def _plus(self, other: Statistics) -> Statistics:
