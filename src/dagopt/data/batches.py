@@ -217,7 +217,7 @@ def _binary(path: Path, na_values: tuple[str, ...]) -> Iterator[tuple[Batch, flo
         if ending_of(path) in {".parquet", ".pq"}:
             from pyarrow import parquet
 
-            with parquet.ParquetFile(path) as file:
+            with parquet.ParquetFile(path, pre_buffer=False) as file:
                 total = max(file.metadata.num_rows, 1)
                 for batch in file.iter_batches(ROWS):
                     rows += batch.num_rows
