@@ -2,11 +2,13 @@
 
 The rules, in this order; "the time" is ``PATIENCE`` seconds, or the time limit if that is shorter:
 
-1. exact, if its estimate fits the memory and the time;
-2. gobnilp, if the parent sets can be listed. On discrete data these are the useful sets of any size, as far as the time
-   allows, and the others are bounded. By an estimate that ignores pruning, scoring the sets of up to 3 or 2 parents, or
-   of the given size, must fit in the time. On continuous data pruning saves less, so there must be a limit or a
-   superstructure, and at most ``MOST_CONTINUOUS_SETS`` sets;
+1. exact, if its estimate fits the memory and the time. If that is more than ``LONG_RECURSION`` seconds and parent sets
+   can be listed, gobnilp is tried first, for as long as exact is expected to take;
+2. gobnilp, if the parent sets can be listed, and then exact if its estimate fits the time that is left. On discrete
+   data these are the useful sets of any size, as far as the time allows, and the others are bounded. By an estimate
+   that ignores pruning, scoring the sets of up to 3 or 2 parents, or of the given size, must fit in the time. On
+   continuous data pruning saves less, so there must be a limit or a superstructure, and at most
+   ``MOST_CONTINUOUS_SETS`` sets;
 3. branch-and-cut, for scores made of log-determinants: Gaussian and degenerate Gaussian likelihoods, BGe. If all
    undominated parent sets can be listed, it usually proves the best DAG. With up to ``MOST_COLUMNS`` columns, the first
    steps of the listing give an estimate, which may take ``ESTIMATE_SHARE`` of the time. If there are too many, several
@@ -58,6 +60,9 @@ MOST_RECURSION_NODES = 18  # for a given pool; here the recursion takes millisec
 SAFETY = 3.0  # estimates of time are rough
 LONG_EXACT = 0.5  # seconds that the exact method is expected to take from which a search is worth its time
 SEARCH_SHARE = 0.05  # of the time limit, for that search
+LONG_RECURSION = 3.0  # seconds that the exact method is expected to take from which a listing is tried first
+RECURSION_SAFETY = 1.5  # what is tried last need not end in time
+LISTED_SHARE = 0.4  # of the time, at most, for the listing if the exact method follows
 LISTING_SAFETY = 10.0  # those of a listing are rougher
 
 
@@ -82,6 +87,8 @@ def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progr
     progress.note(f"method {chosen.method}: {chosen.why}")
     if chosen.method == "exact":
         answer = _search_and_recur(problem, plan, options, deadline, progress)
+    elif chosen.is_first and options.n_best == 1:
+        answer = _list_and_recur(problem, chosen, plan, options, deadline, progress)
     else:
         answer = _search_and_prove(problem, chosen, options, deadline, progress)
     return replace(answer, notes=(f"auto chose {chosen.method}: {chosen.why}", *answer.notes))
@@ -100,6 +107,23 @@ def _search_and_recur(
     if found is None or answer.status == "optimal" or answer.score is None or found.score is None:
         return answer
     return answer.with_graph(problem, found.adjacency) if found.score > answer.score else answer
+
+
+def _list_and_recur(
+    problem: Problem, chosen: Choice, plan: ExactPlan, options: AutoOptions, deadline: Deadline, progress: Progress
+) -> Answer:
+    """Run the chosen method for as long as exact is expected to take, then exact; return the better answer."""
+    patience = min(PATIENCE, deadline.remaining())
+    clock = deadline.within(min(plan.estimate.seconds, LISTED_SHARE * patience))
+    listed = _search_and_prove(problem, chosen, options, clock, progress)
+    if listed.status == "optimal" or deadline.reason is not None:
+        return listed
+    progress.note("method exact: the listing takes long")
+    answer = run_exact(problem, plan)
+    if answer.status == "optimal" or listed.score is None:
+        return answer.noted("exact followed gobnilp, which had not ended")
+    is_better = answer.score is not None and answer.score > listed.score
+    return listed.with_graph(problem, answer.adjacency) if is_better else listed
 
 
 def _search_and_prove(
@@ -139,23 +163,36 @@ def _method(name: str) -> Callable[..., Answer]:
 
 @dataclass(frozen=True)
 class Choice:
-    """A method, the reason, its knowledge, which may limit the number of parents, and a listing begun for it."""
+    """A method, the reason, its knowledge, which may limit the number of parents, and a listing begun for it.
+
+    If it is the first, exact follows unless it proves the best DAG.
+    """
 
     method: str
     why: str
     knowledge: Knowledge
     listing: Listing | None = None
+    is_first: bool = False
 
 
 def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
     """Return the method for a problem, given the estimated cost of exact, and the threads and their time."""
     patience = min(PATIENCE, workers.deadline.remaining())
-    if estimate.fits and SAFETY * estimate.seconds <= patience:
+    within_reach = estimate.fits and SAFETY * estimate.seconds <= patience
+    long = estimate.seconds > LONG_RECURSION and problem.score.bulk_joints is not None
+    if within_reach and not long:
         return Choice("exact", "the proven optimum is within reach", problem.knowledge)
-    lack = f"the proven optimum would take {estimate}, more than {'the time' if estimate.fits else 'the memory'} allows"
     listed = _listed(problem, patience, workers.count)
     if listed is not None:
         what = "parent sets of all sizes" if listed.limit is None else scope_of(listed)
+        left = patience - min(estimate.seconds, LISTED_SHARE * patience)
+        if long and estimate.fits and RECURSION_SAFETY * estimate.seconds <= left:
+            why = f"{what} can be listed; if that takes long, exact follows, which takes {estimate}"
+            return Choice("gobnilp", why, listed, is_first=True)
+    if within_reach:
+        return Choice("exact", "the proven optimum is within reach", problem.knowledge)
+    lack = f"the proven optimum would take {estimate}, more than {'the time' if estimate.fits else 'the memory'} allows"
+    if listed is not None:
         return Choice("gobnilp", f"{lack}, but {what} can be listed", listed)
     n_sets, listing = _undominated(problem, patience, workers)
     if n_sets is not None and n_sets <= MOST_UNDOMINATED:
