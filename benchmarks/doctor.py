@@ -1,6 +1,6 @@
 """How often the doctor, and the checks of residuals, raise something on clean tables and where a fault is there.
 
-python -m benchmarks.doctor [--draws 500] [--quick]
+python -m benchmarks.doctor [--draws 500] [--jobs 8] [--quick]
 
 Clean tables are drawn from random networks: Gaussian, discrete and mixed, with 5 to 100 columns and 100 to 2000 rows.
 The share of clean tables with any finding about rows, shapes or readings, or with a failed check of the residuals of
@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import dagopt
+from benchmarks.jobs import answers
 from dagopt.graph.dag import as_graph
 from dagopt.networks.model_check import check_model
 
@@ -36,11 +37,17 @@ OF_THE_TABLE = {
 }
 
 
-def clean(kind: str, draws: int) -> Iterator[tuple[pd.DataFrame, Any]]:
-    """Yield clean tables of every size in turn, and their true DAGs."""
-    for seed in range(draws):
-        n, rows = SIZES[seed % len(SIZES)], ROWS[seed // len(SIZES) % len(ROWS)]
-        yield dagopt.simulate(n, rows, 1.0, seed, kind=kind)
+def drawn(task: tuple[str, int]) -> tuple[str, set[str], set[str]]:
+    """Return the findings about one clean table and the failed checks of its true graph."""
+    kind, seed = task
+    frame, dag = dagopt.simulate(SIZES[seed % len(SIZES)], ROWS[seed // len(SIZES) % len(ROWS)], 1.0, seed, kind=kind)
+    return kind, codes_of(frame), checks_of(frame, dag) if kind != "discrete" else set()
+
+
+def raised(task: tuple[str, float, int]) -> tuple[str, float, bool]:
+    """Say whether the finding is raised on one table with its fault."""
+    code, strength, seed = task
+    return code, strength, code in codes_of(FAULTS[code][0](np.random.default_rng(seed), strength))
 
 
 def codes_of(frame: pd.DataFrame) -> set[str]:
@@ -131,19 +138,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=500)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1, help="tables at the same time")
     given = parser.parse_args()
     draws = 40 if given.quick else given.draws
     print("| clean tables | draws | with a finding | which | with a failed check | which |\n|---|---|---|---|---|---|")
+    tables = [*answers(drawn, [(kind, seed) for kind in KINDS for seed in range(draws)], given.jobs)]
     for kind in KINDS:
-        found = [codes_of(frame) for frame, _ in clean(kind, draws)]
-        failed = [checks_of(frame, dag) for frame, dag in clean(kind, draws)] if kind != "discrete" else []
-        cells = [f"{sum(map(bool, own)) / draws:.1%} | {_counted(own)}" if own else "- | -" for own in (found, failed)]
+        own = [(found, failed) for name, found, failed in tables if name == kind]
+        parts = [[found for found, _ in own], [failed for _, failed in own] if kind != "discrete" else []]
+        cells = [f"{sum(map(bool, part)) / draws:.1%} | {_counted(part)}" if part else "- | -" for part in parts]
         print(f"| {kind} | {draws} | {' | '.join(cells)} |", flush=True)
     print("\n| finding | strength | raised |\n|---|---|---|")
-    for code, (make, strengths) in FAULTS.items():
+    seeds = range(draws // 5)
+    asked = [(code, x, seed) for code, (_, strengths) in FAULTS.items() for x in strengths for seed in seeds]
+    seen = Counter((code, strength) for code, strength, is_raised in answers(raised, asked, given.jobs) if is_raised)
+    for code, (_, strengths) in FAULTS.items():
         for strength in strengths:
-            seen = [code in codes_of(make(np.random.default_rng(seed), strength)) for seed in range(draws // 5)]
-            print(f"| {code} | {strength:g} | {np.mean(seen):.0%} |", flush=True)
+            print(f"| {code} | {strength:g} | {seen[code, strength] / len(seeds):.0%} |")
 
 
 if __name__ == "__main__":
