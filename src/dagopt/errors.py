@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import traceback
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -34,6 +36,13 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 
 class DagoptError(Exception):
     """Base class of every error that dagopt raises deliberately."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what a notebook shows: the line of the user's code, and the message."""
+        frames = traceback.extract_tb(self.__traceback__)
+        own = [one for one in frames if not one.filename.startswith(os.path.dirname(__file__))][-1:]
+        shown = [f"line {one.lineno}: {one.line}" for one in own if one.line]
+        return [*shown, f"{type(self).__name__}: {self}"]
 
 
 class DataWarning(UserWarning):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -86,6 +86,10 @@ class Graph:
     def __repr__(self) -> str:
         kind = "DAG" if self.is_dag else "PDAG"
         return f"<Graph: {kind}, {self.n_nodes} nodes, {self.n_edges} edges>"
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        """Iterate over the edges as pairs of names: the directed ones (from, to), then the undirected ones."""
+        return iter([*self.directed_edges, *self.undirected_edges])
 
     @property
     def n_nodes(self) -> int:

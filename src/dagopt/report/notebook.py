@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from dagopt.data.html_table import html_of
 
 if TYPE_CHECKING:
@@ -19,20 +17,8 @@ MOST_DRAWN = 40  # with more columns the drawing is left out
 
 def result_html(result: Result) -> str:
     """Return the summary of a result, its edges, and its graph drawn small."""
-    gains = result.details.get("edge_gain") or {}
-    words = result.directions()
-    rows = []
-    for a, b in [*result.graph.directed_edges, *result.graph.undirected_edges]:
-        row: dict[str, object] = {
-            "from": a,
-            "to": b,
-            "direction": words[a, b],
-        }
-        if gains:
-            row["gain"] = gains.get(f"{a} -> {b}")
-        rows.append(row)
-    frame = pd.DataFrame(rows)
-    if gains and rows:
+    frame = result.edges
+    if "gain" in frame:
         frame = frame.sort_values("gain", ascending=False, kind="stable")
     return html_of(result.summary(), frame, _drawing(result))
 

@@ -154,6 +154,15 @@ class Result:
         return Graph(self.cpdag_adjacency, self.names).to_networkx()
 
     @property
+    def edges(self) -> pd.DataFrame:
+        """One row per edge: ``from``, ``to``, ``direction`` and, if known, ``gain``, the loss without it."""
+        gains = self.details.get("edge_gain") or {}
+        words = self.directions()
+        rows = [(a, b, words[a, b], gains.get(f"{a} -> {b}", np.nan)) for a, b in self.graph]
+        frame = pd.DataFrame(rows, columns=["from", "to", "direction", "gain"])
+        return frame if gains else frame.drop(columns="gain")
+
+    @property
     def bound(self) -> float | None:
         """No DAG within ``scope`` scores more; None unless that is proven."""
         return None if self.certificate is None else self.certificate.bound
