@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,13 @@ def _require_texts(name: str, value: Any, kind: type[list[Any]] | type[dict[str,
 
 
 def _digest(path: Path) -> str:
+    facts = path.stat()
+    return _digest_of(path, facts.st_size, facts.st_mtime_ns)
+
+
+@lru_cache(maxsize=8)
+def _digest_of(path: Path, size: int, changed: int) -> str:
+    """Return the digest of a file; it is read again only if its size or its time has changed."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
