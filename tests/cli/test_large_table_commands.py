@@ -2,8 +2,18 @@
 
 import json
 
+import pytest
+
 import dagopt
 from dagopt.cli import run
+
+
+def test_mixed_statistics_without_rows_have_no_parameters(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    dagopt.summarise(dagopt.simulate(4, 300, 1.0, 1, kind="mixed").data).save("mixed")
+    assert run(["learn", "mixed.dagstats", "--out", "results", "--quiet"]) == 0
+    with pytest.raises(dagopt.InputError, match="saved without rows"):
+        dagopt.learn("mixed.dagstats").fit()
 
 
 def test_statistics_are_added_and_learned_from(tmp_path, monkeypatch, capsys):

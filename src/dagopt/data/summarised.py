@@ -109,7 +109,9 @@ class SummarisedMixedTable(MixedTable):
 
     @property
     def sample(self) -> MixedTable:
-        """The sample as a table."""
+        """The sample as a table; an error if there is none."""
+        if not self.n_rows:
+            raise InputError("these statistics were saved without rows, which this needs; give the rows instead")
         return MixedTable(self.columns)
 
     @property
@@ -126,8 +128,10 @@ class SummarisedMixedTable(MixedTable):
 
 
 def sample_of(table: object) -> ContinuousTable | MixedTable | None:
-    """Return the rows that stand for all rows of a table made of statistics; None for other tables."""
-    return table.sample if isinstance(table, SummarisedTable | SummarisedMixedTable) else None
+    """Return the rows that stand for all rows of a table made of statistics; None for other tables, and without any."""
+    if isinstance(table, SummarisedTable):
+        return table.sample if table.sample.n_rows else None
+    return table.sample if isinstance(table, SummarisedMixedTable) and table.n_rows else None
 
 
 def summarised(

@@ -129,7 +129,7 @@ class ModelCheck:
 
 def is_cheap(table: Table, parents: Parents) -> bool:
     """Say whether all checks take less than about half a second."""
-    if not isinstance(table, ContinuousTable | MixedTable) or isinstance(table, CovarianceTable):
+    if not isinstance(table, ContinuousTable | MixedTable) or isinstance(table, CovarianceTable) or not table.n_rows:
         return False
     return table.n_rows * sum((len(own) + BENDS + 1) ** 2 for own in parents) <= CHEAP
 
@@ -147,11 +147,11 @@ def check_model(table: Table, parents: Parents, degree: int = 1) -> ModelCheck:
         The degree of the polynomials in the parents; 1 for linear effects.
     """
     sample = sample_of(table)
-    if sample is not None and sample.n_rows:
+    if sample is not None:
         found = check_model(sample, parents, degree)
         return ModelCheck(found.table, found.residuals, f"in a sample of {sample.n_rows} of {table.n_samples} rows, ")
-    if isinstance(table, CovarianceTable):
-        raise InputError("residuals need rows but the data is a covariance matrix; give the rows instead")
+    if isinstance(table, CovarianceTable) or not table.n_rows:
+        raise InputError("residuals need rows but the data have none, only statistics; give the rows instead")
     columns, kinds = _columns(table)
     rows = len(columns[0]) if columns else 0
     tests: list[tuple[str, str, str, float, float]] = []

@@ -52,7 +52,7 @@ def column_data(table: Table) -> tuple[list[ColumnData], Ints] | None:
     Rows of a table of statistics are its sample. Rows count once each, whatever their ``weights=``.
     """
     table = sample_of(table) or table
-    if isinstance(table, CovarianceTable):
+    if isinstance(table, CovarianceTable) or not table.n_rows:
         return None
     if isinstance(table, DiscreteTable):
         columns = [
