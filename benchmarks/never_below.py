@@ -88,8 +88,11 @@ def compare(number: int, limit: float | None, threads: int, most_columns: int = 
     return line | {"below": below(found, line["bound"])}
 
 
-def _compare(task: tuple[int, float, int, int]) -> dict[str, Any]:
-    """Compare on one problem; what a process loads at its first run of a kind is loaded before the clock starts."""
+def _compare(task: tuple[int, float, int, int]) -> dict[str, Any] | None:
+    """Compare on one problem; None if ``auto`` refuses its table.
+
+    What a process loads at its first run of a kind is loaded before the clock starts.
+    """
     number, limit, threads, columns = task
     kind = number % len(KINDS)
     if kind not in _warmed:
@@ -98,7 +101,11 @@ def _compare(task: tuple[int, float, int, int]) -> dict[str, Any]:
         for method in ("auto", *OTHERS):
             with suppress(InputError):
                 dagopt.learn(data, method, time_limit=5, progress=False, **options)
-    return compare(number, limit, threads, columns)
+    try:
+        return compare(number, limit, threads, columns)
+    except InputError as error:
+        print(f"problem {number}: {error}", flush=True)
+        return None
 
 
 _warmed: set[int] = set()  # the kinds of problems that this process has had
@@ -147,6 +154,8 @@ def main() -> None:
     tasks = [(k, limit, threads) for limit in given.limits for threads in given.threads for k in numbers]
     todo = [] if given.show else [(*task, given.columns) for task in tasks if task not in done]
     for line in answers(_compare, todo, given.jobs):
+        if line is None:
+            continue
         lines.append(line)
         with given.results.open("a") as file:
             file.write(json.dumps(line) + "\n")
