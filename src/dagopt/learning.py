@@ -493,6 +493,10 @@ def solve_scores(path: Path, asked: _Asked) -> Result:
         raise InputError(f"with the local scores of {path} the option {quoted(extra)} has no meaning; leave it out")
     pool = Families.from_local_scores(read_jkl(path))
     knowledge = with_limit(asked.constraints, asked.max_parents).resolve(pool.names)
+    if knowledge.before is not None or knowledge.log_odds is not None:
+        raise InputError(
+            f"before= and edge_prior= need data, but {path} holds local scores; leave them out, or give the data"
+        )
     shown = make_progress(asked.progress)
     try:
         with asked.deadline:

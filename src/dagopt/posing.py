@@ -33,6 +33,7 @@ from dagopt.scores.score_options import ScoreOptions
 __all__ = ["covariance_table", "pose", "pose_table", "with_limit"]
 
 ROW_SCORES = ("cg", "basis")  # scores that need every row, so that data are not summarised
+WITHOUT_PRIOR = ("pc", "cg-dca-paper", "cg-minlp")  # tests, and pricing of the plain score
 
 
 @with_options(ScoreOptions, DataOptions)
@@ -93,6 +94,11 @@ def pose_table(
     known = Constraints.of(constraints)
     asked = knowledge = with_limit(known, max_parents).resolve(table.names, table.lags)
     score = with_prior(score_of(table, scoring), knowledge.log_odds)
+    if knowledge.log_odds is not None and method in WITHOUT_PRIOR:
+        raise InputError(
+            f"method {method!r} does not look at edge_prior=, which is part of the score; use another method such as "
+            "'auto', or leave edge_prior= out"
+        )
     usual = METHODS[method].max_parents
     if usual is not None and max_parents is None and known.max_parents is None and score.likelihood != "multinomial":
         knowledge = listable(knowledge, usual) if knowledge.in_superstructure else limited(knowledge, usual)

@@ -11,6 +11,8 @@ import pytest
 
 import dagopt
 from dagopt.cli import run
+from dagopt.methods.orders import order_chains
+from dagopt.methods.orders.order_chains import Agreement, OrderChains
 from dagopt.progress import NoProgress
 
 
@@ -262,3 +264,17 @@ def test_a_column_that_parents_determine_is_refused():
     a, c, d = rng.normal(size=(3, 4))
     with pytest.raises(dagopt.InputError, match="is a linear combination of"):
         dagopt.edge_posterior({"a": a, "b": c + d, "c": c, "d": d}, "bic", convention="bnlearn", max_parents=2)
+
+
+@pytest.mark.parametrize(
+    ("difference", "left_out", "status"),
+    [(0.001, 0.05, "done"), (0.001, 0.06, "edges_left_out"), (0.02, 0, "not_converged"), (0.02, 0.9, "not_converged")],
+)
+def test_done_means_that_no_likely_edge_was_left_out(asia, monkeypatch, difference, left_out, status):
+    """Chains that agree about too few candidates are not done, and the summary says what to do."""
+    agreement = Agreement(4, 1000, 1.0, 4000.0, difference, left_out)
+    monkeypatch.setattr(OrderChains, "agreement", lambda self: agreement)
+    monkeypatch.setattr(order_chains, "MOST_SWEEPS", 1)
+    found = dagopt.edge_posterior(asia, method="sampled", columns=["smoke", "lung", "bronc"])
+    assert found.status == status
+    assert ("choose fewer columns=" in found.summary()) == (left_out > 0.05)

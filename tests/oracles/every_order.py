@@ -24,11 +24,11 @@ def inside(mask, n):
     return (np.arange(1 << n) & ~mask) == 0
 
 
-def over_orders(local, prior):
+def over_orders(local, prior, earlier=None):
     """Return edge probabilities and log-evidence by looking at every order.
 
     ``local[i, J]`` are log-scores, -inf where J is not allowed. Given an order, the nodes choose their parents among
-    those before them independently of each other.
+    those before them independently of each other. Orders with b before a do not count where ``earlier[a, b]``.
     """
     n = len(local)
     weight = local + log_prior(prior, n)
@@ -45,6 +45,9 @@ def over_orders(local, prior):
 
     totals, edges, priors = [], [], []
     for order in permutations(range(n)):
+        place_of = np.argsort(order)
+        if earlier is not None and (earlier & (place_of[:, None] > place_of)).any():
+            continue
         own, given, some = 0.0, 0.0, np.zeros((n, n))
         for place, i in enumerate(order):
             whole, prior_sum, some[:, i] = choices(i, sum(1 << j for j in order[:place]))

@@ -73,7 +73,7 @@ def effect_posterior(
         workers.progress.close()
     kept = _enough(shares)
     found = effect_mixture(problem.table, cause, outcome, sets[:kept], shares[:kept], level, prior, problem.score.label)
-    return replace(found, sampling=sampling)
+    return replace(found, sampling=sampling, orders=problem.knowledge.orders)
 
 
 def _enough(shares: Floats) -> int:

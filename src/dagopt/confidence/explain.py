@@ -117,7 +117,7 @@ def _explained(
                 a=problem.names[a],
                 b=problem.names[b],
                 edge=None if edge is None else (problem.names[edge[0]], problem.names[edge[1]]),
-                score=score,
+                score=score - problem.past_score,
                 score_label=problem.score.label,
                 proof=proof,
                 compelled=directed[0],
@@ -142,7 +142,7 @@ def _alternative(problem: Problem, score: float, pair: Pair, relation: Relation,
     if abs(regret) <= ROUNDING * max(abs(score), 1.0):
         regret = 0.0
     least = score - best.bound if np.isfinite(best.bound) else (regret if best.proven else None)
-    return Alternative(name, best.score, regret, best.proven, least=least)
+    return Alternative(name, best.score - problem.past_score, regret, best.proven, least=least)
 
 
 def _why_none(problem: Problem, a: int, b: int, relation: Relation) -> str:

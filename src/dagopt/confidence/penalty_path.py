@@ -19,7 +19,8 @@ from dagopt.deadline import Deadline
 from dagopt.errors import InputError, checked_whole
 from dagopt.graph.knowledge import Constraints
 from dagopt.graph.order import is_acyclic
-from dagopt.learning import checked_options
+from dagopt.learning import checked_options, lags_of
+from dagopt.methods.claims import without_past
 from dagopt.methods.climbing.hill_climbing import solve_hc, start_dag
 from dagopt.methods.ordered_problem import refuse_order
 from dagopt.methods.registry import METHODS, MethodName, method_name
@@ -135,7 +136,7 @@ def path(
             met = [result.adjacency for result in found] + (_way_back(found, deadline) if method == "order" else [])
     finally:
         shown.close()
-    loglik, parameters = _ends(problem.table, met, convention)
+    loglik, parameters = _ends(problem, met, convention)
     chosen = _best_of_all(len(found), grid, loglik, parameters)
     common: dict[str, Any] = {"findings": diagnosis.warnings, "n_samples": problem.table.n_samples}
     return PenaltyPath(
@@ -224,7 +225,8 @@ def _along(
                 f"method {method!r} learns a class instead of a DAG and has no path; use 'auto' or 'order'"
             )
         start = answer.adjacency
-        found.append(result_of(answer, now.names, now.score.label, n_samples=now.table.n_samples, problem=now))
+        about: dict[str, Any] = {"n_samples": now.table.n_samples, "problem": now, "lags": lags_of(now)}
+        found.append(result_of(without_past(answer, now), now.names, now.score.label, **about))
     return found
 
 
@@ -260,12 +262,15 @@ def _way_back(found: list[Result], deadline: Deadline) -> list[NDArray[np.int8]]
     return met
 
 
-def _ends(table: Table, dags: list[NDArray[np.int8]], convention: str) -> tuple[Floats, Floats]:
+def _ends(problem: Problem, dags: list[NDArray[np.int8]], convention: str) -> tuple[Floats, Floats]:
     """Return log-likelihood and number of parameters of each DAG, both derived from the scores at two penalties."""
-    free, taxed = (make_score(table, penalty, convention=convention) for penalty in (0.0, 1.0))
-    loglik = np.array([free.total(dag) for dag in dags], dtype=np.float64)
-    cost = loglik - np.array([taxed.total(dag) for dag in dags], dtype=np.float64)
-    return loglik, np.round(cost)
+    scores = [make_score(problem.table, penalty, convention=convention) for penalty in (0.0, 1.0)]
+    past = [replace(problem, score=score).past_score for score in scores]
+    free, taxed = (
+        np.array([score.total(dag) for dag in dags], dtype=np.float64) - own
+        for score, own in zip(scores, past, strict=True)
+    )
+    return free, np.round(free - taxed)
 
 
 def _best_of_all(count: int, grid: Floats, loglik: Floats, parameters: Floats) -> list[int]:
@@ -283,4 +288,5 @@ def _with_dag(result: Result, dag: NDArray[np.int8]) -> Result:
     assert result.problem is not None
     if np.array_equal(dag, result.adjacency):
         return result
-    return replace(result, adjacency=dag, score=result.problem.score.total(dag), figures=Figures())
+    score = result.problem.score.total(dag) - result.problem.past_score
+    return replace(result, adjacency=dag, score=score, figures=Figures())

@@ -37,6 +37,7 @@ from dagopt.options import with_options
 from dagopt.posing import pose_table
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, expect, make_progress
+from dagopt.scores.prior import PriorScore
 from dagopt.scores.score_options import ScoreLike, ScoreName, ScoreOptions
 from dagopt.workers import Stopped, Workers
 
@@ -47,6 +48,7 @@ MARGINAL_LIKELIHOODS: dict[str, ScoreName] = {"continuous": "bge", "discrete": "
 METHODS = ("auto", "exact", "sampled")
 MOST_EXACT = 25  # columns up to which "auto" sums over all orders: about a minute on one core
 LIKELY = 0.5  # probability: more likely there than not
+Status = Literal["done", "not_converged", "edges_left_out", "time_limit", "interrupted"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +62,12 @@ class EdgePosterior:
     probabilities : float array of shape (n, n)
         ``[i, j]`` is the probability of i → j; all NaN if the deadline came first.
     log_evidence : float
-        The logarithm of the probability of the data, averaged over all orders and parent sets; NaN if the deadline
-        came first, and if the probabilities are sampled.
-    status : {"done", "not_converged", "time_limit", "interrupted"}
-        Why the run ended; ``not_converged`` if sampling ended before the chains agreed.
+        The logarithm of the probability of the data, averaged over all orders and parent sets; with ``lags=`` that of
+        the present given the past. NaN if the deadline came first, if the probabilities are sampled, and with
+        ``edge_prior=``, whose weights do not sum to one.
+    status : {"done", "not_converged", "edges_left_out", "time_limit", "interrupted"}
+        Why the run ended; ``not_converged`` if sampling ended before the chains agreed, ``edges_left_out`` if they
+        agree but an edge that they cannot have has an estimated probability above 0.05.
     prior : {"fair", "uniform"}
         The prior over parent sets.
     score_label : str
@@ -76,18 +80,21 @@ class EdgePosterior:
         The doctor's warnings.
     agreement : Agreement or None
         How well the chains agree if the probabilities are sampled; None if they are exact.
+    orders : str
+        The orders that are averaged over, in words.
     """
 
     names: tuple[str, ...]
     probabilities: NDArray[np.float64]
     log_evidence: float
-    status: Literal["done", "not_converged", "time_limit", "interrupted"]
+    status: Status
     prior: str
     score_label: str
     seconds: float = 0.0
     n_samples: int = 0
     findings: tuple[Finding, ...] = ()
     agreement: Agreement | None = None
+    orders: str = "all orders of the columns"
 
     @cached_property
     def edges(self) -> pd.DataFrame:
@@ -128,7 +135,7 @@ class EdgePosterior:
     def summary(self) -> str:
         """Return a short summary: what was averaged, and how many edges are likely."""
         n = len(self.names)
-        lines = [f"{n} columns, {self.n_samples} rows; all DAGs and orders of the columns, {self.score_label}"]
+        lines = [f"{n} columns, {self.n_samples} rows; all DAGs and {self.orders}, {self.score_label}"]
         if not np.isnan(self.probabilities).any():
             joined = np.triu(self.skeleton.to_numpy(), 1)
             likely, directed = int((joined > LIKELY).sum()), int((self.probabilities > LIKELY).sum())
@@ -138,10 +145,10 @@ class EdgePosterior:
             )
         if self.agreement is not None:
             lines.append(f"sampled   {self.agreement.told}")
-        elif self.status == "done":
+        elif not np.isnan(self.log_evidence):
             lines.append(f"evidence  {self.log_evidence:.4f}  logarithm of the average likelihood")
         lines += [
-            f"prior     {self.prior}: all orders are equally likely, and {PRIORS[self.prior]};",
+            f"prior     {self.prior}: these orders are equally likely, and {PRIORS[self.prior]};",
             "          not uniform over DAGs: each DAG counts once for every order it agrees with",
             f"status    {self.status}: {self._plain_status}, {self.seconds:.2f} s",
         ]
@@ -153,6 +160,8 @@ class EdgePosterior:
             return _PLAIN_STATUS[self.status]
         stopped = {"time_limit": "stopped by the time limit; ", "interrupted": "stopped by the user; "}
         agree = "agree" if self.agreement.is_reached else "do not agree yet, give more time"
+        if not self.agreement.is_covered:
+            agree += "; likely edges are left out, as a column has few candidate parents: choose fewer columns="
         return f"{stopped.get(self.status, '')}the probabilities are sampled, and the chains {agree}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -162,6 +171,7 @@ class EdgePosterior:
             "agreement": None if self.agreement is None else asdict(self.agreement),
             "log_evidence": self.log_evidence,
             "prior": self.prior,
+            "orders": self.orders,
             "score_label": self.score_label,
             "seconds": self.seconds,
             "n_samples": self.n_samples,
@@ -228,7 +238,9 @@ def edge_posterior(
     random_state : int
         The seed of the sampling. Without a time limit, the answer depends on it alone.
     constraints : Constraints, optional
-        What is known about the graph; DAGs that it does not allow have probability 0.
+        What is known about the graph; DAGs that it does not allow have probability 0, and so have orders against
+        ``before``. The odds of ``edge_prior`` multiply the weights. Orders known from ``before`` or ``lags`` need
+        ``exact``.
     max_parents : int, optional
         The largest number of parents of a node, in addition to the constraints.
     time_limit : float, optional
@@ -272,18 +284,19 @@ def edge_posterior(
     n = problem.n_nodes
     edges, evidence = np.full((n, n), np.nan), np.nan
     agreement: Agreement | None = None
-    status: Literal["done", "not_converged", "time_limit", "interrupted"] | None = "done"
+    status: Status | None = "done"
     try:
         with deadline, workers:
             refuse_unbounded_problem(problem, workers)
             if is_exact(problem, method, memory_limit, workers):
                 edges, evidence = OrderSums(problem, prior, workers).run()
+                evidence = np.nan if isinstance(problem.score, PriorScore) else evidence - problem.past_score
             else:
                 chains = OrderChains(problem, log_prior(prior, n), workers, checked_seed(random_state))
                 ended = chains.run()
                 if not chains.is_empty:
                     edges, agreement = chains.edges(), chains.agreement()
-                    status = "done" if agreement.is_reached else "not_converged"
+                    status = sampled_status(agreement)
                 if not ended:
                     status = deadline.reason
     except Stopped:
@@ -301,7 +314,15 @@ def edge_posterior(
         n_samples=table.n_samples,
         findings=diagnosis.warnings,
         agreement=agreement,
+        orders=problem.knowledge.orders,
     )
+
+
+def sampled_status(agreement: Agreement) -> Status:
+    """Return what sampled probabilities are worth: whether the chains agree, and whether they could have all edges."""
+    if not agreement.is_reached:
+        return "not_converged"
+    return "done" if agreement.is_covered else "edges_left_out"
 
 
 def refuse_unbounded_problem(problem: Problem, workers: Workers) -> None:

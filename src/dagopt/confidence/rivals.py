@@ -73,7 +73,7 @@ def rivals(
     return Rivals(
         names=problem.names,
         within=float(within),
-        best=families.best,
+        best=families.best - problem.past_score,
         count=count,
         at_least=at_least,
         parents=parents,

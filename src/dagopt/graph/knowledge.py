@@ -66,6 +66,22 @@ class Knowledge:
         return self.before & ~implied & ~self.must
 
     @property
+    def earlier(self) -> NDArray[np.bool_] | None:
+        """``[a, b]``: a comes before b in every order, by ``before`` or because a is past; None if nothing is known."""
+        if self.lags is None:
+            return self.before
+        first = np.zeros_like(self.must) if self.before is None else self.before.copy()
+        first[self.lags.n_series :, : self.lags.n_series] = True
+        return first
+
+    @property
+    def orders(self) -> str:
+        """The orders of the columns that are possible, in words."""
+        said = [] if self.lags is None else ["in which the past comes first"]
+        said += [] if self.before is None else ["that before= allows"]
+        return " ".join(["all orders of the columns", " and ".join(said)]).strip()
+
+    @property
     def n_nodes(self) -> int:
         """Number of columns n."""
         return len(self.at_most)

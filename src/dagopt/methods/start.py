@@ -75,6 +75,8 @@ def start_dag(problem: Problem, start: Any) -> NDArray[np.int8]:
         if wrong.any():
             edges = [f"{problem.names[i]} -> {problem.names[j]}" for i, j in np.argwhere(wrong)]
             raise InputError(f"the start DAG {what} edge {quoted(edges)}; change the start or the constraints")
+    if not knowledge.allows_order(present):
+        raise InputError("the start DAG goes against before=: a path leads back; change the start or before=")
     for i in map(int, np.flatnonzero(present.sum(axis=0) > knowledge.at_most)):
         raise InputError(
             f"expected at most {knowledge.at_most[i]} parents of {problem.names[i]!r} in the start DAG but got "

@@ -35,7 +35,7 @@ def save_proof(result: Result, path: str | Path) -> None:
     if certificate is None or result.score is None or not is_acyclic(result.adjacency):
         raise InputError(f"method {result.method!r} proved nothing about a DAG; use method='auto'")
     _refuse_others(problem)
-    known, n = problem.knowledge, problem.n_nodes
+    known, n, past = problem.knowledge, problem.n_nodes, problem.past_score
     proof = {
         "format": FORMAT,
         "names": list(result.names),
@@ -46,8 +46,8 @@ def save_proof(result: Result, path: str | Path) -> None:
         "forbidden": _pairs(result.names, ~known.may & ~np.eye(n, dtype=bool)),
         "max_parents": np.minimum(known.at_most, n - 1).tolist(),
         "edges": _pairs(result.names, result.adjacency),
-        "score": result.score,
-        "bound": certificate.bound,
+        "score": result.score + past,
+        "bound": certificate.bound + past,
         "rounding": certificate.rounding,
         "optimal": result.status == "optimal",
     }
@@ -60,6 +60,15 @@ def _refuse_others(problem: Problem) -> None:
         raise InputError(
             f"a proof file is for at most {MOST_COLUMNS} columns, because the checker scores every set of them, but got"
             f" {problem.n_nodes}; choose fewer with columns="
+        )
+    if problem.knowledge.before is not None:
+        raise InputError(
+            "a proof file states conditions on parent sets and cannot state before=; save one learned without before=, "
+            "or with tiers= or forbidden= in its place"
+        )
+    if problem.knowledge.log_odds is not None:
+        raise InputError(
+            "a proof file is about the score of the data and cannot state edge_prior=; save one learned without it"
         )
     if type(problem.score) not in (GaussianScore, MultinomialScore, BDeuScore):
         raise InputError(

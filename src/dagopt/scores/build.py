@@ -201,7 +201,7 @@ def penalty_value(score: str | float, n_samples: int) -> float:
 
 @with_options(ScoreOptions, DataOptions, leave_out=["score"])
 def score(data: object, dag: object, score: ScoreLike = AUTO, **options: Any) -> float:
-    """Return the score of a DAG on data; higher is better.
+    """Return the score of a DAG on data; higher is better. With ``lags`` it is that of the present given the past.
 
     The table is checked first, as in ``learn``: a column that is constant, or determined by others, is an error.
 
@@ -226,8 +226,8 @@ def score(data: object, dag: object, score: ScoreLike = AUTO, **options: Any) ->
     >>> dagopt.score(data, dag) > dagopt.score(data, [])
     True
     """
-    scorer, adjacency = _scorer(data, dag, score, options)
-    return scorer.total(adjacency)
+    scorer, adjacency, past = _scorer(data, dag, score, options)
+    return scorer.total(adjacency) - sum(scorer.local(i) for i in past)
 
 
 @with_options(ScoreOptions, DataOptions, leave_out=["score"])
@@ -236,15 +236,17 @@ def score_table(data: object, dag: object, score: ScoreLike = AUTO, **options: A
 
     The parameters are those of :func:`score`.
     """
-    scorer, adjacency = _scorer(data, dag, score, options)
-    return scorer.table(adjacency)
+    scorer, adjacency, past = _scorer(data, dag, score, options)
+    return scorer.table(adjacency).iloc[: len(adjacency) - len(past)]
 
 
-def _scorer(data: object, dag: object, score: Any, options: dict[str, Any]) -> tuple[Score, Any]:
-    """Return the score object and the adjacency of the DAG in column order."""
+def _scorer(data: object, dag: object, score: Any, options: dict[str, Any]) -> tuple[Score, Any, range]:
+    """Return the score object, the adjacency of the DAG in column order, and the columns of the past, if any."""
     scoring = ScoreOptions.taken_from({"score": score} | options)
     table = as_table(data, **{name: options[name] for name in DataOptions.defaults() if name in options})
     graph = as_graph(dag, table.names)
     require_dag(graph)
     examine_table(table, int(graph.adjacency.sum(axis=0).max(initial=0))).raise_for_errors()
-    return make_score(table, **scoring.to_dict()), graph.adjacency
+    n = len(table.names)
+    past = range(n if table.lags is None else table.lags.n_series, n)
+    return make_score(table, **scoring.to_dict()), graph.adjacency, past

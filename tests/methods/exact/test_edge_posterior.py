@@ -94,6 +94,23 @@ def test_probabilities_are_those_of_all_orders(problem, prior):
     assert evidence == pytest.approx(its_evidence, rel=1e-10)
 
 
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("pairs", [[("b", "d")], [("e", "a"), ("a", "c"), ("b", "c")]])
+def test_orders_against_what_is_known_have_no_weight(pairs, prior):
+    """With ``before`` the sums are over the orders that agree with it, for edges, evidence and parent sets."""
+    known = Constraints(forbidden=[("a", "b")], before=pairs)
+    problem = make_problem("gaussian", 5, 4, known)
+    edges, evidence = sums(problem, prior)
+    local = local_scores(problem.score, problem.knowledge)
+    expected, its_evidence = over_orders(local, prior, problem.knowledge.before)
+    np.testing.assert_allclose(edges, expected, atol=1e-10)
+    assert evidence == pytest.approx(its_evidence, rel=1e-10)
+    assert np.abs(expected - over_orders(local, prior)[0]).max() > 1e-3
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        masks, shares = OrderSums(problem, prior, workers).parents_of(2)
+    np.testing.assert_allclose([shares[(masks >> j & 1) == 1].sum() for j in range(5)], expected[:, 2], atol=1e-8)
+
+
 @pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize("known", [Constraints(), Constraints([("a", "c")], [("d", "b")], [["e"], ["b"]], 3)])
 @pytest.mark.parametrize("prior", PRIORS)

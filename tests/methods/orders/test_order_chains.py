@@ -7,6 +7,7 @@ import pytest
 
 import dagopt
 from dagopt.deadline import Deadline
+from dagopt.errors import InputError
 from dagopt.methods.exact.edge_posterior import OrderSums, log_prior
 from dagopt.methods.orders import order_chains, sum_tables
 from dagopt.methods.orders.order_chains import OrderChains
@@ -131,3 +132,10 @@ def test_public_functions_sample_when_asked():
         dagopt.edge_posterior(data, method="other")
     with pytest.raises(dagopt.InputError, match="random_state= to be a whole number"):
         dagopt.edge_posterior(data, method="sampled", random_state=-1)
+
+
+def test_an_order_that_is_known_is_refused():
+    """Walks go through all orders, so what is known about the order is refused, with a way out."""
+    names = problem_of().names
+    with pytest.raises(InputError, match="before= need exact sums; use method='exact'"):
+        sampled(problem_of({"before": [(names[3], names[0])]}))

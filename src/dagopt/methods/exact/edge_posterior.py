@@ -69,7 +69,8 @@ class OrderSums:
     Parameters
     ----------
     problem : Problem
-        Score and knowledge; the weight of a parent set is the exponential of its local score.
+        Score and knowledge; the weight of a parent set is the exponential of its local score. Orders against what is
+        known about the order have no weight.
     prior : {"fair", "uniform"}
         The weight of a parent set before the data; see ``PRIORS``.
     workers : Workers
@@ -80,6 +81,7 @@ class OrderSums:
         self.n = problem.n_nodes
         self._score = problem.score
         self._knowledge = problem.knowledge
+        self._earlier = problem.knowledge.earlier
         self._workers = workers
         self._prior = log_prior(prior, self.n)
         self._must, self._may = problem.knowledge.masks
@@ -153,6 +155,20 @@ class OrderSums:
                 for first, last in spans(self._parts.size, 1 << 17)
             ]
             self._workers.each(phase, pieces, len(pieces), _share(node, self.n, 3))
+            self._keep_order(node)
+
+    def _keep_order(self, node: int) -> None:
+        """Give a node no weight after sets with a node that comes later, or without one that comes earlier.
+
+        Then the sums from both ends are zero at sets that begin no possible order.
+        """
+        if self._earlier is None:
+            return
+        others = np.arange(self.n) != node
+        table = self._choice[node].reshape((2,) * (self.n - 1))  # the last axis is the lowest bit
+        for first, inside in ((self._earlier[node], 1), (self._earlier[:, node], 0)):
+            for axis in np.flatnonzero(first[others][::-1]):
+                np.moveaxis(table, int(axis), 0)[inside] = -np.inf
 
     def _sum_subsets(self, fill: Callable[..., object], phase: str, node: int) -> None:
         """Fill the wide table chunk by chunk and sum it over subsets of the bits above the chunks."""
@@ -211,7 +227,7 @@ def log_prior(prior: str, n: int) -> Floats:
 def _is_symmetric(knowledge: Knowledge) -> bool:
     """Say whether the only knowledge is a limit on the number of parents, the same for all nodes."""
     n = knowledge.n_nodes
-    same = (knowledge.at_most == knowledge.at_most[0]).all()
+    same = (knowledge.at_most == knowledge.at_most[0]).all() and knowledge.earlier is None
     return bool(same and not knowledge.must.any() and knowledge.may.sum() == n * (n - 1))
 
 

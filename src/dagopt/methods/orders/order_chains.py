@@ -17,6 +17,7 @@ from functools import partial
 import numpy as np
 
 from dagopt.arrays import Floats
+from dagopt.errors import InputError
 from dagopt.kernels.orders import sampled as kernels
 from dagopt.methods.orders.sum_tables import SumTables, found_tables
 from dagopt.problem import Problem
@@ -30,6 +31,7 @@ STEPS_PER_PIECE = 500_000  # steps times columns between two looks at the clock:
 MOST_SWEEPS = 400_000  # per chain
 LARGEST_RHAT = 1.01
 LARGEST_DIFFERENCE = 0.01  # between an edge's probability in one chain and in all
+LARGEST_LEFT_OUT = 0.05  # estimated probability of an edge that no walk can have
 LEAST_VARIANCE = 1e-6  # of a probability along a walk; edges that vary less are as good as certain
 POWERS = np.linspace(0.05, 1.0, 20)  # of the weights, one after the other, before anything counts
 SWEEPS_PER_POWER = 50
@@ -67,6 +69,11 @@ class Agreement:
     def is_reached(self) -> bool:
         """Whether the chains agree."""
         return self.rhat <= LARGEST_RHAT and self.difference <= LARGEST_DIFFERENCE
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether no edge that was left out is likely; more walking does not change it."""
+        return self.left_out <= LARGEST_LEFT_OUT
 
     @property
     def told(self) -> str:
@@ -116,6 +123,12 @@ class OrderChains:
     """
 
     def __init__(self, problem: Problem, prior: Floats, workers: Workers, seed: int, node: int = -1) -> None:
+        if problem.knowledge.earlier is not None:
+            raise InputError(
+                f"sampled walks go through all orders of the columns, not only through {problem.knowledge.orders}, so "
+                "lags= and before= need exact sums; use method='exact' with fewer columns=, or leave before= out; with "
+                "lags= dagopt.bootstrap works for any number of columns"
+            )
         self._workers, self._node = workers, node
         self.n = problem.n_nodes
         self.tables: SumTables = found_tables(problem, prior, workers, seed)

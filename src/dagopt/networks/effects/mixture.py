@@ -52,6 +52,8 @@ class EffectPosterior:
         What the effects assume.
     sampling : str
         How well the chains agree if the probabilities of the parent sets are sampled; empty if they are exact.
+    orders : str
+        The orders that are averaged over, in words.
     """
 
     cause: str
@@ -64,6 +66,7 @@ class EffectPosterior:
     score_label: str
     assumptions: tuple[str, ...]
     sampling: str = ""
+    orders: str = "all orders of the columns"
 
     def summary(self) -> str:
         """Return the mixture in words."""
@@ -73,7 +76,7 @@ class EffectPosterior:
                 f"total effect of {self.cause} on {self.outcome}, averaged over all DAGs: {sets} parent sets of "
                 f"{self.cause} with probability {self.covered:.6f}; {self.level:.0%} intervals; {self.score_label}",
                 self.summaries.round(6).to_string(index=False),
-                f"prior: {self.prior}, all orders of the columns equally likely, so not uniform over DAGs",
+                f"prior: {self.prior}, {self.orders} equally likely, so not uniform over DAGs",
                 *([f"sampled: {self.sampling}"] if self.sampling else []),
                 *(f"assumed: {one}" for one in self.assumptions),
             ]
@@ -89,6 +92,7 @@ class EffectPosterior:
             "prior": self.prior,
             "score_label": self.score_label,
             "sampling": self.sampling,
+            "orders": self.orders,
             "summaries": self.summaries.to_dict("records"),
             "parents": self.table.to_dict("records"),
             "assumptions": list(self.assumptions),
