@@ -118,7 +118,8 @@ class Deadline:
     def check(self, doing: str, share: float, begun: float = 0.0) -> None:
         """Raise an error if it is late and there is nothing to return: data are still being read or measured.
 
-        Small tables are ready in a moment, so that this does not concern a limit of a millisecond.
+        What has taken only a moment itself goes on, however late it began: a small table always has an answer, also in
+        a process that has just been started.
 
         Parameters
         ----------
@@ -130,7 +131,7 @@ class Deadline:
             What ``elapsed`` was when it began.
         """
         limit = self.time_limit if self._whole is None else self._whole.time_limit
-        if self.elapsed() <= limit + max(LATEST, LATEST_SHARE * limit):
+        if self.elapsed() <= limit + max(LATEST, LATEST_SHARE * limit) or self.elapsed() - begun <= LATEST:
             return
         needed = math.ceil(begun + (self.elapsed() - begun) / max(share, 0.01))
         raise InputError(

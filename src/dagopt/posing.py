@@ -68,9 +68,10 @@ def pose(
     )
     begin_part(progress, "checking")
     announce_memory(method, table, progress)
+    begun = deadline.elapsed()
     if not isinstance(table, DiscreteTable):
         table.measure(deadline)
-    deadline.check("the data were measured", 1.0)
+    deadline.check("the data were measured", 1.0, begun)
     return pose_table(table, scoring, constraints, max_parents, method, findings, deadline)
 
 

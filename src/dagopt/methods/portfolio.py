@@ -22,7 +22,7 @@ from dagopt.problem import Problem
 from dagopt.progress import Progress
 from dagopt.results.answer import Answer, Status
 
-__all__ = ["Portfolio"]
+__all__ = ["FIRST_SECONDS", "Portfolio"]
 
 FIRST_SHARE = 0.4  # of the time, at most, for the first order search,
 FIRST_SECONDS = 2.0  # but at least this many seconds: with a shorter limit a search alone would find as much
