@@ -60,3 +60,12 @@ def test_the_bootstrap_knows_lags(panel) -> None:
     assert (shares[:, 2:] == 0).all()
     assert shares[names.index("x0(t-1)"), names.index("x0")] > 0.5
     assert sure.result.lags.count == 1
+
+
+def test_the_summary_says_that_time_directs_edges() -> None:
+    """Edges from the past are directed because of time, whatever their loss without them."""
+    result = dagopt.learn(dagopt.simulate_series(3, 200, random_state=0).data, lags=1)
+    assert "(directed: by time, or graphs with the edge reversed or left out lose more than" in result.summary()
+    assert set(result.figures.told_edges) == {
+        f"{a} -> {b}" for a, b in result.graph.directed_edges if a.endswith("(t-1)")
+    }

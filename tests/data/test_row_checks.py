@@ -135,3 +135,12 @@ def test_a_doubt_is_beside_the_proof_and_warned_of_once():
     with pytest.warns(dagopt.DataWarning, match="successive rows"):
         learner = dagopt.ExactDP().fit(walks())
     assert "serial" in {finding.code for finding in learner.result_.findings}
+
+
+def test_the_doctor_names_lags_and_looks_at_series_with_them() -> None:
+    """Without lags= the remedy is lags=; with it, each series is tested and successive rows are no finding."""
+    (alike,) = [finding for finding in dagopt.examine(walks()).findings if finding.code == "serial"]
+    assert "with lags=1, and time='...'" in alike.remedy
+    codes = [finding.code for finding in dagopt.examine(walks(), lags=1).findings]
+    assert "unit-root" in codes
+    assert "serial" not in codes

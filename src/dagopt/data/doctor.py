@@ -20,6 +20,7 @@ from dagopt.data.em import rows_that_count
 from dagopt.data.findings import Diagnosis, Finding
 from dagopt.data.misreadings import kinds_in_words
 from dagopt.data.row_facts import PLAIN, RowFacts, group_means_removed
+from dagopt.data.series_checks import wandering
 from dagopt.data.table import (
     TABLES,
     ContinuousTable,
@@ -62,7 +63,7 @@ def examine(data: object, *, max_parents: int | None = None, **options: Any) -> 
     if in_one_pass(data, reading):
         table, before = read_table(data, reading)
         return examine_table(table, max_parents, before)
-    given, _, about = read_in_time(data, reading)
+    given, times, about = read_in_time(data, reading)
     if reading.n_samples is not None:
         return examine_table(covariance_of(given, reading.n_samples), max_parents)
     findings = troubles(given)
@@ -74,12 +75,15 @@ def examine(data: object, *, max_parents: int | None = None, **options: Any) -> 
     taken = kinds_in_words(found, usable)
     if reading.missing == "drop":
         about = about.take(~np.logical_or.reduce([column.missing for column in found]))
+    in_time = reading.lags is not None
+    if times is not None and in_time and not unusable_numbers(found):
+        findings += wandering(found, times)
     found, holes = _handled(found, reading.missing)
     findings += holes + unusable_numbers(found)
     found, about = _usable_rows(found, about)
     if reading.centre_groups and found:
         found, about = group_means_removed(found, about)
-    findings += _of_columns(found, usable, findings, about)
+    findings += _of_columns(found, usable, findings, about, in_time)
     if len(found) > 1:
         table = table_of(found, about=about)
         findings += _table_findings(table, max_parents, FOREVER)
@@ -89,14 +93,16 @@ def examine(data: object, *, max_parents: int | None = None, **options: Any) -> 
     return Diagnosis(overall, len(given[0].values), len(given), _errors_first(_once(findings)), kinds, taken)
 
 
-def _of_columns(found: list[Column], given: list[Column], known: list[Finding], about: RowFacts) -> list[Finding]:
+def _of_columns(
+    found: list[Column], given: list[Column], known: list[Finding], about: RowFacts, in_time: bool
+) -> list[Finding]:
     """Return the findings on the columns that have no error of their own."""
     broken = {
         name for finding in known if finding.code in ("infinite", "too-large", "too-small") for name in finding.columns
     }
     fine = [column for column in found if column.name not in broken]
     by_name = {column.name: column for column in given}
-    return column_findings(fine, [by_name[column.name] for column in fine], about)
+    return column_findings(fine, [by_name[column.name] for column in fine], about, in_time=in_time)
 
 
 def _handled(columns: list[Column], missing: str) -> tuple[list[Column], list[Finding]]:

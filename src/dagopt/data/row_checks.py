@@ -77,9 +77,8 @@ def serial_dependence(columns: Sequence[Column], order: Bools | None = None) -> 
         f"{correlation[strongest[0]]:.2f} in {names[0]!r}, {correlation[strongest[1]]:.2f} in {names[1]!r})",
         f"scores count {rows} independent rows, but for these columns they say as much as about {left}; edges between "
         f"{quoted(names, 3)} may be spurious, and the proof does not notice",
-        "if rows follow each other in time, learn a network over time: dagopt.learn(data, lags=1), with "
-        "lags=1, time='...' if a column has the times; if rows belong to units, such as patients, name the units with "
-        "groups=",
+        "if rows follow each other in time, learn a network over time with lags=1, and time='...' if a column has the "
+        "times; if rows belong to units, such as patients, name the units with groups=",
     )
     return [finding]
 

@@ -80,7 +80,10 @@ def _arrows(result: Result) -> str:
     if not result.figures.reversal_loss:
         return words
     how = "" if result.figures.reversal_proven else ", by search"
-    return f"{words} (directed: graphs with the edge reversed or left out lose more than {DIRECTED:g} points{how})"
+    given = "by time, or " if result.lags is not None else "by the constraints, or "
+    given = given if result.figures.told_edges else ""
+    lost = f"graphs with the edge reversed or left out lose more than {DIRECTED:g} points"
+    return f"{words} (directed: {given}{lost}{how})"
 
 
 def _time(result: Result) -> str:
