@@ -23,7 +23,7 @@ from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.registry import METHODS
 from dagopt.networks.bif import read_bif
 
-COMMANDS = [command.callback.__name__ for command in app.registered_commands]
+COMMANDS = [command.name or command.callback.__name__ for command in app.registered_commands]
 
 
 @pytest.fixture(autouse=True)

@@ -277,7 +277,7 @@ def test_no_time_at_all():
         ({"n_jobs": 0}, "expected n_jobs= to be a whole number >= 1 but got 0"),
         ({"random_state": -1}, "expected random_state= to be a whole number >= 0 but got -1"),
         ({"method": "hcc"}, "unknown method 'hcc'; did you mean 'hc'"),
-        ({"method": "hc", "restart": 3}, "has no option 'restart'.*did you mean restarts="),
+        ({"method": "hc", "restart": 3}, "has no option 'restart'.*here it is restarts="),
         ({"score": "bge"}, "score 'bge' needs continuous data"),
         ({"time_limit": 0}, "expected time_limit= to be a number > 0 but got 0"),
     ],

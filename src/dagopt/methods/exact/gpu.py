@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dagopt.errors import InputError
 from dagopt.kernels.gaussian.logdet import PIVOT_FLOOR
 from dagopt.memory import readable
+from dagopt.methods.exact.subset_dp import all_potentials, best_score
 from dagopt.problem import Problem
 from dagopt.workers import Stopped, Workers
 
@@ -97,8 +98,7 @@ def _solve(problem: Problem, gpu: Any, plan: Any, workers: Workers) -> tuple[NDA
     if score.logdets is not None and score.logdets_suffice:
         form = score.logdets._asdict()
     else:
-        form["potential"] = np.empty(1 << problem.n_nodes)
-        score.fill_potentials(0, problem.n_nodes, form["potential"])
+        form["potential"] = all_potentials(best_score(score, knowledge), workers).of(0)
 
     def tick(phase: str, fraction: float) -> None:
         workers.progress.update(phase, fraction)
