@@ -126,6 +126,15 @@ def test_an_estimate_that_ends_early(monkeypatch, error, expected):
     assert choice_of(problem_of(40)).method == expected
 
 
+@pytest.mark.parametrize("searchable, expected", [(True, "branch-and-cut"), (False, "cg-dca")])
+def test_a_short_limit_leaves_no_time_for_an_estimate(monkeypatch, searchable, expected):
+    """Nothing is listed, and a table whose parent sets cannot be listed is not given to branch and cut."""
+    monkeypatch.setattr("dagopt.families.undominated.is_searchable", lambda score: searchable)
+    monkeypatch.setattr("dagopt.families.undominated.Listing", None)
+    found = choice_of(problem_of(40), seconds=1.0)
+    assert (found.method, found.listing) == (expected, None)
+
+
 def test_branch_and_cut_proves_what_exact_cannot_hold():
     """The same optimum as exact, over all DAGs."""
     data, _ = dagopt.simulate(9, 300, 1.0, 3)

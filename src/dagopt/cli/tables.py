@@ -9,8 +9,7 @@ import typer
 
 from dagopt.cli.flags import Data, Graph, Json, Without, with_flags
 from dagopt.cli.show import FOUND_SOMETHING, in_flags, print_json, print_table
-from dagopt.data.data_options import DataOptions
-from dagopt.data.summarise import NEED_ROWS
+from dagopt.data.data_options import NEED_ROWS, DataOptions
 from dagopt.errors import DagoptError, InputError
 from dagopt.scores.score_options import ScoreOptions
 

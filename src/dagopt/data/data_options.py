@@ -9,7 +9,12 @@ from typing import Any
 from dagopt.errors import InputError
 from dagopt.options import Check, Options, anything, one_of, option, truth, whole
 
-__all__ = ["DataOptions"]
+__all__ = ["NEED_ROWS", "DataOptions"]
+
+NEED_ROWS = (  # options that have no meaning without the rows
+    "transform", "discretize", "bins", "n_samples", "lags", "time", "within", "groups", "centre_groups", "weights",
+    "weighting",
+)  # fmt: skip
 
 
 def _named(text: str) -> str | dict[str, str]:

@@ -15,7 +15,7 @@ import numpy as np
 from dagopt.data.batches import Batch, Numbers, batches_of, is_streamed, is_tabular_file
 from dagopt.data.cells import with_missing_level
 from dagopt.data.column_summary import ColumnSummary
-from dagopt.data.data_options import DataOptions
+from dagopt.data.data_options import NEED_ROWS, DataOptions
 from dagopt.data.kinds import checked_kinds
 from dagopt.data.reading import positions_of, read_columns
 from dagopt.data.statistics import SUFFIX, Statistics, most_levels
@@ -23,12 +23,8 @@ from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError
 from dagopt.options import with_options
 
-__all__ = ["NEED_ROWS", "Told", "added", "is_statistics", "needing_rows", "summarise", "summarised_source"]
+__all__ = ["Told", "added", "is_statistics", "needing_rows", "summarise", "summarised_source"]
 
-NEED_ROWS = (  # options that have no meaning without the rows
-    "transform", "discretize", "bins", "n_samples", "lags", "time", "within", "groups", "centre_groups", "weights",
-    "weighting",
-)  # fmt: skip
 AHEAD = 2  # batches that wait per thread
 Told = Callable[[float | None, int], None]  # called with the share that is read, None if not known, and the rows so far
 

@@ -226,14 +226,14 @@ def _undominated(problem: Problem, patience: float, workers: Workers) -> tuple[i
 
     Also return the listing, which can be continued.
     """
-    from dagopt.families.undominated import Listing, TooMany
+    from dagopt.families.undominated import Listing, TooMany, is_searchable
     from dagopt.methods.portfolio import FIRST_SECONDS
 
     score = problem.score
     if score.block_likelihood is None or problem.n_nodes > MOST_COLUMNS or patience <= 0:
         return None, None
     if patience <= FIRST_SECONDS:  # the search takes all of it
-        return MOST_UNDOMINATED + 1, None
+        return (MOST_UNDOMINATED + 1 if is_searchable(score) else None), None
     clock = workers.deadline.within(ESTIMATE_SHARE * patience)
     try:
         listing = Listing(score, problem.knowledge, MOST_UNDOMINATED)

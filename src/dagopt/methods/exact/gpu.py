@@ -19,6 +19,7 @@ from dagopt.workers import Stopped, Workers
 __all__ = ["GpuRun", "find_device", "gpu_run"]
 
 WORTH_IT = 21  # columns from which ``auto`` uses a GPU if there is one
+MOST_WORTH_IT = 36  # columns beyond which no device has the memory; looking for one takes a second
 MOST_COUNTED = 24  # columns of discrete data whose potentials the CPU still counts in reasonable time
 
 
@@ -40,7 +41,7 @@ class GpuRun:
 
 def gpu_run(problem: Problem, device: str, workers: Workers) -> GpuRun | None:
     """Return how to solve the problem on a GPU, or None to use the CPU; raise if a GPU is required but unusable."""
-    if device == "auto" and problem.n_nodes < WORTH_IT:
+    if device == "auto" and not WORTH_IT <= problem.n_nodes <= MOST_WORTH_IT:
         return None
     try:
         gpu, name, free = find_device()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dagopt.deadline import Deadline
 from dagopt.methods.climbing.hill_climbing import solve_hc
-from dagopt.methods.orders.order import solve_order
 from dagopt.methods.start import StartDag
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
@@ -20,6 +19,8 @@ RESTARTS = 5  # of the search
 
 def stopped_answer(problem: Problem, workers: Workers, note: str) -> Answer:
     """Return the DAG of an order search from that of a hill climb; nothing is proven about it."""
+    from dagopt.methods.orders.order import solve_order  # loads numba, which a run that ends in time may not need
+
     reason = workers.deadline.reason
     assert reason is not None
     climbed = solve_hc(problem, deadline=Deadline(CLIMB_SECONDS), progress=NoProgress())
