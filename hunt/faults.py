@@ -272,8 +272,8 @@ _SEARCHES = (
     Fault(
         "undominated pairs: sets in which the pair is useful are not looked at",
         "kernels/gaussian/useful.py",
-        "if with_least > threshold or with_most > threshold:",
-        "if with_least > 2.0 * threshold:",
+        "if c * c * threshold > (threshold - 1.0) * vi * vu or p * p * threshold > (threshold - 1.0) * pi * pu:",
+        "if c * c * threshold > 2.0 * (threshold - 1.0) * vi * vu:",
         SEARCH,
     ),
     Fault(
