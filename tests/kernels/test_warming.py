@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from numba import types
 
-from dagopt.kernels import needed, store, warming
+from dagopt.deadline import Deadline
+from dagopt.kernels import ahead, compiling, needed, store, warming
 from dagopt.kernels.boxes import Box
 from dagopt.kernels.counts.counting import Counts
 from dagopt.kernels.gaussian import subset_walk
@@ -18,11 +19,22 @@ from dagopt.kernels.orders.trees import Given
 pytestmark = pytest.mark.compiled
 
 MATRIX = ["array", "float64", 2, "C", True]
-SMALL = [  # kernels that compile in a moment
-    Needed("gaussian.subset_walk.sweep", (MATRIX, MATRIX, "int64")),
-    Needed("gaussian.subset_walk.leave_out", (MATRIX, MATRIX, ["array", "bool", 1, "C", True], "int64")),
-    Needed("gaussian.subset_walk.inverse_of", (MATRIX,)),
+RUN = ("continuous auto",)
+SMALL = [  # kernels that compile in a moment; the last one calls the first
+    Needed("gaussian.subset_walk.sweep", (MATRIX, MATRIX, "int64"), RUN),
+    Needed("gaussian.subset_walk.leave_out", (MATRIX, MATRIX, ["array", "bool", 1, "C", True], "int64"), RUN),
+    Needed("gaussian.subset_walk.inverse_of", (MATRIX,), RUN, (0,)),
 ]
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """Have the list of small kernels, for this process and those that it starts."""
+    monkeypatch.setattr(needed, "LIST", tmp_path / "needed.json")
+    needed.write_list(SMALL)
+    monkeypatch.setattr(warming, "PROGRAM", f"{_with_list(tmp_path)}; {warming.PROGRAM}")
+    yield
+    needed.listed.cache_clear()
 
 
 @pytest.fixture
@@ -68,14 +80,12 @@ def test_only_the_outermost_kernels_are_recorded(empty):
     fresh = store.njit(nogil=True)(subset_walk.inverse_of.py_func)
     with needed.recording() as found:
         fresh(np.eye(3))
-    assert found == [SMALL[2]]
+    assert [each.key for each in found] == [SMALL[2].key]
 
 
-def test_parallel_equals_serial(empty, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("small")
+def test_parallel_equals_serial(empty):
     """Any number of processes store the same kernels; what is there is not compiled again."""
-    monkeypatch.setattr(needed, "LIST", tmp_path / "needed.json")
-    needed.write_list(SMALL)
-    monkeypatch.setattr(warming, "PROGRAM", f"{_with_list(tmp_path)}; {warming.PROGRAM}")
     names = []
     for jobs in (1, 2):
         folder = empty(f"store{jobs}")
@@ -88,12 +98,59 @@ def test_parallel_equals_serial(empty, tmp_path, monkeypatch):
     assert names[0] == names[1]
 
 
+@pytest.mark.usefixtures("small")
+def test_a_run_that_meets_an_absent_kernel_has_it_compiled_elsewhere(empty, monkeypatch):
+    """A process compiles it with all that such runs call; this one compiles nothing."""
+    folder = empty("store")
+    monkeypatch.setattr(ahead, "_begun", {})
+    monkeypatch.setattr(store.Store, "absent", None)
+    ahead.expect(RUN[0])
+    monkeypatch.setattr(warming, "cores", lambda: 1)
+    fresh = store.njit(nogil=True)(subset_walk.inverse_of.py_func)
+    assert ahead.ready(Deadline(1e-9))  # nothing was found absent
+    with compiling.CompilationClock() as clock:
+        assert fresh(np.eye(2)).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert sum(fresh.stats.cache_hits.values()) == 1
+    assert clock.seconds > 0  # waiting is told as compiling
+    assert ahead.ready(Deadline(60.0))
+    assert len(list(folder.iterdir())) == 3
+    assert not ahead.is_cold()
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_not_ready_in_time_is_said(empty, monkeypatch):
+    empty("store")
+    monkeypatch.setattr(ahead, "_begun", {})
+    monkeypatch.setattr(store.Store, "absent", None)
+    monkeypatch.setattr(warming, "PROGRAM", "import time; time.sleep(60)")
+    ahead.expect(RUN[0])
+    assert ahead.is_cold()
+    assert not ahead.ready(Deadline(1e-3))
+    assert ahead.ready(Deadline(1e-3), "pc")  # which calls none of them
+    for begun, _ in ahead._begun.values():
+        begun.stop()
+
+
+def test_a_kernel_waits_for_those_it_calls_and_what_is_asked_for_comes_first(monkeypatch):
+    names = "abcde"
+    calls = {"a": "b", "c": "b", "e": "d"}
+    made = [Needed(name, (), RUN, tuple(names.index(each) for each in calls.get(name, ""))) for name in names]
+    monkeypatch.setattr(warming, "listed", lambda: made)
+    order = warming.Warming([0, 2, 4])
+    assert order.places == [1, 0, 2, 3, 4]
+    assert not order.wait([4], 0.0)
+    assert [order._next(), order._next()] == [3, 1]  # the first of e's and a's calls
+    with order._changed:
+        order._open -= {1}
+    assert order._next() == 0  # not e, which needs d
+
+
 def test_what_no_longer_exists_is_passed_over(empty, tmp_path, monkeypatch):
     monkeypatch.setattr(needed, "LIST", tmp_path / "needed.json")
     gone = [
-        Needed("gaussian.useful.gone", ("int64",)),
-        Needed("gone.sweep", ()),
-        Needed(SMALL[0].kernel, (["box", "a:B"],)),
+        Needed("gaussian.useful.gone", ("int64",), RUN),
+        Needed("gone.sweep", (), RUN),
+        Needed(SMALL[0].kernel, (["box", "a:B"],), RUN),
     ]
     needed.write_list(gone)
     empty("store")
@@ -106,7 +163,7 @@ def test_shipped_kernels_are_used(empty, tmp_path, monkeypatch):
     if not store.GENERIC:
         pytest.skip("no wheels with compiled kernels for this kind of machine")
     monkeypatch.setattr(needed, "LIST", tmp_path / "needed.json")
-    needed.write_list(SMALL[2:])
+    needed.write_list([SMALL[2]._replace(calls=())])
     monkeypatch.setattr(warming, "PROGRAM", f"{_with_list(tmp_path)}; {warming.PROGRAM}")
     assert warming.ship(store.SHIPPED, 1) == 1
     folder = empty("store")
@@ -122,6 +179,7 @@ def test_shipped_kernels_are_used(empty, tmp_path, monkeypatch):
 
 def test_the_list_names_kernels_that_exist():
     """If not: ``python -m benchmarks.needed_kernels`` writes it anew."""
+    needed.listed.cache_clear()
     assert [each.kernel for each in needed.listed() if each.found() is None] == []
 
 

@@ -70,6 +70,30 @@ def pair_excess(matrix, n_samples, weights, costs, most):
     return best
 
 
+def block_pair_excess(matrix, starts, weights, own, most):
+    """Return the same for blocks, the first of which is the node, with the costs of ``block_pair_weights``."""
+    n = len(starts) - 1
+
+    def logdet(blocks):
+        columns = [k for j in blocks for k in range(starts[j], starts[j + 1])]
+        return np.linalg.slogdet(matrix[np.ix_(columns, columns)])[1]
+
+    def told(J):
+        return logdet([0]) + logdet(J) - logdet([0, *J])
+
+    def cost(J):
+        grown = 0.5 * own.volume * (logdet(J) - len(J) * told(J))
+        return grown + own.costs[len(J)] - own.costs[0] + own.edges[list(J)].sum()
+
+    best = -np.inf
+    for size in range(n):
+        for T in itertools.combinations(range(1, n), size):
+            for k in range(min(size, most) + 1):
+                for J in itertools.combinations(T, k):
+                    best = max(best, weights[list(T)].sum() - cost(J) - own.half * (told(T) - told(J)))
+    return best
+
+
 def bge_joint(X, S, mean_weight=1.0, degrees=None):
     """Return the log marginal likelihood of columns S as a product of one-step-ahead Student-t densities.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from types import TracebackType
 
 from dagopt.deadline import COMPILING
 
-__all__ = ["CompilationClock", "CompilationWatch", "hear"]
+__all__ = ["CompilationClock", "CompilationWatch", "hear", "told"]
 
 COMPILES = "numba:compile"  # numba's event for compiling a kernel; loading one from the cache does not raise it
 _watches: list[CompilationWatch] = []
@@ -23,16 +24,34 @@ def hear() -> None:
         """Keeps the time spent compiling from counting towards any time limit, and tells who watches."""
 
         def on_start(self, event: object) -> None:
-            COMPILING.begin()
-            for watch in list(_watches):
-                watch.on_start()
+            _begin()
 
         def on_end(self, event: object) -> None:
-            COMPILING.end()
-            for watch in list(_watches):
-                watch.on_end()
+            _end()
 
     event.register(COMPILES, Heard())  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Say that within, kernels are compiled, by other processes."""
+    _begin()
+    try:
+        yield
+    finally:
+        _end()
+
+
+def _begin() -> None:
+    COMPILING.begin()
+    for watch in list(_watches):
+        watch.on_start()
+
+
+def _end() -> None:
+    COMPILING.end()
+    for watch in list(_watches):
+        watch.on_end()
 
 
 class CompilationWatch:

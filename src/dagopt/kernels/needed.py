@@ -1,8 +1,10 @@
-"""Which kernels are called from Python, and for which types: the list ``needed.json``, to compile them ahead of need.
+"""Which kernels are needed, and for which types: the list ``needed.json``, to compile them ahead of need.
 
-Machine code of a kernel contains that of the kernels it calls, so only the outermost are listed. The list is made by
-runs of many kinds (``python -m benchmarks.needed_kernels``), not by hand. A kernel that is missing there is compiled
-when it is first called; one that no longer exists is passed over.
+A kernel that is called from Python has the runs that call it, such as ``"continuous auto"``. Its machine code contains
+that of the kernels it calls. These are listed too, without a run: once they are compiled, by another process, what
+remains of the first one takes a moment. The list is made by runs of many kinds (``python -m
+benchmarks.needed_kernels``), not by hand. A kernel that is missing there is compiled when it is first called; one that
+no longer exists is passed over.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +24,7 @@ from dagopt.kernels.boxes import BoxType
 from dagopt.kernels.compiling import COMPILES
 from dagopt.kernels.store import Store
 
-__all__ = ["LIST", "Needed", "as_type", "as_words", "listed", "recording", "write_list"]
+__all__ = ["LIST", "Needed", "as_type", "as_words", "key_of", "listed", "recording", "write_list"]
 
 types: Any = numba.core.types  # untyped
 LIST = Path(__file__).with_name("needed.json")
@@ -29,10 +32,24 @@ ROOM = "dagopt.kernels."
 
 
 class Needed(NamedTuple):
-    """A kernel, by its module within ``kernels/`` and its name, and the types of its arguments in words."""
+    """A kernel that is to be compiled.
+
+    Attributes
+    ----------
+    kernel : str
+        Its module within ``kernels/`` and its name.
+    types : tuple
+        The types of its arguments, in words.
+    runs : tuple of str
+        The runs that call it from Python: the kind of table and the method. None if only other kernels call it.
+    calls : tuple of int
+        The places in the list of the kernels that it calls.
+    """
 
     kernel: str
     types: tuple[Any, ...]
+    runs: tuple[str, ...] = ()
+    calls: tuple[int, ...] = ()
 
     def found(self) -> tuple[Any, tuple[Any, ...]] | None:
         """Return the kernel and the types; None if there is no such kernel or type any more."""
@@ -42,16 +59,41 @@ class Needed(NamedTuple):
         except (ImportError, AttributeError, TypeError):
             return None
 
+    @property
+    def key(self) -> str:
+        """The kernel and its types as text."""
+        return f"{self.kernel} {json.dumps(self.types)}"
 
+
+def key_of(function: Callable[..., Any], kinds: tuple[Any, ...]) -> str:
+    """Return the key of a kernel that is called with these types."""
+    return Needed(f"{function.__module__.removeprefix(ROOM)}.{function.__qualname__}", tuple(map(as_words, kinds))).key
+
+
+@cache
 def listed() -> list[Needed]:
-    """Return the list, in the order in which runs first called them."""
-    return [Needed(kernel, tuple(words)) for kernel, words in json.loads(LIST.read_text())]
+    """Return the list: kernels that are called from Python in the order in which runs first called them."""
+    file = json.loads(LIST.read_text())
+    types, runs = file["types"], file["runs"]
+    return [
+        Needed(kernel, tuple(types[i] for i in of), tuple(runs[i] for i in by), tuple(calls))
+        for kernel, of, by, calls in file["kernels"]
+    ]
 
 
 def write_list(needed: list[Needed]) -> None:
-    """Write the list, one kernel per line."""
-    lines = ",\n".join(json.dumps(each, separators=(",", ":")) for each in needed)
-    LIST.write_text(f"[\n{lines}\n]\n")
+    """Write the list, one kernel per line; types and runs are written once and named by their places."""
+    types = list(dict.fromkeys(json.dumps(kind, separators=(",", ":")) for each in needed for kind in each.types))
+    runs = list(dict.fromkeys(run for each in needed for run in each.runs))
+    kernels = []
+    for each in needed:
+        of = [types.index(json.dumps(kind, separators=(",", ":"))) for kind in each.types]
+        row = [each.kernel, of, [runs.index(run) for run in each.runs], list(each.calls)]
+        kernels.append(json.dumps(row, separators=(",", ":")))
+    parts = {"types": types, "runs": [json.dumps(run) for run in runs], "kernels": kernels}
+    written = (f'"{name}":[\n' + ",\n".join(lines) + "\n]" for name, lines in parts.items())
+    LIST.write_text("{" + ",\n".join(written) + "}\n")
+    listed.cache_clear()
 
 
 @contextmanager

@@ -159,6 +159,7 @@ class Store:
     """
 
     asked: Callable[[Callable[..., Any], tuple[Any, ...]], None] | None = None  # called with all that is looked for
+    absent: Callable[[Callable[..., Any], tuple[Any, ...]], bool] | None = None  # says if what is not stored is now
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -199,6 +200,13 @@ class Store:
         if not self._enabled:
             return None
         target_context.refresh()
+        found = self._found(sig, target_context)
+        if found is None and Store.absent is not None and Store.absent(self._function, sig):
+            found = self._found(sig, target_context)
+        return found
+
+    def _found(self, sig: tuple[Any, ...], target_context: Any) -> Any:
+        """Return the compiled kernel, or None if it is not stored."""
         for path in self._paths(sig, target_context.codegen().magic_tuple()):
             found = _read(path, target_context)
             if found is not None and tuple(found.signature.args) == tuple(sig):

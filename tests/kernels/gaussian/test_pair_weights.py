@@ -7,6 +7,7 @@ import pytest
 
 import naive
 from dagopt.kernels.gaussian import pair_weights as kernels
+from dagopt.kernels.gaussian.block_pair_weights import BlockCosts, largest_block_excess
 from made_problems import gaussian_table
 
 LEAST = 0.01
@@ -74,3 +75,51 @@ def test_columns_without_weights_are_members_up_to_the_last(seed):
     best = naive.pair_excess(matrix, rows, weights, costs, 2)
     assert best > naive.pair_excess(matrix[:-1, :-1], rows, weights[:-1], costs, 2) + LEAST
     assert searched(matrix, rows, weights, costs, 2, (1, n)).largest == pytest.approx(best, abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_blocks_of_one_column_have_the_excess_of_columns(seed):
+    """The general search and the fast one."""
+    n = 4 + seed % 4
+    matrix, rows, weights, costs = made(seed, n)
+    own = BlockCosts(rows / 2, 0.0, costs, np.zeros(n), np.full(n, costs[1]))
+    for most in (0, 2, n - 1):
+        found = largest_block_excess(matrix, np.arange(n + 1), weights, own, most, LEAST, (1, n), 10**6, 4)
+        assert found.largest == pytest.approx(searched(matrix, rows, weights, costs, most, (1, n)).largest, abs=1e-7)
+
+
+def made_blocks(seed):
+    """Return correlations of blocks of one to three columns, their starts, weights, and costs, with volume or not."""
+    rng = np.random.default_rng(seed)
+    volume = float(seed % 2)
+    sizes = np.ones(6, dtype=np.int64) if volume else rng.integers(1, 4, 6)
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    rows = int(rng.choice([60, 600]))
+    matrix = np.ascontiguousarray(np.corrcoef(gaussian_table(seed, starts[-1], rows=rows, density=0.4).values.T))
+    cost = 0.5 * np.log(rows)
+    edges = cost * sizes[0] * sizes if not volume else rng.uniform(0.3, 1.0, 6) * cost
+    costs = np.cumsum(np.concatenate([[0.0], np.sort(rng.uniform(0.0, 1.0, 6))]))
+    told = 0.5 * volume * np.log(np.diag(np.linalg.inv(matrix))) if volume else np.zeros(6)
+    weights = np.sort(rng.uniform(0, 1.5 * cost * sizes[0], 6))[::-1].copy()
+    weights[rng.integers(3, 7) :] = 0.0
+    weights[0] = 0.0
+    return (
+        matrix,
+        starts,
+        weights,
+        BlockCosts(rows / 2, volume, costs, edges, np.diff(costs).min() + edges - told - told[0]),
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_largest_excess_of_blocks_is_that_of_all_sets(seed):
+    """With the largest_excess of every limit, split into ranges, and if the search for T is stopped."""
+    case = made_blocks(seed)
+    for most in range(6):
+        best = max(naive.block_pair_excess(*case, most), LEAST)
+        spans = [(1, 6)], [(1, 3), (3, 6)]
+        for parts in spans:
+            found = [largest_block_excess(*case, most, LEAST, span, 10**6, 4) for span in parts]
+            assert max(one.largest for one in found) == pytest.approx(best, abs=1e-7)
+        assert max(one.values.max() for one in found) <= best + 1e-7
+        assert largest_block_excess(*case, most, LEAST, (1, 6), 1, 4).largest >= best - 1e-7

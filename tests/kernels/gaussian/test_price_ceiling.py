@@ -32,7 +32,12 @@ def made(seed, near):
 def walk(score, prices, taken, left_out):
     """Take members one at a time; yield the facts about every J on the way, with the others as candidates."""
     own = Box(prices.of(IDS, N + 2, -np.inf))
-    rooms = begin(np.ascontiguousarray(score.correlation[np.ix_(IDS, IDS)]), 0).walk
+    rooms = begin(
+        np.ascontiguousarray(score.correlation[np.ix_(IDS, IDS)]),
+        0,
+        np.zeros(len(IDS), dtype=np.bool_),
+        np.zeros(len(IDS)),
+    ).walk
     free = ~np.isin(IDS, [*left_out, NODE])
     for k in range(len(taken) + 1):
         extend_all(own, rooms.members, k, free)

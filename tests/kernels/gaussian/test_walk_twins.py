@@ -24,6 +24,19 @@ def test_the_inverse(rng):
         assert subset_walk.inverse_of(matrix) == pytest.approx(np.linalg.inv(matrix))
 
 
+@pytest.mark.parametrize("p", range(5))
+def test_sweeping_one_variable(p):
+    """Residual covariances and coefficients are those of the regression on it."""
+    matrix, swept = correlations(3, 5), np.empty((5, 5))
+    subset_walk.sweep(matrix, swept, p)
+    rest = [a for a in range(5) if a != p]
+    on_it = matrix[rest, p] / matrix[p, p]
+    assert swept[np.ix_(rest, rest)] == pytest.approx(matrix[np.ix_(rest, rest)] - np.outer(on_it, matrix[p, rest]))
+    assert swept[rest, p] == pytest.approx(on_it)
+    assert swept[p, rest] == pytest.approx(on_it)
+    assert swept[p, p] == pytest.approx(-1 / matrix[p, p])
+
+
 def check_ends(walk, matrix, depth, J, R, i):
     """Compare the matrices of a level with the regression on J and the inverse of the matrix of J + R + i."""
     assert np.flatnonzero(walk.free[depth]).tolist() == sorted(R)

@@ -5,7 +5,7 @@ import pytest
 
 import naive_kernels as naive
 from dagopt.deadline import Deadline
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.kernels.orders import insertion as kernels
 from dagopt.kernels.orders.trees import BUDGET
 from dagopt.methods.orders.grown import CountOrders, LogDetOrders

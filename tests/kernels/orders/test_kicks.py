@@ -9,7 +9,7 @@ import pytest
 
 import dagopt
 from dagopt.deadline import Deadline
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.kernels.orders import kicks
 from dagopt.kernels.orders.trees import BUDGET
 from dagopt.methods.orders import grown

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dagopt.data.table import DiscreteTable
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.kernels.orders import counts as kernels
 from dagopt.methods.orders.grown import CountOrders
 from dagopt.problem import Problem

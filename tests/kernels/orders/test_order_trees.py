@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import naive_kernels as naive
 from dagopt.deadline import Deadline
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.kernels.orders import trees as kernels
 from dagopt.methods.orders import grown as grown_orders
 from dagopt.methods.orders.grown import CountOrders, LogDetOrders

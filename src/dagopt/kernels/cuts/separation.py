@@ -186,12 +186,11 @@ def impossible(words, offsets, alive, drop):
 
 
 @njit(cache=True, nogil=True)
-def dominated(words, offsets, out):
-    """Mark the families of which an earlier family of the same node is a subset."""
-    for i in range(offsets.shape[0] - 1):
-        for k in range(offsets[i], offsets[i + 1]):
-            out[k] = False
-            for other in range(offsets[i], k):
-                if not out[other] and _inside(words[other], words[k]):
-                    out[k] = True
-                    break
+def dominated(words, begin, first, last, out):
+    """Mark the families from the first to the last of which an earlier one, from ``begin`` on, is a subset."""
+    for k in range(first, last):
+        out[k] = False
+        for other in range(begin, k):
+            if _inside(words[other], words[k]):
+                out[k] = True
+                break

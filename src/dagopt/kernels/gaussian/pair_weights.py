@@ -264,7 +264,7 @@ def _eliminate(s, m, z, n_columns):
 
 
 @njit(cache=True, nogil=True)
-def _note(s, m, z, value):
+def note(s, m, z, value):
     """Keep a set with large excess in place of the smallest one that was kept."""
     q = 0
     for k in range(s.values.shape[0]):
@@ -304,7 +304,7 @@ def _walk(s, least, first, last):
         if z < end:
             excess = _examine(s, m, z, floor)
             best = max(best, excess.bound)
-            _note(s, m, z, excess.value)
+            note(s, m, z, excess.value)
             if z > 0 and m + 1 < depth and z + 1 < size:
                 filled = m + 2 < depth
                 _eliminate(s, m, z, size if filled else few + 1)
@@ -321,7 +321,7 @@ def _walk(s, least, first, last):
 
 
 def largest_excess(
-    matrix: Any, weights: Any, costs: Any, n_samples: int, most: int, least: float, span: tuple[int, int],
+    matrix: Any, weights: Any, costs: Any, n_samples: float, most: int, least: float, span: tuple[int, int],
     most_steps: int, n_kept: int,
 ) -> Violations:  # fmt: skip
     """Return an upper bound on the excess over the sets J with at most ``most`` members, and sets where it is large.
@@ -332,7 +332,7 @@ def largest_excess(
         The correlations, and the weights: the node first, then the columns with weights, the largest first.
     costs : array
         What 0, 1, ... parents cost more than none; longer than the largest set.
-    n_samples, most : int
+    n_samples, most : float, int
         N, and the largest number of members of J.
     least : float
         An excess up to this need not be found.

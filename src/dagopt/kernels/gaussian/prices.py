@@ -106,6 +106,13 @@ class Prices(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
+def has_rows(prices):
+    """Say whether rows subtract anything from scores."""
+    counted = prices.weights.shape[0] + prices.cluster_weights.shape[0] + prices.tables.shape[0]
+    return counted > 0 or prices.whole > 0.0
+
+
+@njit(cache=True, nogil=True)
 def take(prices, k, b):
     """Return what the rows subtract more from J + b than from J, which has ``k`` members; keep what J + b needs."""
     total = 0.0

@@ -11,7 +11,8 @@ likelihoods are read off the inverse of the matrix of J + R + i, the smallest of
 The levels of the search are those of ``subset_walk.py``. A third bound uses both ends at once (``useful.py``).
 
 With prices (``prices.py``) only sets with a large remainder are of interest, and a step is pruned if none of its sets
-has one.
+has one. Without prices but with safe parents, only sets are of interest that score no less than the best known ones
+with no other members than J and safe ones (``safe_parents.py``), and ``subset_ceiling.py`` bounds the scores of all.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dagopt.arrays import Floats
+from dagopt.arrays import Bools, Floats
 from dagopt.kernels.boxes import Box
 from dagopt.kernels.gaussian.price_ceiling import most_above
-from dagopt.kernels.gaussian.prices import extend_all, most_gain, most_with, require, take, weigh_all
+from dagopt.kernels.gaussian.prices import extend_all, has_rows, most_gain, most_with, require, take, weigh_all
+from dagopt.kernels.gaussian.safe_parents import improve, no_sets
+from dagopt.kernels.gaussian.subset_ceiling import most_over
 from dagopt.kernels.gaussian.subset_walk import (
     DEPTH,
     FEWER_CANDIDATES,
@@ -56,15 +59,21 @@ class Rooms(NamedTuple):
         For each number of parents taken: the score of J, and the best score met of a subset of J.
     done : array of one
         The share of the search that is done, counting each branch as half of its parent: an estimate of the rest.
+    safe : SafeParents, in a box
+        The best known sets with no other members than J and safe ones.
     """
 
     walk: Box
     scores: Floats
     done: Floats
+    safe: Box
 
 
-def begin(matrix: Floats, n_must: int) -> Rooms:
-    """Set up the search: the node is the last variable of ``matrix``, required parents are the first ones."""
+def begin(matrix: Floats, n_must: int, is_safe: Bools, delta: Floats) -> Rooms:
+    """Set up the search: the node is the last variable of ``matrix``, required parents are the first ones.
+
+    ``is_safe`` says which of the others lie in no cycle, ``delta`` is Δ of ``subset_ceiling.py`` if there are any.
+    """
     size = len(matrix)
     walk = new_walk(inverse_of(matrix), matrix, np.arange(size + 1))
     for k in range(n_must):
@@ -72,7 +81,8 @@ def begin(matrix: Floats, n_must: int) -> Rooms:
     walk.free[0] = False
     walk.free[0, n_must : size - 1] = True
     walk.taken[0] = n_must
-    return Rooms(Box(walk), np.full((2, len(walk.lower)), -np.inf), np.zeros(1))
+    scores = np.full((2, len(walk.lower)), -np.inf)
+    return Rooms(Box(walk), scores, np.zeros(1), Box(no_sets(is_safe, delta, len(walk.lower))))
 
 
 @njit(cache=True, nogil=True)
@@ -115,6 +125,7 @@ def resume(n_samples, cost, n_must, most, margin, rooms, prices, most_steps, fou
             if walk.fresh[depth] == NEW_SET:
                 if depth == 0:
                     require(prices, walk.members, n_must)
+                improve(half, cost, n_must, most, rooms.safe, walk.lower[k], walk.members, k)
                 _note(half, cost, n_must, margin, rooms, prices, k, found, values)
             # Drop candidates, and choose one to branch on unless no larger set is of interest.
             walk.stage[depth] = UNOPENED
@@ -147,9 +158,10 @@ def _note(half, cost, n_must, margin, rooms, prices, k, found, values):
     own = -half * math.log(least[i, i]) - cost[k]
     # The best known subset: those of J without its last member, and J without any one member j, for which
     # var(i | J - j) = var(i | J) + beta_j² var(j | J - j), with the coefficient beta_j of j in the regression on J.
-    best = -np.inf
+    # A known set with the same or fewer members that are not safe counts too; a margin is for its rounding.
+    best = rooms.safe.best[k] - margin
     if k > n_must:
-        best = max(scores[1, k - 1], scores[0, k - 1])
+        best = max(best, scores[1, k - 1], scores[0, k - 1])
     for a in range(n_must, k):
         j = members[a]
         without = least[i, i] + least[i, j] * least[i, j] / -least[j, j]
@@ -178,6 +190,8 @@ def _choose(half, cost, n_must, most, margin, rooms, prices, depth):
     step = cost[k + 1] - cost[k]
     threshold = math.exp((step - margin) / half)  # of a ratio of variances: N/2 log of it is what a parent costs
     error = margin / half
+    if rooms.safe.swept.shape[0] > 0 and not has_rows(prices):
+        return _choose_scoring(half, step, n_must, margin, rooms, prices.limit[0], depth)
     priced = prices.limit[0] > -np.inf or prices.weights.shape[0] > 0
     # With fewer candidates for the same J, they were weighed a level above.
     extended = weighed = walk.fresh[depth] == FEWER_CANDIDATES
@@ -228,6 +242,40 @@ def _choose(half, cost, n_must, most, margin, rooms, prices, depth):
                         drop(walk, depth, b)
                         dropping = True
     return _strongest(upper[up[depth]], least, i, free)
+
+
+@njit(cache=True, nogil=True)
+def _choose_scoring(half, step, n_must, margin, rooms, limit, depth):
+    """Drop candidates with which no set scores enough, and return the one to branch on, -1 if there is none.
+
+    Below the first level, what is dropped stays in the inverse: the range of sets is then larger than it need be.
+    """
+    walk, scores, safe = rooms.walk, rooms.scores, rooms.safe
+    free = walk.free[depth]
+    size = free.shape[0]
+    i = size - 1
+    k = walk.taken[depth]
+    least = walk.lower[k]
+    wanted = max(limit - margin, scores[1, k], scores[0, k]) - scores[0, k] - 2.0 * margin
+    y, terms = safe.point[depth], safe.terms
+    for b in range(size):
+        y[b] = safe.point[depth - 1, b] if depth > 0 and free[b] else 0.0
+    dropping = True
+    while dropping:
+        dropping = False
+        inverse = walk.upper[walk.up[depth]]
+        if _has_useless_member(least, inverse, walk.members[n_must:k], math.exp((step - margin) / half), margin / half):
+            return -1
+        most = most_over(half, step, least, 1.0 / inverse[i, i], free, safe.delta, wanted, y, safe.rest, terms)
+        for b in range(size):
+            if free[b] and most + terms[b] < wanted:
+                y[b] = 0.0
+                if depth == 0:
+                    drop(walk, depth, b)
+                    dropping = True
+                else:
+                    free[b] = False
+    return _strongest(walk.upper[walk.up[depth]], least, i, free)
 
 
 @njit(cache=True, nogil=True)

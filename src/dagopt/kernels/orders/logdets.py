@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.kernels.gaussian import logdet as gaussian
+from dagopt.kernels.gaussian.entries import Columns, entry
 from dagopt.kernels.gaussian.logdet import PIVOT_FLOOR
 from dagopt.kernels.store import njit
 
@@ -52,9 +53,12 @@ class Work(NamedTuple):
 
 
 class LogDets(NamedTuple):
-    """A score made of log-determinants, and work arrays; the module docstring explains ``form``."""
+    """A score made of log-determinants, and work arrays; the module docstring explains ``form``.
 
-    matrix: NDArray[np.float64]
+    The matrix may be given by columns (``kernels/gaussian/entries.py``).
+    """
+
+    matrix: NDArray[np.float64] | Columns
     log_scale: NDArray[np.float64]
     form: NDArray[np.float64]
     work: Work
@@ -78,8 +82,26 @@ def make_work(most_parents: int, most_candidates: int) -> Work:
 @njit(cache=True, nogil=True)
 def local_score(logdet, v, parents):
     """Return the score of v with these parents."""
-    log_of_parents, logres = gaussian.logs(logdet.matrix, logdet.log_scale, v, parents)
-    return _value(logdet.form, parents.shape[0], log_of_parents, logres)
+    size = parents.shape[0]
+    matrix, log_scale = _gathered(logdet, v, parents)
+    log_of_parents, logres = gaussian.logs(matrix, log_scale, size, np.arange(size))
+    return _value(logdet.form, size, log_of_parents, logres)
+
+
+@njit(cache=True, nogil=True)
+def _gathered(logdet, v, parents):
+    """Return the matrix of the parents and, as the last, of v, and their scales."""
+    size = parents.shape[0]
+    matrix = np.empty((size + 1, size + 1))
+    log_scale = np.empty(size + 1)
+    for a in range(size + 1):
+        x = v if a == size else parents[a]
+        matrix[a, a] = 1.0
+        log_scale[a] = logdet.log_scale[x]
+        for b in range(a):
+            matrix[a, b] = entry(logdet.matrix, x, parents[b])
+            matrix[b, a] = matrix[a, b]
+    return matrix, log_scale
 
 
 @njit(cache=True, nogil=True)
@@ -88,7 +110,8 @@ def removals(logdet, v, parents, values):
     form = logdet.form
     size = parents.shape[0]
     logres = np.empty(size)
-    gaussian.removals(logdet.matrix, logdet.log_scale, v, parents, values, logres)
+    matrix, log_scale = _gathered(logdet, v, parents)
+    gaussian.removals(matrix, log_scale, size, np.arange(size), values, logres)
     for k in range(size):
         values[k] = _value(form, size - 1, values[k], logres[k])
 
@@ -139,12 +162,12 @@ def _bring_to(logdet, v, candidates, parents):
             same += 1
         head[SIZE] = same
     else:
-        left, cross, of_v = work.left[0], work.cross[0], matrix[v]
+        left, cross = work.left[0], work.cross[0]
         for k in range(left.shape[0]):
             left[k] = 1.0
         for k in range(candidates.shape[0]):
-            cross[k] = of_v[candidates[k]]
-        if candidates.shape[0] == matrix.shape[0]:
+            cross[k] = entry(matrix, v, candidates[k])
+        if candidates.shape[0] == logdet.log_scale.shape[0]:
             left[v] = -1.0
         work.residual[0] = 1.0
         work.logdet[0] = 0.0
@@ -164,19 +187,18 @@ def _push(logdet, v, candidates, y):
     row = work.rows[a]
     where = y
     # The covariances of y with the candidates.
-    if m == matrix.shape[0]:
-        of_y = matrix[y]
+    if m == log_scale.shape[0]:
         for k in range(m):
-            row[k] = of_y[k]
+            row[k] = entry(matrix, y, k)
     else:
         for k in range(m):
-            row[k] = matrix[y, candidates[k]]
+            row[k] = entry(matrix, y, candidates[k])
         where = _place_of(candidates, y)
     # The new row of the Cholesky factor, F_ab = (r_ab - Σ_c F_ac F_bc) / F_bb; candidates lose the same part.
     pivot = 1.0
-    step = matrix[v, y]
+    step = entry(matrix, v, y)
     for b in range(a):
-        value = matrix[y, path[b]]
+        value = entry(matrix, y, path[b])
         for c in range(b):
             value -= factor[a, c] * factor[b, c]
         value *= factor[b, b]

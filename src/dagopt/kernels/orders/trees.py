@@ -21,8 +21,8 @@ Columns of ``nodes``: the last addition VAR (-1: the set begins a tree), the set
 in ``lists``.
 
 ``Given`` is what is allowed: own, begins, ends, must, most, where ``own[begins[v] : ends[v]]`` are the candidates of v
-in increasing order, ``must[v, u]`` says that u is a required parent of v, and ``most[v]`` is the largest number of
-parents.
+in increasing order, ``must[v, u]`` says that u is a required parent of v (no columns if none is), and ``most[v]`` is
+the largest number of parents.
 """
 
 from __future__ import annotations
@@ -258,6 +258,12 @@ def required_parents(growth, v):
 
 
 @njit(cache=True, nogil=True)
+def is_required(must, v, u):
+    """Say whether u is a required parent of v."""
+    return must.shape[1] > 0 and must[v, u]
+
+
+@njit(cache=True, nogil=True)
 def _forget(growth):
     roots, used = growth.trees.roots, growth.trees.used
     roots[:] = -1
@@ -366,7 +372,7 @@ def _shrunk(growth, v, k):
         scores.removals(growth.score, v, parents[:size], without)
         place = -1
         for b in range(size):
-            if not must[v, parents[b]] and without[b] > best + ENOUGH:
+            if without[b] > best + ENOUGH and not is_required(must, v, parents[b]):
                 best = without[b]
                 place = b
         if place < 0:

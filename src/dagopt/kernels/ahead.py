@@ -1,0 +1,113 @@
+"""Compile ahead of need: when a run meets a kernel that is not stored, processes begin with all that the run will call.
+
+A run says what it is, such as ``"continuous auto"`` (``expect``). Nothing else happens while kernels are found in the
+store. At the first one that is not, one process per core begins to compile the kernels of ``needed.json`` that such
+runs call. The run waits for a kernel that they compile, and compiles the others itself.
+
+What would wait for long asks first whether all is ready (``ready``), with a clock: so the first run on a machine ends
+in time too.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Callable
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from dagopt.kernels import compiling, store
+
+if TYPE_CHECKING:
+    from dagopt.deadline import Deadline
+    from dagopt.kernels.warming import Warming
+
+__all__ = ["LATE", "expect", "is_cold", "ready"]
+
+LATE = (
+    "the time was over while kernels were still being compiled, which happens once on a machine: dagopt warm does it "
+    "ahead"
+)
+_lock = Lock()
+_expected = [""]  # the run that is under way
+_begun: dict[str, tuple[Warming, dict[str, int]]] = {}  # by run, with the places in the list by key
+NICE = 5  # of the processes: a run that computes goes first
+INNER = "DAGOPT_COMPILES"  # set in the environment of the processes, which begin none themselves
+
+
+def expect(run: str) -> None:
+    """Say which run begins: the kind of table and the method."""
+    _expected[0] = run
+    store.Store.absent = staticmethod(_await) if not store.UNCOMPILED else None
+
+
+def is_cold() -> bool:
+    """Say whether kernels that the run will call are not stored, and if so, begin to compile them."""
+    if store.UNCOMPILED:
+        return False
+    if _warming() is None:
+        from dagopt.kernels.warming import missing
+
+        if not missing(_expected[0]):
+            return False
+    begun = _warming(begin=True)
+    return begun is not None and not begun[0].wait(begun[1].values(), 0.0)
+
+
+def ready(deadline: Deadline, method: str = "") -> bool:
+    """Wait until the kernels of the run are compiled, at most until the deadline; say whether they are.
+
+    If no kernel has been found absent so far, nothing is asked: what a run needs is nearly always stored as a whole.
+
+    Parameters
+    ----------
+    deadline : Deadline
+        The clock: that of the whole run counts, because the clock of a part does not count compiling.
+    method : str
+        Only the kernels that this method calls.
+    """
+    begun = _warming()
+    if begun is None:
+        return True
+    run = f"{_expected[0].split()[0]} {method}" if method else _expected[0]
+    with compiling.told():
+        return begun[0].wait(_places(run), deadline.whole.remaining())
+
+
+def _await(function: Callable[..., Any], types: tuple[Any, ...]) -> bool:
+    """Wait for a kernel that is not stored, if processes compile it; say whether they did."""
+    from dagopt.kernels.needed import key_of, listed
+
+    key = key_of(function, types)
+    begun = _warming(begin=any(listed()[place].key == key for place in _places(_expected[0])))
+    place = None if begun is None else begun[1].get(key)
+    if begun is None or place is None:
+        return False
+    with compiling.told():
+        begun[0].wait([place])
+    return place not in begun[0].failed
+
+
+def _warming(begin: bool = False) -> tuple[Warming, dict[str, int]] | None:
+    """Return the processes of the run under way, and the places of the kernels that they compile, by key."""
+    run = _expected[0]
+    with _lock:
+        if begin and run not in _begun and not os.environ.get(INNER):
+            from dagopt.kernels.needed import listed
+            from dagopt.kernels.warming import Warming, cores
+
+            warming = Warming(_places(run), {INNER: "1"}, nice=NICE)
+            _begun[run] = warming, {listed()[place].key: place for place in warming.places}
+            atexit.register(warming.stop)
+            warming.start(cores())
+        return _begun.get(run)
+
+
+def _places(run: str) -> list[int]:
+    """Return the places in the list of the kernels that a run calls; those of the first searches come first."""
+    from dagopt.kernels.needed import listed
+
+    kind = run.split()[0] if run else ""
+    places = [place for place, each in enumerate(listed()) if run in each.runs]
+    first = {name: number for number, name in enumerate((f"{kind} hc", f"{kind} order"))}
+    return sorted(places, key=lambda place: min((first[by] for by in listed()[place].runs if by in first), default=2))
