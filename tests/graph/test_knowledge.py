@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import dagopt
 from dagopt.errors import InputError
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.learning import learn
 from dagopt.methods.registry import METHODS
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dagopt.errors import InputError
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 
 SHARED = Path(__file__).parents[3] / "shared" / "bench" / "tables" / "auto-mpg.knowledge.txt"
 

@@ -12,7 +12,7 @@ from dagopt.errors import InputError
 from dagopt.options import Options, anything, option
 
 if TYPE_CHECKING:
-    from dagopt.graph.knowledge import Constraints
+    from dagopt.graph.constraints import Constraints
 
 __all__ = ["KnowledgeOptions"]
 
@@ -42,6 +42,9 @@ class KnowledgeOptions(Options):
     before: list[str] | None = option(
         None, "Columns in order: 'A->B' means A before B, no path back.", anything("pairs"), metavar="PAIRS"
     )
+    ancestors: list[str] | None = option(
+        None, "Paths: 'A->B' means that a path leads from A to B.", anything("pairs"), metavar="PAIRS"
+    )
     edge_prior: Path | None = option(
         None,
         "CSV file with from, to and probability or log_odds: how much edges are believed before the data.",
@@ -50,8 +53,8 @@ class KnowledgeOptions(Options):
     )
     knowledge: Path | None = option(
         None,
-        "TOML or JSON file with required, forbidden, tiers, max_parents, superstructure, before, edge_prior, or a "
-        "knowledge file of Tetrad.",
+        "TOML or JSON file with required, forbidden, tiers, max_parents, superstructure, before, ancestors, "
+        "edge_prior, or a knowledge file of Tetrad.",
         anything("path"),
         metavar="FILE",
     )
@@ -62,7 +65,7 @@ class KnowledgeOptions(Options):
 
     def constraints(self) -> Constraints:
         """Return the constraints of the file and the flags together; only one of them may give tiers."""
-        from dagopt.graph.knowledge import Constraints
+        from dagopt.graph.constraints import Constraints
 
         known = Constraints() if self.knowledge is None else Constraints.read(self.knowledge)
         groups = [] if self.tiers is None else [listed(group) for group in self.tiers.split(";") if group.strip()]
@@ -75,6 +78,7 @@ class KnowledgeOptions(Options):
             max_parents=known.max_parents,
             superstructure=self.superstructure or known.superstructure,
             before=[*known.before, *_edges(self.before or [], "--before")],
+            ancestors=[*known.ancestors, *_edges(self.ancestors or [], "--ancestors")],
             edge_prior=self.edge_prior or known.edge_prior,
         )
 

@@ -13,16 +13,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from dagopt.by_name import by_name
 from dagopt.errors import InputError, quoted, unknown_name
 from dagopt.graph.order import (
+    adjacency_of,
     checked_adjacency,
     default_names,
+    edge_ends,
     find_cycle,
     is_acyclic,
+    is_sparse,
     refuse_unless_dag,
     topological_order,
 )
-from dagopt.memory import require_memory
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Graph",
     "as_graph",
-    "empty_graph",
     "find_cycle",
     "is_array",
     "is_bare",
@@ -38,8 +40,6 @@ __all__ = [
     "require_dag",
     "topological_order",
 ]
-
-COPIES = 4  # of an adjacency array while a graph is made
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +50,20 @@ class Graph:
     ----------
     adjacency : array-like of shape (n_nodes, n_nodes)
         ``adjacency[i, j] = 1`` means ``i -> j``; ones both ways mean ``i - j``. Stored as a read-only
-        int8 copy.
+        int8 copy; for more than 10,000 nodes as a ``scipy.sparse.csr_array``.
     names : sequence of str
         One name per node, none empty, all different. Stored as a tuple.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> graph = dagopt.Graph.from_edges(["a", "b", "c"], [("a", "b"), ("c", "b")])
+    >>> graph
+    <Graph: DAG, 3 nodes, 2 edges>
+    >>> list(graph)
+    [('a', 'b'), ('c', 'b')]
+    >>> graph.adjacency.tolist()
+    [[0, 1, 0], [0, 0, 0], [0, 1, 0]]
     """
 
     adjacency: NDArray[np.int8]
@@ -61,31 +72,43 @@ class Graph:
     def __post_init__(self) -> None:
         names = checked_names(self.names)
         adjacency = checked_adjacency(self.adjacency, names)
-        if len(names) != len(adjacency):
+        if len(names) != adjacency.shape[0]:
             raise InputError(
-                f"expected one name per node but got {len(names)} names for {len(adjacency)} nodes; give as many"
+                f"expected one name per node but got {len(names)} names for {adjacency.shape[0]} nodes; give as many"
                 " names as the adjacency array has rows"
             )
-        adjacency.flags.writeable = False
+        if not is_sparse(adjacency):
+            adjacency.flags.writeable = False
         object.__setattr__(self, "adjacency", adjacency)
         object.__setattr__(self, "names", names)
 
     @classmethod
     def from_edges(cls, names: Iterable[str], edges: Iterable[tuple[object, object]]) -> Graph:
-        """Return the graph on ``names`` with the given pairs (from, to), by name or by position."""
+        """Return the graph on ``names`` with the given pairs (from, to), by name or by position.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> graph = dagopt.Graph.from_edges(["a", "b", "c"], [("a", "b"), ("c", "b")])
+        >>> graph.directed_edges
+        [('a', 'b'), ('c', 'b')]
+        """
         return as_graph(list(edges), checked_names(names))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Graph):
             return NotImplemented
-        return self.names == other.names and bool(np.array_equal(self.adjacency, other.adjacency))
+        return self.names == other.names and all(map(np.array_equal, self.ends, other.ends))
 
     def __hash__(self) -> int:
-        return hash((self.names, self.adjacency.tobytes()))
+        return hash((self.names, *(end.tobytes() for end in self.ends)))
 
     def __repr__(self) -> str:
         kind = "DAG" if self.is_dag else "PDAG"
         return f"<Graph: {kind}, {self.n_nodes} nodes, {self.n_edges} edges>"
+
+    def _repr_html_(self) -> str:
+        return str(by_name("report.notebook", "graph_html")(self))
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         """Iterate over the edges as pairs of names: the directed ones (from, to), then the undirected ones."""
@@ -93,45 +116,123 @@ class Graph:
 
     @property
     def n_nodes(self) -> int:
-        """Number of nodes."""
+        """Number of nodes.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> graph = dagopt.Graph.from_edges(["a", "b", "c"], [("a", "b"), ("c", "b")])
+        >>> graph.n_nodes
+        3
+        """
         return len(self.names)
 
     @property
     def n_edges(self) -> int:
-        """Number of joined pairs; an undirected edge counts once."""
-        return int(np.triu(self.adjacency | self.adjacency.T).sum())
+        """Number of joined pairs; an undirected edge counts once.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> graph = dagopt.Graph.from_edges(["a", "b", "c"], [("a", "b"), ("c", "b")])
+        >>> graph.n_edges
+        2
+        """
+        tails, heads = self.ends
+        return len(tails) - int((self._are_undirected & (tails < heads)).sum())
 
     @property
     def is_dag(self) -> bool:
-        """Whether every edge is directed and there is no cycle."""
+        """Whether every edge is directed and there is no cycle.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> graph = dagopt.Graph.from_edges(["a", "b", "c"], [("a", "b"), ("c", "b")])
+        >>> graph.is_dag
+        True
+        """
         return is_acyclic(self.adjacency)
 
     @property
     def directed_edges(self) -> list[tuple[str, str]]:
-        """The pairs (from, to), sorted by position."""
-        return self._named(self.adjacency & ~self.adjacency.T)
+        """The pairs (from, to), sorted by position.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> graph = dagopt.Graph.from_edges(["a", "b", "c"], [("a", "b"), ("c", "b")])
+        >>> graph.directed_edges
+        [('a', 'b'), ('c', 'b')]
+        """
+        return self._named(~self._are_undirected)
 
     @property
     def undirected_edges(self) -> list[tuple[str, str]]:
-        """The undirected pairs, each once with its earlier node first, sorted by position."""
-        return self._named(np.triu(self.adjacency & self.adjacency.T))
+        """The undirected pairs, each once with its earlier node first, sorted by position.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> graph = dagopt.Graph([[0, 1], [1, 0]], ["a", "b"])
+        >>> graph.undirected_edges
+        [('a', 'b')]
+        """
+        tails, heads = self.ends
+        return self._named(self._are_undirected & (tails < heads))
+
+    @property
+    def ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The positions (from, to) of all entries of the adjacency array, sorted; an undirected edge has two.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> graph = dagopt.Graph.from_edges(["a", "b", "c"], [("a", "b"), ("c", "b")])
+        >>> [positions.tolist() for positions in graph.ends]
+        [[0, 2], [1, 1]]
+        """
+        return edge_ends(self.adjacency)
+
+    @property
+    def _are_undirected(self) -> NDArray[np.bool_]:
+        """Which of the ``ends`` are those of undirected edges."""
+        tails, heads = self.ends
+        return np.isin(tails * self.n_nodes + heads, heads * self.n_nodes + tails)
 
     def parents(self, node: int) -> tuple[int, ...]:
-        """Return the positions of the parents of the node at position ``node``."""
-        into = self.adjacency[:, node] & ~self.adjacency[node]
-        return tuple(int(i) for i in np.flatnonzero(into))
+        """Return the positions of the parents of the node at position ``node``.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> graph = dagopt.Graph.from_edges(["a", "b", "c"], [("a", "b"), ("c", "b")])
+        >>> [graph.names[i] for i in graph.parents(1)]
+        ['a', 'c']
+        """
+        tails, heads = self.ends
+        return tuple(tails[(heads == node) & ~self._are_undirected].tolist())
 
     def to_networkx(self) -> nx.DiGraph:
-        """Return a networkx DiGraph with the names as nodes, in order; ``a - b`` becomes both arrows."""
+        """Return a networkx DiGraph with the names as nodes, in order; ``a - b`` becomes both arrows.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> graph = dagopt.Graph.from_edges(["a", "b", "c"], [("a", "b"), ("c", "b")])
+        >>> sorted(graph.to_networkx().predecessors("b"))
+        ['a', 'c']
+        """
         import networkx as nx
 
         graph = nx.DiGraph()
         graph.add_nodes_from(self.names)
-        graph.add_edges_from(self._named(self.adjacency))
+        graph.add_edges_from(self._named(slice(None)))
         return graph
 
-    def _named(self, pairs: NDArray[np.int8]) -> list[tuple[str, str]]:
-        return [(self.names[i], self.names[j]) for i, j in np.argwhere(pairs)]
+    def _named(self, chosen: Any) -> list[tuple[str, str]]:
+        tails, heads = (ends[chosen].tolist() for ends in self.ends)
+        return [(self.names[i], self.names[j]) for i, j in zip(tails, heads, strict=True)]
 
 
 def checked_names(names: Iterable[object]) -> tuple[str, ...]:
@@ -145,12 +246,6 @@ def checked_names(names: Iterable[object]) -> tuple[str, ...]:
         twice = [name for name, times in Counter(texts).items() if times > 1]
         raise InputError(f"expected different names but got {quoted(twice)} more than once; rename one of each")
     return texts
-
-
-def empty_graph(n_nodes: int) -> NDArray[np.int8]:
-    """Return an adjacency array without edges, or raise an error if the memory does not suffice for such graphs."""
-    require_memory(COPIES * n_nodes**2, f"a graph of {n_nodes:,} nodes")
-    return np.zeros((n_nodes, n_nodes), dtype=np.int8)
 
 
 def require_dag(graph: Graph) -> None:
@@ -189,7 +284,9 @@ def as_graph(graph: Any, names: Iterable[str] | None = None) -> Graph:
     if isinstance(graph, str | os.PathLike):
         return _from_text(graph, known)
     if isinstance(graph, Graph):
-        return graph if known in (None, graph.names) else _aligned(graph.names, graph.adjacency, known)
+        return (
+            graph if known in (None, graph.names) else _aligned(graph.names, list(zip(*graph.ends, strict=True)), known)
+        )
     if is_networkx(graph):
         return _from_networkx(graph, known)
     if isinstance(graph, pd.DataFrame):
@@ -214,8 +311,8 @@ def is_networkx(graph: object) -> TypeGuard[nx.Graph]:
 
 
 def is_array(graph: object) -> bool:
-    """Tell an adjacency array from pairs: an ndarray, or a square list of lists of 0 and 1."""
-    if isinstance(graph, np.ndarray):
+    """Tell an adjacency array from pairs: an ndarray, a sparse one, or a square list of lists of 0 and 1."""
+    if isinstance(graph, np.ndarray) or is_sparse(graph):
         return True
     if not isinstance(graph, list) or not graph or not all(isinstance(row, list | np.ndarray) for row in graph):
         return False
@@ -240,12 +337,10 @@ def _from_networkx(graph: nx.Graph, names: tuple[str, ...] | None) -> Graph:
     if len({str(label) for label in labels}) < len(labels):
         checked_names(labels)  # the error names labels that are equal as text
     position = {label: i for i, label in enumerate(labels)}
-    adjacency = empty_graph(len(labels))
-    for a, b in graph.edges():
-        adjacency[position[a], position[b]] = 1
+    edges = [(position[a], position[b]) for a, b in graph.edges()]
     if not graph.is_directed():
-        adjacency |= adjacency.T
-    return _aligned(labels, adjacency, names)
+        edges += [(b, a) for a, b in edges]
+    return _aligned(labels, edges, names)
 
 
 def _from_frame(frame: pd.DataFrame, names: tuple[str, ...] | None) -> Graph:
@@ -262,17 +357,18 @@ def _from_frame(frame: pd.DataFrame, names: tuple[str, ...] | None) -> Graph:
         )
     checked_names(columns)
     adjacency = frame.to_numpy()[[rows.index(name) for name in columns]]
-    return _aligned(list(frame.columns), checked_adjacency(adjacency, columns), names)
+    ends = edge_ends(checked_adjacency(adjacency, columns))
+    return _aligned(list(frame.columns), list(zip(*ends, strict=True)), names)
 
 
 def _from_array(array: ArrayLike, names: tuple[str, ...] | None) -> Graph:
     adjacency = checked_adjacency(array, names)
-    if names is not None and len(names) != len(adjacency):
+    if names is not None and len(names) != adjacency.shape[0]:
         raise InputError(
             f"expected an adjacency array of shape ({len(names)}, {len(names)}) for {len(names)} names but got"
             f" shape {adjacency.shape}; give the nodes in the order of the names, or a graph with names"
         )
-    return Graph(adjacency, default_names(len(adjacency)) if names is None else names)
+    return Graph(adjacency, default_names(adjacency.shape[0]) if names is None else names)
 
 
 def _from_pairs(pairs: Any, names: tuple[str, ...] | None, alone: Iterable[object] = ()) -> Graph:
@@ -285,10 +381,7 @@ def _from_pairs(pairs: Any, names: tuple[str, ...] | None, alone: Iterable[objec
     edges = [_checked_pair(pair) for pair in (sorted(pairs, key=repr) if isinstance(pairs, set) else pairs)]
     labels = list({str(label): label for label in [*(end for edge in edges for end in edge), *alone]}.values())
     position = {str(label): i for i, label in enumerate(labels)}
-    adjacency = empty_graph(len(labels))
-    for a, b in edges:
-        adjacency[position[str(a)], position[str(b)]] = 1
-    return _aligned(labels, adjacency, names)
+    return _aligned(labels, [(position[str(a)], position[str(b)]) for a, b in edges], names)
 
 
 def _checked_pair(pair: object) -> tuple[object, object]:
@@ -298,16 +391,14 @@ def _checked_pair(pair: object) -> tuple[object, object]:
     raise InputError(f"expected edges as pairs (from, to) but got {pair!r}; give two names or positions per edge")
 
 
-def _aligned(labels: Sequence[object], adjacency: NDArray[np.int8], names: tuple[str, ...] | None) -> Graph:
-    """Return the graph on ``names``, or on its own labels if no names are given."""
+def _aligned(labels: Sequence[object], edges: Sequence[tuple[int, int]], names: tuple[str, ...] | None) -> Graph:
+    """Return the graph on ``names``, or on its own labels if no names are given; edges are positions of labels."""
+    tails, heads = (np.array([edge[k] for edge in edges], dtype=np.intp) for k in (0, 1))
     if names is None:
-        return Graph(adjacency, tuple(str(label) for label in labels))
+        return Graph(adjacency_of(len(labels), tails, heads), tuple(str(label) for label in labels))
     index = {name: i for i, name in enumerate(names)}
     place = np.array([_position(label, index, names) for label in labels], dtype=np.intp)
-    aligned = empty_graph(len(names))
-    tails, heads = np.nonzero(adjacency)
-    aligned[place[tails], place[heads]] = 1
-    return Graph(aligned, names)
+    return Graph(adjacency_of(len(names), place[tails], place[heads]), names)
 
 
 def _position(label: object, index: dict[str, int], names: Sequence[str]) -> int:

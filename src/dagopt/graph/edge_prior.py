@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dagopt.errors import InputError
 
-__all__ = ["Believed", "kept_prior", "log_odds_of"]
+__all__ = ["Believed", "kept_prior", "log_odds_of", "named_prior"]
 
 LARGEST = 700.0  # log-odds; beyond this an edge is required or forbidden
 
@@ -34,6 +34,8 @@ def kept_prior(given: Any) -> tuple[Believed, ...] | None:
         given = _read(given)
     if isinstance(given, pd.DataFrame):
         return _from_frame(given)
+    if isinstance(given, np.ndarray):
+        return _from_matrix(given)
     if isinstance(given, Mapping):
         given = [(*pair, probability) for pair, probability in given.items()]
     return tuple(dict.fromkeys(_from_row(row) for row in given)) or None
@@ -100,6 +102,33 @@ def _from_frame(frame: pd.DataFrame) -> tuple[Believed, ...] | None:
         "expected edge_prior as a DataFrame with the columns from, to and probability or log_odds, or a square one "
         f"with the same names as rows and columns, but got the columns {columns[:5]}; rename them"
     )
+
+
+def _from_matrix(values: NDArray[Any]) -> tuple[Believed, ...] | None:
+    """Return the probabilities of a matrix ``[from, to]`` with columns by position; the diagonal is not looked at."""
+    if values.ndim != 2 or values.shape[0] != values.shape[1]:
+        raise InputError(
+            f"expected edge_prior as a square matrix, one row per column of the data, but got {values.shape}"
+        )
+    known = [(i, j) for i, j in np.argwhere(~np.isnan(values.astype(np.float64))).tolist() if i != j]
+    rows = [Believed(f"#{i}", f"#{j}", _log_odds(values[i, j], f"{i} -> {j}")) for i, j in known]
+    return tuple(one for one in rows if one.log_odds) or None
+
+
+def named_prior(prior: Sequence[Believed] | None, names: Sequence[str]) -> tuple[Believed, ...] | None:
+    """Return what is believed with the names of columns instead of positions such as #3."""
+
+    def name(end: str) -> str:
+        if end in names or not end.startswith("#") or not end[1:].isdigit():
+            return end
+        if int(end[1:]) >= len(names):
+            raise InputError(
+                f"edge_prior is a matrix with more than {len(names)} columns, but the data have {len(names)}; give one "
+                "row and one column for each, in the same order"
+            )
+        return names[int(end[1:])]
+
+    return None if prior is None else tuple(Believed(name(a), name(b), odds) for a, b, odds in prior)
 
 
 def _read(path: str | Path) -> pd.DataFrame:

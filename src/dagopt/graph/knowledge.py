@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.data.lags import Lags
-from dagopt.errors import InputError, unknown_name
-from dagopt.graph.dag import COPIES, Graph, as_graph, find_cycle, is_array, is_bare
-from dagopt.graph.edge_prior import kept_prior, log_odds_of
-from dagopt.graph.knowledge_files import read_knowledge, write_knowledge
-from dagopt.memory import require_memory
+from dagopt.graph.dag import find_cycle
 
-__all__ = ["Constraints", "Knowledge"]
-
-Edge = tuple[str, str]
-
-KEYS = ["required", "forbidden", "tiers", "max_parents", "superstructure", "before", "edge_prior"]
+__all__ = ["Knowledge", "reaching"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +37,8 @@ class Knowledge:
         against it. None if nothing is known.
     log_odds : array of shape (n, n) or None
         Soft knowledge: ``log_odds[j, i]`` is added to the score if j is a parent of i.
+    ancestors : tuple of (int, int)
+        Pairs (j, i): a path leads from j to i.
     """
 
     must: NDArray[np.bool_]
@@ -56,6 +48,29 @@ class Knowledge:
     lags: Lags | None = None
     before: NDArray[np.bool_] | None = None
     log_odds: NDArray[np.float64] | None = None
+    ancestors: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def path_keys(self) -> str:
+        """The keys of constraints that are about paths, not about parent sets, in words; empty if there are none."""
+        said = [] if self.before is None else ["before="]
+        return " and ".join([*said, *(["ancestors="] if self.ancestors else [])])
+
+    def without_paths(self) -> Knowledge:
+        """Return the knowledge without the paths of ``ancestors``."""
+        return replace(self, ancestors=())
+
+    def requiring(self, tail: int, head: int) -> Knowledge | None:
+        """Return the knowledge with one more required edge; None if no DAG has it."""
+        must = self.must.copy()
+        must[tail, head] = True
+        known = reaching(must if self.before is None else must | self.before)
+        if not self.may[tail, head] or known.diagonal().any() or must[:, head].sum() > self.at_most[head]:
+            return None
+        may = self.may & ~known.T
+        if must[:, head].sum() == self.at_most[head]:
+            may[:, head] &= must[:, head]
+        return replace(self, must=must, may=may, before=None if self.before is None else known)
 
     @property
     def added(self) -> NDArray[np.bool_]:
@@ -90,7 +105,7 @@ class Knowledge:
     def is_free(self) -> bool:
         """True if nothing is known: every set of other columns is allowed."""
         n = self.n_nodes
-        if self.before is not None:
+        if self.path_keys:
             return False
         return bool(not self.must.any() and self.may.sum() == n * (n - 1) and (self.at_most >= n - 1).all())
 
@@ -105,6 +120,17 @@ class Knowledge:
         """``must`` and ``may`` of each node as the bits of an integer, for at most 62 columns."""
         weights = np.int64(1) << np.arange(self.n_nodes, dtype=np.int64)
         return self.must.T.astype(np.int64) @ weights, self.may.T.astype(np.int64) @ weights
+
+    @cached_property
+    def safe(self) -> NDArray[np.bool_]:
+        """``safe[j, i]``: the edge from j to i lies in no cycle, whatever the other edges, as if j is past or earlier.
+
+        No allowed edges lead from i to j. Whether a graph is acyclic does not depend on its safe edges.
+        """
+        edges = self.may if self.before is None else self.may | self.before
+        if edges.sum() == edges.size - self.n_nodes:  # all edges are allowed
+            return np.zeros_like(self.may)
+        return np.ascontiguousarray(self.may & ~reaching(edges).T)
 
     def directing(self, adjacency: NDArray[Any]) -> NDArray[np.bool_]:
         """Return the edges of a graph that keep their direction: required ones, and those believed more than reversed.
@@ -143,323 +169,30 @@ class Knowledge:
             return True
         return find_cycle(((np.asarray(adjacency) != 0) | self.before).astype(np.int8)) is None
 
+    def has_paths(self, adjacency: NDArray[Any]) -> bool:
+        """Say whether a DAG has all paths of ``ancestors``."""
+        if not self.ancestors:
+            return True
+        reach = reaching(np.asarray(adjacency) != 0)
+        return all(bool(reach[a, b]) for a, b in self.ancestors)
+
     def allows_dag(self, adjacency: NDArray[Any]) -> bool:
-        """Say whether every parent set of a DAG is allowed, and its order."""
+        """Say whether every parent set of a DAG is allowed, its order, and its paths."""
         present = np.asarray(adjacency) != 0
-        return self.allows_order(present) and bool(
-            not (self.must & ~present).any()
-            and not (present & ~self.may).any()
-            and (present.sum(axis=0) <= self.at_most).all()
+        return (
+            self.allows_order(present)
+            and self.has_paths(present)
+            and bool(
+                not (self.must & ~present).any()
+                and not (present & ~self.may).any()
+                and (present.sum(axis=0) <= self.at_most).all()
+            )
         )
 
 
-@dataclass(frozen=True)
-class Constraints:
-    """What is known about the graph before it is learned.
-
-    Parameters
-    ----------
-    required : iterable of (str, str)
-        Edges (from, to) that every answer has.
-    forbidden : iterable of (str, str)
-        Edges (from, to) that no answer has; list both directions to forbid any edge between two columns.
-    tiers : sequence of sequences of str
-        Groups of columns in order of time: no edge goes from a later to an earlier tier. Columns in no
-        tier are not restricted.
-    max_parents : int or mapping of str to int, optional
-        The largest number of parents, for every column or for those named.
-    superstructure : graph, optional
-        The only pairs that may be joined, in either direction: anything that ``as_graph`` accepts, such as an
-        undirected networkx graph, pairs of columns or the path of a graph file. Its directions are ignored. Columns
-        that it does not mention have no edges.
-    before : iterable of (str, str)
-        Pairs (A, B): A comes before B. All edges follow one order of the columns in which this holds, so that no path
-        leads from B to A.
-    edge_prior : table, optional
-        How probable edges are before the data are seen, all others one half: rows (from, to, probability) or a mapping
-        of pairs to probabilities, a DataFrame with the columns from, to and probability or log_odds, a square
-        DataFrame of probabilities with names, or the path of a CSV file with one of these.
-
-    Examples
-    --------
-    >>> import dagopt
-    >>> known = dagopt.Constraints(required=[("smoke", "lung")], tiers=[["smoke"], ["lung", "xray"]])
-    >>> bool(known.resolve(["lung", "smoke", "xray"]).must[1, 0])
-    True
-    """
-
-    required: Sequence[Edge] = ()
-    forbidden: Sequence[Edge] = ()
-    tiers: Sequence[Sequence[str]] = ()
-    max_parents: int | Mapping[str, int] | None = None
-    superstructure: Any = None
-    before: Sequence[Edge] = ()
-    edge_prior: Any = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "before", _edges(self.before, "before"))
-        object.__setattr__(self, "edge_prior", kept_prior(self.edge_prior))
-        object.__setattr__(self, "required", _edges(self.required, "required"))
-        object.__setattr__(self, "forbidden", _edges(self.forbidden, "forbidden"))
-        object.__setattr__(self, "tiers", _groups(self.tiers))
-        object.__setattr__(self, "superstructure", _kept_graph(self.superstructure))
-        limits = self.max_parents
-        for name, limit in limits.items() if isinstance(limits, Mapping) else [(None, limits)]:
-            if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 0):
-                whose = "" if name is None else f" of {name!r}"
-                raise InputError(f"expected max_parents{whose} to be a whole number >= 0 but got {limit!r}; change it")
-
-    @classmethod
-    def read(cls, path: str | Path) -> Constraints:
-        """Read a TOML or JSON file with any of the keys of ``Constraints``, or a knowledge file of Tetrad."""
-        content = read_knowledge(path)
-        for key in content:
-            if key not in KEYS:
-                raise unknown_name(f"key in the knowledge file {path}", key, KEYS)
-        try:
-            return cls(**content)
-        except InputError as error:
-            raise InputError(f"in the knowledge file {path}: {error}") from None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what is known as plain values, by the keys of ``Constraints``; an edge prior as probabilities."""
-        found: dict[str, Any] = {key: [list(edge) for edge in getattr(self, key)] for key in ("required", "forbidden")}
-        found["tiers"] = [list(group) for group in self.tiers]
-        found["before"] = [list(pair) for pair in self.before]
-        found["edge_prior"] = [[a, b, 1 / (1 + math.exp(-odds))] for a, b, odds in self.edge_prior or ()]
-        found["superstructure"] = self._pairs_joined()
-        found = {key: value for key, value in found.items() if value}
-        if self.max_parents is not None:
-            limits = self.max_parents
-            found["max_parents"] = dict(limits) if isinstance(limits, Mapping) else int(limits)
-        return found
-
-    def _pairs_joined(self) -> list[list[Any]]:
-        graph = self.superstructure
-        if isinstance(graph, Graph):
-            return [list(edge) for edge in [*graph.directed_edges, *graph.undirected_edges]]
-        return [list(pair) for pair in graph or ()]
-
-    def write(self, path: str | Path) -> None:
-        """Write a TOML file, or a JSON file by its suffix, that ``read`` reads."""
-        write_knowledge(self.to_dict(), path)
-
-    @classmethod
-    def of(cls, given: Constraints | Mapping[str, Any] | None) -> Constraints:
-        """Return constraints from a value of ``constraints=``: constraints, a mapping with the same keys, or None."""
-        if given is None or isinstance(given, Constraints):
-            return given or cls()
-        if not isinstance(given, Mapping):
-            raise InputError(
-                f"expected constraints= to be a dagopt.Constraints or a dict but got {type(given).__name__}; change it"
-            )
-        for key in given:
-            if key not in KEYS:
-                raise unknown_name("key in constraints=", key, KEYS)
-        return cls(**given)
-
-    def resolve(self, names: Sequence[str], lags: Lags | None = None) -> Knowledge:
-        """Return the knowledge about these columns, or raise an error that names a contradiction.
-
-        Parameters
-        ----------
-        names : sequence of str
-            The columns.
-        lags : Lags, optional
-            How they are laid out in time. ``x`` is then the present of a series, ``x(t-2)`` the same two moments
-            before, and ``x(t-*)`` its past at every lag.
-        """
-        if lags is not None and lags.count:
-            return self._spelled(lags)._in_time(lags)
-        index = {name: k for k, name in enumerate(names)}
-        self._check_names(names)
-        n = len(names)
-        require_memory(COPIES * n**2, f"knowledge about {n:,} columns")
-        must = np.zeros((n, n), dtype=bool)
-        for a, b in self.required:
-            must[index[a], index[b]] = True
-        may = np.ones((n, n), dtype=bool)
-        np.fill_diagonal(may, False)
-        if self.superstructure is not None:
-            joined = as_graph(self.superstructure, names).adjacency != 0
-            may &= joined | joined.T
-            self._check_superstructure(names, may)
-        for a, b in self.forbidden:
-            may[index[a], index[b]] = False
-        tier = {name: t for t, group in enumerate(self.tiers) for name in group}
-        for a in tier:
-            for b in tier:
-                if tier[a] > tier[b]:
-                    may[index[a], index[b]] = False
-        at_most = np.full(n, n - 1, dtype=np.int64)
-        if isinstance(self.max_parents, Mapping):
-            for name, limit in self.max_parents.items():
-                at_most[index[name]] = n - 1 if limit is None else min(limit, n - 1)
-        elif self.max_parents is not None:
-            at_most[:] = min(self.max_parents, n - 1)
-        self._check_contradictions(names, must, at_most, tier)
-        before = self._order(names, must)
-        if before is not None:
-            may &= ~before.T
-        full = must.sum(axis=0) == at_most
-        may[:, full] &= must[:, full]
-        odds = log_odds_of(self.edge_prior, names)
-        return Knowledge(must, may, at_most, self.superstructure is not None, before=before, log_odds=odds)
-
-    def _order(self, names: Sequence[str], must: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
-        """Return which column comes before which, by ``before`` and the required edges, transitively closed."""
-        if not self.before:
-            return None
-        index = {name: k for k, name in enumerate(names)}
-        known = must.copy()
-        for a, b in self.before:
-            known[index[a], index[b]] = True
-        for k in range(len(names)):
-            known |= np.outer(known[:, k], known[k])
-        if known.diagonal().any():
-            where = [names[int(k)] for k in np.flatnonzero(known.diagonal())]
-            raise InputError(
-                f"before= and the required edges contradict each other: {', '.join(map(repr, where[:4]))} would come "
-                f"before itself; remove one of the pairs"
-            )
-        return known
-
-    def _spelled(self, lags: Lags) -> Constraints:
-        """Return the constraints with names such as x(t-*) replaced by the columns that they mean."""
-
-        def pairs(edges: Sequence[Edge]) -> list[Edge]:
-            return [(a, b) for first, second in edges for a in lags.spelled(first) for b in lags.spelled(second)]
-
-        limits = self.max_parents
-        return replace(
-            self,
-            required=pairs(self.required),
-            forbidden=pairs(self.forbidden),
-            before=pairs(self.before),
-            edge_prior=[
-                (a, b, odds)
-                for tail, head, odds in self.edge_prior or ()
-                for a in lags.spelled(tail)
-                for b in lags.spelled(head)
-            ]
-            or None,
-            tiers=[[one for name in group for one in lags.spelled(name)] for group in self.tiers],
-            max_parents=dict.fromkeys(lags.series, limits) if isinstance(limits, int | np.integer) else limits,
-        )
-
-    def _in_time(self, lags: Lags) -> Knowledge:
-        """Return the knowledge about lagged columns, into which no edge goes."""
-        names = lags.names
-        self._check_names(names)
-        place, allowed = {name: k for k, name in enumerate(names)}, lags.allowed()
-        against = [(a, b) for a, b in self.required if not allowed[place[a], place[b]]]
-        if against:
-            a, b = against[0]
-            why = "edges within a moment are excluded by within=False"
-            if place[b] >= lags.n_series:
-                why = f"{b!r} is in the past, and edges lead into the present alone"
-            raise InputError(f"required edge {a} -> {b}: {why}; remove the edge")
-        known = self.resolve(names)
-        return replace(known, may=known.may & allowed, lags=lags)
-
-    def _check_superstructure(self, names: Sequence[str], may: NDArray[np.bool_]) -> None:
-        index = {name: k for k, name in enumerate(names)}
-        outside = [(a, b) for a, b in self.required if not may[index[a], index[b]]]
-        if outside:
-            raise InputError(
-                f"the required edges {_arrows(outside)} are not in the superstructure; add the pairs to it or remove "
-                f"the edges"
-            )
-
-    def _check_names(self, names: Sequence[str]) -> None:
-        limits = self.max_parents if isinstance(self.max_parents, Mapping) else {}
-        groups = {
-            "required edges": [end for edge in self.required for end in edge],
-            "forbidden edges": [end for edge in self.forbidden for end in edge],
-            "tiers": [name for group in self.tiers for name in group],
-            "pairs of before=": [end for pair in self.before for end in pair],
-            "edge_prior": [end for tail, head, _ in self.edge_prior or () for end in (tail, head)],
-            "max_parents": list(limits),
-        }
-        for where, mentioned in groups.items():
-            for name in mentioned:
-                if name not in names:
-                    raise unknown_name(f"column in the {where}:", name, list(names))
-
-    def _check_contradictions(
-        self, names: Sequence[str], must: NDArray[np.bool_], at_most: NDArray[np.int64], tier: Mapping[str, int]
-    ) -> None:
-        both = [edge for edge in self.required if edge in set(self.forbidden)]
-        if both:
-            raise InputError(f"edge {_arrows(both)} is both required and forbidden; remove it from one of the two")
-        for a, b in self.required:
-            if a in tier and b in tier and tier[a] > tier[b]:
-                raise InputError(
-                    f"required edge {a} -> {b} goes back in time: {a!r} is in tier {tier[a] + 1} and {b!r} in tier "
-                    f"{tier[b] + 1}; remove the edge or move one of the columns"
-                )
-        if not must.any():
-            return
-        back_and_forth = np.argwhere(must & must.T)  # for find_cycle this is an undirected edge, not a cycle
-        cycle = back_and_forth[0].tolist() if len(back_and_forth) else find_cycle(must.astype(np.int8))
-        if cycle is not None:
-            edges = [(names[a], names[b]) for a, b in zip(cycle, cycle[1:] + cycle[:1], strict=True)]
-            raise InputError(f"the required edges {_arrows(edges)} form a cycle; remove one of them")
-        for i in map(int, np.flatnonzero(must.sum(axis=0) > at_most)):
-            edges = [(names[int(j)], names[i]) for j in np.flatnonzero(must[:, i])]
-            raise InputError(
-                f"{names[i]!r} may have at most {at_most[i]} parents but {len(edges)} are required: {_arrows(edges)}; "
-                f"raise max_parents or remove required edges"
-            )
-
-
-def _edges(edges: Iterable[Any], what: str) -> tuple[Edge, ...]:
-    """Return the edges as pairs of names, each once."""
-    found: dict[Edge, None] = {}
-    if isinstance(edges, str) or not isinstance(edges, Iterable):
-        raise InputError(f"expected the {what} edges to be a list of pairs (from, to) but got {edges!r}; correct it")
-    for edge in edges:
-        if isinstance(edge, str) or not isinstance(edge, Iterable) or len(edge := tuple(edge)) != 2:
-            raise InputError(f"expected each {what} edge to be a pair (from, to) but got {edge!r}; correct it")
-        a, b = str(edge[0]), str(edge[1])
-        if a == b:
-            raise InputError(f"the {what} edge {a} -> {b} joins a column with itself; remove it")
-        found[a, b] = None
-    return tuple(found)
-
-
-def _kept_graph(graph: Any) -> Graph | tuple[tuple[Any, Any], ...] | None:
-    """Return a superstructure as a value that does not change: a graph, or pairs of names or positions."""
-    if graph is None:
-        return None
-    if is_array(graph):
-        return tuple((int(i), int(j)) for i, j in np.argwhere(np.asarray(graph) != 0))
-    if not is_bare(graph):
-        return as_graph(graph)
-    as_graph(graph)  # raises now if something is wrong with it
-    return tuple((a, b) for a, b in graph)
-
-
-def _groups(tiers: Iterable[Any]) -> tuple[tuple[str, ...], ...]:
-    """Return the tiers as tuples of names, or raise an error if a column is in two of them."""
-    groups = []
-    where: dict[str, int] = {}
-    if isinstance(tiers, str) or not isinstance(tiers, Iterable):
-        raise InputError(f"expected tiers to be a list of lists of columns but got {tiers!r}; correct it")
-    for t, group in enumerate(tiers):
-        if isinstance(group, str) or not isinstance(group, Iterable):
-            raise InputError(f"expected each tier to be a list of columns but got {group!r}; correct it")
-        names = tuple(str(name) for name in group)
-        for name in names:
-            if name in where:
-                raise InputError(
-                    f"column {name!r} is listed in tier {where[name] + 1} and in tier {t + 1}; list it once"
-                )
-            where[name] = t
-        groups.append(names)
-    return tuple(groups)
-
-
-def _arrows(edges: Sequence[Edge]) -> str:
-    shown = ", ".join(f"{a} -> {b}" for a, b in edges[:6])
-    return shown if len(edges) <= 6 else f"{shown} and {len(edges) - 6} more"
+def reaching(edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which node a path of one or more edges leads from and to, ``[a, b]``."""
+    reach = edges.copy()
+    for k in range(len(reach)):
+        reach |= np.outer(reach[:, k], reach[k])
+    return reach

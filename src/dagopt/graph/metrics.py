@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dagopt.errors import InputError, quoted
 from dagopt.graph.cpdag import cpdag, extend_pdag
 from dagopt.graph.dag import Graph, as_graph, is_array, is_bare
+from dagopt.graph.order import edge_ends
 
 __all__ = ["Comparison", "compare"]
 
@@ -116,30 +117,38 @@ def compare(learned: Any, true: Any, *, aid: bool = False) -> Comparison:
        structure learning algorithm", Machine Learning 65, 2006, DOI 10.1007/s10994-006-6889-7.
     .. [2] L. Henckel, T. Würtzen, S. Weichwald, "Adjustment identification distance: a gadjid for causal structure
        learning", UAI 2024.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> found = dagopt.compare([("a", "b")], [("a", "b"), ("b", "c")])
+    >>> found.shd, found.recall, found.missing
+    (1, 0.5, (('b', 'c'),))
     """
     first, second = _same_nodes(learned, true)
     essential = _essential(first), _essential(second)
-    ours, theirs = map(_pair_marks, essential)
-    joined, wanted = ours > 0, theirs > 0
-    equal = joined & (ours == theirs)
-    n_learned, n_true, n_matching = int(joined.sum()), int(wanted.sum()), int(equal.sum())
+    (pairs, ours), (true_pairs, theirs) = map(_pair_marks, essential)
+    found, is_true = np.isin(true_pairs, pairs), np.isin(pairs, true_pairs)
+    equal = np.zeros(len(pairs), dtype=bool)
+    equal[is_true] = ours[is_true] == theirs[found]
+    n_learned, n_true, n_matching, n_joined = len(pairs), len(true_pairs), int(equal.sum()), int(is_true.sum())
     precision, recall, f1 = _shares(n_matching, n_learned, n_true)
-    skeleton_precision, skeleton_recall, skeleton_f1 = _shares(int((joined & wanted).sum()), n_learned, n_true)
+    skeleton_precision, skeleton_recall, skeleton_f1 = _shares(n_joined, n_learned, n_true)
     return Comparison(
-        shd=int((ours != theirs).sum()),
+        shd=n_learned + n_true - n_joined - n_matching,
         precision=precision,
         recall=recall,
         f1=f1,
-        skeleton_shd=int((joined != wanted).sum()),
+        skeleton_shd=n_learned + n_true - 2 * n_joined,
         skeleton_precision=skeleton_precision,
         skeleton_recall=skeleton_recall,
         skeleton_f1=skeleton_f1,
         n_learned=n_learned,
         n_true=n_true,
         n_matching=n_matching,
-        missing=_edges(theirs, wanted & ~joined, first.names),
-        extra=_edges(ours, joined & ~wanted, first.names),
-        reversed=_edges(ours, joined & wanted & ~equal, first.names),
+        missing=_edges(true_pairs[~found], theirs[~found], first.names),
+        extra=_edges(pairs[~is_true], ours[~is_true], first.names),
+        reversed=_edges(pairs[is_true & ~equal], ours[is_true & ~equal], first.names),
         aid=_identification_distances(*essential) if aid else None,
     )
 
@@ -205,9 +214,15 @@ def _essential(graph: Graph) -> NDArray[np.int8]:
     return cpdag(graph.adjacency) if graph.is_dag else graph.adjacency
 
 
-def _pair_marks(adjacency: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Return for each pair ``i < j`` 0 if not joined, 1 for ``i -> j``, 2 for ``i <- j``, 3 for ``i - j``."""
-    return np.triu(adjacency + 2 * adjacency.T)
+def _pair_marks(adjacency: NDArray[np.int8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the joined pairs ``i < j`` as numbers ``i n + j``, increasing, and their marks.
+
+    A mark is 1 for ``i -> j``, 2 for ``i <- j``, 3 for ``i - j``.
+    """
+    tails, heads = edge_ends(adjacency)
+    n = adjacency.shape[0]
+    pairs, place = np.unique(np.minimum(tails, heads) * n + np.maximum(tails, heads), return_inverse=True)
+    return pairs, np.bincount(place, weights=np.where(tails < heads, 1, 2), minlength=len(pairs)).astype(np.int64)
 
 
 def _shares(n_right: int, n_learned: int, n_true: int) -> tuple[float, float, float]:
@@ -219,7 +234,7 @@ def _shares(n_right: int, n_learned: int, n_true: int) -> tuple[float, float, fl
     return precision, recall, 2 * n_right / (n_learned + n_true)
 
 
-def _edges(marks: NDArray[np.int8], chosen: NDArray[np.bool_], names: tuple[str, ...]) -> Pairs:
-    """Return the chosen pairs by name, in the direction of their arrow (undirected: earlier node first)."""
-    pairs = np.argwhere(chosen)
-    return tuple((names[j], names[i]) if marks[i, j] == 2 else (names[i], names[j]) for i, j in pairs)
+def _edges(pairs: NDArray[np.int64], marks: NDArray[np.int64], names: tuple[str, ...]) -> Pairs:
+    """Return pairs by name, in the direction of their arrow (undirected: earlier node first)."""
+    ends = zip(*(end.tolist() for end in np.divmod(pairs, len(names))), marks.tolist(), strict=True)
+    return tuple((names[j], names[i]) if mark == 2 else (names[i], names[j]) for i, j, mark in ends)

@@ -35,32 +35,35 @@ def neighbourhood(graph: Graph, around: str, steps: int = 1) -> Neighbourhood:
     if around not in graph.names:
         raise unknown_name("column", around, graph.names)
     centre = graph.names.index(around)
+    tails, heads = graph.ends
     near = {centre: 0}
-    edge = [centre]
+    edge = np.array([centre])
     for step in range(1, steps + 1):
-        rows = np.flatnonzero((graph.adjacency[edge] != 0).any(axis=0) | (graph.adjacency[:, edge] != 0).any(axis=1))
-        edge = [int(k) for k in rows if int(k) not in near]
-        near.update(dict.fromkeys(edge, step))
-        if not edge:
+        reached = np.concatenate([heads[np.isin(tails, edge)], tails[np.isin(heads, edge)]])
+        edge = np.array([k for k in np.unique(reached).tolist() if k not in near])
+        near.update(dict.fromkeys(edge.tolist(), step))
+        if not len(edge):
             break
-    inside = sorted(near)
-    part = graph.adjacency[np.ix_(inside, inside)] != 0
+    inside = np.isin(tails, list(near)) & np.isin(heads, list(near))
+    pairs = list(zip(tails[inside].tolist(), heads[inside].tolist(), strict=True))
+    both = set(pairs)
     found = []
-    for a, b in np.argwhere(part):
-        if part[b, a] and b < a:
+    for i, j in pairs:
+        if (j, i) in both and j < i:
             continue
-        i, j = inside[a], inside[b]
         far = max(near[i], near[j])
-        found.append((graph.names[i], "-" if part[b, a] else "->", graph.names[j], far))
+        found.append((graph.names[i], "-" if (j, i) in both else "->", graph.names[j], far))
     found.sort(key=lambda row: row[3])
     return Neighbourhood([graph.names[k] for k in sorted(near, key=lambda k: near[k])], found)
 
 
 def hubs(graph: Graph, most: int = 20) -> list[tuple[str, int, int, int]]:
     """Return the columns with the most edges: name, edges, parents, children; undirected edges count in the first."""
-    present = graph.adjacency != 0
-    both = (present & present.T).sum(axis=0)
-    into, out = present.sum(axis=0) - both, present.sum(axis=1) - both
+    (tails, heads), n = graph.ends, graph.n_nodes
+    undirected = np.isin(tails * n + heads, heads * n + tails)
+    both, into, out = (
+        np.bincount(ends, minlength=n) for ends in (tails[undirected], heads[~undirected], tails[~undirected])
+    )
     total = into + out + both
     order = np.argsort(-total, kind="stable")[:most]
     return [(graph.names[k], int(total[k]), int(into[k]), int(out[k])) for k in order if total[k]]
@@ -71,8 +74,7 @@ def components(graph: Graph) -> list[Ints]:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    rows, columns = np.nonzero(graph.adjacency)
-    n = graph.n_nodes
+    (rows, columns), n = graph.ends, graph.n_nodes
     count, label = connected_components(coo_array((np.ones(len(rows)), (rows, columns)), shape=(n, n)), directed=False)
     order = np.argsort(label, kind="stable")
     ends = np.cumsum(np.bincount(label, minlength=count))[:-1]

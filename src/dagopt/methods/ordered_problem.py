@@ -16,7 +16,7 @@ from dagopt.problem import Problem
 from dagopt.results.answer import Answer, worth
 from dagopt.scores.ordered import OrderedScore, ordered_knowledge
 
-__all__ = ["Ordered", "in_order", "refuse_order"]
+__all__ = ["Ordered", "in_order", "refuse_ancestors", "refuse_order"]
 
 WITHOUT_ORDER = ("pc", "mmhc", "cg-dca", "cg-dca-paper", "cg-minlp")  # tests, and pricing of the plain score
 
@@ -62,6 +62,13 @@ def in_order(problem: Problem, method: str, options: Any) -> Ordered | None:
 
 
 def refuse_order(knowledge: Knowledge, what: str) -> None:
-    """Raise an error if the order of columns is known, for what assumes that only parent sets are restricted."""
-    if knowledge.before is not None:
-        raise InputError(f"{what} compares graphs by their parent sets and cannot hold before=; leave before= out")
+    """Raise an error if an order or paths are known, for what assumes that only parent sets are restricted."""
+    keys = knowledge.path_keys
+    if keys:
+        raise InputError(f"{what} compares graphs by their parent sets and cannot hold {keys}; leave {keys} out")
+
+
+def refuse_ancestors(knowledge: Knowledge, what: str) -> None:
+    """Raise an error if paths are known, for what holds an order but not paths."""
+    if knowledge.ancestors:
+        raise InputError(f"{what} cannot hold ancestors=, which is about paths; leave ancestors= out")

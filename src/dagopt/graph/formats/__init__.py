@@ -82,6 +82,14 @@ def read_graph(path: str | os.PathLike[str], names: Iterable[str] | None = None,
     -------
     Graph
         The graph, its nodes in the order of the file if no names are given.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> graph = dagopt.Graph.from_edges(["a", "b", "c"], [("a", "b"), ("c", "b")])
+    >>> dagopt.write_graph(graph, "graph.dot")
+    >>> dagopt.read_graph("graph.dot") == graph
+    True
     """
     chosen = _format_of(path, format)
     text = read_text(path)
@@ -109,6 +117,14 @@ def write_graph(graph: Any, path: str | os.PathLike[str], *, format: str | None 
     Notes
     -----
     Every format except ``edges`` keeps the order of the nodes.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> graph = dagopt.Graph.from_edges(["a", "b", "c"], [("a", "b"), ("c", "b")])
+    >>> dagopt.write_graph(graph, "graph.bnlearn")
+    >>> open("graph.bnlearn").read().strip()
+    '[a][b|a:c][c]'
     """
     chosen = _format_of(path, format)
     own = getattr(graph, "graph", None)

@@ -9,6 +9,7 @@ import numpy as np
 
 from dagopt.errors import InputError, quoted
 from dagopt.graph.dag import Graph, as_graph, checked_names
+from dagopt.graph.order import is_sparse
 from dagopt.spreadsheets import plain_cell, safe_cell
 
 __all__ = ["format_adjacency", "format_edges", "parse_adjacency", "parse_csv", "parse_edges"]
@@ -46,7 +47,7 @@ def parse_edges(text: str) -> Graph:
 
 def format_edges(graph: Graph) -> str:
     """Write an edge list; nodes without edges are rows with nothing under ``to``, at the end."""
-    pairs = [(graph.names[i], graph.names[j]) for i, j in np.argwhere(graph.adjacency)]
+    pairs = [(graph.names[i], graph.names[j]) for i, j in zip(*graph.ends, strict=True)]
     joined = {name for pair in pairs for name in pair}
     alone = [(name, "") for name in graph.names if name not in joined]
     return _table([("from", "to"), *pairs, *alone])
@@ -96,6 +97,8 @@ def _numbers(fields: list[str], number: int) -> list[float]:
 
 def format_adjacency(graph: Graph) -> str:
     """Write a table of 0 and 1 with the names as header and first column."""
+    if is_sparse(graph.adjacency):
+        raise InputError(f"a table of {graph.n_nodes:,} by {graph.n_nodes:,} cells is too large; write edges (.csv)")
     rows = [(name, *map(str, row)) for name, row in zip(graph.names, graph.adjacency.tolist(), strict=True)]
     return _table([("", *graph.names), *rows])
 

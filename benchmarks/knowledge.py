@@ -1,0 +1,167 @@
+"""Order knowledge, paths and beliefs about edges against brute force over all 29,281 DAGs of five columns.
+
+    python -m benchmarks.knowledge                      # 300 tables, every method
+    python -m benchmarks.knowledge --tables 20 --methods exact hc
+
+Each table has numbers or levels, and pairs of ``before=``, of ``ancestors=``, an ``edge_prior=`` and a limit on
+parents, each with some probability. One line per method: on how many tables it refused, whether its graphs obey,
+whether its bounds hold, on how many it found the best DAG and on how many it said so. A graph that does not obey, a
+bound below the best score and a proven graph below it are faults: the command then names them and fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from functools import cache
+from itertools import combinations, product
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+import dagopt
+from dagopt.errors import InputError
+
+COLUMNS = 5
+METHODS = ("auto", "exact", "branch-and-cut", "gobnilp", "cg-dca", "order", "hc", "tabu", "pc", "mmhc")
+CLOSE = 1e-6
+
+
+class Drawn(NamedTuple):
+    """A table, what is known about it, and the pairs of the order and of the paths by position."""
+
+    data: pd.DataFrame
+    known: dict[str, Any]
+    before: list[tuple[int, int]]
+    ancestors: list[tuple[int, int]]
+
+
+@cache
+def all_dags() -> NDArray[np.bool_]:
+    """Return all DAGs of five nodes, ``[dag, from, to]``."""
+    pairs = list(combinations(range(COLUMNS), 2))
+    states = np.array(list(product((0, 1, 2), repeat=len(pairs))), dtype=np.int8)
+    graphs = np.zeros((len(states), COLUMNS, COLUMNS), dtype=bool)
+    for k, (a, b) in enumerate(pairs):
+        graphs[:, a, b], graphs[:, b, a] = states[:, k] == 1, states[:, k] == 2
+    return graphs[~reaching(graphs)[:, range(COLUMNS), range(COLUMNS)].any(axis=1)]
+
+
+def reaching(graphs: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return between which nodes of each graph a path leads."""
+    reach = graphs.copy()
+    for k in range(COLUMNS):
+        reach |= reach[:, :, k, np.newaxis] & reach[:, np.newaxis, k, :]
+    return reach
+
+
+def draw(seed: int) -> Drawn:
+    """Return a table and knowledge that some DAG obeys."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(COLUMNS)
+    weights = np.triu(rng.normal(size=(COLUMNS, COLUMNS)) * (rng.random((COLUMNS, COLUMNS)) < 0.6), 1)
+    values = np.zeros((80, COLUMNS))
+    for j in range(COLUMNS):
+        values[:, j] = values @ weights[:, j] + rng.normal(size=80)
+    data = pd.DataFrame(values[:, order], columns=list("abcde"))
+    if seed % 2:
+        data = (data > data.median()).astype(int).astype(str)
+    first = rng.permutation(COLUMNS)
+    every = [(int(first[i]), int(first[j])) for i, j in combinations(range(COLUMNS), 2)]
+    before = [every[k] for k in rng.choice(10, rng.integers(1, 4), replace=False)] if seed % 3 else []
+    ancestors = [every[k] for k in rng.choice(10, rng.integers(1, 3), replace=False)] if seed % 4 else []
+    names = list(data.columns)
+    known: dict[str, Any] = {
+        "before": [(names[a], names[b]) for a, b in before],
+        "ancestors": [(names[a], names[b]) for a, b in ancestors],
+    }
+    if seed % 5 < 3:
+        ends = [(0, 1), (2, 3), (4, 0)]
+        known["edge_prior"] = [(names[a], names[b], float(rng.uniform(0.01, 0.99))) for a, b in ends]
+    if seed % 7 == 0:
+        known["max_parents"] = 2
+    return Drawn(data, known, before, ancestors)
+
+
+def allowed(drawn: Drawn) -> NDArray[np.bool_]:
+    """Say which of all DAGs obey what is known."""
+    graphs = all_dags()
+    reach = reaching(graphs)
+    obeys = graphs.sum(axis=1).max(axis=1) <= drawn.known.get("max_parents", COLUMNS)
+    for a, b in drawn.ancestors:
+        obeys &= reach[:, a, b]
+    ordered = graphs.copy()
+    for a, b in drawn.before:
+        ordered[:, a, b] = True
+    return obeys & ~reaching(ordered)[:, range(COLUMNS), range(COLUMNS)].any(axis=1)
+
+
+def best_of_all(drawn: Drawn, score: Any) -> float:
+    """Return the best score of the DAGs that obey."""
+    graphs = all_dags()
+    sets = np.arange(1 << COLUMNS)
+    members = [np.flatnonzero(mask >> np.arange(COLUMNS) & 1) for mask in sets]
+    masks = (graphs * (1 << np.arange(COLUMNS))[:, np.newaxis]).sum(axis=1)
+    total = np.zeros(len(graphs))
+    for i in range(COLUMNS):
+        own = np.array([-np.inf if i in members[mask] else score.local(i, members[mask]) for mask in sets])
+        total += own[masks[:, i]]
+    return float(total[allowed(drawn)].max())
+
+
+def faults(drawn: Drawn, method: str, counts: Counter[str]) -> list[str]:
+    """Run a method, count what it says, and return what is wrong with it."""
+    try:
+        result = dagopt.learn(drawn.data, method, score="bic", constraints=drawn.known, progress=False)
+    except InputError:
+        counts["refused"] += 1
+        return []
+    if result.score is None:  # tests of independence give a graph with undirected edges
+        counts["no DAG"] += 1
+        return []
+    best = best_of_all(drawn, result.problem.score)
+    found = []
+    same = (all_dags() == (result.adjacency != 0)).all(axis=(1, 2))
+    if not (same & allowed(drawn)).any():
+        found.append("the graph does not obey")
+    if abs(result.problem.score.total(result.adjacency) - result.score) > CLOSE:
+        found.append("the score is not that of the graph")
+    elif result.score > best + CLOSE:
+        found.append(f"scores {result.score} but the best is {best}")
+    elif result.score > best - CLOSE:
+        counts["best"] += 1
+    elif result.status == "optimal":
+        found.append(f"said to be optimal at {result.score} but the best is {best}")
+    if result.bound is not None and result.bound < best - CLOSE:
+        found.append(f"bound {result.bound} below the best {best}")
+    counts["proven"] += result.status == "optimal"
+    return found
+
+
+def main() -> None:
+    """Print one line per method and what is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tables", type=int, default=300)
+    parser.add_argument("--methods", nargs="+", default=list(METHODS))
+    asked = parser.parse_args()
+    wrong = []
+    for method in asked.methods:
+        counts: Counter[str] = Counter()
+        for seed in range(asked.tables):
+            wrong += [f"{method}, table {seed}: {one}" for one in faults(draw(seed), method, counts)]
+        print(
+            {
+                "method": method,
+                "tables": asked.tables,
+                **{key: counts[key] for key in ("refused", "no DAG", "best", "proven")},
+            }
+        )
+    print(f"{len(wrong)} faults", *wrong, sep="\n")
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()
