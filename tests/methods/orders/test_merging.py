@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dagopt
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.graph.order import topological_order
 from dagopt.methods.orders.merging import merged
 from dagopt.problem import Problem

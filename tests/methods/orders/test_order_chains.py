@@ -72,6 +72,23 @@ def test_parent_sets_are_near_the_exact_ones():
     np.testing.assert_allclose(each.sum(axis=1), 1)
 
 
+@pytest.mark.parametrize(
+    "constraints", [None, {"forbidden": [("X0", "X1")], "required": [("X2", "X3")], "max_parents": 3}]
+)
+def test_whole_tables_are_those_of_candidates(constraints, monkeypatch):
+    """The sums of the exact recursion give the same walks as tables filled for each node."""
+    problem = problem_of(constraints)
+    one = sampled(problem, node=2)
+    monkeypatch.setattr(sum_tables, "_most_candidates", lambda problem: 2)
+    monkeypatch.setattr(sum_tables, "_whole_fits", lambda problem, workers: True)
+    other = sampled(problem, node=2)
+    assert other.tables._whole is not None
+    np.testing.assert_allclose(one.edges(), other.edges(), atol=0.02)
+    told = dict(zip(*one.parents()[:2], strict=True))
+    for parents, share in zip(*other.parents()[:2], strict=True):
+        assert told.get(parents, 0.0) == pytest.approx(share, abs=0.02)
+
+
 def test_knowledge_is_kept():
     """Required edges have probability 1, forbidden ones 0, and no node has more parents than allowed."""
     names = problem_of().names
@@ -100,6 +117,7 @@ def test_candidates_are_found(monkeypatch):
     monkeypatch.setattr(sum_tables, "MOST", 4)
     monkeypatch.setattr(sum_tables, "FEWEST", 4)
     monkeypatch.setattr(sum_tables, "TABLE_ENTRIES", 200)
+    monkeypatch.setattr(sum_tables, "WHOLE_ENTRIES", 200)
     data = dagopt.simulate(n_nodes=10, degree=1.0, n_samples=500, random_state=1).data
     problem = pose_table(dagopt.as_table(data), ScoreOptions(score="bge"), None, None)[0]
     chains = sampled(problem)

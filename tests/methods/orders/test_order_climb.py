@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.families.listing import candidate_pool
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.graph.order import is_acyclic
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.orders import grown as grown_orders

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import dagopt
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.exact.exact import solve_exact
 from dagopt.methods.orders.order import order_incumbent, solve_order

@@ -10,6 +10,7 @@ import pandas as pd
 from dagopt.arrays import Dag
 from dagopt.deadline import Deadline
 from dagopt.families.families import Families
+from dagopt.kernels import ahead
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.method_options import n_jobs, random_state, solver, start
 from dagopt.methods.orders.search import (
@@ -127,7 +128,7 @@ def _search(
     else:
         run = _Search(problem, deadline, start_dag(problem, start))
     run.row("hill climbing" if start is None and not many else "start", run.dag)
-    if deadline.reason is None:
+    if deadline.reason is None and ahead.ready(deadline, "order"):
         progress.update("order search", None)
         orders = _orders(problem, options.candidates, run.notes) if pool is None else ListedOrders(pool)
         states = _stages(run, orders, options, None if many else run.dag, keep_met)

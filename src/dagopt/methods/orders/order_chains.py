@@ -19,6 +19,7 @@ import numpy as np
 from dagopt.arrays import Floats
 from dagopt.errors import InputError
 from dagopt.kernels.orders import sampled as kernels
+from dagopt.methods.ordered_problem import refuse_ancestors
 from dagopt.methods.orders.sum_tables import SumTables, found_tables
 from dagopt.problem import Problem
 from dagopt.workers import Stopped, Workers
@@ -123,6 +124,7 @@ class OrderChains:
     """
 
     def __init__(self, problem: Problem, prior: Floats, workers: Workers, seed: int, node: int = -1) -> None:
+        refuse_ancestors(problem.knowledge, "a walk through orders")
         if problem.knowledge.earlier is not None:
             raise InputError(
                 f"sampled walks go through all orders of the columns, not only through {problem.knowledge.orders}, so "
@@ -131,7 +133,7 @@ class OrderChains:
             )
         self._workers, self._node = workers, node
         self.n = problem.n_nodes
-        self.tables: SumTables = found_tables(problem, prior, workers, seed)
+        self.tables: SumTables = found_tables(problem, prior, workers, seed, node)
         self._given = self.tables.for_kernels
         randoms = [np.random.default_rng(one) for one in np.random.SeedSequence(seed).spawn(CHAINS)]
         self._chains = [_Chain(self.tables.first_walk(random), random) for random in randoms]

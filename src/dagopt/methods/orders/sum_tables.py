@@ -1,9 +1,10 @@
 """Tables of sums over parent sets for sampling, and the candidate parents that they cover.
 
-A node has at most ``most_candidates`` candidates, and all sets of them count. Candidates are found in rounds: a short
-walk over orders with the present tables gives the probability of each candidate, and for parent sets drawn on the way
-every other column is added once, which gives an estimate of its probability. The most probable ones are
-candidates in the next round.
+Where all other columns fit as candidates of each node, the sums are those of the exact recursion
+(``methods/exact/edge_posterior.py``). Else a node has some candidates, and all sets of them count. They are found in
+rounds: a short walk over orders with the present tables gives the probability of each candidate, and for parent sets
+drawn on the way every other column is added once, which gives an estimate of its probability. The most probable ones
+are candidates in the next round.
 
 References
 ----------
@@ -20,6 +21,8 @@ import numpy as np
 from dagopt.arrays import Dag, Floats, Ints
 from dagopt.graph.order import topological_order
 from dagopt.kernels.orders import sampled as kernels
+from dagopt.memory import available_bytes
+from dagopt.methods.exact.edge_posterior import OrderSums, estimate_order_sums
 from dagopt.methods.orders.order import order_incumbent
 from dagopt.methods.orders.screening import screened
 from dagopt.problem import Problem
@@ -36,7 +39,9 @@ BACKWARDS = 0.3  # worth of a candidate relative to that of the same edge in the
 LEAST = 5e-4  # estimated probability of an edge from which its tail is worth a place among the candidates
 SETTLED = 0.002  # rounds end when no other column has a larger estimated probability
 IMPROVED = 0.8  # or when the largest is more than this share of that of the round before
-TABLE_ENTRIES = 11_000_000  # of all nodes: 176 MB with weights; enough for all subsets of 20 columns
+TABLE_ENTRIES = 11_000_000  # of all nodes: 176 MB with weights
+WHOLE_ENTRIES = 47_000_000  # of all nodes if all columns are candidates: 0.4 GB for 22 columns
+WHOLE_SHARE = 0.4  # of the time left that these tables may take, as estimated
 SECONDS_OF_SCORES = 2.0  # that the tables of all nodes may take on one core, as estimated
 MOST, FEWEST = 14, 6  # candidates of a node, unless all columns can be
 PHASE = "candidate parents"
@@ -68,6 +73,7 @@ class SumTables:
         self.candidates: list[Ints] = [np.zeros(0, dtype=np.int64) for _ in range(n)]
         self.weights: list[Floats] = [np.zeros(0) for _ in range(n)]
         self._sums: list[Floats] = [np.zeros(0) for _ in range(n)]
+        self._whole: Floats | None = None  # all sums in one array, if all columns are candidates
         self.left_out = 0.0
 
     @property
@@ -81,6 +87,15 @@ class SumTables:
         self.candidates = candidates
         pieces: list[Callable[[], None]] = [partial(self._fill, u) for u in new]
         workers.each(PHASE, pieces, len(pieces), share)
+
+    def fill_whole(self, workers: Workers, node: int) -> None:
+        """Take all other columns as candidates; weights are kept for one node, for none if it is -1."""
+        n = self.n_nodes
+        self.candidates = [np.delete(np.arange(n), u) for u in range(n)]
+        sums, weights = OrderSums(self._problem, self._prior, workers).choices(node)
+        self._whole, self._sums = sums.reshape(-1), list(sums)
+        if node >= 0:
+            self.weights[node] = weights
 
     def _fill(self, u: int) -> None:
         own = self.candidates[u]
@@ -102,7 +117,7 @@ class SumTables:
             bit[u, own] = np.arange(len(own))
         children = [np.flatnonzero(bit[:, v] >= 0) for v in range(n)]
         return kernels.Tables(
-            np.concatenate(self._sums),
+            np.concatenate(self._sums) if self._whole is None else self._whole,
             _starts(self._sums),
             bit,
             np.concatenate(self.candidates),
@@ -162,7 +177,7 @@ def _starts(parts: list[Ints] | list[Floats]) -> Ints:
     return np.concatenate([[0], np.cumsum([len(own) for own in parts])]).astype(np.int64)
 
 
-def found_tables(problem: Problem, prior: Floats, workers: Workers, seed: int) -> SumTables:
+def found_tables(problem: Problem, prior: Floats, workers: Workers, seed: int, node: int = -1) -> SumTables:
     """Return tables over the candidates that matter, or raise ``Stopped``.
 
     Parameters
@@ -173,6 +188,8 @@ def found_tables(problem: Problem, prior: Floats, workers: Workers, seed: int) -
         The threads, and the clock.
     seed : int
         Where chance comes from.
+    node : int
+        The node whose weights are wanted; -1 for none.
     """
     known, n = problem.knowledge, problem.n_nodes
     tables = SumTables(problem, prior)
@@ -180,6 +197,9 @@ def found_tables(problem: Problem, prior: Floats, workers: Workers, seed: int) -
     allowed = [np.flatnonzero(known.may[:, u]) for u in range(n)]
     if max(map(len, allowed)) <= most:
         tables.fill(allowed, workers, (0.0, 1.0))
+        return tables
+    if _whole_fits(problem, workers):
+        tables.fill_whole(workers, node)
         return tables
     # first guess: the neighbours in a good DAG, then the columns nearest by association
     dag, _ = order_incumbent(problem, workers.deadline, NoProgress(), random_state=seed, n_jobs=workers.count)
@@ -198,6 +218,15 @@ def found_tables(problem: Problem, prior: Floats, workers: Workers, seed: int) -
         if tables.left_out <= SETTLED or late or (number > 1 and tables.left_out > IMPROVED * before):
             break
     return tables
+
+
+def _whole_fits(problem: Problem, workers: Workers) -> bool:
+    """Say whether tables over all other columns fit in memory and in the time."""
+    n = problem.n_nodes
+    if n << (n - 1) > WHOLE_ENTRIES:
+        return False
+    estimate = estimate_order_sums(problem, available_bytes() // 2, workers.count)
+    return estimate.fits and estimate.seconds <= WHOLE_SHARE * workers.deadline.remaining()
 
 
 def _most_candidates(problem: Problem) -> int:
