@@ -15,7 +15,7 @@ from dagopt.deadline import Deadline
 from dagopt.families.block_search import BlockSearch
 from dagopt.families.node_search import NodeSearch
 from dagopt.families.undominated import Listing
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.networks.simulate import simulate
 from dagopt.progress import NoProgress
 from dagopt.scores.bge import BGeScore

@@ -17,7 +17,7 @@ from dagopt.families import listing
 from dagopt.families.keys import BitKeys, DigitKeys
 from dagopt.families.listing import Candidates, candidate_pool, count_sets, limited, listable
 from dagopt.families.node_growth import NodeGrowth
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score

@@ -12,7 +12,7 @@ from dagopt.deadline import Deadline
 from dagopt.families.families import Families
 from dagopt.families.jkl import read_jkl, write_jkl
 from dagopt.families.listing import candidate_pool
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.methods.exact.exact import solve_given_pool
 from dagopt.progress import NoProgress
 from dagopt.workers import Workers

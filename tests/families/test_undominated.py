@@ -11,7 +11,7 @@ from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.families.undominated import Listing, TooMany, is_searchable
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score
 from dagopt.workers import Stopped, Workers
@@ -43,6 +43,21 @@ def test_the_sets_are_those_that_no_subset_beats(seed, options, constraints):
         assert sets[node] == undominated(score, knowledge, node)
         assert (np.diff(scores[node]) <= 0).all()
         assert scores[node].max() == pytest.approx(max(score.local(node, own) for own in sets[node]))
+
+
+EARLIER = Constraints(tiers=[["V0", "V1", "V2", "V3"], ["V4", "V5", "V6", "V7"]], required=[("V5", "V4")])
+
+
+@pytest.mark.parametrize("constraints", [EARLIER, Constraints(tiers=EARLIER.tiers, max_parents=2)])
+@pytest.mark.parametrize("seed", range(4))
+def test_each_set_of_other_parents_has_its_best_safe_ones(seed, constraints):
+    """Parents of an earlier tier lie in no cycle: a set is dominated by one with fewer of the others."""
+    table = gaussian_table(seed, 8, rows=[30, 80, 400, 3000][seed])
+    sets, _, score, knowledge = listed(table, constraints)
+    for node in range(8):
+        safe = range(4) if node >= 4 else ()
+        assert np.flatnonzero(knowledge.safe[:, node]).tolist() == list(safe)
+        assert sets[node] == undominated(score, knowledge, node, safe)
 
 
 def test_too_many_sets_are_refused():

@@ -16,7 +16,7 @@ from dagopt.deadline import Deadline
 from dagopt.families import node_growth
 from dagopt.families.listing import Candidates, candidate_pool
 from dagopt.families.node_growth import NodeGrowth
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.methods.branch_and_cut import gobnilp
 from dagopt.methods.exact.exact import solve_exact
 from dagopt.problem import Problem

@@ -190,6 +190,6 @@ def test_other_right_sides_give_the_value_of_a_new_program(seed):
     program = filled(True, costs, matrix, right, upper)
     program.solve()
     rows = np.arange(0, len(right), 2)
-    program.set_row_uppers(rows, 1.5)
+    program.set_row_uppers(rows, np.full(len(rows), 1.5))
     right[rows] = 1.5
     assert program.solve().value == pytest.approx(oracle(costs, matrix, right, upper), abs=1e-6)

@@ -9,7 +9,7 @@ import pytest
 
 from dagopt.deadline import Deadline
 from dagopt.families.undominated import Listing, TooMany
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.lp.priced_root import PricedRoot
 from dagopt.lp.rows.clusters import ClusterRows
 from dagopt.lp.rows.local import LocalRows

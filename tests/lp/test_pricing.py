@@ -78,3 +78,36 @@ def test_searches_that_are_cut_short_still_give_a_bound(seed, n, known):
             parents = np.flatnonzero(row).tolist()
             assert tuple(parents) in {tuple(sorted(own)) for own in allowed_sets(problem, node)}
             assert remainder(problem, point, node, parents) <= one.most + 1e-4
+
+
+class Looks:
+    """A clock whose time is over after some looks at it."""
+
+    def __init__(self, looks):
+        self.left = looks
+
+    @property
+    def reason(self):
+        self.left -= 1
+        return "time_limit" if self.left < 0 else None
+
+
+@pytest.mark.parametrize("looks", [0, 3])
+def test_the_clock_is_looked_at_before_every_climb(looks):
+    """With hundreds of columns a climb takes a good part of a second, and a node has up to 150."""
+    problem, point = made(1, 6, False)
+    pricer = Pricing(problem.score, problem.knowledge, 5)
+    with patch.object(pricing.kernels, "climb_from", side_effect=lambda *facts: facts[-1]) as climb:
+        pricer._climbed(0, pricer.prices(point), -1e9, 5, 150, np.random.default_rng(0), Looks(looks))
+    assert climb.call_count == looks
+
+
+def test_searches_of_many_columns_are_cut_into_shorter_pieces():
+    """A step takes time in proportion to the square of the columns; the clock is looked at after each piece."""
+    problem, point = made(2, 6, False)
+    with patch.object(pricing, "FEW_COLUMNS", 3):
+        pricer = Pricing(problem.score, problem.knowledge, 10**6)
+    search = pricer.search(0, pricer.prices(point), -1e9)
+    with patch.object(search, "run", side_effect=lambda steps: None) as run:
+        pricing._run(search, 10**6, pricer._piece, 5, Looks(2))
+    assert [call.args[0] for call in run.call_args_list] == [pricing.STEPS_PER_PIECE // 4] * 2

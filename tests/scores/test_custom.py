@@ -10,7 +10,7 @@ import pytest
 import dagopt
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.methods.exact.edge_regret import edge_regrets
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress

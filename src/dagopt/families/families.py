@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -19,11 +19,13 @@ from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels.cuts import growing, logdet_rows
 from dagopt.kernels.cuts import separation as kernels
 from dagopt.kernels.orders import listed as orders
+from dagopt.workers import Workers
 
 __all__ = ["MOST_MASK_NODES", "NO_DAG", "SUPPORT_TOLERANCE", "Families", "Family"]
 
 Cluster = frozenset[int]
 
+COMPARED = 1_000  # families that are compared with all earlier ones between two looks at the clock
 MOST_MASK_NODES = 62  # the most nodes whose sets fit in the bits of one signed 64-bit integer
 SUPPORT_TOLERANCE = 1e-9  # LP values up to this count as zero
 
@@ -160,11 +162,34 @@ class Families:
             )
         return self.words[:, 0].astype(np.int64)
 
-    def without_dominated(self) -> Families:
-        """Return the families that no subset equals or beats: some best DAG uses only these."""
+    def without_dominated(self, safe: Bools | None = None, workers: Workers | None = None) -> Families:
+        """Return the families that no subset equals or beats: some best DAG uses only these.
+
+        Parameters
+        ----------
+        safe : bool array, optional
+            ``safe[j, i]`` says which parents lie in no cycle. They do not count in the comparison: a family is
+            dominated by one with fewer other parents, whatever the safe ones.
+        workers : Workers, optional
+            The threads and the clock; raises ``Stopped`` at the deadline.
+        """
         gone = np.empty(len(self), dtype=np.bool_)
-        kernels.dominated(self.words, self.offsets, gone)
+        words = self.words if safe is None else self.without(safe).words
+        pieces = [
+            partial(kernels.dominated, words, begin, first, min(first + COMPARED, end), gone)
+            for begin, end in pairwise(self.offsets.tolist())
+            for first in range(begin, end, COMPARED)
+        ]
+        if workers is None:
+            for piece in pieces:
+                piece()
+        else:
+            workers.each("comparing parent sets", pieces, len(pieces))
         return self.only(~gone)
+
+    def without(self, edges: Bools) -> Families:
+        """Return the families in the same order without the parents ``edges[j, i]`` of i, with the scores they have."""
+        return replace(self, words=self.words & ~to_words(to_bitsets(edges.T), self.n_nodes)[self.node])
 
     def allowed_by(self, knowledge: Knowledge) -> Families:
         """Return the families that the knowledge allows."""

@@ -24,6 +24,8 @@ __all__ = ["NodeSearch", "Prices", "TableRow"]
 
 
 SETS_PER_PIECE = 20_000  # room for the sets that one call finds
+LEAST_DROPPED = 0.8  # the share of candidates left below which the search begins again with them
+LEAST_DELTA, DELTA_MARGIN = 1e-4, 1e-5  # in units of variances: far more than the rounding of matrices
 FIRST_MULTIPLIER = 1.2  # in ``kernels/gaussian/price_ceiling.py``, near the best one in most searches
 
 
@@ -189,6 +191,8 @@ class NodeSearch:
         A bound on the rounding error: a set is dropped only if it loses by more than this.
     prices, limit : Prices, float
         Only sets with a remainder of at least ``limit`` are wanted.
+    safe : bool array of shape (n_nodes,), optional
+        Candidates that lie in no cycle: a set is not wanted if one with fewer other members scores as well.
     """
 
     def __init__(
@@ -203,15 +207,38 @@ class NodeSearch:
         margin: float,
         prices: Prices | None = None,
         limit: float = -np.inf,
+        safe: Bools | None = None,
     ) -> None:
-        self._ids = np.concatenate([must, free, [node]]).astype(np.int64)
         self._facts = (n_samples, cost, len(must), most, margin)
-        own = np.ascontiguousarray(matrix[np.ix_(self._ids, self._ids)])
-        self._rooms = Box(kernels.begin(own, len(must)))
-        self._counters = self._rooms.walk.counters
-        self._prices = Box((prices or Prices.none(len(matrix))).of(self._ids, len(self._rooms.walk.lower), limit))
+        self._matrix, self._given = matrix, prices or Prices.none(len(matrix))
+        self._begin(np.concatenate([must, free, [node]]).astype(np.int64), limit, safe)
         self._found: list[Bools] = []
         self._values: list[Floats] = []
+
+    def _begin(self, ids: Ints, limit: float, safe: Bools | None) -> None:
+        """Set up the search among the variables ``ids``, of which the last is the node."""
+        self._ids, n_must = ids, self._facts[2]
+        own = np.ascontiguousarray(self._matrix[np.ix_(ids, ids)])
+        is_safe = np.zeros(len(ids), dtype=np.bool_) if safe is None else safe[ids]
+        is_safe[:n_must] = False
+        delta = _delta(own[:-1, :-1]) if is_safe.any() else np.zeros(len(ids))
+        self._safe = safe if is_safe.any() and delta.all() else None
+        if self._safe is None:
+            is_safe[:] = False
+        self._rooms = Box(kernels.begin(own, n_must, is_safe, delta))
+        self._counters = self._rooms.walk.counters
+        self._prices = Box(self._given.of(ids, len(self._rooms.walk.lower), limit))
+
+    def _narrow(self) -> None:
+        """Begin again without the candidates that the first step drops, while there are many of them."""
+        while self._safe is not None and not self.over:
+            self._steps(1)
+            kept = self._rooms.walk.free[0].copy()
+            kept[: self._facts[2]] = kept[-1] = True
+            if self.over or kept.sum() > LEAST_DROPPED * len(kept):
+                return
+            self._found, self._values = [], []
+            self._begin(self._ids[kept], self.limit, self._safe)
 
     @property
     def over(self) -> bool:
@@ -235,8 +262,12 @@ class NodeSearch:
 
     def run(self, steps: int) -> None:
         """Do this many more steps, or fewer if many sets are found."""
-        if self.over:
-            return
+        if not self._counters[STEPS]:
+            self._narrow()
+        if not self.over:
+            self._steps(steps)
+
+    def _steps(self, steps: int) -> None:
         room = np.zeros((SETS_PER_PIECE, len(self._ids)), dtype=np.bool_)
         values = np.empty(SETS_PER_PIECE)
         self._counters[FOUND] = 0
@@ -290,6 +321,20 @@ class NodeSearch:
         rows = np.zeros((len(found), n_nodes), dtype=np.bool_)
         rows[:, self._ids[:-1]] = found[:, :-1]
         return rows
+
+
+def _delta(matrix: Floats) -> Floats:
+    """Return Δ of ``kernels/gaussian/subset_ceiling.py`` with a zero for the node; zeros if rounding could decide.
+
+    It is the largest multiple of the variances given all others that may be subtracted from the diagonal.
+    """
+    least = 1.0 / np.diag(np.linalg.inv(matrix)) if len(matrix) else np.zeros(0)
+    size = np.sqrt(np.maximum(least, 0.0))
+    if not (least > LEAST_DELTA).all():
+        return np.zeros(len(matrix) + 1)
+    share = float(np.linalg.eigvalsh(matrix / np.outer(size, size))[0]) if len(matrix) else 1.0
+    delta = (1.0 - DELTA_MARGIN) * share * least
+    return np.append(delta, 1.0) if (delta > LEAST_DELTA).all() else np.zeros(len(matrix) + 1)
 
 
 def _at_first(first: NDArray[np.floating[Any]], levels: int) -> Floats:

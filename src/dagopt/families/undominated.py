@@ -1,9 +1,11 @@
 """Every parent set that could be part of a best DAG, with no limit on its size, for likelihoods of log-determinants.
 
-A set is dominated if a subset scores at least as well; some best DAG has no dominated set. If the true graph is
-sparse, few sets are undominated, and ``kernels/gaussian/undominated.py`` finds them without trying all others; where
-columns are blocks, or cost more than their number, ``kernels/gaussian/block_undominated.py``.
-First, pairs of columns that cannot be parent and child in any undominated family are found, each by its own search.
+A set is dominated if a subset scores at least as well; some best DAG has no dominated set. If the true graph is sparse,
+few sets are undominated, and ``kernels/gaussian/undominated.py`` finds them without trying all others; where columns
+are blocks, or cost more than their number, ``kernels/gaussian/block_undominated.py``. Parents that lie in no cycle,
+such as those of the past, are safe: a set is also dominated by one with fewer parents that are not safe and with any
+safe ones. So each set of other parents is listed once, with its best safe ones. First, pairs of columns that cannot be
+parent and child in any undominated family are found, each by its own search.
 """
 
 from __future__ import annotations
@@ -88,6 +90,8 @@ class Listing:
         Required parents are in every set, forbidden ones are in none, and it limits the number of members.
     most_sets : int
         ``TooMany`` is raised when more sets than this are found; a later caller may allow more.
+    slack : float
+        Sets are dropped only if a subset beats them by more than this.
 
     Attributes
     ----------
@@ -95,9 +99,11 @@ class Listing:
         The knowledge, and as soon as it is known, that some parents are in no undominated set.
     """
 
-    def __init__(self, score: Score, knowledge: Knowledge, most_sets: int) -> None:
+    def __init__(self, score: Score, knowledge: Knowledge, most_sets: int, slack: float = 0.0) -> None:
         self._score = score
+        self._slack = slack
         self.knowledge = knowledge
+        self._safe = knowledge.safe
         self.most_sets = most_sets
         form = score.block_likelihood
         if form is None or not form.is_searchable:
@@ -105,7 +111,8 @@ class Listing:
                 "listing undominated parent sets needs columns that are not nearly linearly dependent, and a penalty "
                 "that is convex in the number of parents; use another method"
             )
-        self._form = form
+        # what is lost by rounding and what may be lost are treated alike
+        self._form = replace(form, nodes=tuple(replace(one, margin=one.margin + slack) for one in form.nodes))
         self._is_narrow = False
         self._pairs_left: Iterator[partial[None]] | None = None  # work of ``narrow`` that was not begun
         self._parents_left: Iterator[partial[None]] | None = None
@@ -123,7 +130,7 @@ class Listing:
 
     def narrow(self, workers: Workers) -> None:
         """Forbid parents that are in no undominated set: first pairs, then candidates of each node among those left."""
-        if self._is_narrow:
+        if self._is_narrow or 2 * self._safe.sum() >= self.knowledge.may.sum():  # these searches narrow by themselves
             return
         n = self._score.n_nodes
         if self._pairs_left is None:
@@ -142,7 +149,8 @@ class Listing:
         """Return the work of finding pairs that are never useful, whichever is the parent."""
         nodes = self._form.nodes
         present = np.flatnonzero(np.diff(self._form.starts))
-        pairs = np.column_stack(np.tril_indices(len(present), -1))
+        either = (self.knowledge.may | self.knowledge.may.T)[np.ix_(present, present)]
+        pairs = np.column_stack(np.nonzero(np.tril(either, -1)))
         n_entries = len(pairs) * len(self._form.matrix) ** 2
         parts = np.array_split(pairs, max(min(len(pairs), n_entries // ENTRIES_PER_PIECE), 1))
         inverse = inverse_of(self._form.matrix)
@@ -184,11 +192,12 @@ class Listing:
         own = self._form.nodes[node]
         if own.is_plain:
             n_samples = round(2.0 * own.half)
-            return NodeSearch(own.matrix, n_samples, own.costs, node, must, free, most, own.margin)
+            safe = self._safe[:, node]
+            return NodeSearch(own.matrix, n_samples, own.costs, node, must, free, most, own.margin, safe=safe)
         return BlockSearch(own, node, must, free, most)
 
     def run(self, workers: Workers) -> Families:
-        """Return the undominated families, or raise ``TooMany``.
+        """Return the undominated families, with slack some others, or raise ``TooMany``.
 
         Raises ``Stopped`` at the deadline.
         """
@@ -199,7 +208,9 @@ class Listing:
             share = float(np.mean([search.share for search in self._searches]))
             workers.each(PHASE, [partial(search.run, STEPS_PER_PIECE) for search in left], len(left), (share, share))
             self._check()
-        return undominated(self._score, [search.members(self._score.n_nodes) for search in self._searches])
+        members = [search.members(self._score.n_nodes) for search in self._searches]
+        found = _scored(self._score, members)
+        return found.without_dominated(self._safe, workers) if self._slack == 0.0 else found
 
     def _check(self) -> None:
         if self.n_found > self.most_sets:
@@ -221,7 +232,12 @@ def scored(score: Score, node: Ints, rows: Bools) -> Families:
     return Families.of(score.names, node, words_of_bools(rows), np.asarray(scores, dtype=np.float64))
 
 
-def undominated(score: Score, members: Sequence[Bools]) -> Families:
+def undominated(score: Score, members: Sequence[Bools], workers: Workers | None = None) -> Families:
     """Return the families of sets of each node, given as rows of truth values, without dominated ones."""
+    return _scored(score, members).without_dominated(workers=workers)
+
+
+def _scored(score: Score, members: Sequence[Bools]) -> Families:
+    """Return the families of sets of each node, given as rows of truth values."""
     node = np.repeat(np.arange(len(members)), [len(rows) for rows in members])
-    return scored(score, node, np.concatenate(members)).without_dominated()
+    return scored(score, node, np.concatenate(members))

@@ -196,11 +196,11 @@ class LinearProgram:
             self._highs.changeColsBounds(len(columns), places, np.zeros(len(columns)), uppers)
             self._grown.add("bounds")
 
-    def set_row_uppers(self, rows: NDArray[np.integer], upper: float) -> None:
-        """Change the right sides of rows ``a x <= upper`` to one value."""
+    def set_row_uppers(self, rows: NDArray[np.integer], uppers: NDArray[np.float64]) -> None:
+        """Change the right sides of rows ``a x <= upper``."""
         if len(rows):
-            none, all_of_them = np.full(len(rows), -np.inf), np.full(len(rows), upper)
-            self._highs.changeRowsBounds(len(rows), np.asarray(rows, dtype=np.int32), none, all_of_them)
+            none = np.full(len(rows), -np.inf)
+            self._highs.changeRowsBounds(len(rows), np.asarray(rows, dtype=np.int32), none, uppers)
             self._grown.add("bounds")
 
     def basic(self) -> NDArray[np.int64]:

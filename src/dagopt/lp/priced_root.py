@@ -16,10 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dagopt.arrays import Bools, Dag, Floats, Ints
+from dagopt.deadline import Deadline
 from dagopt.families.families import Families
 from dagopt.families.undominated import scored
 from dagopt.graph.knowledge import Knowledge
@@ -29,10 +32,10 @@ from dagopt.lp.relaxation import Relaxation
 from dagopt.lp.rows.matrices import LogDets
 from dagopt.lp.rows.rewriting import Renumbering, rewritten
 from dagopt.lp.rows.row import DualPoint, Row, RowFinder
-from dagopt.scores.gaussian import GaussianScore
+from dagopt.scores.base import Score
 from dagopt.workers import Stopped, Workers
 
-__all__ = ["MANY", "Effort", "PricedRoot"]
+__all__ = ["MANY", "BareFamily", "Effort", "PricedRoot", "PricedState"]
 
 BareFamily = tuple[int, tuple[int, ...]]
 
@@ -42,6 +45,7 @@ ENOUGH_NEW = 100  # from this number on, new sets are called many
 CLIMBS, MANY_CLIMBS = 30, 150  # per node: in every round, and before sets are priced
 MOST_CLIMBS = 60  # maximum number of rounds of climbs before sets are priced
 CLOSE = 0.05  # sets are priced earlier if the guessed bound is within this share of the gap of the LP's value
+CLIMB_SHARE = 0.08  # of the time left: if the climbs of one round take longer, pricing is given up
 CLIMBING_SHARE = 0.35  # of the time left, at most, before sets are priced for the first time
 TIME_TO_PRICE = 1.3  # time kept for another pricing, as a multiple of what the last one took
 CENTRE_SHARE = 0.5  # the weight of the best multipliers known in the point where climbs look for sets
@@ -95,13 +99,55 @@ class _Best:
     most: list[float]
 
 
+@dataclass(frozen=True, eq=False)
+class PricedState:
+    """Where a run is between two rounds of pricing: all that it goes on from.
+
+    Attributes
+    ----------
+    dag : int8 array
+        The best DAG known.
+    pool : Families
+        The families of the LP.
+    met : uint8 array
+        The families met, one per row: the node in four bytes, and the parents as bits.
+    rows : tuple of Row
+        The rows of the LP.
+    points : tuple of DualPoint
+        The best multipliers, those of the last LP, and the centre.
+    bound : float
+        What the best multipliers prove.
+    most : tuple of float
+        An upper bound on the remainders of each node, at the best multipliers.
+    effort : Effort
+        How much the run may do.
+    share, tried, price_seconds : float
+        The weight of the LP's multipliers, the gap at the last listing, and how long the last pricing took.
+    counts : tuple of int
+        Rounds of pricing, steps of searches, cuts, and rounds without progress.
+    """
+
+    dag: Dag
+    pool: Families
+    met: NDArray[np.uint8]
+    rows: tuple[Row, ...]
+    points: tuple[DualPoint, DualPoint, DualPoint]
+    bound: float
+    most: tuple[float, ...]
+    effort: Effort
+    share: float
+    tried: float
+    price_seconds: float
+    counts: tuple[int, int, int, int]
+
+
 class PricedRoot:
     """One run of column generation.
 
     Parameters
     ----------
-    score : GaussianScore
-        The score.
+    score : Score
+        The score; ``score.part(i)`` is a ``GaussianScore`` for each node.
     knowledge : Knowledge
         The parents that each node must have and may have.
     dag : int8 array
@@ -116,6 +162,11 @@ class PricedRoot:
         Called after every round with the score, the bound, and the numbers of cuts and families.
     effort : Effort, optional
         How much to do; by default what suits the time limit.
+    after_round : callable, optional
+        Called after every round of pricing; returns new finders, with which and with a new LP the run goes on. So what
+        it does next depends only on its ``state``.
+    state : PricedState, optional
+        The state to go on from.
 
     Attributes
     ----------
@@ -135,7 +186,7 @@ class PricedRoot:
 
     def __init__(
         self,
-        score: GaussianScore,
+        score: Score,
         knowledge: Knowledge,
         dag: Dag,
         met: Iterable[BareFamily],
@@ -143,14 +194,32 @@ class PricedRoot:
         workers: Workers,
         tell: Callable[[float, float, int, int], None] = lambda *facts: None,
         effort: Effort | None = None,
+        after_round: Callable[[], Sequence[RowFinder]] | None = None,
+        state: PricedState | None = None,
     ) -> None:
         self._score = score
         self._knowledge = knowledge
         self._finders = finders
         self._workers = workers
         self._tell = tell
+        self._after_round = after_round
+        if state is not None:
+            effort = state.effort
         self._effort = effort or Effort.within(workers.deadline.remaining(), knowledge)
         self._pricing = Pricing(score, knowledge, self._effort.steps)
+        self._relaxation: Relaxation | None = None
+        self._guess = np.inf
+        self._n_rounds_of_cuts = ROUNDS
+        self.over = False
+        self.families: Families | None = None
+        self.rows: list[Row] = []
+        if state is None:
+            self._begin(dag, met)
+        else:
+            self._go_on(state)
+
+    def _begin(self, dag: Dag, met: Iterable[BareFamily]) -> None:
+        score, knowledge = self._score, self._knowledge
         self.dag = dag
         self._value = float(score.total(dag))
         self._met: set[bytes] = set()  # the families met, with those that others dominate
@@ -160,19 +229,33 @@ class PricedRoot:
         self._rows: list[Row] = []
         self._best = self._first()
         self._last = self._centre = self._best.point
-        self._relaxation: Relaxation | None = None
-        self._guess = np.inf
         self._share = MOST_SHARE
         self._price_seconds = 0.0
         self._n_steps = 0
         self._n_cuts = 0
-        self._n_rounds_of_cuts = ROUNDS
         self._idle = 0  # rounds without a better bound or a new family
         self._tried = np.inf  # the gap when the families left were last listed
-        self.over = False
-        self.families: Families | None = None
-        self.rows: list[Row] = []
         self.n_rounds = 0
+
+    def _go_on(self, state: PricedState) -> None:
+        self.dag = state.dag
+        self._value = float(self._score.total(state.dag))
+        self._met = {row.tobytes() for row in state.met}
+        self._pool, self._rows = state.pool, list(state.rows)
+        best, self._last, self._centre = state.points
+        self._best = _Best(best, state.bound, list(state.most))
+        self._share, self._tried, self._price_seconds = state.share, state.tried, state.price_seconds
+        self.n_rounds, self._n_steps, self._n_cuts, self._idle = state.counts
+
+    @property
+    def state(self) -> PricedState:
+        """Where the run is, between two rounds of pricing."""
+        met = np.array([np.frombuffer(key, dtype=np.uint8) for key in sorted(self._met)])
+        return PricedState(
+            self.dag, self._pool, met, tuple(self._rows), (self._best.point, self._last, self._centre),
+            self._best.bound, tuple(self._best.most), self._effort, self._share, self._tried, self._price_seconds,
+            (self.n_rounds, self._n_steps, self._n_cuts, self._idle),
+        )  # fmt: skip
 
     @property
     def bound(self) -> float:
@@ -181,21 +264,20 @@ class PricedRoot:
 
     def _first(self) -> _Best:
         """Return the multipliers of the bound of the likelihood, if the entropy of all columns makes a row."""
-        n = self._score.n_nodes
-        row = LogDets(self._score.n_samples).row(
-            self._pool, self._score.correlation, np.ones(n, dtype=np.bool_), "entropy"
-        )
+        n, form = self._score.n_nodes, self._score.block_likelihood
+        assert form is not None
+        row = LogDets(self._score.n_samples).row(self._pool, form.matrix, np.ones(n, dtype=np.bool_), "entropy")
         if row is None or row.origin is None:
             return _Best(DualPoint((), np.zeros(0)), np.inf, [np.inf] * n)
         self._rows = [row]
         point, most = self._pricing.likelihood(row)
         return _Best(point, self._pricing.bound(point, most), most)
 
-    def run(self, max_sets: int, tolerance: float, workers: Workers | None = None) -> None:
+    def run(self, max_sets: int, tolerance: float, until: Deadline | None = None) -> None:
         """Lower the bound until the families left can be listed, nothing helps any more, or the time is up.
 
-        It also ends if an LP cannot be solved. The bound holds whenever it ends. Unless it is over, another call goes
-        on from there.
+        It also ends if an LP cannot be solved, or climbs take so long that little can be done in the time. The bound
+        holds whenever it ends. Unless it is over, another call goes on from there.
 
         Parameters
         ----------
@@ -203,14 +285,12 @@ class PricedRoot:
             The largest number of families to list; none are if it is 0.
         tolerance : float
             The best DAG is proven when the bound exceeds its score by no more than this.
-        workers : Workers, optional
-            Other threads and another clock than those given first.
+        until : Deadline, optional
+            It ends after the round of pricing in which this clock stops.
         """
-        if workers is not None:
-            self._workers = workers
         self.over |= self.bound <= self._value + tolerance
         try:
-            while not self.over and self._workers.deadline.reason is None:
+            while not self.over and (until or self._workers.deadline).reason is None:
                 if not (self._converge() if self._effort.climbs else self._approach()):
                     return
                 before = self._best.bound
@@ -223,6 +303,8 @@ class PricedRoot:
                 if max_sets and (self._gap < NEXT_LISTING * self._tried or self._idle == MOST_IDLE):
                     self.over |= self._list(max_sets)
                     self._tried = self._gap
+                if self._after_round is not None and not self.over:
+                    self._finders, self._relaxation = self._after_round(), None
         except Stopped:
             return
         except SolverError:
@@ -274,7 +356,15 @@ class PricedRoot:
     def _climb(self, point: DualPoint, n_climbs: int = CLIMBS) -> int:
         """Add sets that climbs find at a point, which becomes the centre if its guess is the best; return how many."""
         known = self._largest_known(point)
-        found = self._pricing.climb(point, known, FAMILIES_PER_NODE, n_climbs, self._workers)
+        deadline, share = self._workers.deadline, CLIMB_SHARE * n_climbs / CLIMBS
+        with Workers(
+            deadline.within(share * deadline.remaining()), self._workers.progress, self._workers.count
+        ) as some:
+            try:
+                found = self._pricing.climb(point, known, FAMILIES_PER_NODE, n_climbs, some)
+            except Stopped:
+                self.over = True
+                raise
         guess = point.constant + sum(max(float(a), b.most) for a, b in zip(known, found, strict=True))
         if guess < self._guess:
             self._centre, self._guess = point, guess
@@ -299,7 +389,8 @@ class PricedRoot:
             back = bounds[-1 - ROUNDS_BACK] if len(bounds) > ROUNDS_BACK else np.inf
             if back - point.bound < SHARE * (back - self._value) or len(bounds) > self._n_rounds_of_cuts:
                 break
-            new = [row for finder in self._finders for row in finder.separate(point) if row.origin is not None]
+            working = takewhile(lambda finder: deadline.reason is None, self._finders)
+            new = [row for finder in working for row in finder.separate(point) if row.origin is not None]
             if not new or deadline.reason is not None:
                 break
             self._n_cuts += len(new)

@@ -26,13 +26,15 @@ from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels.boxes import Box
 from dagopt.kernels.gaussian import price_climbs as kernels
 from dagopt.lp.rows.row import SLACK, DualPoint, Row
+from dagopt.scores.base import Score
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Stopped, Workers
 
-__all__ = ["NodePrice", "Pricing"]
+__all__ = ["NodePrice", "Pricing", "gaussian_parts"]
 
 
-STEPS_PER_PIECE = 5_000  # steps of one node between two looks at the clock
+STEPS_PER_PIECE = 5_000  # steps of one node between two looks at the clock,
+FEW_COLUMNS = 50  # with up to so many columns; with more, in inverse proportion to their square
 MOST_CLIMBED = 4_000  # sets of one node that climbs find
 LEAST_GAIN = 1e-3  # a remainder is of interest only if it exceeds the known ones by this
 FIRST_STEPS = 20_000  # of each search, before the next one goes on
@@ -66,8 +68,8 @@ class Pricing:
 
     Parameters
     ----------
-    score : GaussianScore
-        The score.
+    score : Score
+        The score; ``score.part(i)`` is a ``GaussianScore`` for each node.
     knowledge : Knowledge
         The parents that each node must have and may have.
     most_steps : int
@@ -75,38 +77,58 @@ class Pricing:
         by the *slack*.
     """
 
-    def __init__(self, score: GaussianScore, knowledge: Knowledge, most_steps: int) -> None:
+    def __init__(self, score: Score, knowledge: Knowledge, most_steps: int) -> None:
         self._score = score
+        self._parts = gaussian_parts(score)
         self._knowledge = knowledge
         self.most_steps = most_steps
+        self._piece = int(STEPS_PER_PIECE * min((FEW_COLUMNS / score.n_nodes) ** 2, 1.0))
         self._slack = np.zeros(score.n_nodes)
         self._n_climbs = 0
-        self.margin = 2 * score.block_likelihood.margin  # rounding of the likelihood, twice
+        self.margin = 2 * max(part.block_likelihood.margin for part in set(self._parts))  # rounding, twice
         nothing = [np.empty(0, dtype=np.int64)] * score.n_nodes
         empty = np.asarray(score.local_many(np.arange(score.n_nodes), nothing), dtype=np.float64)
-        self.constant = empty + score.costs[0]  # what a search leaves out of the scores
+        self.constant = empty + [part.costs[0] for part in self._parts]  # what a search leaves out of the scores
+
+    @property
+    def _shared(self) -> Floats | None:
+        """The correlations behind all likelihoods, if they are the same."""
+        return self._parts[0].correlation if len(set(self._parts)) == 1 else None
 
     def prices(self, point: DualPoint) -> Prices:
         """Return the rows of a point in the form that a search takes."""
-        return point.prices(self._score.n_nodes, self._score.correlation, self._score.n_samples)
+        return point.prices(self._score.n_nodes, self._shared, self._score.n_samples)
 
     def likelihood(self, row: Row) -> tuple[DualPoint, list[float]]:
-        """Return the multiplier of the entropy of all columns that gives the bound of the likelihood.
+        """Return multipliers that need no search, and the largest remainder of each node.
 
-        Each remainder is then a constant minus the penalty, so the largest one of each node, which is returned too,
-        needs no search.
+        If all nodes share their rows, it is the multiplier of the entropy of all columns that gives the bound of the
+        likelihood: each remainder is then a constant minus the penalty. Else each node has the likelihood of all
+        possible parents.
         """
         assert row.origin is not None
-        costs = np.array([self._score.costs[size:].min() for size in self._knowledge.must.sum(axis=0)])
+        if self._shared is None:
+            return DualPoint((), np.zeros(0)), [self._most(i) for i in range(self._score.n_nodes)]
+        costs = np.array(
+            [part.costs[size:].min() for part, size in zip(self._parts, self._knowledge.must.sum(axis=0), strict=True)]
+        )
         most = self.constant - costs + self.margin
         return DualPoint((row,), np.array([self._score.n_samples / row.origin.scale])), most.tolist()
+
+    def _most(self, i: int) -> float:
+        """Return a bound on all local scores of a node."""
+        must = np.flatnonzero(self._knowledge.must[:, i]).astype(np.int64)
+        free = self._knowledge.free(i).astype(np.int64)
+        part = self._parts[i]
+        return part.local(i) + part.block_likelihood.nodes[i].most_gain(i, must, free)
 
     def search(self, i: int, prices: Prices, limit: float) -> NodeSearch:
         """Return a search for all parent sets of a node with a remainder of at least ``limit``."""
         must = np.flatnonzero(self._knowledge.must[:, i])
         free = np.flatnonzero(self._knowledge.may[:, i] & ~self._knowledge.must[:, i])
         most = int(min(self._knowledge.at_most[i], len(must) + len(free)))
-        facts = (self._score.correlation, self._score.n_samples, self._score.costs, i, must, free, most, self.margin)
+        part = self._parts[i]
+        facts = (part.correlation, part.n_samples, part.costs, i, must, free, most, self.margin)
         return NodeSearch(*facts, prices, limit - float(self.constant[i]))
 
     def all_nodes(
@@ -127,7 +149,7 @@ class Pricing:
         try:
             while left:
                 before = workers.deadline.remaining()
-                pieces = [partial(_run, searches[i], steps, count, workers.deadline) for i in left]
+                pieces = [partial(_run, searches[i], steps, self._piece, count, workers.deadline) for i in left]
                 workers.each("pricing", pieces, n)
                 left = [i for i in left if not searches[i].over]
                 now = workers.deadline.remaining()
@@ -162,25 +184,34 @@ class Pricing:
 
         def work(i: int) -> None:
             rng = np.random.default_rng([self._n_climbs, i])
-            found[i] = self._climbed(i, prices, float(least[i]) + LEAST_GAIN, count, n_climbs, rng)
+            found[i] = self._climbed(i, prices, float(least[i]) + LEAST_GAIN, count, n_climbs, rng, workers.deadline)
 
         workers.each("pricing", [partial(work, i) for i in range(n)], n)
         return [one for one in found if one is not None]
 
     def _climbed(
-        self, i: int, prices: Prices, least: float, count: int, n_climbs: int, rng: np.random.Generator
+        self,
+        i: int,
+        prices: Prices,
+        least: float,
+        count: int,
+        n_climbs: int,
+        rng: np.random.Generator,
+        deadline: Deadline,
     ) -> NodePrice:
-        """Return the best sets of a node with remainders above ``least`` that climbs find."""
-        score, n = self._score, self._score.n_nodes
+        """Return the best sets of a node with remainders above ``least`` that climbs find until the deadline."""
+        part, n = self._parts[i], self._score.n_nodes
         ids = np.append(np.delete(np.arange(n), i), i)
         must, may = self._knowledge.must[ids, i], self._knowledge.may[ids, i]
         free = may & ~must
         candidates = np.flatnonzero(free)
         most = int(self._knowledge.at_most[i]) - int(must.sum())
         largest = min(most, len(candidates))
-        climb = Box(prices.climb(score.correlation, score.n_samples, score.costs, i))
+        climb = Box(prices.climb(part.correlation, part.n_samples, part.costs, i))
         members, values, n_found = np.zeros((MOST_CLIMBED, n), dtype=np.bool_), np.empty(MOST_CLIMBED), 0
         for _ in range(n_climbs if largest > 0 else 0):
+            if deadline.reason is not None:  # with hundreds of columns a climb takes a good part of a second
+                break
             start = must.copy()
             start[rng.choice(candidates, int(rng.integers(0, largest + 1)), replace=False)] = True
             facts = (start, free, int(self._knowledge.at_most[i]), least - float(self.constant[i]))
@@ -209,19 +240,30 @@ class Pricing:
         def work(i: int) -> None:
             search = self.search(i, prices, float(limits[i]))
             while not search.over and not given_up.is_set() and workers.deadline.reason is None:
-                search.run(STEPS_PER_PIECE)
+                search.run(self._piece)
                 counts[i] = search.n_sets
                 if search.n_steps > LISTING_EFFORT * self.most_steps or counts.sum() > most_sets:
                     given_up.set()
             found[i] = search.members(n)
 
         workers.each("listing", [partial(work, i) for i in range(n)], n)
-        return None if given_up.is_set() else undominated(self._score, found)
+        return None if given_up.is_set() else undominated(self._score, found, workers)
 
 
-def _run(search: NodeSearch, steps: int, count: int, deadline: Deadline) -> None:
-    """Search for this many more steps, until it is over or the time is up, keeping the ``count`` best sets."""
+def gaussian_parts(score: Score) -> tuple[GaussianScore, ...]:
+    """Return the Gaussian score of the rows that count for each node."""
+    parts = [score.part(i) for i in range(score.n_nodes)]
+    found = tuple(part for part in parts if isinstance(part, GaussianScore))
+    assert len(found) == len(parts)
+    return found
+
+
+def _run(search: NodeSearch, steps: int, piece: int, count: int, deadline: Deadline) -> None:
+    """Search for this many more steps, until it is over or the time is up, keeping the ``count`` best sets.
+
+    The clock is looked at after each ``piece`` of the steps.
+    """
     last = search.n_steps + steps
     while not search.over and search.n_steps < last and deadline.reason is None:
-        search.run(STEPS_PER_PIECE)
+        search.run(piece)
         search.keep_best(count)

@@ -150,10 +150,22 @@ class Relaxation:
         if join:
             self._join(moved.new)
 
-    def twin(self) -> Relaxation:
-        """Return another LP of the same families, with the same ones in it, and the given rows."""
-        first = None if self._may_fail else np.flatnonzero(self._column >= 0)
+    @property
+    def inside(self) -> Ints:
+        """The families that are in the LP."""
+        return np.flatnonzero(self._column >= 0)
+
+    def twin(self, inside: Ints | None = None) -> Relaxation:
+        """Return another LP of the same families, with some of them or the same ones in it, and the given rows."""
+        first = None if self._may_fail else self.inside if inside is None else inside
         return Relaxation(self.families, self._given, first, self.idle_rounds)
+
+    def renewed(self) -> Relaxation:
+        """Return a new LP that stands where this one does: what it does next depends on that alone."""
+        start, new = self.start(), self.twin()
+        new.n_solved = self.n_solved
+        new.load(start)
+        return new
 
     def start(self) -> Start:
         """Return where this LP stands after a solve."""

@@ -18,9 +18,8 @@ part                  who uses it
 ``blocks``
 ``bulk_joints``       listing of discrete parent sets, where the joint of one set serves all its members
 ``joints``            likelihood and penalty separately; bounds from the saturated likelihood
-``block_likelihood``  listing of undominated parent sets, rows of log-determinants (branch-and-cut)
-``gaussian``          pricing of all parent sets, the bound by pairs, the search from the end of the order
-``by_columns``        pricing for scores of blocks of columns
+``block_likelihood``  listing of undominated parent sets, rows of log-determinants, the bound by pairs (branch-and-cut)
+``by_columns``        pricing of all parent sets
 ``likelihood``        the pricing of CG-DCA (Propositions 1 and 2)
 ``part``              the score of one node, where nodes do not share all rows
 ====================  =====================================================================================
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
     from dagopt.kernels.gaussian.logdet import LogDetForm
     from dagopt.scores.block_likelihood import BlockLikelihood
     from dagopt.scores.by_columns import ByColumns
-    from dagopt.scores.gaussian import GaussianScore
     from dagopt.scores.joint import JointScore
 
 __all__ = ["BulkJoints", "Score", "as_set", "pack_sets"]
@@ -179,13 +177,8 @@ class Score(ABC):
         return None
 
     @property
-    def gaussian(self) -> GaussianScore | None:
-        """The score as a Gaussian log-likelihood of one correlation matrix less a cost of the number of parents."""
-        return None
-
-    @property
     def by_columns(self) -> ByColumns | None:
-        """The Gaussian score of the columns behind blocks, which no DAG over the blocks exceeds."""
+        """The score as Gaussian scores of columns, which no DAG exceeds."""
         return None
 
     @property

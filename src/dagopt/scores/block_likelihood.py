@@ -22,12 +22,12 @@ needs the above, rows (``lp/rows``) need one matrix.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from dagopt.arrays import Floats, Ints
+from dagopt.arrays import Bools, Floats, Ints
 
 __all__ = ["BlockLikelihood", "NodeLikelihood", "rounding_margin"]
 
@@ -134,6 +134,26 @@ class BlockLikelihood:
     def has_one_matrix(self) -> bool:
         """Whether all nodes share one matrix, so that what two columns tell about each other is symmetric."""
         return all(node.matrix is self.nodes[0].matrix for node in self.nodes)
+
+    def given(self, safe: Bools) -> BlockLikelihood:
+        """Return the form with the matrix of each column given its safe parents, ``safe[j, i]`` of i.
+
+        Columns with other safe parents count as independent. With any matrix, rows hold for every DAG; this one is near
+        the likelihood where all safe parents are chosen that matter.
+        """
+        if not safe.any():
+            return self
+        matrix = np.eye(len(self.matrix))
+        blocks = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        for known in np.unique(safe.T, axis=0):
+            own, others = np.flatnonzero((known == safe.T).all(axis=1)[blocks]), np.flatnonzero(known[blocks])
+            cross = self.matrix[np.ix_(others, own)]
+            explained = cross.T @ np.linalg.solve(self.matrix[np.ix_(others, others)], cross)
+            matrix[np.ix_(own, own)] = self.matrix[np.ix_(own, own)] - explained
+        size = np.sqrt(np.diag(matrix))
+        matrix = 0.5 * (matrix + matrix.T) / np.outer(size, size)
+        np.fill_diagonal(matrix, 1.0)
+        return replace(self, matrix=matrix)
 
     @property
     def is_searchable(self) -> bool:

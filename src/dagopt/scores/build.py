@@ -13,9 +13,10 @@ import pandas as pd
 from dagopt.data.chance import GAMMA, chance_edges, ebic_edge_cost
 from dagopt.data.data_options import DataOptions
 from dagopt.data.doctor import examine_table
-from dagopt.data.table import Table, as_table
+from dagopt.data.table import ContinuousTable, Table, as_table
 from dagopt.errors import InputError, quoted, unknown_name
 from dagopt.graph.dag import as_graph, require_dag
+from dagopt.graph.order import MOST_DENSE, parent_lists
 from dagopt.options import with_options
 from dagopt.scores.base import Score
 from dagopt.scores.basis import BasisScore
@@ -24,7 +25,7 @@ from dagopt.scores.bge import BGeScore
 from dagopt.scores.conditional_gaussian import ConditionalGaussianScore
 from dagopt.scores.custom import custom_score, is_custom
 from dagopt.scores.degenerate_gaussian import DegenerateGaussianScore
-from dagopt.scores.gaussian import GaussianScore
+from dagopt.scores.gaussian import GaussianScore, gaussian_label, gaussian_total
 from dagopt.scores.multinomial import MultinomialScore
 from dagopt.scores.score_options import ScoreLike, ScoreOptions
 
@@ -34,6 +35,7 @@ __all__ = [
     "SCORES",
     "NamedScore",
     "chosen_score",
+    "gaussian_penalty",
     "make_score",
     "penalty_value",
     "score",
@@ -154,6 +156,14 @@ def make_score(table: Table, score: ScoreLike = AUTO, **options: Any) -> Score:
         the table that returns one (such as a sub-class of ``Score``), or a function ``f(node, parents)`` that returns
         the local score of a column from its name and a tuple of its parents' names.
     {options}
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+    >>> scorer = dagopt.make_score(dagopt.as_table(data))
+    >>> scorer.local(2, [0]) > scorer.local(2, [])
+    True
     """
     return score_of(table, ScoreOptions(score=score, **options))
 
@@ -178,6 +188,20 @@ def score_of(table: Table, scoring: ScoreOptions) -> Score:
         made.label = f"{name.upper()}: {made.label}"
     made.reason = reason
     return made
+
+
+def gaussian_penalty(table: Table, scoring: ScoreOptions) -> tuple[float, str, str] | None:
+    """Return Λ of a penalised Gaussian likelihood, what the score is, and why it was chosen; None for other scores."""
+    score, reason = chosen_score(table, scoring.score)
+    name = score.lower() if isinstance(score, str) else ""
+    if is_custom(score) or (name in SCORES and name not in (*PENALTIES, "ebic")):
+        return None
+    if name == "ebic":
+        penalty = PENALTIES["bic"](table.n_samples) + ebic_edge_cost(len(table.names))
+    else:
+        penalty = penalty_value(score, table.n_samples)  # type: ignore[arg-type]  # or it raises
+    label = gaussian_label(penalty, scoring.convention)
+    return penalty, f"{name.upper()}: {label}" if name in ("bic", "aic", "ebic") else label, reason
 
 
 def penalty_value(score: str | float, n_samples: int) -> float:
@@ -226,7 +250,11 @@ def score(data: object, dag: object, score: ScoreLike = AUTO, **options: Any) ->
     >>> dagopt.score(data, dag) > dagopt.score(data, [])
     True
     """
-    scorer, adjacency, past = _scorer(data, dag, score, options)
+    table = _table(data, options)
+    by_rows = _score_by_rows(table, dag, score, options)
+    if by_rows is not None:
+        return by_rows
+    scorer, adjacency, past = _scorer(table, dag, score, options)
     return scorer.total(adjacency) - sum(scorer.local(i) for i in past)
 
 
@@ -235,15 +263,38 @@ def score_table(data: object, dag: object, score: ScoreLike = AUTO, **options: A
     """Return the score of a DAG node by node: parents, score, score without parents, gain.
 
     The parameters are those of :func:`score`.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+    >>> dagopt.score_table(data, [("X0", "X2")]).columns.tolist()
+    ['parents', 'score', 'empty', 'gain']
     """
-    scorer, adjacency, past = _scorer(data, dag, score, options)
+    scorer, adjacency, past = _scorer(_table(data, options), dag, score, options)
     return scorer.table(adjacency).iloc[: len(adjacency) - len(past)]
 
 
-def _scorer(data: object, dag: object, score: Any, options: dict[str, Any]) -> tuple[Score, Any, range]:
+def _table(data: object, options: dict[str, Any]) -> Table:
+    return as_table(data, **{name: options[name] for name in DataOptions.defaults() if name in options})
+
+
+def _score_by_rows(table: Table, dag: object, score: Any, options: dict[str, Any]) -> float | None:
+    """Return the score of a DAG over so many columns that not all pairs are measured; None for other tables."""
+    scoring = ScoreOptions.taken_from({"score": score} | options)
+    if len(table.names) <= MOST_DENSE or not isinstance(table, ContinuousTable) or not table.is_plain:
+        return None
+    found = gaussian_penalty(table, scoring)
+    if found is None:
+        return None
+    graph = as_graph(dag, table.names)
+    require_dag(graph)
+    return gaussian_total(table, parent_lists(graph.adjacency), found[0], scoring.convention)
+
+
+def _scorer(table: Table, dag: object, score: Any, options: dict[str, Any]) -> tuple[Score, Any, range]:
     """Return the score object, the adjacency of the DAG in column order, and the columns of the past, if any."""
     scoring = ScoreOptions.taken_from({"score": score} | options)
-    table = as_table(data, **{name: options[name] for name in DataOptions.defaults() if name in options})
     graph = as_graph(dag, table.names)
     require_dag(graph)
     examine_table(table, int(graph.adjacency.sum(axis=0).max(initial=0))).raise_for_errors()

@@ -18,7 +18,7 @@ from dagopt.kernels.gaussian import blocks as kernels
 from dagopt.kernels.gaussian.blocks import BlockForm
 from dagopt.scores.base import as_set
 from dagopt.scores.block_likelihood import BlockLikelihood, NodeLikelihood, rounding_margin
-from dagopt.scores.by_columns import ByColumns
+from dagopt.scores.by_columns import ByColumns, score_of_columns
 from dagopt.scores.digits import UNIT, change_of_logs, inverse_diagonal
 from dagopt.scores.joint import JointScore
 
@@ -111,9 +111,9 @@ class DegenerateGaussianScore(JointScore):
     @cached_property
     def by_columns(self) -> ByColumns:
         """The Gaussian score of the embedded columns."""
-        costs = (self.parameter_cost, self.edge_cost)
-        empty = float(self.local_many(np.arange(self.n_nodes), [()] * self.n_nodes).sum())
-        return ByColumns(self._form.matrix, self._form.starts, self.n_samples, costs, empty)
+        matrix, _, starts, _ = self._form
+        columns = score_of_columns(matrix, starts, self.n_samples, (self.parameter_cost, self.edge_cost))
+        return ByColumns(columns, starts, float(self.local_many(np.arange(self.n_nodes), [()] * self.n_nodes).sum()))
 
     @cached_property
     def rounding(self) -> float:

@@ -9,7 +9,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,10 @@ from dagopt.scores.block_likelihood import BlockLikelihood, NodeLikelihood, roun
 from dagopt.scores.digits import LOG_OF_DEPENDENT, UNIT, Digits
 from dagopt.scores.joint import JointScore
 
-__all__ = ["GaussianScore", "LogDetScore"]
+if TYPE_CHECKING:
+    from dagopt.scores.by_columns import ByColumns
+
+__all__ = ["GaussianScore", "LogDetScore", "gaussian_costs", "gaussian_label", "gaussian_total"]
 
 LARGEST_COST = 1e12  # stands for an infinite penalty where sums of penalties are subtracted from each other
 
@@ -267,8 +270,7 @@ class GaussianScore(LogDetScore):
     def __init__(self, table: ContinuousTable, penalty: float, convention: str = "paper") -> None:
         self.convention = convention
         self.parameter_cost = penalty
-        counted = "edges" if convention == "paper" else f"parameters (as in {convention})"
-        self.label = f"Gaussian log-likelihood - {penalty:.6g} x {counted}"
+        self.label = gaussian_label(penalty, convention)
         names, scale = table.names, table.scale
         columns = (lambda: table.scaled(scale)) if table.is_exact else None
         super().__init__(names, table.n_samples, table.correlation, scale, columns, table.roundings)
@@ -287,9 +289,11 @@ class GaussianScore(LogDetScore):
         return max(fall, 0.0) if np.isfinite(fall) else 0.0
 
     @property
-    def gaussian(self) -> GaussianScore:
+    def by_columns(self) -> ByColumns:
         """The score itself."""
-        return self
+        from dagopt.scores.by_columns import ByColumns
+
+        return ByColumns(self, np.arange(self.n_nodes + 1))
 
     @property
     def correlation(self) -> Floats:
@@ -308,13 +312,38 @@ class GaussianScore(LogDetScore):
         return np.asarray(-0.5 * self.n_samples * (1 + math.log(2 * math.pi)) * sizes, dtype=np.float64)
 
     def _costs(self, sizes: NDArray[np.int_]) -> Floats:
-        if self.convention == "paper":
-            return np.asarray(self.parameter_cost * sizes)
-        if self.convention != "bnlearn":
-            raise InputError(f"expected convention 'paper' or 'bnlearn' but got {self.convention!r}")
-        n = float(self.n_samples)
-        freedom = n - sizes - 1
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shift = 0.5 * n * np.log(n / freedom) + 0.5 * (freedom - n)
-        shift[freedom <= 0] = np.inf  # no unbiased variance: such a set can never be chosen
-        return np.asarray(self.parameter_cost * (sizes + 2) + shift)
+        return gaussian_costs(sizes, self.parameter_cost, self.n_samples, self.convention)
+
+
+def gaussian_label(penalty: float, convention: str) -> str:
+    """Return what a penalised Gaussian likelihood is, in words."""
+    counted = "edges" if convention == "paper" else f"parameters (as in {convention})"
+    return f"Gaussian log-likelihood - {penalty:.6g} x {counted}"
+
+
+def gaussian_total(table: ContinuousTable, parents: Sequence[Ints], penalty: float, convention: str) -> float:
+    """Return the score of a DAG from the rows alone, without the correlations of all pairs of columns."""
+    n_samples, total = table.n_samples, 0.0
+    sizes = np.arange(max(map(len, parents)) + 1)
+    costs = gaussian_costs(sizes, penalty, n_samples, convention)
+    for node, own in enumerate(parents):
+        column = table.values[:, node] - table.values[:, node].mean()
+        if len(own):
+            given = table.values[:, own] - table.values[:, own].mean(axis=0)
+            column = column - given @ np.linalg.lstsq(given, column, rcond=None)[0]
+        total -= 0.5 * n_samples * math.log(float(column @ column) / n_samples) + float(costs[len(own)])
+    return total - 0.5 * n_samples * len(parents) * (1 + math.log(2 * math.pi))
+
+
+def gaussian_costs(sizes: NDArray[np.int_], penalty: float, n_samples: int, convention: str) -> Floats:
+    """Return the penalty of each number of parents; ``GaussianScore`` explains the conventions."""
+    if convention == "paper":
+        return np.asarray(penalty * sizes)
+    if convention != "bnlearn":
+        raise InputError(f"expected convention 'paper' or 'bnlearn' but got {convention!r}")
+    n = float(n_samples)
+    freedom = n - sizes - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shift = 0.5 * n * np.log(n / freedom) + 0.5 * (freedom - n)
+    shift[freedom <= 0] = np.inf  # no unbiased variance: such a set can never be chosen
+    return np.asarray(penalty * (sizes + 2) + shift)

@@ -23,6 +23,7 @@ from dagopt.arrays import Bools, Floats, Ints
 from dagopt.errors import InputError, quoted, unknown_name
 from dagopt.scores.base import Score
 from dagopt.scores.block_likelihood import BlockLikelihood
+from dagopt.scores.by_columns import ByColumns
 
 __all__ = ["InterventionalScore", "target_masks"]
 
@@ -47,6 +48,7 @@ class InterventionalScore(Score):
         self.seconds_per_local = whole.seconds_per_local
         self.parts = tuple(parts)
         self._whole = whole
+        self._targets = targets
         alone = targets[:, :, None] != targets[:, None, :]
         self._told: Bools = np.asarray(alone.any(axis=0), dtype=bool)
 
@@ -68,6 +70,22 @@ class InterventionalScore(Score):
         if whole is None or len(nodes) < len(parts):
             return None
         return replace(whole, nodes=nodes)
+
+    @cached_property
+    def by_columns(self) -> ByColumns | None:
+        """The score of the columns, each from the rows that count for it; None if blocks differ between these."""
+        whole, parts = self._whole.by_columns, [part.by_columns for part in self.parts]
+        if whole is None:
+            return None
+        if whole.is_same:
+            return ByColumns(self, whole.starts)
+        same = [part for part in parts if part is not None and np.array_equal(part.starts, whole.starts)]
+        if len(same) < len(parts):
+            return None
+        sizes = np.diff(whole.starts)
+        columns = [part.score for part, size in zip(same, sizes, strict=True) for _ in range(size)]
+        wide = InterventionalScore(whole.score, columns, np.repeat(self._targets, sizes, axis=1))
+        return ByColumns(wide, whole.starts, float(sum(part.local(i) for i, part in enumerate(self.parts))))
 
     @property
     def rounding(self) -> float:

@@ -10,7 +10,7 @@ import pytest
 
 from brute_force import all_dags
 from dagopt.families.families import Families, Family
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.kernels.cuts import logdet_rows as kernels
 from dagopt.lp.rows.blocks import Blocks
 from dagopt.lp.rows.clusters import ClusterRows

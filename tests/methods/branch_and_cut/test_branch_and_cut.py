@@ -83,36 +83,65 @@ def test_threads_and_seeds_give_the_same_optimum():
     assert runs[0].score == pytest.approx(runs[2].score)
 
 
-def by_branching(families, n_jobs=1):
+def by_branching(families, n_jobs=1, start=None, **more):
     """Run branch and cut that branches rather than cuts."""
     rules = branch_and_cut.Rules(rounds_back=(1, 1), share=(0.99, 0.99), most_rounds=1)
-    run = branch_and_cut.Tree(families, None, Deadline(), lambda: [ClusterRows(1)], rules, n_jobs=n_jobs)
+    run = branch_and_cut.Tree(families, start, Deadline(), lambda: [ClusterRows(1)], rules, n_jobs=n_jobs, **more)
     return run.run()
+
+
+def facts(found):
+    """Return all that two runs must agree on."""
+    return found.n_nodes, found.n_lps, found.n_cuts, found.score, found.bound, found.chosen.tolist()
 
 
 def test_the_tree_is_the_same_on_any_number_of_threads():
     """One to four threads work on the same nodes."""
     families = random_pool(np.random.default_rng(4), 12, 30).without_dominated()
-
-    def facts(n_jobs):
-        found = by_branching(families, n_jobs)
-        return found.n_nodes, found.n_lps, found.n_cuts, found.score, found.bound, found.chosen.tolist()
-
-    runs = [facts(n_jobs) for n_jobs in (1, 2, 4)]
+    runs = [facts(by_branching(families, n_jobs)) for n_jobs in (1, 2, 4)]
     assert runs[0] == runs[1] == runs[2]
     assert runs[0][0] > 10
 
 
-@pytest.mark.parametrize("most", [0, 1 << 30])
+@pytest.mark.parametrize("memory", [0, 2000, 1 << 30])
 @pytest.mark.parametrize("seed", range(4))
-def test_branching_alone_finds_the_optimum(seed, most, monkeypatch):
-    """Also if the rows of the nodes take too much memory and are forgotten."""
+def test_branching_alone_finds_the_optimum(seed, memory):
+    """Also if the open nodes take too much memory: their rows are forgotten, and the search dives."""
     pool = random_pool(np.random.default_rng(seed), 10, 30)
-    monkeypatch.setattr(branch_and_cut, "MOST_ROW_BYTES", most)
-    outcome = by_branching(pool.without_dominated())
+    outcome = by_branching(pool.without_dominated(), memory=memory)
     assert outcome.status == "optimal"
     assert outcome.n_nodes > 5
     assert outcome.score == pytest.approx(best_over(pool), rel=1e-9)
+
+
+def test_diving_keeps_fewer_nodes_open(monkeypatch):
+    """Without memory the deepest nodes come next, so fewer are open at a time than if the best one comes next."""
+    families = random_pool(np.random.default_rng(4), 12, 30).without_dominated()
+    push, sizes = branch_and_cut.Tree._push, []
+
+    def push_and_count(tree, *new):
+        push(tree, *new)
+        sizes.append(len(tree._open))
+
+    monkeypatch.setattr(branch_and_cut.Tree, "_push", push_and_count)
+    by_branching(families, memory=0)
+    diving, sizes[:] = max(sizes), []
+    by_branching(families)
+    assert diving < max(sizes)
+
+
+@pytest.mark.parametrize("rounds", [2, 5])
+def test_a_search_goes_on_in_the_same_way_from_any_state(rounds, monkeypatch):
+    """From each state that is told, at the root and below, the same nodes, LPs, cuts and DAG follow."""
+    monkeypatch.setattr(branch_and_cut, "RENEWED_ROUNDS", rounds)
+    monkeypatch.setattr(lane, "RENEWED_ROUNDS", rounds)
+    families = random_pool(np.random.default_rng(4), 12, 30).without_dominated()
+    start, states = families.along(np.arange(12)), []
+    alone = by_branching(families, start=start, note=states.append)
+    assert rounds > 2 or any(state.cutting is not None for state in states)
+    assert any(state.counts[0] > 10 for state in states)
+    for state in states[:: max(len(states) // 8, 1)]:
+        assert facts(by_branching(families, start=start, note=lambda state: None, state=state)) == facts(alone)
 
 
 def test_more_than_64_nodes():

@@ -9,8 +9,8 @@ import dagopt
 from dagopt.deadline import Deadline
 from dagopt.families.jkl import read_jkl
 from dagopt.families.listing import candidate_pool
+from dagopt.graph.constraints import Constraints
 from dagopt.graph.cpdag import cpdag
-from dagopt.graph.knowledge import Constraints
 from dagopt.integer.recursion import solve_pool
 from dagopt.methods.branch_and_cut.gobnilp import solve_gobnilp
 from dagopt.problem import Problem

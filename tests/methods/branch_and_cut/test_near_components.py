@@ -7,8 +7,7 @@ import pytest
 
 from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
-from dagopt.errors import InputError
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.methods.branch_and_cut import near_components
 from dagopt.methods.branch_and_cut.near_components import joined_dags
 from dagopt.methods.exact.near_dags import NearDags
@@ -57,16 +56,46 @@ def test_independent_parts_are_combined():
     forbidden = [(a, b) for a in "abcd" for b in "efgh"] + [(b, a) for a in "abcd" for b in "efgh"]
     problem = Problem(table, make_score(table, score="bic"), Constraints(forbidden=forbidden).resolve(table.names))
     joined, whole = both(problem, 2.0)
-    assert len(joined._components) >= 2
+    assert len(joined._parts[0].components) >= 2
     assert_same(joined, whole)
-    some, losses = joined.listed(10)  # and those that tie with the tenth
-    assert 10 <= len(some) < joined.losses[1]
+    some, losses = joined.listed(10)
+    assert len(some) == 10 < joined.losses[1]
     np.testing.assert_allclose(losses, joined.losses[0][: len(losses)], atol=1e-9)
 
 
-def test_too_large_a_component_is_told(monkeypatch):
-    """Columns whose directions depend on each other must not be too many."""
-    monkeypatch.setattr(near_components, "LARGEST", 2)
+@pytest.mark.parametrize("kind", ["bdeu", "gaussian"])
+def test_large_components_are_split(kind, monkeypatch):
+    """DAGs with an edge and without it are found apart, and together they are those of the recursion."""
+    monkeypatch.setattr(near_components, "LARGEST", 3)
+    joined, whole = both(make_problem(kind, 7, 4), 2.0)
+    assert len(joined._parts) > 1
+    assert_same(joined, whole)
+    assert joined.number == (whole.losses[1], True)
+
+
+def test_more_than_can_be_combined_are_counted(monkeypatch):
+    """The last list of losses is counted without being combined, so the number is exact where a list is too long."""
     problem = make_problem("gaussian", 7, 4)
-    with pytest.raises(InputError, match="depend on each other"), Workers(Deadline(), NoProgress(), 1) as workers:
-        joined_dags(problem, 3.0, np.zeros((7, 7), dtype=np.int8), workers)
+    _, whole = both(problem, 3.0)
+    monkeypatch.setattr(near_components, "LARGEST", 3)
+    monkeypatch.setattr(near_components, "MOST_COUNTED", whole.losses[1] // 2)
+    joined, _ = both(problem, 3.0)
+    assert joined.losses[0] is None
+    assert joined.losses[1] <= whole.losses[1]
+    assert joined.number[0] == whole.losses[1]
+
+
+def test_what_is_not_excluded_is_told(monkeypatch):
+    """Where the parts are too many, every family of a near DAG is among those left, with a lower limit on its loss."""
+    monkeypatch.setattr(near_components, "LARGEST", 2)
+    monkeypatch.setattr(near_components, "MOST_PARTS", 1)
+    problem = make_problem("gaussian", 7, 4)
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        with pytest.raises(near_components.Undecided) as raised:
+            joined_dags(problem, 3.0, np.zeros((7, 7), dtype=np.int8), workers)
+        exact = near_families(problem, 3.0, workers)
+    left = raised.value.families
+    told = {(int(i), int(mask)): loss for i, mask, loss in zip(left.node, left.masks, left.loss, strict=True)}
+    for i, mask, loss in zip(exact.node, exact.masks, exact.loss, strict=True):
+        assert told[int(i), int(mask)] <= loss + 1e-6
+    assert raised.value.bound >= exact.best - 1e-6 >= left.best - 2e-6

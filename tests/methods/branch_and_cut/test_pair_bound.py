@@ -16,10 +16,12 @@ from dagopt.methods.branch_and_cut.branch_and_cut import solve_branch_and_cut
 from dagopt.methods.branch_and_cut.pair_bound import PairBound
 from dagopt.methods.exact.exact import solve_exact
 from dagopt.methods.likelihood_bound import likelihood_bound
+from dagopt.methods.orders.order import solve_order
 from dagopt.progress import NoProgress
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Workers
 from made_problems import gaussian_table, problem_of, quiet
+from made_tables import mixed_table
 
 
 def bounded(problem, dag, deadline=None, tell=lambda bound: None):
@@ -45,6 +47,24 @@ def test_no_bound_is_below_the_optimum(seed):
     with patch.object(pair_bound, "WIDTH", width), patch.object(pair_bound, "MOST_SIZE", size):
         found = bounded(problem, dag, tell=told.append)
     assert min([found.bound, *told]) >= best - 1e-9 * abs(best)
+    assert found.bound <= likelihood_bound(problem) + 1e-2
+    assert told == sorted(told, reverse=True)
+
+
+@pytest.mark.parametrize("score", ["bic", "basis", "bge", "bge-raw"])
+@pytest.mark.parametrize("seed", range(5))
+def test_no_bound_of_blocks_is_below_the_optimum(seed, score):
+    """Mixed tables, polynomials and marginal likelihoods; far below the likelihood with many rows."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 8))
+    rows = int(rng.choice([60, 400, 3000]))
+    table = gaussian_table(seed, n, rows, 0.6) if "bge" in score else mixed_table(seed, n, rows)
+    problem = problem_of(table, score=score)
+    best = solve_exact(problem, **quiet())
+    told: list[float] = []
+    with patch.object(pair_bound, "WIDTH", int(rng.integers(1, 9))):
+        found = bounded(problem, best.adjacency, tell=told.append)
+    assert min([found.bound, *told]) >= best.score - 1e-9 * abs(best.score)
     assert found.bound <= likelihood_bound(problem) + 1e-2
     assert told == sorted(told, reverse=True)
 
@@ -137,3 +157,20 @@ def test_branch_and_cut_has_the_bound_if_sets_cannot_be_listed():
     with patch.object(PricedRoot, "run"):
         result = solve_branch_and_cut(problem, max_sets=1, **quiet())
     assert best.score <= result.bound == result.figures.pair_bound < likelihood_bound(problem)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_first_weights_keep_to_the_caps_and_prove_a_good_part_at_once(seed):
+    """One search, with no LP, gives more than half of what all rounds give."""
+    problem = problem_of(gaussian_table(seed, 12, rows=3000, density=0.5))
+    dag = solve_order(problem, **quiet()).adjacency
+    with patch.object(pair_bound, "MOST_SIZE", 3), Workers(Deadline(), NoProgress(), 1) as workers:
+        found = PairBound(problem.score, dag, workers)
+        first, start = found.bound, found._weights
+        totals = np.bincount(found._pairs.ravel(), np.repeat(start, 2), 12)
+        assert (totals <= found._caps + 1e-9).all()
+        assert (start <= found._uppers + 1e-12).all()
+        found._round(found._start())
+        once = found.bound
+        found.run()
+    assert first - once > 0.5 * (first - found.bound) > 0.0

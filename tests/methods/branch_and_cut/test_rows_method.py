@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -10,8 +12,8 @@ from benchmarks.bounds_check import check
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.families.families import Families, Family
-from dagopt.families.undominated import TooMany
-from dagopt.graph.knowledge import Constraints
+from dagopt.families.undominated import Listing, TooMany
+from dagopt.graph.constraints import Constraints
 from dagopt.lp.highs import LinearProgram, SolverError
 from dagopt.methods.branch_and_cut import branch_and_cut as solve
 from dagopt.methods.branch_and_cut.branch_and_cut import ROW_KINDS, _too_many, solve_branch_and_cut
@@ -20,12 +22,14 @@ from dagopt.methods.likelihood_bound import likelihood_bound
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score
-from dagopt.workers import Workers
+from dagopt.workers import Stopped, Workers
 from made_problems import gaussian_table, problem_of, quiet
 from made_tables import mixed_table
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize(
+    "seed", [*range(4, 10), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 24))]
+)
 def test_no_bound_below_the_optimum_and_no_optimum_cut_off(seed):
     """Random problems of either kind, with knowledge, near ties, few and many rows, blind and stopped somewhere."""
     assert check(seed) == []
@@ -107,6 +111,26 @@ def test_few_sets_are_listed_where_memory_is_short(monkeypatch):
     assert "more than max_sets=3: they are priced instead of listed" in result.notes[0]
 
 
+@pytest.mark.parametrize(("needed", "n_calls"), [(1e12, 1), (20.0, 5)])
+def test_a_hopeless_listing_is_given_up_at_the_first_look(monkeypatch, needed, n_calls):
+    """One that may end goes on for a fifth of the time, with a look after every twentieth of what is left."""
+    calls = []
+
+    def run(self, workers):
+        calls.append(workers.deadline.time_limit)
+        now[0] += calls[-1]
+        raise Stopped
+
+    now = [0.0]
+    monkeypatch.setattr(Listing, "run", run)
+    monkeypatch.setattr(Listing, "seconds_left", lambda self, n_threads: needed)
+    problem = problem_of(gaussian_table(1, 8))
+    state = solve._Run(problem, Deadline(30.0, lambda: now[0]), NoProgress(), solve.BranchAndCutOptions(), None)
+    with pytest.raises(TooMany), Workers(Deadline(), NoProgress(), 1) as workers:
+        state.list_sets(workers)
+    assert len(calls) == n_calls
+
+
 @pytest.mark.parametrize(
     ("found", "said"),
     [
@@ -116,8 +140,9 @@ def test_few_sets_are_listed_where_memory_is_short(monkeypatch):
 )
 def test_the_note_on_too_many_sets(found, said):
     """How many there are likely to be, and why they are not listed."""
-    assert said in _too_many(found, 4, is_priced=True)
-    assert "max_parents=" in _too_many(found, 4, is_priced=False)
+    assert said in _too_many(found, 4, SimpleNamespace(is_priced=True, has_bounds=True))
+    assert "max_parents=" in _too_many(found, 4, SimpleNamespace(is_priced=False, has_bounds=False))
+    assert "pairs of columns" in _too_many(found, 4, SimpleNamespace(is_priced=False, has_bounds=True))
 
 
 def test_sets_of_mixed_tables_that_are_too_many():

@@ -10,7 +10,7 @@ import pytest
 import dagopt
 from dagopt.bits import mask_of
 from dagopt.deadline import Deadline
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.methods.branch_and_cut import suffix_search as suffixes
 from dagopt.methods.branch_and_cut.branch_and_cut import solve_branch_and_cut
 from dagopt.methods.branch_and_cut.suffix_bound import SuffixBound

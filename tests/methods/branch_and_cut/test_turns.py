@@ -106,3 +106,12 @@ def test_an_outlook_of_its_own_decides():
     listing.outlook = lambda seconds: -np.inf
     take_turns([falling, listing], 0.0, 1e-6, Deadline(100.0, clock))
     assert listing.seconds == 40.0
+
+
+def test_a_part_that_expects_nothing_waits_for_the_others():
+    """A hopeless listing has no turn while a bound may fall, and all of the time after that."""
+    clock = Clock()
+    listing, pairs = Scripted(clock, lambda t: np.inf), Scripted(clock, lambda t: 100.0, ends=60.0)
+    listing.outlook = lambda seconds: np.inf
+    take_turns([listing, pairs], 0.0, 1e-6, Deadline(100.0, clock))
+    assert (pairs.seconds, listing.seconds) == (60.0, 40.0)

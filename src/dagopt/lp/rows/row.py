@@ -113,10 +113,10 @@ class DualPoint:
         uppers = self.weights * np.array([row.upper for row in self.rows])
         return float(uppers.sum() + SLACK * np.abs(uppers).sum())
 
-    def prices(self, n_nodes: int, correlation: Floats, n_samples: int) -> Prices:
+    def prices(self, n_nodes: int, correlation: Floats | None, n_samples: int) -> Prices:
         """Return the rows in the form that the search takes.
 
-        The row of the sample correlations over all nodes becomes a share of the likelihood.
+        The row of the sample correlations over all nodes becomes a share of the likelihood, unless these are None.
         """
         whole = 0.0
         matrices: dict[int, int] = {}

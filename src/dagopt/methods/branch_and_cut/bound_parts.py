@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from dagopt.deadline import Deadline
@@ -12,6 +14,8 @@ from dagopt.methods.branch_and_cut.pair_bound import PairBound
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["ListingTurns", "PairTurns", "PricingTurns"]
+
+SECONDS_TO_PRICE = 1e-3  # per pair of columns; with less time pricing, whose first LP takes 3 % of it, is not begun
 
 
 class PairTurns:
@@ -36,40 +40,70 @@ class PairTurns:
         return False
 
     def work(self, clock: Deadline) -> None:
-        """Go on until the clock stops."""
+        """Go on until the round in which the clock stops."""
         self._pairs.run(clock)
 
-    def outlook(self, seconds: float) -> None:
-        """Return nothing: the bound is judged by how fast it falls."""
+    def outlook(self, seconds: float) -> float | None:
+        """Return what the weights known prove if larger sets change nothing, None to judge by how fast it falls."""
+        return self._pairs.outlook(seconds)
 
 
 class PricingTurns:
-    """The turns of pricing, which is finished when it has listed the families left."""
+    """The turns of pricing, which is finished when it has listed the families left.
 
-    def __init__(self, root: PricedRoot, max_sets: int, tolerance: float, workers: Workers) -> None:
-        self._root = root
+    Parameters
+    ----------
+    make : callable
+        Returns the run, which is made in the first turn: with hundreds of columns that takes seconds.
+    n_nodes : int
+        The number of columns.
+    max_sets, tolerance : int, float
+        See ``PricedRoot.run``.
+    deadline : Deadline
+        The clock of the whole run.
+    constant : float
+        What the score of blocks may have more than that of their columns, which are priced.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], PricedRoot],
+        n_nodes: int,
+        max_sets: int,
+        tolerance: float,
+        deadline: Deadline,
+        constant: float = 0.0,
+    ) -> None:
+        self.root: PricedRoot | None = None
+        self._make = make
+        self._constant = constant
+        self._needed = SECONDS_TO_PRICE * n_nodes**2
         self._facts = (max_sets, tolerance)
-        self._workers = workers
+        self._deadline = deadline
 
     @property
     def bound(self) -> float:
         """A bound on the score of every DAG."""
-        return self._root.bound
+        return np.inf if self.root is None else self.root.bound + self._constant
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left to do."""
-        return self._root.over
+        """Whether nothing is left to do, or there is too little time to begin."""
+        return self._deadline.remaining() < self._needed if self.root is None else self.root.over
 
     @property
     def finished(self) -> bool:
         """Whether the families left are listed."""
-        return self._root.families is not None
+        return self.root is not None and self.root.families is not None
 
     def work(self, clock: Deadline) -> None:
-        """Go on until the clock stops."""
-        with Workers(clock, self._workers.progress, self._workers.count) as some:
-            self._root.run(*self._facts, some)
+        """Go on until the round of pricing in which the clock stops."""
+        self.begin().run(*self._facts, clock)
+
+    def begin(self) -> PricedRoot:
+        """Return the run, which is made if there is none yet."""
+        self.root = self.root or self._make()
+        return self.root
 
     def outlook(self, seconds: float) -> None:
         """Return nothing: the bound is judged by how fast it falls."""

@@ -17,10 +17,12 @@ margin for rounding.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,30 +36,52 @@ from dagopt.families.listing import candidate_pool, count_sets
 from dagopt.families.undominated import Listing, TooMany
 from dagopt.graph.order import parent_lists
 from dagopt.kernels.cuts import tree as kernels
-from dagopt.lp.priced_root import PricedRoot
+from dagopt.lp.priced_root import BareFamily, PricedRoot, PricedState
 from dagopt.lp.rows.clusters import ClusterRows, LastNodeRows
 from dagopt.lp.rows.local import LocalRows
 from dagopt.lp.rows.matrices import logdet_finders
 from dagopt.lp.rows.row import Row, RowFinder
 from dagopt.lp.rows.symmetry import SymmetryRows, priorities, turns_are_free
-from dagopt.memory import available_bytes
+from dagopt.memory import available_bytes, parse_bytes
 from dagopt.methods.branch_and_cut.bound_parts import ListingTurns, PairTurns, PricingTurns
+from dagopt.methods.branch_and_cut.checkpoint import (
+    Bounds,
+    Saved,
+    load_saved,
+    packed_tree,
+    saved_content,
+    unpacked_tree,
+)
 from dagopt.methods.branch_and_cut.pair_bound import PairBound
-from dagopt.methods.branch_and_cut.suffix_search import SuffixSearch, is_suited
-from dagopt.methods.branch_and_cut.tree import Outcome, Rules, Tree
+from dagopt.methods.branch_and_cut.subtrees import Cluster, Subtrees, opened
+from dagopt.methods.branch_and_cut.suffix_search import SuffixSearch, SuffixState, is_suited
+from dagopt.methods.branch_and_cut.tree import MEMORY, Outcome, Rules, Tree, TreeState
 from dagopt.methods.branch_and_cut.turns import Part, take_turns
-from dagopt.methods.method_options import n_jobs, random_state, row_kinds, solver, start
+from dagopt.methods.checkpoint_file import Saver, identity_of, resumed_path
+from dagopt.methods.method_options import (
+    checkpoint,
+    memory_limit,
+    n_jobs,
+    random_state,
+    resume,
+    row_kinds,
+    solver,
+    start,
+)
 from dagopt.methods.orders.order import order_incumbent
 from dagopt.options import Check, Options, anything, option, whole
 from dagopt.problem import Problem
-from dagopt.progress import Progress
+from dagopt.progress import NoProgress, Progress
 from dagopt.results.answer import Answer, Status, worth
-from dagopt.results.certificate import Certificate, scope_of, tightest
+from dagopt.results.certificate import Certificate, Source, scope_of, tightest
 from dagopt.results.figures import Figures
+from dagopt.scores.base import Score
 from dagopt.scores.block_likelihood import BlockLikelihood
+from dagopt.scores.by_columns import ByColumns
+from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Stopped, Workers, thread_count
 
-__all__ = ["ROW_KINDS", "BranchAndCutOptions", "solve_branch_and_cut"]
+__all__ = ["ROW_KINDS", "BranchAndCutOptions", "can_bound", "solve_branch_and_cut"]
 
 
 ROW_KINDS = ("entropies", "matrices", "last-node", "symmetry", "local")
@@ -68,6 +92,8 @@ BYTES_PER_SET = 6_000  # memory per listed set, which is in a few hundred rows
 MOST_SCORED = 20_000_000  # maximum number of scored sets, for scores other than Gaussian likelihoods
 MOST_COLUMNS = 400  # behind blocks; beyond this a round of pricing takes longer than a minute
 LISTING_SHARE = 0.2  # the share of the time limit after which sets are priced, unless the listing is nearly done
+LOOK_SHARE, LEAST_LOOK = 0.05, 1.0  # the share of the time, and seconds, between two looks at how far the listing is
+HOPELESS = 30.0  # the listing is given up at once if it is expected to take so many times the time left
 NEARLY_SHARE = 0.5  # the listing goes on if it is expected to take at most this share of the time left
 UNPRICED_SHARE = 0.6  # the share of the time limit for the listing where sets cannot be priced
 LISTING_TIME = 600.0  # seconds; a longer time limit counts as this much for these shares
@@ -76,6 +102,7 @@ RULES = Rules(
     tolerance=1e-8, rounds_back=(12, 3), share=(0.05, 0.1), most_rounds=6, idle_rounds=5, pairs=6
 )  # fmt: skip
 LEAST_IMPROVEMENT = 1e-5  # besides rounding, what an added parent must gain to count as an improvement
+NODES_PER_WORKER = 3  # open nodes for each worker of a cluster before subtrees are handed out
 TRACE_EVERY = 0.2  # seconds between rows of the trace
 
 
@@ -99,6 +126,19 @@ class BranchAndCutOptions(Options):
     random_state: int = random_state()
     n_jobs: int | None = n_jobs()
     start: Any = start()
+    memory_limit: int | str | None = memory_limit("Bytes for the open nodes of the tree, or text such as 8GB.", "2GB")
+    checkpoint: str | Path | None = checkpoint("the run saves itself every few minutes, and when it is stopped")
+    resume: bool = resume()
+    cluster: Any = option(
+        None,
+        "Where subtrees are searched: a dask client, the address of a dask scheduler, or an executor.",
+        anything("client, address or executor"),
+        metavar="ADDRESS",
+    )
+
+    def identity(self) -> dict[str, Any]:
+        """Return the options that change the course of a run, which must be the same as in a checkpoint."""
+        return {"method": "branch-and-cut", "rows": list(self.rows), "random_state": self.random_state}
 
 
 @solver(BranchAndCutOptions)
@@ -119,48 +159,45 @@ def solve_branch_and_cut(
         With ``status="optimal"`` if no DAG is better by more than 1e-8 times the score.
     """
     run = _Run(problem, deadline, progress, options, plan)
-    dag, met = order_incumbent(
-        problem, deadline, progress, restarts=options.restarts, random_state=options.random_state,
-        n_jobs=options.n_jobs, start=options.start, pool=run.pool_to_search(),
-    )  # fmt: skip
-    run.tell_start(dag)
-    rows: list[Row] = []
-    with Workers(deadline, progress, options.n_jobs) as workers:
-        try:
-            families = run.list_sets(workers)
-            note = f"{len(families.node):,} parent sets can be part of a best DAG"
-        except Stopped:
-            return run.answer(dag, None, ("stopped before all parent sets were listed",))
-        except TooMany as found:
-            note = _too_many(found, run.max_sets, run.is_priced)
-            progress.note(note)
-            search = run.search_from_end(dag, workers)
-            if search is not None:
-                dag = search.dag
-                if search.finished:
-                    note = f"the best order was found from its end, over {search.n_states:,} sets of nodes"
-                    return run.answer(dag, None, (note,))
-            dag, left, rows = run.bound_all(dag, met, workers)
-            if left is None:
-                return run.answer(dag, None, (note,))
-            families = left
-            note += f"; {len(families.node):,} of them can be part of a better DAG"
-        progress.note(note)
-        try:
-            after = run.find_after(families, workers)
-        except Stopped:
-            return run.answer(dag, None, (note,))
-    outcome = run.cut(families, after, dag, rows)
-    assert outcome.chosen is not None
-    return run.answer(families.adjacency(outcome.chosen), outcome, (note,))
+    try:
+        return run.solve()
+    finally:
+        run.saver.flush()
 
 
-def _too_many(found: TooMany, max_sets: int, is_priced: bool) -> str:
+def can_bound(score: Score) -> bool:
+    """Say whether branch and cut bounds all DAGs if undominated sets are too many: by pricing, or by pairs."""
+    form = score.block_likelihood
+    return score.by_columns is not None or (form is not None and form.has_one_matrix)
+
+
+def _too_many(found: TooMany, max_sets: int, run: _Run) -> str:
     """Return the note on a listing that was given up: how many sets were found, and what is done instead."""
     likely = f", out of about {found.n_likely:,.0f}" if found.n_likely > found.n_found else ""
     reason = f"more than max_sets={max_sets:,}" if found.n_found > max_sets else "which takes too long"
-    instead = "they are priced instead of listed" if is_priced else "this score has no pricing; max_parents= may help"
+    instead = "they are priced instead of listed"
+    if not run.is_priced:
+        instead = "pairs of columns give a bound" if run.has_bounds else "this score has no pricing"
+        instead += "; max_parents= may help"
     return f"{found.n_found:,} undominated parent sets were found{likely}, {reason}: {instead}"
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What all tasks of a cluster share: the problem, the families and what comes after them, and the first DAG."""
+
+    problem: Problem
+    options: BranchAndCutOptions
+    families: Families
+    after: Words
+    first: Dag
+
+
+def _work_on_subtrees(job: _Job, content: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """Work on some nodes for some seconds, in a worker; return what is left."""
+    run = _Run(job.problem, Deadline(seconds), NoProgress(), job.options, None)
+    state = unpacked_tree(content, job.families, job.problem)
+    return packed_tree(run.work_on_subtrees(job.families, job.after, job.first, state), job.problem)
 
 
 class _Run:
@@ -182,25 +219,129 @@ class _Run:
         self.max_sets = options.max_sets or min(MOST_SETS, available_bytes() // (2 * BYTES_PER_SET))
         self._trace: list[tuple[float, str, float, float | None]] = []
         self._n_sets = 0
-        self._gaussian = problem.score.gaussian
-        self._columns = problem.score.by_columns  # behind blocks, if these cannot be priced
         self._form = problem.score.block_likelihood
+        self._columns = problem.score.by_columns  # which are priced
+        if self._columns is not None and not self._columns.is_same and self._columns.n_columns > MOST_COLUMNS:
+            self._columns = None
         self._narrowed = problem.knowledge  # without parents that are in no undominated set
         self._listed: Families | TooMany | None = None
         self._root: PricedRoot | None = None
         self._pairs: PairBound | None = None
-        self._columns_bound = np.inf  # of the columns behind blocks
         self._suffixes: SuffixSearch | None = None
         self._unlisted: Listing | None = None  # a listing that was given up for want of time
+        self.saver = Saver(options.checkpoint, progress.note)
+        self._identity = identity_of(problem, options.identity()) if self.saver.is_on else {}
+        self._proofs: dict[Source, float] = {}  # of the run that is continued, by their source
+        self._seconds = 0.0  # that it took
+        self._is_core = False  # whether the tree leaves out parents that lie in no cycle
+        self._met: list[BareFamily] = []
+        self._note = ""
+
+    def solve(self) -> Answer:
+        """Run from the start, or from a checkpoint if there is one to resume."""
+        path = resumed_path(self._options.checkpoint, self._options.resume)
+        saved = None if path is None else self._resume(load_saved(path, self._identity, self._problem))
+        dag = self._search_orders() if saved is None else saved.dag
+        rows: list[Row] = []
+        with Workers(self._deadline, self._progress, self._options.n_jobs) as workers:
+            if saved is not None and saved.tree is not None:
+                families = saved.tree[0]
+            else:
+                found = self._find_families(dag, saved, workers)
+                if isinstance(found, Answer):
+                    return found
+                families, dag, rows = found
+            self._progress.note(self._note)
+            self._is_core = not rows if saved is None or saved.tree is None else saved.is_core
+            core = families.without(self._problem.knowledge.safe) if self._is_core else families
+            try:
+                after = self.find_after(core, workers)
+            except Stopped:
+                return self.answer(dag, None, (self._note,))
+        state = None if saved is None or saved.tree is None else saved.tree[1]
+        outcome = self.cut(core, after, dag, rows, state, families)
+        assert outcome.chosen is not None
+        return self.answer(families.adjacency(outcome.chosen), outcome, (self._note,))
+
+    def _resume(self, saved: Saved) -> Saved:
+        """Take over what all stages have."""
+        self._proofs, self._trace, self._note = saved.proofs, list(saved.trace), saved.note
+        self._seconds = saved.trace[-1][0] if saved.trace else 0.0
+        self._met = saved.met
+        self._narrowed = replace(self._problem.knowledge, may=saved.may)
+        return saved
+
+    def _search_orders(self) -> Dag:
+        """Return the DAG to start from, by a search over orders."""
+        options = self._options
+        dag, met = order_incumbent(
+            self._problem, self._deadline, self._progress, restarts=options.restarts,
+            random_state=options.random_state, n_jobs=options.n_jobs, start=options.start, pool=self.pool_to_search(),
+        )  # fmt: skip
+        self._met = list(met)
+        self._trace.append((self._deadline.elapsed(), "orders", self._problem.score.total(dag), None))
+        return dag
+
+    def _find_families(
+        self, dag: Dag, saved: Saved | None, workers: Workers
+    ) -> tuple[Families, Dag, list[Row]] | Answer:
+        """Return all families that a better DAG can have, the best DAG and rows; an answer if that is not needed."""
+        if saved is None:
+            try:
+                families = self.list_sets(workers)
+                self._note = f"{len(families.node):,} parent sets can be part of a best DAG"
+                return families, dag, []
+            except Stopped:
+                return self.answer(dag, None, ("stopped before all parent sets were listed",))
+            except TooMany as found:
+                self._note = _too_many(found, self.max_sets, self)
+                self._progress.note(self._note)
+        if saved is None or saved.suffixes is not None:
+            search = self.search_from_end(dag, workers, None if saved is None else saved.suffixes)
+            if search is not None:
+                dag = search.dag
+                if search.finished:
+                    note = f"the best order was found from its end, over {search.n_states:,} sets of nodes"
+                    return self.answer(dag, None, (note,))
+        dag, left, rows = self.bound_all(dag, workers, None if saved is None else saved.bounds)
+        if left is None:
+            return self.answer(dag, None, (self._note,))
+        self._note += f"; {len(left.node):,} of them can be part of a better DAG"
+        return left, dag, rows
+
+    def _save(self, dag: Dag, **stage: Any) -> None:
+        """Take note of the state of a stage that started from a DAG."""
+        if self.saver.is_on:
+            saved = Saved(dag, self._met, self._narrowed.may, self._note, self._outer(), list(self._trace), **stage)
+            self.saver.note(lambda: saved_content(saved, self._identity, self._problem))
+
+    def _outer(self) -> dict[Source, float]:
+        """Return the bounds on all DAGs that are known besides that of the tree, by their source."""
+        found = dict(self._proofs)
+        now: list[tuple[Source, float]] = [("pricing", self._priced_bound)]
+        if self._pairs is not None:
+            now.append(("pairs", self._pairs.bound))
+        if self._suffixes is not None:
+            now.append(("search from the end", self._suffixes.bound))
+        for source, bound in now:
+            if np.isfinite(bound):
+                found[source] = min(float(bound), found.get(source, np.inf))
+        return found
 
     @property
     def is_priced(self) -> bool:
         """Whether sets that are too many to list can be priced."""
-        return self._gaussian is not None or self._columns is not None
+        return self._columns is not None
 
-    def tell_start(self, dag: Dag) -> None:
-        """Start the trace with the DAG of the order search."""
-        self._trace.append((self._deadline.elapsed(), "orders", self._problem.score.total(dag), None))
+    @property
+    def has_bounds(self) -> bool:
+        """Whether all DAGs can be bounded if sets are too many to list."""
+        return can_bound(self._problem.score)
+
+    @property
+    def _priced_bound(self) -> float:
+        """The bound of pricing."""
+        return np.inf if self._root is None or self._columns is None else self._root.bound + self._columns.constant
 
     def pool_to_search(self) -> Families | None:
         """Return all undominated sets, if the order search has no fast form of the score; None to search without."""
@@ -248,75 +389,106 @@ class _Run:
 
     def _list(self, listing: Listing, workers: Workers) -> Families:
         """Return the undominated sets; raise ``TooMany`` if that takes longer than its share of the time."""
-        share = LISTING_SHARE if self.is_priced else UNPRICED_SHARE
+        # Prices do not tell safe parents apart, so listing these is worth more of the time.
+        lists_safe = bool(self._problem.knowledge.safe.any())
+        share = LISTING_SHARE if self.has_bounds and not lists_safe else UNPRICED_SHARE
+        left, begin = min(self._deadline.remaining(), LISTING_TIME), self._deadline.elapsed()
+        until = begin + max(share * left, LEAST_LISTING)
         while True:
-            left = min(self._deadline.remaining(), LISTING_TIME)
-            clock = self._deadline.within(max(share * left, LEAST_LISTING))
+            clock = self._deadline.within(max(LOOK_SHARE * left, LEAST_LOOK))
             with Workers(clock, self._progress, workers.count) as some:
                 try:
                     return listing.run(some)
                 except Stopped:
                     if self._deadline.reason is not None:
                         raise
-            if listing.seconds_left(workers.count) > NEARLY_SHARE * min(self._deadline.remaining(), LISTING_TIME):
+            needed, left = listing.seconds_left(workers.count), min(self._deadline.remaining(), LISTING_TIME)
+            is_slow = needed > HOPELESS * left and (np.isfinite(needed) or listing is self._begun)
+            if (is_slow and self.is_priced) or (needed > NEARLY_SHARE * left and self._deadline.elapsed() >= until):
                 self._unlisted = listing
                 raise TooMany(listing.n_found, listing.n_likely)
 
-    def search_from_end(self, dag: Dag, workers: Workers) -> SuffixSearch | None:
+    def search_from_end(self, dag: Dag, workers: Workers, state: SuffixState | None) -> SuffixSearch | None:
         """Return what the search from the end of the order finds; None where it does not apply."""
-        value = self._problem.score.total(dag)
+        score = self._problem.score
+        value = score.total(dag)
         tolerance = RULES.tolerance * max(abs(value), 1.0)
-        if self._gaussian is None or not is_suited(self._gaussian, self._problem.knowledge, tolerance):
+        if not isinstance(score, GaussianScore) or not is_suited(score, self._problem.knowledge, tolerance):
             return None
         self._suffixes = SuffixSearch(
-            self._gaussian, dag, tolerance, workers, tell=lambda bound: self._tell(value, bound, 0, 0, 0)
-        )
+            score, dag, tolerance, workers, tell=lambda bound: self._tell(value, bound, 0, 0, 0),
+            note=lambda state: self._save(dag, suffixes=state), state=state,
+        )  # fmt: skip
         self._suffixes.run()
         return self._suffixes
 
-    def bound_all(
-        self, dag: Dag, met: Iterable[tuple[int, tuple[int, ...]]], workers: Workers
-    ) -> tuple[Dag, Families | None, list[Row]]:
+    def bound_all(self, dag: Dag, workers: Workers, state: Bounds | None) -> tuple[Dag, Families | None, list[Row]]:
         """Lower the bound on all DAGs by pairs, by pricing, and by listing after all.
 
         Returns the best DAG, all families that a better one can have, None if they could not be listed, and rows.
         """
-        if self._gaussian is None:
-            self._price_columns(dag, workers)
-            return dag, None, []
         value = self._problem.score.total(dag)
+        tolerance = RULES.tolerance * max(abs(value), 1.0)
+        parts: list[Part] = []
+        if self._form is not None and self._form.has_one_matrix and self._form.is_searchable:
+            tell = partial(self._tell, value, n_nodes=0, n_cuts=0, n_left=0)
+            self._pairs = PairBound(self._problem.score, dag, workers, tell)
+            if state is not None and state.pairs is not None:
+                self._pairs.go_on(state.pairs)
+            parts.append(PairTurns(self._pairs))
+        if state is not None and state.is_listed:
+            self._unlisted = Listing(self._problem.score, self._problem.knowledge, self.max_sets)
+        listing = None if self._unlisted is None else ListingTurns(self._unlisted, NEARLY_SHARE, workers)
         with ThreadPoolExecutor(workers.count) as threads:
-            pairs = PairBound(self._gaussian, dag, workers, lambda bound: self._tell(value, bound, 0, pairs.n_rows, 0))
-            self._root = root = PricedRoot(
-                self._gaussian, self._narrowed, dag, met, self._finders(dag, None, threads), workers,
-                lambda score, bound, cuts, left: self._tell(score, bound, 0, cuts, left),
-            )  # fmt: skip
-            self._pairs = pairs
-            tolerance = RULES.tolerance * max(abs(value), 1.0)
-            parts: list[Part] = [PairTurns(pairs), PricingTurns(root, self.max_sets, tolerance, workers)]
-            listing = None if self._unlisted is None else ListingTurns(self._unlisted, NEARLY_SHARE, workers)
+            if self._columns is not None:
+                columns, begun = self._columns, None if state is None else state.pricing
+                make = partial(self._make_root, columns, dag, threads, workers, begun)
+                most = self.max_sets if columns.is_same else 0
+                facts = (columns.n_columns, most, tolerance, self._deadline, columns.constant)
+                pricing = PricingTurns(make, *facts)
+                if begun is not None:
+                    pricing.begin()
+                parts.append(pricing)
             if listing is not None:
                 parts.append(listing)
             take_turns(parts, value, tolerance, self._deadline)
+        if self._root is not None and self._columns is not None and self._columns.is_same:
+            dag = self._root.dag
         if listing is not None and listing.families is not None:
-            return root.dag, listing.families, []
-        return root.dag, root.families, root.rows
+            return dag, listing.families, []
+        return (dag, None, []) if self._root is None else (dag, self._root.families, self._root.rows)
 
-    def _price_columns(self, dag: Dag, workers: Workers) -> None:
-        """Bound the DAGs over blocks by pricing those over their columns."""
-        if self._columns is None or len(self._columns.within) > MOST_COLUMNS:
-            return
-        score, more = self._columns.score, self._columns.constant
-        value, wide = self._problem.score.total(dag), self._columns.dag(dag)
-        known, first = self._columns.knowledge(self._narrowed), enumerate(parent_lists(wide))
-        with ThreadPoolExecutor(workers.count) as threads:
-            finders = self._finders(wide, None, threads, score.block_likelihood)
-            root = PricedRoot(
-                score, known, wide, [(i, tuple(own.tolist())) for i, own in first], finders, workers,
-                lambda _, bound, cuts, left: self._tell(value, bound + more, 0, cuts, left),
-            )  # fmt: skip
-            root.run(0, RULES.tolerance * max(abs(value), 1.0))
-        self._columns_bound = root.bound + more
+    def _make_root(
+        self,
+        columns: ByColumns,
+        dag: Dag,
+        threads: ThreadPoolExecutor,
+        workers: Workers,
+        state: PricedState | None,
+    ) -> PricedRoot:
+        """Return pricing, at its beginning or where it was; after each round the run is saved.
+
+        Pricing of the columns of blocks gives a bound alone, and is not saved.
+        """
+        wide, value, score = columns.dag(dag), self._problem.score.total(dag), columns.score
+        met = self._met if columns.is_same else [(i, tuple(own.tolist())) for i, own in enumerate(parent_lists(wide))]
+
+        def finders(dag: Dag) -> list[RowFinder]:
+            return self._finders(dag, None, threads, score.block_likelihood)
+
+        def after_round() -> list[RowFinder]:
+            pairs = None if self._pairs is None else self._pairs.state
+            self._save(dag, bounds=Bounds(root.state, pairs, self._unlisted is not None))
+            return finders(root.dag)
+
+        def tell(score: float, bound: float, n_cuts: int, n_left: int) -> None:
+            self._tell(score if columns.is_same else value, bound + columns.constant, 0, n_cuts, n_left)
+
+        self._root = root = PricedRoot(
+            score, columns.knowledge(self._narrowed), wide, met, finders(wide if state is None else state.dag), workers,
+            tell, after_round=after_round if self.saver.is_on and columns.is_same else None, state=state,
+        )  # fmt: skip
+        return root
 
     def find_after(self, families: Families, workers: Workers) -> Words:
         """Return for every family the nodes that come after its node in a best DAG: those that would improve it."""
@@ -330,18 +502,80 @@ class _Run:
         workers.each("additions that improve", pieces, n)
         return after
 
-    def cut(self, families: Families, after: Words, dag: Dag, rows: list[Row]) -> Outcome:
-        """Run branch and cut from a DAG, with rows to begin with."""
+    def cut(
+        self, families: Families, after: Words, dag: Dag, rows: list[Row], state: TreeState | None, whole: Families
+    ) -> Outcome:
+        """Run branch and cut from a DAG, with rows to begin with, or from a state; ``whole`` are saved with it."""
         begin = families.start(dag)
         assert begin is not None
         self._n_sets = len(families.node)
-        n_jobs = thread_count(self._options.n_jobs)
+        first = families.adjacency(begin)
+
+        def note(state: TreeState) -> None:
+            self._save(first, tree=(whole, state), is_core=self._is_core)
+
+        saving = {"note": note if self.saver.is_on else None}
+        with self._trees(families, after, first, first_rows=rows) as make:
+            if self._options.cluster is not None:
+                with closing(opened(self._options.cluster)) as cluster:
+                    begun = make(state=state, enough=NODES_PER_WORKER * cluster.count, **saving)
+                    outcome = begun.run()
+                    if outcome.status != "converged" or not outcome.n_nodes:
+                        return outcome
+                    state = self._spread(cluster, families, after, first, begun.state, note)
+            return make(state=state, **saving).run()
+
+    @contextmanager
+    def _trees(self, families: Families, after: Words, first: Dag, **more: Any) -> Iterator[Callable[..., Tree]]:
+        """Yield what makes trees that start from a DAG."""
+        n_jobs, limit = thread_count(self._options.n_jobs), self._options.memory_limit
         with ThreadPoolExecutor(n_jobs) as threads:
-            finders = partial(self._finders, families.adjacency(begin), after, threads)
-            return Tree(
-                families, begin, self._deadline, finders, RULES, n_jobs=n_jobs, after=after, first_rows=rows,
-                tell=self._tell,
-            ).run()  # fmt: skip
+            yield partial(
+                Tree, families, families.start(first), self._deadline, partial(self._finders, first, after, threads),
+                RULES, n_jobs=n_jobs, after=after, tell=self._tell,
+                memory=MEMORY if limit is None else parse_bytes(limit), **more,
+            )  # fmt: skip
+
+    def _spread(
+        self,
+        cluster: Cluster,
+        families: Families,
+        after: Words,
+        first: Dag,
+        state: TreeState,
+        note: Callable[[TreeState], None],
+    ) -> TreeState:
+        """Let the workers of a cluster search the subtrees of a state; return what is left."""
+        alone = replace(self._options, n_jobs=1, start=None, checkpoint=None, resume=False, cluster=None)
+        problem = self._problem
+        job = cluster.scatter(_Job(problem, alone, families, after, first))
+
+        def work(part: TreeState, seconds: float) -> Future[dict[str, Any]]:
+            return cluster.executor.submit(_work_on_subtrees, job, packed_tree(part, problem), seconds)
+
+        def tell(state: TreeState) -> None:
+            bound = max([state.best.score, *(-node.minus_bound for node in state.nodes)])
+            self._tell(state.best.score, bound, state.counts[0], state.counts[2], state.counts[3])
+            note(state)
+
+        def closed(bound: float, score: float) -> bool:
+            return bound <= score + RULES.tolerance * max(abs(score), 1.0)
+
+        search = Subtrees(
+            cluster.count, work, lambda found: unpacked_tree(found, families, problem), self._deadline, closed, tell
+        )
+        left = search.run(state)
+        self._note += f"; {search.n_tasks:,} tasks on {cluster.count} workers"
+        if search.n_failed:
+            self._note += f", {search.n_failed} of which failed and were done again"
+        return left
+
+    def work_on_subtrees(self, families: Families, after: Words, first: Dag, state: TreeState) -> TreeState:
+        """Search the subtrees of a state until the deadline; return what is left."""
+        with self._trees(families, after, first) as make:
+            tree = make(state=state)
+            tree.run()
+        return tree.state
 
     def _finders(
         self, dag: Dag, after: Words | None, threads: ThreadPoolExecutor, form: BlockLikelihood | None = None
@@ -355,16 +589,16 @@ class _Run:
         if "symmetry" in kinds and after is not None and free:
             finders.append(SymmetryRows(priorities(dag), ROWS_PER_ROUND))
         if form is not None:
-            finders += logdet_finders(form, kinds, dag, seed, threads)
+            given = form if after is None else form.given(self._problem.knowledge.safe)
+            finders += logdet_finders(given, kinds, dag, seed, threads)
         if "local" in kinds:
             size = LOCAL_SIZE if form is None else GAUSSIAN_LOCAL_SIZE
             finders.append(LocalRows(threads, size, seed, lambda: self._deadline.reason is not None))
         return finders
 
     def _tell(self, score: float, bound: float, n_nodes: int, n_cuts: int, n_left: int) -> None:
-        outer = [part.bound for part in (self._pairs, self._root, self._suffixes) if part is not None]
-        bound = max(min([bound, self._columns_bound, *outer]), score)
-        now = self._deadline.elapsed()
+        bound = max(min([bound, *self._outer().values()]), score)
+        now = self._seconds + self._deadline.elapsed()
         if len(self._trace) < 2 or now - self._trace[-1][0] > TRACE_EVERY:
             self._trace.append((now, "branch and cut", score, bound))
         facts = {"score": score, "bound": bound, "gap": f"{(bound - score) / max(abs(score), 1e-12):.4%}"}
@@ -378,19 +612,16 @@ class _Run:
         status: Status = self._deadline.reason or "converged"
         proofs: list[Certificate | None] = []
         figures: dict[str, Any] = worth(self._problem, dag)
-        roots: list[float] = []
-        if self._root is not None and self._pairs is not None and np.isfinite(self._root.bound):
-            by_pairs = self._pairs.bound
-            proofs += [Certificate(self._root.bound, scope, "pricing"), Certificate(by_pairs, scope, "pairs")]
-            roots.append(min(self._root.bound, by_pairs))
-            figures |= {"n_pricing_rounds": self._root.n_rounds, "pair_bound": by_pairs}
-            if roots[0] <= score + tolerance:
-                status = "optimal"
-        if np.isfinite(self._columns_bound):
-            proofs.append(Certificate(self._columns_bound, scope, "pricing"))
-            roots.append(self._columns_bound)
-            if roots[0] <= score + tolerance:
-                status = "optimal"
+        proofs += [Certificate(bound, scope, source) for source, bound in self._proofs.items()]
+        if self._pairs is not None and np.isfinite(self._pairs.bound):
+            proofs.append(Certificate(self._pairs.bound, scope, "pairs"))
+            figures["pair_bound"] = self._pairs.bound
+        if self._root is not None and np.isfinite(self._priced_bound):
+            proofs.append(Certificate(self._priced_bound, scope, "pricing"))
+            figures["n_pricing_rounds"] = self._root.n_rounds
+        roots: list[float] = [] if not proofs else [min(proof.bound for proof in proofs if proof is not None)]
+        if roots and roots[0] <= score + tolerance:
+            status = "optimal"
         if self._suffixes is not None and np.isfinite(self._suffixes.bound):
             proofs.append(Certificate(self._suffixes.bound, scope, "search from the end"))
             roots.append(self._suffixes.root_bound)
@@ -412,7 +643,7 @@ class _Run:
         proof = tightest(*proofs)
         proof = None if proof is None else proof.at_least(score)
         if proof is not None and (outcome is not None or (self._suffixes is not None and self._suffixes.finished)):
-            self._trace.append((self._deadline.elapsed(), "branch and cut", score, proof.bound))
+            self._trace.append((self._seconds + self._deadline.elapsed(), "branch and cut", score, proof.bound))
         if proof is not None and outcome is not None and status == "optimal":
             proof = replace(proof, bound=proof.bound + tolerance)  # DAGs better by less were not searched for
         return Answer(

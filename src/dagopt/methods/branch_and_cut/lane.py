@@ -21,11 +21,13 @@ from dagopt.lp.rows.rewriting import Renumbering
 from dagopt.lp.rows.row import Point, RowFinder
 from dagopt.methods.branch_and_cut.precedence import Part, Probe, probe_pairs, propagate, undecided_pairs
 
-__all__ = ["Best", "Lane", "Node", "Rules"]
+__all__ = ["Best", "Cutting", "Finish", "Lane", "Node", "Pause", "Rules"]
 
 Finish = Callable[[Point, Bools, float], tuple[Ints | None, bool]]
+Pause = Callable[["Node", "Cutting"], Sequence[RowFinder]]
 
 INTEGER_TOLERANCE = 1e-6  # of LP values; HiGHS is feasible to 1e-7
+RENEWED_ROUNDS = 25  # of cutting at the root between two states that are saved
 SLOW = 0.05  # a round at the root that closes less of the gap lets a search over prefixes be tried
 TRIED_AGAIN = 0.8  # of the gap at which it was last tried
 
@@ -73,6 +75,15 @@ class Node:
     part: Part = field(compare=False)
     start: Start | None = field(compare=False, default=None)
     lane: int = field(compare=False, default=0)
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """How far cutting at the root is: the bounds so far, how hard the finders search, when ``finish`` was tried."""
+
+    before: tuple[float, ...] = ()
+    n_harder: int = 0
+    tried_at: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,10 +151,11 @@ class Lane:
         self._allowed = allowed
         self._tell = tell
         self._tried_at = np.inf  # the gap at which ``finish`` was last tried
+        self._n_harder = 0
 
-    def twin(self, finders: Sequence[RowFinder]) -> Lane:
-        """Return another lane of the same problem, with an LP of its own."""
-        relaxation = self.relaxation.twin()
+    def twin(self, finders: Sequence[RowFinder], inside: Ints | None = None) -> Lane:
+        """Return another lane of the same problem, with an LP of its own that has some families, or the same ones."""
+        relaxation = self.relaxation.twin(inside)
         return type(self)(
             self.families, self._after_all, relaxation, finders, self._rules, self._deadline, self._allowed, self._tell
         )
@@ -164,22 +176,34 @@ class Lane:
         """Say whether a bound leaves nothing to search for."""
         return bound <= self.best.score + self.slack
 
-    def work_on(self, node: Node, finish: Finish | None = None) -> list[Node] | None:
+    def work_on(
+        self, node: Node, finish: Finish | None = None, pause: Pause | None = None, cutting: Cutting | None = None
+    ) -> list[Node] | None:
         """Cut at a node until it is closed or cutting no longer helps; return its children, None when stopped.
 
-        This lowers the node's bound and removes families. ``finish`` is given at the root alone.
+        This lowers the node's bound and removes families. The others are given at the root alone: ``pause`` is called
+        from time to time with a state from which another lane can go on, and returns new finders, so that this lane
+        goes on in the same way; ``cutting`` is such a state.
         """
         if node.start is not None:
             self.relaxation.load(node.start)
         before: list[float] = []
+        if cutting is not None:
+            before, self._tried_at = list(cutting.before), cutting.tried_at
+            self._search_harder(cutting.n_harder)
         below = int(finish is None)
         back, share = self._rules.rounds_back[below], self._rules.share[below]
+        n_rounds = 0
         while True:
             point = self._solve(node, shrink=not below)
             if self._stopped():
                 return None
             if point is None:
                 return []
+            n_rounds += 1
+            if pause is not None and n_rounds % RENEWED_ROUNDS == 0:
+                self._renew(pause(node, Cutting(tuple(before), self._n_harder, self._tried_at)))
+                continue
             bound = -node.minus_bound
             before.append(bound)
             if len(before) > back and before[-1 - back] - bound < share * (before[-1 - back] - self.best.score):
@@ -220,7 +244,20 @@ class Lane:
 
     def _harder(self) -> bool:
         """Let the finders search harder; say whether any can."""
+        self._n_harder += 1
         return sum(finder.harder() for finder in self.finders) > 0
+
+    def _search_harder(self, times: int) -> None:
+        """Let new finders search as hard as those before them."""
+        self._n_harder = 0
+        for _ in range(times):
+            self._harder()
+
+    def _renew(self, finders: Sequence[RowFinder]) -> None:
+        """Go on with a new LP, which stands where the old one does, and with new finders."""
+        self.relaxation, self.finders = self.relaxation.renewed(), finders
+        self.improve(self.best)
+        self._search_harder(self._n_harder)
 
     def _solve(self, node: Node, shrink: bool) -> Point | None:
         """Return the LP point of a node, and lower its bound and families; None if it is closed or stopped."""

@@ -43,6 +43,10 @@ class Part:
         later = np.zeros((families.n_nodes, families.words.shape[1]), dtype=np.uint64)
         return cls(np.ones(len(families.node), dtype=np.bool_), later)
 
+    def copy(self) -> Part:
+        """Return a copy, which can be restricted without a change of this one."""
+        return Part(self.alive.copy(), self.later.copy())
+
     def with_order(self, first: int, second: int) -> Part:
         """Return the part of this one in which one node comes before another."""
         later = self.later.copy()

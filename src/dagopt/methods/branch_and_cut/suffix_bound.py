@@ -69,6 +69,8 @@ class SuffixBound:
         The weights, which may be of any sign.
     patterns : Patterns
         The tables for these weights.
+    least : array
+        The least cost of each pattern of each node.
     """
 
     score: GaussianScore
@@ -96,7 +98,7 @@ class SuffixBound:
         kappa = np.zeros((int(group.max()) + 1, 1 << int(np.bincount(group).max())))
         self.weights = kernels.Weights(pairs, kappa, group, bit)
         shape = (n, 1 << self.size)
-        self._least = np.empty(shape)
+        self.least = np.empty(shape)
         self.patterns = kernels.Patterns(bits, np.empty(shape), np.empty(shape, dtype=np.int64))
 
     def tabulate(self, workers: Workers, budget: int) -> None:
@@ -114,9 +116,15 @@ class SuffixBound:
             self._update()
             self.tune(full, np.zeros(1), np.inf, STEPS_PER_TURN)
 
+    def restore(self, pairs: Floats, kappa: Floats, least: Floats) -> None:
+        """Take weights and least costs of an earlier run instead of filling the tables."""
+        self.weights = self.weights._replace(pairs=pairs, kappa=kappa)
+        self.least = least
+        self._update()
+
     def _refine(self, table: _LeastCosts, i: int, budget: int) -> None:
         table.refine(self._total(i), budget)
-        self._least[i] = table.bound()
+        self.least[i] = table.bound()
 
     def _total(self, i: int) -> Floats:
         total = np.empty(1 << self.size)
@@ -125,7 +133,7 @@ class SuffixBound:
 
     def _update(self) -> None:
         for i in range(len(self._inside)):
-            kernels.fill_gains(self._least[i], self._total(i), self.patterns.gains[i], self.patterns.sets[i])
+            kernels.fill_gains(self.least[i], self._total(i), self.patterns.gains[i], self.patterns.sets[i])
 
     def bound(self, keys: Words) -> Floats:
         """Return the lower bound on the cost of each set."""

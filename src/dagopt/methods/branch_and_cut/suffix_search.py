@@ -31,7 +31,7 @@ from math import comb, log
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.arrays import Bools, Dag, Ints, Words
+from dagopt.arrays import Bools, Dag, Floats, Ints, Words
 from dagopt.bits import members
 from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels.cuts.prefixes import FULL
@@ -42,7 +42,7 @@ from dagopt.methods.branch_and_cut.suffix_bound import SuffixBound
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Stopped, Workers, spans
 
-__all__ = ["SuffixSearch", "is_suited"]
+__all__ = ["SuffixSearch", "SuffixState", "is_suited"]
 
 
 PHASE = "search from the end"
@@ -74,6 +74,34 @@ def rounding(score: GaussianScore) -> float:
     return 4 * score.n_nodes * score.block_likelihood.margin
 
 
+@dataclass(frozen=True, eq=False)
+class SuffixState:
+    """Where a search is between two sizes of states: all that it goes on from.
+
+    Attributes
+    ----------
+    cost : array
+        The costs of the states of the last size, whose sets are the keys of the last layer.
+    layers : tuple of (uint64 array, uint8 array)
+        For each size the sets of nodes, and the node that was removed last.
+    pairs, kappa, least : array
+        The weights of the bound, and the least costs of its patterns.
+    bound, root_bound : float
+        What is proven, and what was before the first step.
+    seconds : float
+        The time of the steps so far.
+    """
+
+    cost: Floats
+    layers: tuple[tuple[Words, NDArray[np.uint8]], ...]
+    pairs: Floats
+    kappa: Floats
+    least: Floats
+    bound: float
+    root_bound: float
+    seconds: float
+
+
 @dataclass
 class SuffixSearch:
     """One search.
@@ -92,6 +120,10 @@ class SuffixSearch:
         The number of nodes in each Q_i of the bound.
     tell : callable
         Called with the bound after every size of states.
+    note : callable
+        Called with the state of the search after every size of states.
+    state : SuffixState, optional
+        The state to go on from, of a search with the same DAG.
 
     Attributes
     ----------
@@ -113,6 +145,8 @@ class SuffixSearch:
     workers: Workers
     pattern_bits: int = PATTERN_BITS
     tell: Callable[[float], None] = lambda bound: None
+    note: Callable[[SuffixState], None] = lambda state: None
+    state: SuffixState | None = None
     bound: float = np.inf
     finished: bool = False
     n_states: int = 0
@@ -150,14 +184,18 @@ class SuffixSearch:
 
     def _search(self, n: int) -> None:
         weights = SuffixBound(self.score, self.dag, self.pattern_bits)
-        weights.tabulate(self.workers, BUDGET)
-        full = np.array([(1 << n) - 1], dtype=np.uint64)
-        states = kernels.States(full, np.zeros(1), np.zeros((1, n), dtype=np.int32))
         self._plant(n)
-        self._note_bound(states, weights)
-        self.root_bound = self.bound
-        self._begin = self.workers.deadline.elapsed()
-        for size in range(n, 1, -1):
+        clock = self.workers.deadline
+        if self.state is None:
+            weights.tabulate(self.workers, BUDGET)
+            full = np.array([(1 << n) - 1], dtype=np.uint64)
+            states = kernels.States(full, np.zeros(1), np.zeros((1, n), dtype=np.int32))
+            self._note_bound(states, weights)
+            self.root_bound = self.bound
+            self._begin = clock.elapsed()
+        else:
+            states = self._go_on(self.state, weights)
+        for size in range(n - len(self._layers), 1, -1):
             self._tune(states, weights)
             self._walk(states, weights)
             found = self._expand(states, weights, size, n)
@@ -170,12 +208,28 @@ class SuffixSearch:
                 break
             states = kernels.States(keys, found.cost, states.places[found.origin])
             self._note_bound(states, weights)
+            self.note(
+                SuffixState(
+                    states.cost, tuple(self._layers), weights.weights.pairs, weights.weights.kappa, weights.least,
+                    self.bound, self.root_bound, clock.elapsed() - self._begin,
+                )
+            )  # fmt: skip
             if len(keys) > FORESEEN_FROM and self._too_many(size - 1, n):
                 return
         self.finished = True
         if len(states.keys) and n - len(self._layers) == 1 and len(self._layers[-1][0]):
             self._take(int(np.argmin(states.cost)))
         self.bound = float(self.score.total(self.dag)) + self.tolerance
+
+    def _go_on(self, state: SuffixState, weights: SuffixBound) -> kernels.States:
+        """Go on from a state; the best sets are found again when they are needed."""
+        weights.restore(state.pairs, state.kappa, state.least)
+        self._layers = list(state.layers)
+        self.n_states = sum(len(keys) for keys, _ in self._layers)
+        self.bound, self.root_bound = min(self.bound, state.bound), state.root_bound
+        self._begin = self.workers.deadline.elapsed() - state.seconds
+        keys = self._layers[-1][0]
+        return kernels.States(keys, state.cost, np.zeros((len(keys), len(self._matrix)), dtype=np.int32))
 
     def _note_bound(self, states: kernels.States, weights: SuffixBound) -> None:
         """Lower the bound: a better DAG passes through one of the states."""
@@ -210,6 +264,7 @@ class SuffixSearch:
         n_all = len(states.keys)
         chosen = np.unique(np.linspace(0, n_all - 1, min(n_all, SAMPLE)).astype(np.int64))
         some = kernels.States(*(np.ascontiguousarray(part[chosen]) for part in states))
+        self._walk(some, weights)  # so that the weights do not depend on what was walked before
         out = _lists(len(chosen) * len(self._matrix))
         count = self._remove(some, weights, 0, out)
         if count:

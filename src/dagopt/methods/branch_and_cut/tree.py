@@ -8,10 +8,10 @@ At every node of the tree the LP is solved, cut and solved again while that help
 * where the root stalls, a search over prefixes may end it (``prefixes.py``).
 
 When cutting no longer helps, the node is split: an arc is in the graph or not, or one of two nodes comes first. The
-nodes with the largest bounds come next, a fixed number of them at the same time, each in a lane of its own. Their
-children and the better DAGs that they found are merged in the order of the nodes, so the tree does not depend on the
-number of threads. Every bound is computed from the multipliers of the LP, so that it holds whatever the LP's
-tolerances.
+nodes with the largest bounds come next, several at the same time, each in a lane of its own; how many depends on the
+number of open nodes alone. Their children and the better DAGs that they found are merged in the order of the nodes, so
+the tree does not depend on the number of threads. Every bound is computed from the multipliers of the LP, so that it
+holds whatever the LP's tolerances.
 """
 
 from __future__ import annotations
@@ -32,14 +32,16 @@ from dagopt.families.families import NO_DAG, Families
 from dagopt.lp.highs import SolverError
 from dagopt.lp.relaxation import Relaxation
 from dagopt.lp.rows.row import Row, RowFinder
-from dagopt.methods.branch_and_cut.lane import Best, Finish, Lane, Node, Rules
+from dagopt.methods.branch_and_cut.lane import Best, Cutting, Finish, Lane, Node, Rules
 from dagopt.methods.branch_and_cut.precedence import Part
 
-__all__ = ["Outcome", "Rules", "Tree"]
+__all__ = ["MEMORY", "Outcome", "Rules", "Tree", "TreeState"]
 
 
-LANES = 4  # nodes that are worked on at the same time, whatever the number of threads
-MOST_ROW_BYTES = 1 << 30  # of the rows of all open nodes together
+LANES, MOST_LANES = 4, 16  # nodes that are worked on at the same time, whatever the number of threads
+OPEN_PER_LANE = 4  # more than the fewest only if so many nodes are open for each
+RENEWED_ROUNDS = 25  # of nodes in lanes between two states that are saved
+MEMORY = 2 << 30  # bytes of all open nodes together, half of it for their rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +76,37 @@ class Outcome:
     n_open: int = 0
 
 
+@dataclass(frozen=True, eq=False)
+class TreeState:
+    """Where a search is between two nodes, or between two rounds of cutting at the root: all that it goes on from.
+
+    Attributes
+    ----------
+    kept : int array
+        The families that the root has not removed.
+    inside : int array
+        Those of them that are in a new LP.
+    nodes : tuple of Node
+        The open nodes.
+    best : Best
+        The best DAG known.
+    counts : tuple of int
+        Nodes that were worked on, nodes that were made, cuts, families that the root could not exclude, LPs.
+    root_bound : float
+        The bound before any branching.
+    cutting : Cutting or None
+        How far cutting at the root is, if it is not over.
+    """
+
+    kept: Ints
+    inside: Ints
+    nodes: tuple[Node, ...]
+    best: Best
+    counts: tuple[int, int, int, int, int]
+    root_bound: float
+    cutting: Cutting | None
+
+
 class Tree:
     """The tree of a search: its open nodes, and the lanes that work on them.
 
@@ -104,6 +137,14 @@ class Tree:
     finish : callable, optional
         Called with the point of the root, the families left and the best score where the root stalls. Returns the
         families of a better DAG or None, and whether no DAG is better than that.
+    memory : int
+        Bytes that the open nodes may take: beyond this, rows are forgotten and the search dives.
+    enough : float
+        The search ends when so many nodes are open.
+    note : callable, optional
+        Called from time to time with the state of the search, from which another one goes on in the same way.
+    state : TreeState, optional
+        The state to go on from.
     """
 
     def __init__(
@@ -121,6 +162,10 @@ class Tree:
         allowed: Callable[[Ints], bool] = lambda chosen: True,
         tell: Callable[[float, float, int, int, int], None] = lambda *facts: None,
         finish: Finish = lambda *facts: (None, False),
+        memory: int = MEMORY,
+        enough: float = np.inf,
+        note: Callable[[TreeState], None] | None = None,
+        state: TreeState | None = None,
     ) -> None:
         if (np.diff(families.offsets) == 0).any():
             raise InputError(NO_DAG)
@@ -136,42 +181,96 @@ class Tree:
         self._best = Best(start, families.total(start), None if start is None else families.adjacency(start))
         self._given = rows
         self._first_rows = first_rows
+        self._memory = memory
+        self._enough = enough
+        self._note = note
+        self._state = state
         self._n_nodes = self._n_made = 0
+        self._n_cuts = self._n_lps = 0  # of lanes that are gone
+        self._n_rounds = 0
         self._open: list[Node] = []
         self._busy: list[Node] = []
         self._lock = Lock()
 
     def run(self) -> Outcome:
         """Search until the best DAG is proven, the deadline comes, or an LP cannot be solved."""
-        families, rules = self._families, self._rules
-        worst = families.offsets[1:] - 1  # each node's worst family, usually the smallest one
-        infeasible = self._best.chosen is None or self._given  # the problem may be infeasible
-        begin = None if infeasible else np.concatenate([self._best.chosen, families.offsets[:-1], worst])
-        relaxation = Relaxation(families, self._given, begin, rules.idle_rounds)
-        relaxation.add(self._first_rows)
-        lane = Lane(
-            families, self._after, relaxation, self._finders(), rules, self._deadline, self._allowed, self._tell_node
-        )
-        lane.best = self._best
-        self._lanes = [lane]
-        root = Node(-families.ceiling(), 0, Part.whole(families))
-        self._open = [root]
-        self._root_bound, self._n_left = families.ceiling(), len(families.node)
+        cutting = self._begin() if self._state is None else self._go_on(self._state)
         with ThreadPoolExecutor(self._n_jobs) as threads:
             try:
-                if not self._work_on_root(root):
+                if cutting is not None and not self._work_on_root(self._open[0], cutting):
                     return self._outcome()
-                while self._open and not self._stopped():
+                while 0 < len(self._open) < self._enough and not self._stopped():
                     if not self._work_on_best(threads):
                         break
             except SolverError:
                 pass
         return self._outcome()
 
-    def _work_on_root(self, root: Node) -> bool:
+    def _begin(self) -> Cutting:
+        """Make the root and the first lane."""
+        families = self._families
+        worst = families.offsets[1:] - 1  # each node's worst family, usually the smallest one
+        infeasible = self._best.chosen is None or self._given  # the problem may be infeasible
+        begin = None if infeasible else np.concatenate([self._best.chosen, families.offsets[:-1], worst])
+        self._lanes = [self._lane(families, begin)]
+        self._lanes[0].relaxation.add(self._first_rows)
+        self._open = [Node(-families.ceiling(), 0, Part.whole(families))]
+        self._root_bound, self._n_left = families.ceiling(), len(families.node)
+        return Cutting()
+
+    def _lane(self, families: Families, inside: Ints | None) -> Lane:
+        """Return a lane whose LP has some families in it."""
+        relaxation = Relaxation(families, self._given, inside, self._rules.idle_rounds)
+        lane = Lane(
+            families, self._after, relaxation, self._finders(), self._rules, self._deadline, self._allowed,
+            self._tell_node,
+        )  # fmt: skip
+        lane.improve(self._best)
+        return lane
+
+    def _go_on(self, state: TreeState) -> Cutting | None:
+        """Go on from a state; return how far cutting at the root is."""
+        self._best = state.best
+        self._inside = state.inside
+        self._lanes = [self._lane(self._families.only(state.kept), state.inside)]
+        self._open = list(state.nodes)
+        heapq.heapify(self._open)
+        self._n_nodes, self._n_made, self._n_cuts, self._n_left, self._n_lps = state.counts
+        self._root_bound = state.root_bound
+        return state.cutting
+
+    def _tell_state(self, nodes: Sequence[Node], cutting: Cutting | None) -> None:
+        """Tell of the state of the search; nodes that are worked on later are copied first."""
+        if self._note is not None:
+            self._note(self._state_of([replace(node) for node in nodes], cutting))
+
+    def _state_of(self, nodes: Sequence[Node], cutting: Cutting | None) -> TreeState:
+        """Return the state of a search with these open nodes."""
+        n_cuts, n_lps = self._counted()
+        counts = (self._n_nodes, self._n_made, n_cuts, self._n_left, n_lps)
+        lane = self._lanes[0]
+        return TreeState(lane.families.place, self._inside, tuple(nodes), lane.best, counts, self._root_bound, cutting)
+
+    @property
+    def state(self) -> TreeState:
+        """The state of a search that has ended below the root."""
+        return self._state_of([*self._open, *self._busy], None)
+
+    def _counted(self) -> tuple[int, int]:
+        """Return the numbers of cuts and of LPs."""
+        n_cuts = self._n_cuts + sum(lane.n_cuts for lane in self._lanes)
+        return n_cuts, self._n_lps + sum(lane.relaxation.n_solved for lane in self._lanes)
+
+    def _work_on_root(self, root: Node, cutting: Cutting) -> bool:
         """Cut at the root, and make the lanes; False when stopped."""
         lane = self._lanes[0]
-        children = lane.work_on(root, self._finish)
+
+        def pause(node: Node, cutting: Cutting) -> Sequence[RowFinder]:
+            self._inside = lane.relaxation.inside
+            self._tell_state([replace(node, part=node.part.copy(), start=lane.relaxation.start())], cutting)
+            return self._finders()
+
+        children = lane.work_on(root, self._finish, None if self._note is None else pause, cutting)
         self._merge()
         self._root_bound, self._n_left = -root.minus_bound, int(root.part.alive.sum())
         if children is None:
@@ -179,14 +278,30 @@ class Tree:
         self._n_nodes = 1
         self._open = []
         self._push(children, 0)
+        self._inside = lane.relaxation.inside
+        self._renew()
         return True
+
+    def _renew(self) -> None:
+        """Make the lanes new, so that the search goes on from its state alone, and tell of the state."""
+        if self._note is None:
+            return
+        self._n_cuts, self._n_lps = self._counted()
+        self._lanes = [self._lanes[0].twin(self._finders(), self._inside)]
+        self._lanes[0].improve(self._best)
+        self._tell_state(self._open, None)
 
     def _work_on_best(self, threads: ThreadPoolExecutor) -> bool:
         """Work on the open nodes with the largest bounds, each in a lane; False when stopped.
 
         A node goes to the lane that made it, whose LP is near, if no better node does.
         """
-        self._busy = [heapq.heappop(self._open) for _ in range(min(LANES, len(self._open)))]
+        if self._n_rounds and self._n_rounds % RENEWED_ROUNDS == 0:
+            self._renew()
+        self._n_rounds += 1
+        n_lanes = min(max(len(self._open) // OPEN_PER_LANE, LANES), MOST_LANES)
+        chosen = self._next(min(n_lanes, len(self._open)))
+        self._busy = [replace(node, part=node.part.copy()) for node in chosen]
         while len(self._lanes) < len(self._busy):
             self._lanes.append(self._lanes[0].twin(self._finders()))
             self._lanes[-1].improve(self._best)
@@ -213,6 +328,20 @@ class Tree:
                 self._push(children, node.lane)
         return finished
 
+    def _next(self, count: int) -> list[Node]:
+        """Take the nodes with the largest bounds from those that are open; the newest ones if memory is short.
+
+        The newest nodes are the deepest: the search dives until enough nodes are closed.
+        """
+        part = self._open[0].part
+        if len(self._open) * (part.alive.nbytes + part.later.nbytes) <= self._memory // 2:
+            return [heapq.heappop(self._open) for _ in range(count)]
+        newest = heapq.nlargest(count, self._open, key=lambda node: node.number)
+        taken = {node.number for node in newest}
+        self._open = [node for node in self._open if node.number not in taken]
+        heapq.heapify(self._open)
+        return newest
+
     def _push(self, children: list[Node], lane: int) -> None:
         """Add nodes to those that are open, except closed ones."""
         for child in children:
@@ -229,7 +358,7 @@ class Tree:
             rows = () if node.start is None else node.start.rows
             size += sum(row.families.nbytes + row.values.nbytes for row in rows if id(row) not in known)
             known.update(id(row) for row in rows)
-            if size > MOST_ROW_BYTES:
+            if size > self._memory // 2:
                 node.start = None
 
     def _merge(self) -> None:
@@ -246,14 +375,13 @@ class Tree:
     def _tell_node(self, node: Node) -> None:
         """Report progress after an LP."""
         with self._lock:
-            cuts = sum(lane.n_cuts for lane in self._lanes)
+            cuts, _ = self._counted()
             self._tell(self._best.score, self._bound(), self._n_nodes, cuts, int(node.part.alive.sum()))
 
     def _outcome(self) -> Outcome:
         nodes = [*self._open, *self._busy]
         proven = all(self._closed(-node.minus_bound) for node in nodes)
-        n_lps = sum(lane.relaxation.n_solved for lane in self._lanes)
-        n_cuts = sum(lane.n_cuts for lane in self._lanes)
+        n_cuts, n_lps = self._counted()
         facts = (self._n_nodes, n_cuts, self._n_left, self._root_bound, n_lps, len(nodes))
         best = self._best
         if proven and best.chosen is None:

@@ -3,7 +3,10 @@
 Each part has a first turn. After that the next turn goes to the part whose bound is expected to be the smallest at the
 end of the time, if it goes on falling as it did in its last turn. If no part is expected to lower the bound that is
 known, the one that has had the least time is given a turn, and longer turns from then on: a round of pricing, or a
-search over larger sets, may take a while before it shows anything.
+search over larger sets, may take a while before it shows anything. A part that itself expects nothing has turns only
+when all others are over.
+
+A turn ends after a step of the part, so that nothing that was begun is lost.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ class Part(Protocol):
         """Go on until the clock stops, or somewhat longer if a step cannot be divided."""
 
     def outlook(self, seconds: float) -> float | None:
-        """Return the bound to expect after so many seconds; None to judge by how fast it falls."""
+        """Return the bound to expect after so many seconds, infinity for none; None to judge by how fast it falls."""
 
 
 class _Player:
@@ -105,6 +108,7 @@ def take_turns(parts: Sequence[Part], score: float, tolerance: float, deadline: 
 
 def _next(players: Sequence[_Player], known: float, score: float, left: float) -> _Player:
     """Return whose turn it is."""
+    players = [player for player in players if player.part.outlook(left) != np.inf] or players
     for player in players:
         if player.seconds == 0.0:
             return player

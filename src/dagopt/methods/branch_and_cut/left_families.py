@@ -1,0 +1,181 @@
+"""Which families a DAG that scores at least a given number can have, by cutting planes and by probing.
+
+Cutting planes bound all DAGs, and reduced costs the DAGs with each family: a family whose bound is below the number is
+out. Where the LP has many optimal multipliers, as for equivalent DAGs, reduced costs exclude little. So every family
+that is left is probed: the LP in which its node has no other parents bounds the DAGs with it, and cuts lower that bound
+further. All bounds are computed from multipliers, so they hold whatever the LP's tolerances.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from types import TracebackType
+
+import numpy as np
+
+from dagopt.arrays import Bools, Floats
+from dagopt.errors import InputError
+from dagopt.families.families import Families
+from dagopt.families.listing import candidate_pool
+from dagopt.families.undominated import Listing, TooMany, is_searchable
+from dagopt.lp.relaxation import Relaxation
+from dagopt.lp.rows.clusters import ClusterRows, pair_rows
+from dagopt.lp.rows.local import LocalRows
+from dagopt.lp.rows.row import Point, Row
+from dagopt.methods.branch_and_cut.gobnilp import CLUSTERS_PER_ROUND
+from dagopt.methods.branch_and_cut.tree import Rules
+from dagopt.problem import Problem
+from dagopt.workers import Stopped, Workers
+
+__all__ = ["LeftFamilies", "listed_with_slack"]
+
+MOST_SETS = 600_000  # maximum number of listed sets of log-determinants
+
+LOCAL_SIZE = 10  # nodes of the largest local cuts
+ROUNDS_BACK = 8  # cutting ends when so many rounds closed less than a share of the gap and excluded no family
+SHARE = 0.02  # that share
+PROBE_ROUNDS = 10  # most rounds of cuts for one family
+PROBE_SHARE = 0.1  # a round of cuts for one family must close this share of what is left
+
+
+def listed_with_slack(problem: Problem, within: float, workers: Workers) -> Families:
+    """Return every family that a DAG within some points of the best can have, or raise ``Stopped``.
+
+    A set that a subset beats by more than that is in no such DAG: without the other parents the DAG would score more
+    than the best.
+    """
+    if not is_searchable(problem.score):
+        return candidate_pool(problem.score, problem.knowledge, workers, within)
+    try:
+        return Listing(problem.score, problem.knowledge, MOST_SETS, within).run(workers)
+    except TooMany as found:
+        raise InputError(
+            f"more than {found.n_found:,} parent sets can be part of a graph within {within:g} points of the best, too "
+            f"many to list; lower within=, set max_parents= or tiers, or choose fewer columns="
+        ) from None
+
+
+class LeftFamilies:
+    """The LP that excludes families.
+
+    Parameters
+    ----------
+    pool : Families
+        All families that are not dominated with the wanted slack.
+    known : float
+        The score of a DAG.
+    within : float
+        How much less a DAG may score than the best one to count.
+    workers : Workers
+        The threads, the clock and the progress bar.
+
+    Attributes
+    ----------
+    bound : float array
+        For each family of the pool a proven bound on the scores of the DAGs with it.
+    known : float
+        The score of the best DAG met so far.
+    """
+
+    def __init__(self, pool: Families, known: float, within: float, workers: Workers) -> None:
+        self._workers = workers
+        self._within = within
+        self.known = known
+        self._families = replace(pool, place=np.arange(len(pool.node)))
+        self._threads = ThreadPoolExecutor(workers.count)
+        self._finders = [ClusterRows(CLUSTERS_PER_ROUND), LocalRows(self._threads, LOCAL_SIZE, 0, self._stopped)]
+        self._relaxation = Relaxation(self._families, (), np.arange(len(pool.node)), Rules.idle_rounds)
+        self.bound: Floats = np.full(len(pool.node), np.inf)
+
+    def __enter__(self) -> LeftFamilies:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._threads.shutdown()
+
+    @property
+    def _least(self) -> float:
+        """The least score that counts."""
+        return self.known - self._within - Rules.tolerance * max(abs(self.known), 1.0)
+
+    @property
+    def alive(self) -> Bools:
+        """The families that are not excluded so far."""
+        return np.asarray(self.bound >= self._least)
+
+    def exclude(self, first: int = -1) -> None:
+        """Lower the bounds of all families until that stalls, those of one node first.
+
+        If the time is over, ``Stopped`` is raised; the bounds hold as they are then.
+        """
+        self._relaxation.add(pair_rows(self._families, self._stopped))
+        self._cut(self.bound)
+        self._probe(self.bound, first)
+
+    def inside(self, part: Bools) -> Bools:
+        """Return which families of a part of the pool are left if all others are out, or raise ``Stopped``."""
+        bound = np.where(part, self.bound, -np.inf)
+        self._cut(bound)
+        self._probe(bound)
+        return np.asarray(bound >= self._least)
+
+    def _cut(self, bound: Floats) -> None:
+        """Lower bounds by rounds of cuts for all families together."""
+        before: list[float] = []
+        changed = 0
+        while True:
+            alive = bound >= self._least
+            if (
+                len(np.unique(self._families.node[alive])) < self._families.n_nodes
+            ):  # a node without any: no DAG is left
+                bound[:] = -np.inf
+                return
+            point = self._solve(alive)
+            rounded = self._families.near(point.values)
+            self.known = max(self.known, -np.inf if rounded is None else self._families.total(rounded))
+            np.minimum(bound, np.where(alive, point.bound + point.excess, -np.inf), out=bound)
+            left = int((bound >= self._least).sum())
+            self._workers.progress.update("near families", None, families=left, bound=point.bound)
+            before.append(point.bound)
+            changed = len(before) if left < alive.sum() else changed
+            back = before[-1 - ROUNDS_BACK] if len(before) > ROUNDS_BACK else np.inf
+            stalled = len(before) - changed >= ROUNDS_BACK and back - point.bound <= SHARE * (back - self._least)
+            rows = [] if stalled or not left else self._rows(point)
+            if not rows:
+                return
+            self._relaxation.add(rows)
+
+    def _probe(self, bound: Floats, first: int = -1) -> None:
+        """Lower bounds by an LP for each family that is left."""
+        places = np.flatnonzero(bound >= self._least)
+        places = places[np.argsort(self._families.node[places] != first, kind="stable")]
+        for done, place in enumerate(places.tolist()):
+            self._workers.progress.update("near families: one by one", done / len(places))
+            for _ in range(PROBE_ROUNDS):
+                alive = bound >= self._least
+                if not alive[place]:
+                    break
+                alive &= (self._families.node != self._families.node[place]) | (np.arange(len(alive)) == place)
+                point = self._solve(alive)
+                gained = bound[place] - point.bound
+                bound[place] = min(bound[place], point.bound)
+                rows = self._rows(point) if gained > PROBE_SHARE * (bound[place] - self._least) else []
+                if not rows:
+                    break
+                self._relaxation.add(rows)
+
+    def _rows(self, point: Point) -> list[Row]:
+        return [row for finder in self._finders for row in finder.separate(point)]
+
+    def _solve(self, alive: Bools) -> Point:
+        """Return the point of the LP over these families, or raise ``Stopped``."""
+        point = self._relaxation.solve(alive, self._workers.deadline, self._least)
+        if point is None or self._stopped():
+            raise Stopped
+        return point
+
+    def _stopped(self) -> bool:
+        return self._workers.deadline.reason is not None
