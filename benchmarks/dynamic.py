@@ -70,13 +70,15 @@ OTHERS: dict[str, Callable[[pd.DataFrame, int], Edges]] = {
 }
 
 
-def rows(series: int, lags: int, moments: int, seed: int, limit: float, others: bool) -> Iterator[dict[str, object]]:
+def rows(
+    series: int, lags: int, moments: int, seed: int, limit: float, threads: int, others: bool
+) -> Iterator[dict[str, object]]:
     """Yield what each method found on one draw."""
     data, weights = dagopt.simulate_series(series, moments, lags, seed)
     true = (weights != 0).astype(np.int8)
     about = {"series": series, "lags": lags, "moments": moments, "seed": seed}
     begun, cpu = time.perf_counter(), time.process_time()
-    result = dagopt.learn(data, lags=lags, time_limit=limit, progress=False)
+    result = dagopt.learn(data, lags=lags, time_limit=limit, n_jobs=threads, progress=False)
     seconds, used = time.perf_counter() - begun, time.process_time() - cpu
     n = series
     by_lag = np.stack([result.adjacency[k * n : (k + 1) * n, :n] for k in range(lags + 1)])
@@ -101,13 +103,14 @@ def main() -> None:
     parser.add_argument("--moments", type=int, nargs="+", default=[2000])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
     parser.add_argument("--limit", type=float, default=60.0)
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--others", action="store_true")
     asked = parser.parse_args()
     for series in asked.series:
         for lags in asked.lags:
             for moments in asked.moments:
                 for seed in asked.seeds:
-                    for row in rows(series, lags, moments, seed, asked.limit, asked.others):
+                    for row in rows(series, lags, moments, seed, asked.limit, asked.threads, asked.others):
                         print(row, flush=True)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import dagopt
 from dagopt.data.table import as_table
 from dagopt.deadline import Deadline
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.memory import readable
 from dagopt.methods.exact.edge_posterior import estimate_order_sums
 from dagopt.methods.exact.edge_regret import edge_regrets, estimate_edge_regrets

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dagopt
@@ -49,6 +50,25 @@ def test_numbers_are_averaged_as_a_mixture():
     few = rivals.query("b", most=1)
     assert few.attrs["graphs"] == 1
     assert few.attrs["weight"] < 1
+
+
+@pytest.mark.parametrize("kind", ["continuous", "discrete"])
+def test_predictions_are_those_of_queries(kind):
+    """Each row is predicted as a query given its other cells is answered."""
+    rng = np.random.default_rng(4)
+    rows = pd.DataFrame(rng.normal(size=(150, 4)), columns=list("abcd"))
+    rows["b"] += rows["a"] + 0.3 * rows["c"]
+    if kind == "discrete":
+        rows = rows.apply(lambda column: np.where(column > 0, "yes", "no"))
+    rivals = dagopt.learn(rows, "exact", progress=False).rivals(2.0, progress=False)
+    rows, weight = rows.iloc[:3], 1.0 if kind == "discrete" else 0.0
+    found = rivals.predict(rows, "b", equivalent_sample_size=weight)
+    for k in range(3):
+        given = {name: value for name, value in rows.iloc[k].items() if name != "b"}
+        asked = rivals.query("b", given, equivalent_sample_size=weight)
+        for way in ("best", "average", "lowest", "highest"):
+            np.testing.assert_allclose(found.iloc[k].xs(way, level=1), asked[way], atol=1e-9)
+    assert found.attrs["weight"] == pytest.approx(1)
 
 
 def test_what_is_refused():

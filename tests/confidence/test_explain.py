@@ -94,8 +94,17 @@ def test_search_gives_upper_estimates(kind, known):
     assert not found["proven"][found[figures].notna().all(axis=1)].any()
 
 
-@pytest.mark.parametrize("known", KNOWN)
-@pytest.mark.parametrize("kind", DATA)
+QUICK = {("discrete", "nothing"), ("gaussian", "much")}
+
+
+@pytest.mark.parametrize(
+    "kind, known",
+    [
+        pytest.param(kind, known, marks=() if (kind, known) in QUICK else pytest.mark.slow)
+        for kind in DATA
+        for known in KNOWN
+    ],
+)
 def test_branch_and_cut_proves_the_exact_regrets(kind, known):
     """Solved again for every edge, with knowledge and limits, all is proven and equal to the exact method's."""
     _, _, result = learned(kind, KNOWN[known])

@@ -171,7 +171,7 @@ def test_every_question_is_asked() -> None:
     answers = {name for name, one in vars(dagopt.Result).items() if inspect.isfunction(one) and name[0] != "_"}
     about_one_graph = {
         "check", "directions", "dynamics", "fit", "log_likelihood", "plot", "plot_convergence", "predict", "report",
-        "save", "summary", "to_dict",
+        "save", "summary", "to_dict", "widget",
     }  # fmt: skip
     assert answers - about_one_graph <= set(QUESTIONS)
 
@@ -189,5 +189,5 @@ def test_local_scores_refuse_what_needs_data(known, tmp_path) -> None:
     """A file of local scores has neither odds nor an order."""
     file = tmp_path / "two.jkl"
     file.write_text("2\na 1\n-1.0 0\nb 2\n-1.0 0\n-0.5 1 a\n")
-    with pytest.raises(InputError, match="before= and edge_prior= need data"):
+    with pytest.raises(InputError, match="before=, ancestors= and edge_prior= need data"):
         dagopt.learn(file, "exact", constraints=known)

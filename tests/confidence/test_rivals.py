@@ -76,7 +76,7 @@ def test_too_many_are_counted_or_bounded(monkeypatch):
     monkeypatch.setattr(near_dags, "MOST_STEPS", 3)
     none = result.rivals(4.0, progress=False)
     assert none.count is None
-    assert "more than" in none.summary()
+    assert "not counted" in none.summary()
     columns = ["from", "to", "rivals", "loss_with", "loss_without"]
     both = (frame.sort_values(["from", "to"], ignore_index=True) for frame in (whole.edges, none.edges))
     pd.testing.assert_frame_equal(*(frame[columns] for frame in both))
@@ -105,3 +105,25 @@ def test_more_columns_than_the_recursion_takes(monkeypatch):
     pd.testing.assert_frame_equal(
         *(frame.sort_values(["from", "to"], ignore_index=True) for frame in (found.edges, whole.edges)), atol=1e-6
     )
+
+
+def test_what_is_left_undecided_is_said(monkeypatch):
+    """If the graphs are not found, edges that all or none have are still proven; the others are called undecided."""
+    from dagopt.confidence import rivals as module
+    from dagopt.methods.branch_and_cut import near_components
+
+    result = dagopt.learn(continuous_table(6, 3), "exact", progress=False)
+    whole = result.rivals(2.0, progress=False)
+    monkeypatch.setattr(module, "by_recursion", lambda *given: False)
+    monkeypatch.setattr(near_components, "LARGEST", 2)
+    monkeypatch.setattr(near_components, "MOST_PARTS", 1)
+    found = result.rivals(2.0, progress=False)
+    assert found.count is None
+    assert found.bound >= whole.best - 1e-6
+    assert "undecided" in found.summary()
+    assert found.to_dict()["n_undecided"] > 0
+    told, true = ({(row[0], row[1]): row.rivals for row in one.edges.itertuples(index=False)} for one in (found, whole))
+    assert true.keys() <= told.keys()
+    assert "undecided" in told.values()
+    assert all(true.get(edge) == "all" for edge, said in told.items() if said == "all")
+    assert all(true.get(edge) in ("all", "some") for edge, said in told.items() if said == "some")

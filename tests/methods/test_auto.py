@@ -9,13 +9,14 @@ import dagopt
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.families.undominated import Estimate, Listing, TooMany
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.graph.order import is_acyclic
-from dagopt.methods import auto
+from dagopt.methods import auto, portfolio
 from dagopt.methods.exact import exact as exact_solve
 from dagopt.methods.exact.plan import estimate_exact
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
+from dagopt.results.answer import Answer
 from dagopt.scores.build import make_score
 from dagopt.workers import Workers
 
@@ -46,7 +47,7 @@ def choice_of(problem, seconds=None, cores=1, memory=4 << 30):
         (40, "bdeu", True, None, "gobnilp"),
         (40, "bic", True, 1e-6, "cg-dca"),
         (1500, "bic", True, None, "cg-dca"),
-        (40, "bge", False, None, "order"),
+        (40, "bge", False, None, "branch-and-cut"),
         (100, "bic", False, None, "branch-and-cut"),
         (auto.MOST_COLUMNS + 1, "bic", False, None, "cg-dca"),
     ],
@@ -100,7 +101,7 @@ def few_or_many(monkeypatch, n_sets, seconds=0.1):
         (40, 5000, 1.01 * auto.PATIENCE / auto.LISTING_SAFETY, "bic", "branch-and-cut"),
         (200, auto.MOST_UNDOMINATED + 1, 1.0, "bic", "branch-and-cut"),
         (40, 5000, 1.0, "bge", "branch-and-cut"),
-        (40, auto.MOST_UNDOMINATED + 1, 1.0, "bge", "order"),
+        (40, auto.MOST_UNDOMINATED + 1, 1.0, "bge", "branch-and-cut"),
     ],
 )
 def test_branch_and_cut_for_scores_of_log_determinants(monkeypatch, n_nodes, n_sets, seconds, score, expected):
@@ -224,6 +225,32 @@ def test_exact_runs_by_the_plan_of_auto(monkeypatch):
     assert dagopt.learn(data).method == "exact"
     assert len(made) == len(run) == 1
     assert made[0] is run[0]
+
+
+def test_the_search_comes_before_the_prover_is_loaded(monkeypatch):
+    """With a short limit, the solvers that a prover imports would take the time of the search."""
+    steps = []
+    order, load = portfolio.solve_order, auto.by_name
+    monkeypatch.setattr(
+        portfolio, "solve_order", lambda *given, **more: steps.append("search") or order(*given, **more)
+    )
+    monkeypatch.setattr(auto, "by_name", lambda *names: steps.append("load") or load(*names))
+    data, _ = dagopt.simulate(6, 200, 1.0, 0)
+    dagopt.learn(data, progress=False, memory_limit="1KB")
+    assert steps[:2] == ["search", "load"]
+
+
+@pytest.mark.parametrize(("share", "searched"), [(1e-9, True), (1.0, False)])
+def test_a_search_comes_first_where_exact_may_not_end(monkeypatch, share, searched):
+    """If exact is stopped, the answer is at least that of order; no search where exact is expected to end soon."""
+    data, _ = dagopt.simulate(8, 300, 1.5, 1)
+    monkeypatch.setattr(auto, "LONG_SHARE", share)
+    nothing = np.zeros((8, 8), dtype=np.int8)
+    monkeypatch.setattr(auto, "run_exact", lambda *given: Answer("exact", nothing, -1e9, "time_limit"))
+    result = dagopt.learn(data, time_limit=60, progress=False)
+    assert bool(result.adjacency.any()) == searched
+    if searched:
+        assert result.score >= dagopt.learn(data, "order", progress=False).score - 1e-9
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "discrete", "mixed"])

@@ -7,7 +7,7 @@ import pytest
 
 import dagopt
 from dagopt.data.table import ContinuousTable
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.methods.claims import without_losses
 from dagopt.problem import Problem
 from dagopt.results.answer import Answer

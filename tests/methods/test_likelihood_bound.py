@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 import dagopt
 from dagopt.data.table import ContinuousTable
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.methods.likelihood_bound import _error_of_logs, bound_of_sets, likelihood_bound
 from every_dag import make_problem, problems, totals
 from made_problems import gaussian_table, problem_of

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import dagopt
 from dagopt.errors import InputError
 from dagopt.graph import Graph, write_graph
+from dagopt.graph.constraints import Constraints
 from dagopt.graph.cpdag import cpdag
-from dagopt.graph.knowledge import Constraints
 from dagopt.graph.order import is_acyclic
 from dagopt.methods.start import start_dag
 from made_problems import gaussian_table, problem_of

@@ -63,6 +63,16 @@ class Bootstrap:
         Wall-clock time.
     grouped : bool
         Whether whole groups of rows were drawn.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+    >>> sure = dagopt.bootstrap(data, 10, random_state=0)
+    >>> sure.n_done
+    10
+    >>> sure.edges.iloc[0][["from", "to"]].tolist()
+    ['X2', 'X0']
     """
 
     names: tuple[str, ...]
@@ -79,17 +89,44 @@ class Bootstrap:
 
     @property
     def drawn(self) -> str:
-        """What was drawn: rows, or groups."""
+        """What was drawn: rows, or groups.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> sure = dagopt.bootstrap(data, 10, random_state=0)
+        >>> sure.drawn
+        'rows'
+        """
         return "groups" if self.grouped else "rows"
 
     @property
     def n_done(self) -> int:
-        """Number of resamples that were learned from."""
+        """Number of resamples that were learned from.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> sure = dagopt.bootstrap(data, 10, random_state=0)
+        >>> sure.n_done
+        10
+        """
         return len(self.essential)
 
     @cached_property
     def frequency(self) -> NDArray[np.float64]:
-        """How often each edge was learned: ``[i, j]`` is the share of i → j; undirected edges count half each way."""
+        """How often each edge was learned: ``[i, j]`` is the share of i → j; undirected edges count half each way.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> sure = dagopt.bootstrap(data, 10, random_state=0)
+        >>> sure.frequency[0].tolist()
+        [0.0, 0.0, 0.4, 0.4]
+        """
         both = self.essential & self.essential.transpose(0, 2, 1)
         counts = self.essential.sum(axis=0) - 0.5 * both.sum(axis=0)
         return np.asarray(counts / max(self.n_done, 1), dtype=np.float64)
@@ -101,6 +138,14 @@ class Bootstrap:
         ``strength`` is how often the pair was joined, ``forward`` how often as from → to and ``backward`` how often
         as to → from; undirected edges count half each, so that the two add up to the strength. ``learned`` says
         whether the graph of all rows joins the pair.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> sure = dagopt.bootstrap(data, 10, random_state=0)
+        >>> sure.edges.columns.tolist()
+        ['from', 'to', 'strength', 'forward', 'backward', 'learned']
         """
         tails, heads = self._ranked()
         forward, backward = self.frequency[tails, heads], self.frequency[heads, tails]
@@ -136,6 +181,14 @@ class Bootstrap:
         equally frequent, it is directed as in the graph of all rows, otherwise from the earlier column to the later,
         or the other way if that would close a cycle. Any other edge that would close a cycle with those already taken
         is left out, as is one that gives a column more parents than the constraints allow.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> sure = dagopt.bootstrap(data, 10, random_state=0)
+        >>> sure.consensus(0.9)
+        <Graph: DAG, 4 nodes, 3 edges>
         """
         if checked_number("threshold", threshold) > 1:
             raise InputError(f"expected threshold= to be a share, at most 1, but got {threshold!r}; change the option")
@@ -149,7 +202,16 @@ class Bootstrap:
         return Graph(acyclic_union(taken, len(self.names), self.knowledge.at_most), self.names)
 
     def summary(self) -> str:
-        """Return a short summary: how many resamples, how certain the edges are, why it ended."""
+        """Return a short summary: how many resamples, how certain the edges are, why it ended.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> sure = dagopt.bootstrap(data, 10, random_state=0)
+        >>> print(sure.summary().splitlines()[0])
+        10 of 10 resamples of 300 rows, drawn with replacement; exact
+        """
         how = "with replacement" if self.replace else "without replacement"
         lines = [f"{self.n_done} of {self.n_asked} resamples of {self.n_rows} {self.drawn}, drawn {how}; {self.method}"]
         if self.n_done:
@@ -163,15 +225,43 @@ class Bootstrap:
         return "\n".join(lines)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a copy of ``edges``."""
+        """Return a copy of ``edges``.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> sure = dagopt.bootstrap(data, 10, random_state=0)
+        >>> len(sure.to_frame()) == len(sure.edges)
+        True
+        """
         return self.edges.copy()
 
     def to_csv(self, path: str | Path) -> None:
-        """Write ``edges`` as a CSV file, completely or not at all."""
+        """Write ``edges`` as a CSV file, completely or not at all.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> sure = dagopt.bootstrap(data, 10, random_state=0)
+        >>> sure.to_csv("edges.csv")
+        >>> open("edges.csv").readline().strip()
+        'from,to,strength,forward,backward,learned'
+        """
         write_frame(self.edges, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
+        """Return plain values, for JSON.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> sure = dagopt.bootstrap(data, 10, random_state=0)
+        >>> sorted(sure.to_dict())[:3]
+        ['asked', 'edges', 'method']
+        """
         return {
             "resamples": self.n_done,
             "asked": self.n_asked,
@@ -185,7 +275,15 @@ class Bootstrap:
         }
 
     def plot(self, ax: Axes | None = None, *, threshold: float = 0.5) -> Axes:
-        """Draw the consensus; the more often a pair was joined, the wider its edge."""
+        """Draw the consensus; the more often a pair was joined, the wider its edge.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> sure = dagopt.bootstrap(data, 10, random_state=0)
+        >>> sure.plot().figure.savefig("strengths.png")
+        """
         plot_graph = by_name("report.plots", "plot_graph")
         graph = self.consensus(threshold)
         strength = self.frequency + self.frequency.T

@@ -18,7 +18,7 @@ from dagopt.data.resampling import is_grouped, n_units, resampled
 from dagopt.data.summarised import SummarisedMixedTable, SummarisedTable
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, checked_jobs, checked_number, checked_whole
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic
 from dagopt.kernels.plain import new_pass, repeated

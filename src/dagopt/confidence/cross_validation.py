@@ -32,6 +32,14 @@ class CrossValidation:
         under the network fitted to the others, and the same ``per_row``.
     label : str
         What was maximised.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+    >>> found = dagopt.cross_validate(data, "hc", folds=3)
+    >>> print(found)
+    held-out log-likelihood per row -5.5772 ± 0.0256 over 3 parts, 3.0 edges on average ...
     """
 
     folds: pd.DataFrame
@@ -39,12 +47,30 @@ class CrossValidation:
 
     @property
     def score(self) -> float:
-        """The held-out log-likelihood per row, over all rows; higher is better."""
+        """The held-out log-likelihood per row, over all rows; higher is better.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> found = dagopt.cross_validate(data, "hc", folds=3)
+        >>> round(found.score, 2)
+        -5.58
+        """
         return float(self.folds["log_likelihood"].sum() / self.folds["rows"].sum())
 
     @property
     def standard_error(self) -> float:
-        """The standard error of the score over the parts."""
+        """The standard error of the score over the parts.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> found = dagopt.cross_validate(data, "hc", folds=3)
+        >>> found.standard_error < 0.2
+        True
+        """
         return float(self.folds["per_row"].std(ddof=1) / np.sqrt(len(self.folds)))
 
     def __str__(self) -> str:

@@ -53,6 +53,16 @@ class PenaltyPath:
         Why it ended.
     seconds : float
         Wall-clock time.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+    >>> along = dagopt.path(data, n=4)
+    >>> len(along.graphs)
+    5
+    >>> along.entries.iloc[0][["from", "to"]].tolist()
+    ['X2', 'X0']
     """
 
     names: tuple[str, ...]
@@ -67,12 +77,30 @@ class PenaltyPath:
 
     @property
     def graphs(self) -> list[Graph]:
-        """The DAG at each penalty."""
+        """The DAG at each penalty.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> along = dagopt.path(data, n=4)
+        >>> [graph.n_edges for graph in along.graphs]
+        [0, 3, 3, 3, 4]
+        """
         return [result.graph for result in self.results]
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row per penalty: ``penalty``, ``score``, ``loglik``, ``parameters``, ``edges``, and whether proven."""
+        """One row per penalty: ``penalty``, ``score``, ``loglik``, ``parameters``, ``edges``, and whether proven.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> along = dagopt.path(data, n=4)
+        >>> along.table["edges"].tolist()
+        [0, 3, 3, 3, 4]
+        """
         return pd.DataFrame(
             {
                 "penalty": self.penalties,
@@ -91,6 +119,14 @@ class PenaltyPath:
         ``enters`` is the largest penalty at which the pair is joined, ``stays`` the largest penalty from which it is
         joined at all smaller ones (NaN if it is not joined at the last), ``points`` the number of penalties at which
         it is joined. ``from`` and ``to`` are as in the DAG of the smallest penalty at which it is joined.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> along = dagopt.path(data, n=4)
+        >>> along.entries.columns.tolist()
+        ['from', 'to', 'enters', 'stays', 'points']
         """
         tails, heads, joined = self._pairs()
         stays_at = _last(~joined) + 1
@@ -105,7 +141,16 @@ class PenaltyPath:
         )
 
     def summary(self) -> str:
-        """Return a short summary: the range of penalties, the edges, why it ended."""
+        """Return a short summary: the range of penalties, the edges, why it ended.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> along = dagopt.path(data, n=4)
+        >>> print(along.summary().splitlines()[0])
+        5 penalties from 172 to 0.713; exact
+        """
         lines = [f"{len(self.penalties)} penalties; {self.method}"]
         if len(self.penalties):
             first, last = self.table.iloc[0], self.table.iloc[-1]
@@ -122,11 +167,30 @@ class PenaltyPath:
         return "\n".join(lines)
 
     def to_csv(self, path: str | Path) -> None:
-        """Write ``table`` as a CSV file, completely or not at all."""
+        """Write ``table`` as a CSV file, completely or not at all.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> along = dagopt.path(data, n=4)
+        >>> along.to_csv("path.csv")
+        >>> open("path.csv").readline().strip()
+        'penalty,score,loglik,parameters,edges,proven'
+        """
         write_frame(self.table, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
+        """Return plain values, for JSON.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> along = dagopt.path(data, n=4)
+        >>> sorted(along.to_dict())[:3]
+        ['edges', 'entries', 'method']
+        """
         entries = [
             row | {"stays": None if np.isnan(row["stays"]) else row["stays"]}
             for row in self.entries.to_dict(orient="records")
@@ -143,7 +207,15 @@ class PenaltyPath:
         }
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw at which penalties each pair of columns is joined."""
+        """Draw at which penalties each pair of columns is joined.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> along = dagopt.path(data, n=4)
+        >>> along.plot().figure.savefig("path.png")
+        """
         drawn: Axes = by_name("report.path_plot", "plot_path")(self, ax)
         return drawn
 
@@ -154,7 +226,17 @@ class PenaltyPath:
         return self.summary()
 
     def joined(self) -> tuple[list[tuple[str, str]], Bools]:
-        """Return the pairs of ``entries``, and for each penalty (a row) which of them are joined."""
+        """Return the pairs of ``entries``, and for each penalty (a row) which of them are joined.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> along = dagopt.path(data, n=4)
+        >>> pairs, present = along.joined()
+        >>> len(pairs), present.shape
+        (4, (5, 4))
+        """
         tails, heads, joined = self._pairs()
         return [(self.names[i], self.names[j]) for i, j in zip(tails, heads, strict=True)], joined
 

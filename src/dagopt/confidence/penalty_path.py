@@ -17,7 +17,7 @@ from dagopt.data.data_options import DataOptions
 from dagopt.data.table import Table
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, checked_whole
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.graph.order import is_acyclic
 from dagopt.learning import checked_options, lags_of
 from dagopt.methods.claims import without_past

@@ -16,9 +16,8 @@ from dagopt.data.html_table import html_of
 from dagopt.data.table import read_table
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.graph.constraints import Constraints
 from dagopt.graph.dag import Graph
-from dagopt.graph.knowledge import Constraints
-from dagopt.learning import is_score_file
 from dagopt.memory import readable
 from dagopt.methods.claims import refuse_unbounded
 from dagopt.methods.exact.edge_posterior import (
@@ -37,6 +36,7 @@ from dagopt.options import with_options
 from dagopt.posing import pose_table
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, expect, make_progress
+from dagopt.score_files import is_score_file
 from dagopt.scores.prior import PriorScore
 from dagopt.scores.score_options import ScoreLike, ScoreName, ScoreOptions
 from dagopt.workers import Stopped, Workers
@@ -82,6 +82,16 @@ class EdgePosterior:
         How well the chains agree if the probabilities are sampled; None if they are exact.
     orders : str
         The orders that are averaged over, in words.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+    >>> probable = dagopt.edge_posterior(data)
+    >>> probable.table().iloc[0][["from", "to"]].tolist()
+    ['X0', 'X2']
+    >>> round(float(probable.edges.loc["X0", "X2"]), 3)
+    0.503
     """
 
     names: tuple[str, ...]
@@ -98,16 +108,43 @@ class EdgePosterior:
 
     @cached_property
     def edges(self) -> pd.DataFrame:
-        """The probability of each edge, from the row to the column."""
+        """The probability of each edge, from the row to the column.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> probable = dagopt.edge_posterior(data)
+        >>> probable.edges.shape
+        (4, 4)
+        """
         return self._framed(self.probabilities, "from", "to")
 
     @cached_property
     def skeleton(self) -> pd.DataFrame:
-        """The probability that two columns are joined, in either direction."""
+        """The probability that two columns are joined, in either direction.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> probable = dagopt.edge_posterior(data)
+        >>> round(float(probable.skeleton.loc["X0", "X2"]), 3)
+        1.0
+        """
         return self._framed(self.probabilities + self.probabilities.T, None, None)
 
     def table(self) -> pd.DataFrame:
-        """Return one row per edge, the most probable first: ``from``, ``to``, ``probability``, ``joined``."""
+        """Return one row per edge, the most probable first: ``from``, ``to``, ``probability``, ``joined``.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> probable = dagopt.edge_posterior(data)
+        >>> probable.table().columns.tolist()
+        ['from', 'to', 'probability', 'joined']
+        """
         n = len(self.names)
         pairs = np.argwhere(~np.eye(n, dtype=bool))
         probability = self.probabilities[pairs[:, 0], pairs[:, 1]]
@@ -125,6 +162,14 @@ class EdgePosterior:
 
         An edge is directed if only one direction is above the threshold, otherwise undirected. The graph summarises
         many DAGs and need not be one of them: three likely edges can close a cycle.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> probable = dagopt.edge_posterior(data)
+        >>> probable.graph(0.9)
+        <Graph: PDAG, 4 nodes, 3 edges>
         """
         if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
             raise InputError(f"expected threshold= to be a probability from 0 to 1 but got {threshold!r}; 0.5 is usual")
@@ -133,7 +178,16 @@ class EdgePosterior:
         return Graph((likely | (joined & ~(likely | likely.T))).astype(np.int8), self.names)
 
     def summary(self) -> str:
-        """Return a short summary: what was averaged, and how many edges are likely."""
+        """Return a short summary: what was averaged, and how many edges are likely.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> probable = dagopt.edge_posterior(data)
+        >>> print(probable.summary().splitlines()[0])
+        4 columns, 300 rows; all DAGs and all orders of the columns, BGe ...
+        """
         n = len(self.names)
         lines = [f"{n} columns, {self.n_samples} rows; all DAGs and {self.orders}, {self.score_label}"]
         if not np.isnan(self.probabilities).any():
@@ -165,7 +219,16 @@ class EdgePosterior:
         return f"{stopped.get(self.status, '')}the probabilities are sampled, and the chains {agree}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
+        """Return plain values, for JSON.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> probable = dagopt.edge_posterior(data)
+        >>> probable.to_dict()["names"]
+        ['X0', 'X1', 'X2', 'X3']
+        """
         return {
             "status": self.status,
             "agreement": None if self.agreement is None else asdict(self.agreement),

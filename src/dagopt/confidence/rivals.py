@@ -9,7 +9,7 @@ from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.graph.dag import as_graph
 from dagopt.methods.auto import PATIENCE
-from dagopt.methods.branch_and_cut.near_components import JoinedDags, joined_dags
+from dagopt.methods.branch_and_cut.near_components import JoinedDags, Undecided, joined_dags
 from dagopt.methods.claims import refuse_unbounded
 from dagopt.methods.exact.edge_regret import estimate_edge_regrets
 from dagopt.methods.exact.exact import solve_exact
@@ -46,8 +46,7 @@ def rivals(
             problem = checked_problem(result, workers)
             limit = checked_within(within)
             parents, losses = np.zeros((0, problem.n_nodes), dtype=np.int64), np.zeros(0)
-            count: int | None = None
-            at_least = 1
+            count, at_least, undecided, bound = None, 1, None, -np.inf
             try:
                 near: NearDags | JoinedDags
                 if by_recursion(problem, workers, memory_limit):
@@ -56,16 +55,18 @@ def rivals(
                 else:
                     near = joined_dags(problem, limit, a_dag(result), workers)
                     families = near.families
-                found, at_least = near.losses
-                count = None if found is None else at_least
-                if found is not None:
-                    parents, losses = near.listed(int(most))
+                at_least, is_exact = near.number
+                count = at_least if is_exact else None
+                parents, losses = near.listed(int(most))
             except TooManySteps:
                 pass
+            except Undecided as left:
+                families, bound = left.families, left.bound
+                undecided = ~families.has(a_dag(result))
     except Stopped:
         raise InputError(
-            f"the graphs within {within:g} points were not found before the run was stopped; raise time_limit= or "
-            f"lower within="
+            f"the graphs within {within:g} points were not found before the run was stopped; raise time_limit=, "
+            f"lower within= or set max_parents="
         ) from None
     finally:
         shown.close()
@@ -81,6 +82,8 @@ def rivals(
         family_node=families.node,
         family_parents=families.masks,
         family_loss=families.loss,
+        family_undecided=np.zeros(len(families.node), dtype=np.bool_) if undecided is None else undecided,
+        bound=max(bound, families.best) - problem.past_score,
         score_label=problem.score.label,
         learned_loss=max(families.best - learned, 0.0),
         seconds=deadline.elapsed(),

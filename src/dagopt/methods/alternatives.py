@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from dagopt.methods.exact.plan import memory_in_bytes
 from dagopt.methods.start import StartDag
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
-from dagopt.workers import Workers
+from dagopt.workers import Workers, thread_count
 
 __all__ = ["RELATIONS", "Best", "Effort", "best_by_relation", "relation_of", "restricted"]
 
@@ -226,29 +226,55 @@ def _prove(
     deadline: Deadline,
     progress: Progress,
 ) -> None:
-    """Prove what the searches found, or bound it, by branch and cut; the relations share the time equally."""
+    """Prove what the searches found, or bound it, by branch and cut, several at a time; they share the time."""
     wanted = [
         (pair, own, relation)
         for pair, own in zip(pairs, found, strict=True)
         for relation in RELATIONS
         if not own[relation].proven and relation != relation_of(dag, *pair)
     ]
-    solve = by_name("methods.branch_and_cut.branch_and_cut", "solve_branch_and_cut")  # only now: it takes a while
-    for done, (pair, own, relation) in enumerate(wanted):
-        if deadline.reason is not None:
-            return
-        progress.update("branch and cut", done / len(wanted))
-        known = restricted(problem.knowledge, *pair, relation)
-        assert known is not None
-        other = replace(problem, knowledge=known)
+    if not wanted:
+        return
+    from joblib import Parallel, delayed
+
+    threads = thread_count(effort.n_jobs)
+    beside = min(threads, len(wanted))
+    tasks = []
+    for place, (pair, _, relation) in enumerate(wanted):
         starts = [one for one in met if relation_of(one[0], *pair) == relation]
-        start = max(starts, key=lambda one: one[1])[0] if starts else _repaired(other, dag)
-        clock = deadline.within(deadline.remaining() / (len(wanted) - done))
-        options = {"start": start, "random_state": effort.random_state, "n_jobs": effort.n_jobs}
-        result = solve(other, deadline=clock, progress=NoProgress(), **options)
-        assert result.score is not None
-        bound = np.inf if result.bound is None else result.bound
-        own[relation] = Best(result.score, result.status == "optimal", bound)
+        start = max(starts, key=lambda one: one[1])[0] if starts else None
+        turns = -(-(len(wanted) - place) // beside)  # until the last of these proofs has begun
+        options = {"random_state": effort.random_state, "n_jobs": threads // beside}
+        tasks.append(delayed(_proved)(problem, dag, pair, relation, start, deadline, turns, options))
+    results = Parallel(n_jobs=beside, prefer="threads", return_as="generator")(tasks)
+    for done, ((_, own, relation), best) in enumerate(zip(wanted, results, strict=True)):
+        progress.update("branch and cut", (done + 1) / len(wanted))
+        if best is not None:
+            own[relation] = best
+
+
+def _proved(
+    problem: Problem,
+    dag: Dag,
+    pair: Pair,
+    relation: Relation,
+    start: Dag | None,
+    deadline: Deadline,
+    turns: int,
+    options: dict[str, Any],
+) -> Best | None:
+    """Return the best DAG with a relation by branch and cut, in one of so many turns; None after the deadline."""
+    solve = by_name("methods.branch_and_cut.branch_and_cut", "solve_branch_and_cut")  # only now: it takes a while
+    if deadline.reason is not None:
+        return None
+    known = restricted(problem.knowledge, *pair, relation)
+    assert known is not None
+    other = replace(problem, knowledge=known)
+    begin = _repaired(other, dag) if start is None else start
+    clock = deadline.within(deadline.remaining() / turns)
+    result = solve(other, deadline=clock, progress=NoProgress(), start=begin, **options)
+    assert result.score is not None
+    return Best(result.score, result.status == "optimal", np.inf if result.bound is None else result.bound)
 
 
 def _searches(

@@ -27,6 +27,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dagopt.by_name import by_name
@@ -35,9 +37,11 @@ from dagopt.errors import InputError
 from dagopt.families.families import Families
 from dagopt.families.listing import MOST_SETS, count_sets, limited
 from dagopt.graph.knowledge import Knowledge
+from dagopt.kernels import ahead
+from dagopt.methods.checkpoint_file import resumed_path
 from dagopt.methods.exact.exact import ExactOptions, PoolOptions, run_exact, solve_given_pool
 from dagopt.methods.exact.plan import Estimate, ExactPlan, listing_seconds
-from dagopt.methods.method_options import random_state, solver, start
+from dagopt.methods.method_options import checkpoint, random_state, resume, solver, start
 from dagopt.problem import Problem
 from dagopt.progress import Progress, expect
 from dagopt.results.answer import Answer
@@ -58,8 +62,9 @@ MOST_COLUMNS = 400  # beyond this a round of pricing takes longer than a minute
 ESTIMATE_SHARE = 0.1  # the share of the time that the estimate of a listing may take
 MOST_RECURSION_NODES = 18  # for a given pool; here the recursion takes milliseconds
 SAFETY = 3.0  # estimates of time are rough
-LONG_EXACT = 0.5  # seconds that the exact method is expected to take from which a search is worth its time
-SEARCH_SHARE = 0.05  # of the time limit, for that search
+LONG_EXACT, LONG_SHARE = 0.5, 0.1  # seconds, or a share of the limit, of exact from which a search is worth its time
+EXACT_SAFETY = 2.0  # the search leaves exact this many times what it is expected to take,
+SEARCH_SHARE = 0.05  # but has this share of the time limit in any case
 LONG_RECURSION = 3.0  # seconds that the exact method is expected to take from which a listing is tried first
 RECURSION_SAFETY = 2.0  # INSURANCE, 27 columns: 35 s on two cores where 18 were expected
 LISTED_SHARE = 0.4  # of the time, at most, for the listing if the exact method follows
@@ -72,18 +77,22 @@ class AutoOptions(ExactOptions):
 
     random_state: int = random_state()
     start: Any = start()
+    checkpoint: str | Path | None = checkpoint("branch-and-cut, if it is chosen, saves itself every few minutes")
+    resume: bool = resume()
 
 
 @solver(AutoOptions)
 def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progress: Progress) -> Answer:
     """Choose a method by the size of the problem, say why, and run it."""
     plan = options.plan(problem, deadline, progress)
-    if plan.gpu is not None:
+    if resumed_path(options.checkpoint, options.resume) is not None:
+        chosen = Choice("branch-and-cut", "its checkpoint is continued", problem.knowledge)
+    elif plan.gpu is not None:
         chosen = Choice("exact", "a GPU has room for it", problem.knowledge)
     else:
         chosen = choose(problem, plan.estimate, plan.workers)
-        if options.n_best > 1 and chosen.method != "gobnilp":
-            chosen = Choice("exact", "it finds the best classes", problem.knowledge)
+    if options.n_best > 1 and chosen.method != "gobnilp":
+        chosen = Choice("exact", "it finds the best classes", problem.knowledge)
     progress.note(f"method {chosen.method}: {chosen.why}")
     if chosen.method == "exact":
         answer = _search_and_recur(problem, plan, options, deadline, progress)
@@ -99,10 +108,13 @@ def _search_and_recur(
 ) -> Answer:
     """Run the exact method; if it takes long and there is a limit, a search first finds a DAG in case it is stopped."""
     found: Answer | None = None
-    if math.isfinite(deadline.time_limit) and plan.estimate.seconds > LONG_EXACT and options.n_best == 1:
-        clock = deadline.within(SEARCH_SHARE * deadline.time_limit)
+    limit, expected = deadline.time_limit, plan.estimate.seconds
+    if math.isfinite(limit) and expected > min(LONG_EXACT, LONG_SHARE * limit) and options.n_best == 1:
+        clock = deadline.within(max(deadline.remaining() - EXACT_SAFETY * expected, SEARCH_SHARE * limit))
         shared = {"random_state": options.random_state, "n_jobs": options.n_jobs, "start": options.start}
         found = _method("order")(problem, deadline=clock, progress=progress, **shared)
+    if found is not None and not ahead.ready(deadline):
+        return found.noted(ahead.LATE)
     answer = run_exact(problem, plan, options.n_best)
     if found is None or answer.status == "optimal" or answer.score is None or found.score is None:
         return answer
@@ -138,12 +150,18 @@ def _search_and_prove(
     more: dict[str, Any] = {"n_best": options.n_best} if chosen.method == "gobnilp" else {}
     if chosen.method == "branch-and-cut":
         more |= {"restarts": RESTARTS_OF_PROVER, "plan": chosen.listing}
+        more |= {"checkpoint": options.checkpoint, "resume": options.resume}
     expect(progress, clock.remaining())
     portfolio = Portfolio(problem, chosen.knowledge, shared, clock, progress)
-    answer = portfolio.run(_method(chosen.method), goes_on=has_limit, **more)
+    answer = portfolio.run(partial(_prove, chosen.method), goes_on=has_limit, **more)
     if answer.status == "time_limit" and not has_limit:
         answer = answer.noted(f"stopped after {PATIENCE:.0f} s; time_limit= allows more")
     return answer
+
+
+def _prove(name: str, problem: Problem, **options: Any) -> Answer:
+    """Run a prover, which is imported only now: the search before it has all of a short limit."""
+    return _method(name)(problem, **options)
 
 
 SEARCHES = {
@@ -181,7 +199,7 @@ def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
     within_reach = estimate.fits and SAFETY * estimate.seconds <= patience
     long = estimate.seconds > LONG_RECURSION and problem.score.bulk_joints is not None
     if within_reach and not long:
-        return Choice("exact", "the proven optimum is within reach", problem.knowledge)
+        return Choice("exact", "the table is small enough to prove the best graph", problem.knowledge)
     listed = _listed(problem, patience, workers.count)
     if listed is not None:
         what = "parent sets of all sizes" if listed.limit is None else scope_of(listed)
@@ -190,7 +208,7 @@ def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
             why = f"{what} can be listed; if that takes long, exact follows, which takes {estimate}"
             return Choice("gobnilp", why, listed, is_first=True)
     if within_reach:
-        return Choice("exact", "the proven optimum is within reach", problem.knowledge)
+        return Choice("exact", "the table is small enough to prove the best graph", problem.knowledge)
     lack = f"the proven optimum would take {estimate}, more than {'the time' if estimate.fits else 'the memory'} allows"
     if listed is not None:
         return Choice("gobnilp", f"{lack}, but {what} can be listed", listed)
@@ -198,12 +216,18 @@ def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
     if n_sets is not None and n_sets <= MOST_UNDOMINATED:
         why = f"{lack}, but only about {n_sets:,} parent sets can be part of a best DAG"
         return Choice("branch-and-cut", why, problem.knowledge, listing)
-    if n_sets is not None and not (problem.score.gaussian is None and problem.score.by_columns is None):
+    if n_sets is not None and _can_bound(problem):
         why = f"{lack}, and too many parent sets to list can be part of a best DAG, but a bound can be proven"
         return Choice("branch-and-cut", why, problem.knowledge, listing)
     if problem.score.likelihood is None and problem.score.bulk_joints is None:
         return Choice("order", lack, problem.knowledge)
     return Choice("cg-dca", lack, problem.knowledge)
+
+
+def _can_bound(problem: Problem) -> bool:
+    from dagopt.methods.branch_and_cut.branch_and_cut import can_bound
+
+    return can_bound(problem.score)
 
 
 def _listed(problem: Problem, patience: float, cores: int) -> Knowledge | None:
@@ -232,7 +256,8 @@ def _undominated(problem: Problem, patience: float, workers: Workers) -> tuple[i
     score = problem.score
     if score.block_likelihood is None or problem.n_nodes > MOST_COLUMNS or patience <= 0:
         return None, None
-    if patience <= FIRST_SECONDS:  # the search takes all of it
+    takes_all = patience <= FIRST_SECONDS or (math.isfinite(workers.deadline.time_limit) and ahead.is_cold())
+    if takes_all:  # the search takes all of it, or compiling does
         return (MOST_UNDOMINATED + 1 if is_searchable(score) else None), None
     clock = workers.deadline.within(ESTIMATE_SHARE * patience)
     try:

@@ -153,7 +153,7 @@ def without_losses(answer: Answer, problem: Problem) -> Answer:
         if len(parents):
             adjacency[parents, node] = 0
             adjacency[_best_kept(problem, node, parents, required[node]), node] = 1
-    if np.array_equal(adjacency, answer.adjacency):
+    if np.array_equal(adjacency, answer.adjacency) or not problem.knowledge.has_paths(adjacency):
         return answer
     return answer.with_graph(problem, adjacency)
 
@@ -166,7 +166,7 @@ def without_idle_edges(answer: Answer, problem: Problem) -> Answer:
     idle = np.zeros_like(problem.knowledge.must)
     idle[constant] = idle[:, constant] = True
     kept = np.where(idle & ~problem.knowledge.must, 0, answer.adjacency).astype(np.int8)
-    if np.array_equal(kept, answer.adjacency):
+    if np.array_equal(kept, answer.adjacency) or not problem.knowledge.has_paths(kept):
         return answer
     return answer.with_graph(problem, kept)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Protocol, TypeVar, cast
 
 from dagopt.errors import InputError, checked_jobs, quoted
 from dagopt.memory import parse_bytes
-from dagopt.options import Check, Options, anything, one_of, option, whole
+from dagopt.options import Check, Options, anything, one_of, option, truth, whole
 
 if TYPE_CHECKING:
     from dagopt.deadline import Deadline
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 __all__ = [
     "FLAGGED",
     "Solver",
+    "checkpoint",
     "device",
     "memory_limit",
     "n_best",
     "n_jobs",
     "random_state",
+    "resume",
     "row_kinds",
     "solver",
     "start",
@@ -52,6 +54,18 @@ def start(text: str = "A graph, or a graph file, with an allowed DAG to start fr
     return option(None, text, anything("graph or path"), metavar="FILE", parse=Path)
 
 
+def checkpoint(about: str) -> Any:
+    """Return the option that names the file in which a method saves itself."""
+    return option(None, f"A file in which {about}.", anything("path"))
+
+
+def resume() -> Any:
+    """Return the option of methods that can go on from a checkpoint."""
+    return option(
+        False, "Continue from the checkpoint if it exists; the answer is that of an uninterrupted run.", truth()
+    )
+
+
 def device() -> Any:
     """Return the option of methods that run on a CPU or on a GPU."""
     text = "Where to compute: auto uses a GPU if there is one and the problem is large enough to benefit."
@@ -67,15 +81,16 @@ def ties() -> Any:
     return option("names", text, one_of("names", "columns"))
 
 
-def memory_limit() -> Any:
+def memory_limit(
+    text: str = "Bytes, or text such as 8GB; by default most of the free memory.", unset: str = "what is free"
+) -> Any:
     """Return the option of methods that need much memory."""
 
     def check(_: str, value: Any) -> Any:
         parse_bytes(value)
         return value
 
-    text = "Bytes, or text such as 8GB; by default most of the free memory."
-    return option(None, text, Check("int or str", check), metavar="SIZE", unset="what is free")
+    return option(None, text, Check("int or str", check), metavar="SIZE", unset=unset)
 
 
 def n_best() -> Any:

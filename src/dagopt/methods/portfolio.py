@@ -16,6 +16,7 @@ from typing import Any
 from dagopt.arrays import Dag
 from dagopt.deadline import Deadline
 from dagopt.graph.knowledge import Knowledge
+from dagopt.kernels import ahead
 from dagopt.methods.orders.order import solve_order
 from dagopt.methods.start import StartDag, start_dag
 from dagopt.problem import Problem
@@ -70,8 +71,12 @@ class Portfolio:
         goes_on : bool
             Whether to search until the time is over if the gap is open.
         """
+        if goes_on:  # with a time limit
+            ahead.is_cold()
         first = self._clock.within(max(FIRST_SHARE * self._clock.remaining(), FIRST_SECONDS))
-        self._search(first, self._shared["random_state"])
+        found = self._search(first, self._shared["random_state"])
+        if not ahead.ready(self._clock):
+            return self._with_best(replace(found, status=self._clock.reason or "time_limit").noted(ahead.LATE))
         posed = replace(self._problem, knowledge=self._knowledge)
         begin = None if self._best is None or not self._knowledge.allows_dag(self._best) else StartDag(self._best)
         given = {**self._shared, "start": begin, **options}
@@ -86,11 +91,12 @@ class Portfolio:
             self._search(self._clock, seed)
         return self._with_best(answer)
 
-    def _search(self, clock: Deadline, seed: int) -> None:
-        """Search over orders and keep the DAG if it is the best."""
+    def _search(self, clock: Deadline, seed: int) -> Answer:
+        """Search over orders, keep the DAG if it is the best, and return what was found."""
         options = {"n_jobs": self._shared["n_jobs"], "random_state": seed}
         found = solve_order(self._problem, deadline=clock, progress=self._progress, **options)
         self._keep(found.adjacency)
+        return found
 
     def _keep(self, dag: Dag) -> None:
         score = self._problem.score.total(dag)

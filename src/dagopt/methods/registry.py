@@ -88,7 +88,7 @@ METHODS: dict[str, Method] = {
     "branch-and-cut": Method(
         "branch_and_cut.branch_and_cut",
         "solve_branch_and_cut",
-        "the proven best DAG of 25 to 60 continuous columns, by submodular rows and branching",
+        "the proven best DAG of 25 to 100 continuous columns with a sparse graph, by submodular rows and branching",
     ),
     "hc": Method(
         "climbing.hill_climbing",

@@ -42,7 +42,7 @@ def reversal_figures(
     time_limit : float, optional
         Seconds for the check.
     """
-    if not is_acyclic(dag) or score is None or problem.n_nodes > MOST_COLUMNS or problem.knowledge.before is not None:
+    if not is_acyclic(dag) or score is None or problem.n_nodes > MOST_COLUMNS or problem.knowledge.path_keys:
         return {"reversal_loss": {}}
     fixed = _fixed_edges(problem, dag)
     pairs = [(tail, head) for tail, head in fixed if problem.knowledge.may[head, tail]]

@@ -52,7 +52,8 @@ CHECKS = {
     "variance": ("uneven variance", "use transform={{{to!r}: 'log'}} if it is positive, otherwise 'rank'"),
     "serial": (
         "successive residuals alike",
-        "learn from the changes, data.diff().dropna(), or name units: groups=",
+        "if rows follow each other in time, use lags=1, or one lag more than now; if they "
+        "belong to units, name the units with groups=",
     ),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from math import prod
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dagopt.errors import InputError, checked_whole, unknown_name
+from dagopt.graph.order import MOST_DENSE
 from dagopt.networks.checks import RandomState, as_generator
 from dagopt.networks.discrete_network import DiscreteNetwork, table_shape
 from dagopt.networks.gaussian_network import GaussianNetwork
@@ -90,6 +92,8 @@ def simulate(
     if kind == "discrete":
         discrete = random_discrete_network(n_nodes, degree, random_state=rng, levels=levels)
         return Simulation(discrete.sample(n_samples, rng), discrete.dag)
+    if n_nodes > MOST_DENSE:
+        return _simulate_many(n_nodes, n_samples, degree, rng)
     network, order = _draw_gaussian(n_nodes, degree, rng)
     return Simulation(network.sample(n_samples, rng, order=order.tolist()), network.dag)
 
@@ -198,6 +202,33 @@ def _draw_gaussian(n_nodes: int, degree: float, rng: np.random.Generator) -> tup
                 weights[parent, child] = rng.uniform(0.5, 2) * rng.choice([-1, 1])
     variances = rng.uniform(0.7, 1.2, n_nodes)
     return GaussianNetwork(_names(n_nodes), weights, np.zeros(n_nodes), variances), order
+
+
+def _simulate_many(n_nodes: int, n_samples: int, degree: float, rng: np.random.Generator) -> Simulation:
+    """Draw as ``_draw_gaussian`` does, with other draws of the edges: there is no array of all pairs."""
+    order = rng.permutation(n_nodes)
+    pairs = n_nodes * (n_nodes - 1) // 2
+    n_edges = int(rng.binomial(pairs, _edge_probability(n_nodes, degree)))
+    drawn = np.zeros(0, dtype=np.int64)
+    while len(drawn) < n_edges:
+        drawn = np.unique(np.append(drawn, rng.integers(0, pairs, n_edges - len(drawn))))
+    later = ((1 + np.sqrt(1 + 8 * drawn.astype(np.float64))) / 2).astype(np.int64)  # the row of a triangle, to rounding
+    later -= later * (later - 1) // 2 > drawn
+    later += later * (later + 1) // 2 <= drawn
+    earlier = drawn - later * (later - 1) // 2
+    weights = rng.uniform(0.5, 2, n_edges) * rng.choice([-1, 1], n_edges)
+    variances = rng.uniform(0.7, 1.2, n_nodes)
+    columns = rng.standard_normal((n_nodes, n_samples))
+    ends = np.searchsorted(later, np.arange(n_nodes), side="right")
+    for place, node in enumerate(order.tolist()):
+        own = slice(ends[place - 1] if place else 0, ends[place])
+        columns[node] = math.sqrt(variances[node]) * columns[node] + weights[own] @ columns[order[earlier[own]]]
+    names = _names(n_nodes)
+    dag = networkx.DiGraph()
+    dag.add_nodes_from((names[k], {"variance": float(variances[k])}) for k in range(n_nodes))
+    ends_of = zip(order[earlier].tolist(), order[later].tolist(), weights.tolist(), strict=True)
+    dag.add_weighted_edges_from((names[a], names[b], weight) for a, b, weight in ends_of)
+    return Simulation(pd.DataFrame(columns.T, columns=list(names)), dag)
 
 
 def _checked_design(n_nodes: int, degree: float) -> tuple[int, float]:

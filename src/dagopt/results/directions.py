@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
+from dagopt.graph.order import edge_ends
 from dagopt.results.explanation import arrow
 
 if TYPE_CHECKING:
@@ -60,11 +61,11 @@ def directions_of(result: Result, threshold: float = DIRECTED) -> dict[tuple[str
     figures = result.figures
     losses = [known or {} for known in (figures.reversal_loss, figures.removal_loss, figures.half_cost_loss)]
     told = figures.told_edges or {}
-    essential = result.cpdag_adjacency
-    place = {name: k for k, name in enumerate(result.names)}
+    tails, heads = edge_ends(result.cpdag_adjacency)
+    joined = {(result.names[i], result.names[j]) for i, j in zip(tails.tolist(), heads.tolist(), strict=True)}
     found: dict[tuple[str, str], Direction] = {}
     for a, b in result.graph.directed_edges:
-        is_open = bool(essential[place[b], place[a]])
+        is_open = (b, a) in joined
         reversal, removal, at_half_cost = (known.get(arrow(a, b)) for known in losses)
         word = direction_of(is_open, reversal, removal, at_half_cost, threshold)
         found[a, b] = "directed" if arrow(a, b) in told else word

@@ -61,10 +61,11 @@ def _refuse_others(problem: Problem) -> None:
             f"a proof file is for at most {MOST_COLUMNS} columns, because the checker scores every set of them, but got"
             f" {problem.n_nodes}; choose fewer with columns="
         )
-    if problem.knowledge.before is not None:
+    keys = problem.knowledge.path_keys
+    if keys:
         raise InputError(
-            "a proof file states conditions on parent sets and cannot state before=; save one learned without before=, "
-            "or with tiers= or forbidden= in its place"
+            f"a proof file states conditions on parent sets and cannot state {keys}; save one learned without {keys}, "
+            "or with tiers=, forbidden= or required= in its place"
         )
     if problem.knowledge.log_odds is not None:
         raise InputError(

@@ -90,6 +90,18 @@ class Result:
         How much of the time was spent reading and checking the table.
     lags : Lags or None
         How the columns are laid out in time, for a dynamic network; its score is that of the present given the past.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+    >>> result = dagopt.learn(data)
+    >>> result.status, result.scope
+    ('optimal', 'all DAGs')
+    >>> result.graph
+    <Graph: DAG, 4 nodes, 3 edges>
+    >>> result.edges[["from", "to", "direction"]].iloc[0].tolist()
+    ['X2', 'X0', 'open']
     """
 
     names: tuple[str, ...]
@@ -113,7 +125,16 @@ class Result:
 
     @cached_property
     def graph(self) -> Graph:
-        """The learned graph with the column names; of a dynamic network a ``SeriesGraph``."""
+        """The learned graph with the column names; of a dynamic network a ``SeriesGraph``.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.graph
+        <Graph: DAG, 4 nodes, 3 edges>
+        """
         return self._named(self.adjacency)
 
     def _named(self, adjacency: NDArray[np.int8]) -> Graph:
@@ -129,7 +150,16 @@ class Result:
 
     @cached_property
     def dag(self) -> nx.DiGraph | None:
-        """The DAG as a networkx graph; for a learned class one of its members, None if it has none."""
+        """The DAG as a networkx graph; for a learned class one of its members, None if it has none.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> sorted(result.dag.nodes)
+        ['X0', 'X1', 'X2', 'X3']
+        """
         return None if self._member is None else self._member.to_networkx()
 
     @cached_property
@@ -138,6 +168,14 @@ class Result:
 
         An edge is undirected only if it has both directions among the equivalent DAGs that obey the required and
         forbidden edges and the tiers (Meek's rules with background knowledge).
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.cpdag_adjacency.tolist()
+        [[0, 0, 1, 1], [0, 0, 0, 0], [1, 0, 0, 1], [1, 0, 1, 0]]
         """
         if not is_acyclic(self.adjacency):
             return self.adjacency
@@ -150,12 +188,30 @@ class Result:
 
     @cached_property
     def cpdag(self) -> nx.DiGraph:
-        """The essential graph as a networkx graph, undirected edges in both directions."""
+        """The essential graph as a networkx graph, undirected edges in both directions.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.cpdag.number_of_nodes()
+        4
+        """
         return Graph(self.cpdag_adjacency, self.names).to_networkx()
 
     @property
     def edges(self) -> pd.DataFrame:
-        """One row per edge: ``from``, ``to``, ``direction`` and, if known, ``gain``, the loss without it."""
+        """One row per edge: ``from``, ``to``, ``direction`` and, if known, ``gain``, the loss without it.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.edges.columns.tolist()
+        ['from', 'to', 'direction', 'gain']
+        """
         gains = self.details.get("edge_gain") or {}
         words = self.directions()
         rows = [(a, b, words[a, b], gains.get(f"{a} -> {b}", np.nan)) for a, b in self.graph]
@@ -164,22 +220,58 @@ class Result:
 
     @property
     def bound(self) -> float | None:
-        """No DAG within ``scope`` scores more; None unless that is proven."""
+        """No DAG within ``scope`` scores more; None unless that is proven.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.bound - result.score < 1e-6
+        True
+        """
         return None if self.certificate is None else self.certificate.bound
 
     @property
     def scope(self) -> str | None:
-        """The graphs that the bound covers; None without a bound."""
+        """The graphs that the bound covers; None without a bound.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.scope
+        'all DAGs'
+        """
         return None if self.certificate is None else self.certificate.scope
 
     @property
     def gap(self) -> float | None:
-        """How many points of score a better DAG could have more than this one; None without a bound."""
+        """How many points of score a better DAG could have more than this one; None without a bound.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.gap < 1e-6
+        True
+        """
         return None if self.bound is None or self.score is None else self.bound - self.score
 
     @property
     def gap_share(self) -> float | None:
-        """The gap as a share of what the graph explains: its score minus that of the graph without edges."""
+        """The gap as a share of what the graph explains: its score minus that of the graph without edges.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.gap_share < 1e-6
+        True
+        """
         empty = self.figures.empty_score
         if self.gap is None or self.score is None or empty is None or self.score <= empty:
             return None
@@ -187,7 +279,16 @@ class Result:
 
     @property
     def proof(self) -> str:
-        """How good the answer is proven to be, in words; numbers are rounded up."""
+        """How good the answer is proven to be, in words; numbers are rounded up.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.proof
+        'proven optimal'
+        """
         return proof_of(self)
 
     def directions(
@@ -206,6 +307,14 @@ class Result:
             directions. ``unchecked`` edges were not tried, for lack of time or because there are too many columns.
         time_limit : float, optional
             Seconds for the first call.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.directions()
+        {('X2', 'X0'): 'open', ('X3', 'X0'): 'open', ('X3', 'X2'): 'open'}
         """
         if self.figures.reversal_loss is None and self.problem is not None:
             check = by_name("methods.reversals", "reversal_figures")
@@ -216,7 +325,16 @@ class Result:
 
     @property
     def details(self) -> dict[str, Any]:
-        """The figures that were measured, by name."""
+        """The figures that were measured, by name.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> "edge_gain" in result.details
+        True
+        """
         return self.figures.known()
 
     def fit(self, data: object = None, *, equivalent_sample_size: float = 0.0, **options: Any) -> FittedNetwork:
@@ -236,6 +354,15 @@ class Result:
         -------
         FittedGaussian or FittedDiscrete
             Parameters with standard errors, and methods such as ``sample``, ``log_likelihood`` and ``predict``.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> fitted = result.fit()
+        >>> fitted.parameters.columns.tolist()
+        ['node', 'term', 'estimate', 'standard_error', 't_value', 'p_value']
         """
         from dagopt.networks.fitted.fitting import fit_table, table_like
 
@@ -273,7 +400,15 @@ class Result:
         return dynamics_of(fitted, self.problem.table)
 
     def predict(self, steps: int = 1, **options: Any) -> pd.DataFrame:
-        """Forecast the next moments of a dynamic network; the options are those of ``dynamics().predict``."""
+        """Forecast the next moments of a dynamic network; the options are those of ``dynamics().predict``.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> series, _ = dagopt.simulate_series(2, 100, random_state=0)
+        >>> dagopt.learn(series, lags=1).predict(steps=2)["series"].tolist()
+        ['x0', 'x1', 'x0', 'x1']
+        """
         return self.dynamics().predict(steps, **options)
 
     def effect(
@@ -307,6 +442,14 @@ class Result:
         Effect
             Every effect that these DAGs can have, each with its adjustment set, standard error and interval; whether
             it is the same in all of them; and what is assumed.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> print(str(result.effect("X0", "X2")).splitlines()[0])
+        total effect of X0 on X2, 95% intervals
         """
         from dagopt.networks.effects.effect import effect_in
 
@@ -326,10 +469,10 @@ class Result:
                 f"no DAG extends the graph that {self.method!r} learned, so it has no effects; choose a direction for"
                 " each undirected edge and use dagopt.effect"
             )
-        if over == "class" and self.problem.knowledge.before is not None:
+        if over == "class" and self.problem.knowledge.path_keys:
             raise InputError(
-                "some DAGs of the class may go against before=, so that effects over the class are not known; use "
-                "over='dag'"
+                f"some DAGs of the class may go against {self.problem.knowledge.path_keys}, so that effects over the "
+                "class are not known; use over='dag'"
             )
         graph = self.cpdag_adjacency if over == "class" else self._member.adjacency
         limits = self.problem.knowledge.at_most if over == "class" else None
@@ -379,6 +522,14 @@ class Result:
         -------
         EffectPosterior
             Mean, interval, and the probabilities that the effect is positive, negative, or that there is none.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.effect_posterior("X0", "X2").summaries.columns.tolist()
+        ['mean', 'lower', 'upper', 'positive', 'negative', 'zero']
         """
         self._refuse_set_rows("a result learned")
         average = by_name("confidence.effect_posterior", "effect_posterior")
@@ -399,6 +550,15 @@ class Result:
         ----------
         data : path, frame, array or Table
             Rows with the same columns.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> more, _ = dagopt.simulate(n_nodes=4, n_samples=50, random_state=0)
+        >>> round(result.log_likelihood(more))
+        -1312
         """
         from dagopt.networks.fitted.fitting import table_like
 
@@ -417,6 +577,14 @@ class Result:
         """The checks of residuals that fail, by edge or column, as the summary and the report have them.
 
         None if they were not made: without a DAG or rows, with interventions, or if they would take long.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.misfits
+        {}
         """
         problem = self.problem
         if self.figures.misfits is not None or problem is None:
@@ -438,6 +606,14 @@ class Result:
         ModelCheck
             One row per test in ``table``, those that fail in ``failed``, each with a remedy; ``plot()`` draws the
             residuals.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> print(result.check())
+        all 13 checks of the residuals pass
         """
         from dagopt.networks.model_check import check_model
 
@@ -483,6 +659,14 @@ class Result:
         Returns
         -------
         Explanation
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.explain("X0", "X2").neither.proven
+        True
         """
         effort = by_name("methods.alternatives", "Effort")(method, n_jobs, memory_limit, random_state)
         explain = by_name("confidence.explain", "explain")
@@ -511,6 +695,14 @@ class Result:
             edge, with it ``reversed``, and with ``neither`` direction; ``at_least``, a proven lower bound on what is
             lost without the edge; ``proven``, whether these are exact rather than upper bounds; a ``note`` if the
             constraints allow no such DAG.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.regrets().columns.tolist()[:4]
+        ['from', 'to', 'fixed', 'local_loss']
         """
         effort = by_name("methods.alternatives", "Effort")(method, n_jobs, memory_limit, random_state)
         regrets = by_name("confidence.explain", "regrets")
@@ -530,7 +722,8 @@ class Result:
         """Return every DAG that scores nearly as much as the best one: proven complete, each once.
 
         By the recursion over all sets, to about 25 columns. Beyond, to 62 columns, cutting planes exclude most parent
-        sets, and the recursion runs over the components of the rest; where one is too large, that is said.
+        sets, and the recursion runs over the components of the rest. If the time is over before all DAGs are found, the
+        parent sets that are not ruled out are kept: edges that all or none of them have are proven, others undecided.
 
         Parameters
         ----------
@@ -551,6 +744,14 @@ class Result:
         -------
         Rivals
             The DAGs and their number, their equivalence classes, and the edges that all, some or none of them have.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.rivals(within=1).count
+        6
         """
         find = by_name("confidence.rivals", "rivals")
         options = {"time_limit": time_limit, "n_jobs": n_jobs, "memory_limit": memory_limit, "progress": progress}
@@ -558,25 +759,59 @@ class Result:
         return found
 
     def summary(self) -> str:
-        """Return a short summary: what was found, what is proven, why it ended."""
+        """Return a short summary: what was found, what is proven, why it ended.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> print(result.summary().splitlines()[0])
+        4 columns, 300 rows; 3 edges
+        """
         from dagopt.results.summary import summary_of
 
         return summary_of(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
+        """Return plain values, for JSON.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.to_dict()["status"]
+        'optimal'
+        """
         from dagopt.results.saving import plain_of
 
         return plain_of(self)
 
     def plot(self, ax: Axes | None = None, *, essential: bool = False) -> Axes:
-        """Draw the graph in layers; ``essential`` draws the essential graph instead."""
+        """Draw the graph in layers; ``essential`` draws the essential graph instead.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.plot().figure.savefig("graph.png")
+        """
         shown = self._named(self.cpdag_adjacency) if essential else self.graph
         drawn: Axes = by_name("report.plots", "plot_graph")(shown, ax)
         return drawn
 
     def plot_convergence(self, ax: Axes | None = None) -> Axes:
-        """Draw the score, and the bound if there is one, against time, from the trace."""
+        """Draw the score, and the bound if there is one, against time, from the trace.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data, "order")
+        >>> result.plot_convergence().figure.savefig("convergence.png")
+        """
         drawn: Axes = by_name("report.plots", "plot_convergence")(self.trace, ax)
         return drawn
 
@@ -613,6 +848,14 @@ class Result:
         -------
         Path
             The file.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.report("report.html").name
+        'report.html'
         """
         with_evidence = by_name("report.edge_confidence", "with_evidence")
         told = with_evidence(self, regrets=regrets, bootstrap=bootstrap, posterior=posterior, rivals=rivals)
@@ -627,8 +870,45 @@ class Result:
                 " with the rows that were only observed"
             )
 
+    def widget(self, *, height: int = 640, with_data: bool = False) -> Any:
+        """Return the graph of the report for a notebook, where clicks are seen from Python; needs the extra ``widget``.
+
+        Parameters
+        ----------
+        height : int
+            Pixels.
+        with_data : bool
+            Whether the view holds a sample of the rows; without it, only counts, means and quartiles.
+
+        Returns
+        -------
+        ReportWidget
+            Its ``chosen`` is what was clicked last: ``{"column": ...}``, ``{"from": ..., "to": ..., "direction": ...}``
+            or empty; ``observe`` tells of a change.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> shown = result.widget()
+        >>> shown.chosen
+        {}
+        """
+        return by_name("report.widget", "widget_of")(self, height=height, with_data=with_data)
+
     def save(self, path: str | Path) -> None:
-        """Write the result as JSON, completely or not at all; ``Result.load`` reads it, without data and trace."""
+        """Write the result as JSON, completely or not at all; ``Result.load`` reads it, without data and trace.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.save("result.json")
+        >>> dagopt.Result.load("result.json").status
+        'optimal'
+        """
         from dagopt.results.saving import save_result
 
         save_result(self, path)
@@ -645,6 +925,15 @@ class Result:
         ----------
         path : path
             The file, usually ``.json``; written completely or not at all.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.save_proof("proof.json")
+        >>> print(str(dagopt.verify("proof.json", data))[:9])
+        verified:
         """
         from dagopt.results.proof_writing import save_proof
 
@@ -655,6 +944,15 @@ class Result:
         """Read a result that ``save`` wrote, or ``dagopt learn --out`` as ``result.json``.
 
         The data and the trace are not in the file: ``fit`` needs ``data=``, and effects need ``dagopt.effect``.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> result = dagopt.learn(data)
+        >>> result.save("result.json")
+        >>> dagopt.Result.load("result.json").graph == result.graph
+        True
         """
         from dagopt.results.saving import load_result
 

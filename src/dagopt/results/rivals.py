@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.arrays import Floats, Ints
+from dagopt.arrays import Bools, Floats, Ints
 from dagopt.by_name import by_name
 from dagopt.data.html_table import html_of
 from dagopt.graph.cpdag import cpdag
@@ -35,9 +35,9 @@ class Rivals:
     within : float
         How many points a rival may score less than the best; a factor of e^within in likelihood.
     best : float
-        The proven best score.
+        The best score, proven unless ``bound`` is larger.
     count : int or None
-        How many DAGs are within that; None if there are too many to count.
+        How many DAGs are within that; None if there are too many to count or the time was over.
     at_least : int
         A proven lower limit on that number; the number itself if it is known.
     parents : int array of shape (n_listed, n_nodes)
@@ -47,7 +47,11 @@ class Rivals:
     family_node, family_parents : int arrays
         Every parent set that some rival has, listed or not: the node, and its parents as bits.
     family_loss : float array
-        How many points less than the best the best DAG with this parent set scores.
+        How many points less than the best the best DAG with this parent set scores; a lower limit for undecided ones.
+    family_undecided : bool array
+        The parent sets that were neither shown nor ruled out, because the time was over or the graphs are too many.
+    bound : float
+        No DAG scores more.
     score_label : str
         The score.
     learned_loss : float
@@ -68,6 +72,8 @@ class Rivals:
     family_node: Ints
     family_parents: Ints
     family_loss: Floats
+    family_undecided: Bools
+    bound: float
     score_label: str
     learned_loss: float = 0.0
     seconds: float = 0.0
@@ -140,10 +146,10 @@ class Rivals:
     def edges(self) -> pd.DataFrame:
         """One row for each edge that some rival has.
 
-        ``from``, ``to``; ``rivals``: "all" or "some" have it; ``loss_with`` and ``loss_without``: how many points the
-        best DAG with and without it loses, infinity for more than ``within``; ``share`` of the listed DAGs that have
-        it, and ``joined``, the share in which the two columns are joined in either direction. All but the two shares
-        are proven for all rivals, listed or not.
+        ``from``, ``to``; ``rivals``: "all" or "some" have it, or it is "undecided" whether any has; ``loss_with`` and
+        ``loss_without``: how many points the best DAG with and without it loses, infinity for more than ``within``, a
+        lower limit if it is undecided; ``share`` of the listed DAGs that have it, and ``joined``, the share in which
+        the two columns are joined in either direction. All but the two shares are proven for all rivals, listed or not.
         """
         shares = self.shares
         rows = []
@@ -153,7 +159,8 @@ class Rivals:
                 with_edge = own & (self.family_parents >> j & 1 == 1)
                 if with_edge.any():
                     without = float(self.family_loss[own & ~with_edge].min(initial=np.inf))
-                    said = "all" if np.isinf(without) else "some"
+                    said = "undecided" if self.family_undecided[with_edge].all() else "some"
+                    said = "all" if np.isinf(without) else said
                     least = float(self.family_loss[with_edge].min())
                     joined = shares[j, i] + shares[i, j]
                     rows.append((tail, head, said, least, without, float(shares[j, i]), float(joined)))
@@ -196,6 +203,35 @@ class Rivals:
         found: pd.DataFrame = ask(self, target, evidence, do, most, equivalent_sample_size)
         return found
 
+    def predict(
+        self,
+        data: object,
+        column: str,
+        *,
+        most: int = 200,
+        equivalent_sample_size: float = 0.0,
+    ) -> pd.DataFrame:
+        """Predict a column in every row by every rival, and average the predictions with the weights e^score.
+
+        Parameters
+        ----------
+        data : path, frame, array or Table
+            The rows. Their values of ``column`` itself are ignored.
+        column : str
+            What to predict.
+        most, equivalent_sample_size
+            As for ``query``.
+
+        Returns
+        -------
+        DataFrame
+            One row per row of the data. Columns are pairs: a level of the column, or ``mean`` and ``std``; and
+            ``best``, ``average``, ``lowest`` or ``highest``, as for ``query``, with the same ``attrs``.
+        """
+        ask = by_name("confidence.averaged", "averaged_predict")
+        found: pd.DataFrame = ask(self, data, column, most, equivalent_sample_size)
+        return found
+
     def plot(self, ax: Any = None) -> Any:
         """Draw every edge that some rival has, wider the more of the listed DAGs have it."""
         n = len(self.names)
@@ -220,22 +256,26 @@ class Rivals:
     def _agreement(self) -> str:
         n = len(self.names)
         kinds = self.edges["rivals"].value_counts()
-        in_all, in_some = int(kinds.get("all", 0)), int(kinds.get("some", 0))
-        none = n * (n - 1) - in_all - in_some
-        return f"{in_all} in all of them, {in_some} in some, {none} of {n * (n - 1)} in none"
+        in_all, in_some, open_ = (int(kinds.get(kind, 0)) for kind in ("all", "some", "undecided"))
+        none = n * (n - 1) - in_all - in_some - open_
+        undecided = f", {open_} undecided" if open_ else ""
+        return f"{in_all} in all of them, {in_some} in some{undecided}, {none} of {n * (n - 1)} in none"
 
     def summary(self) -> str:
         """Return a short summary: how many rivals there are, and what they agree on."""
-        n = len(self.names)
+        n, tolerance = len(self.names), SAME * max(abs(self.best), 1.0)
         lines = [
             f"{n} columns; graphs within {self.within:g} points of the best, a factor of {np.exp(self.within):.4g} "
             f"in likelihood; {self.score_label}",
-            f"best      {self.best:.4f}  proven",
+            f"best      {self.best:.4f}  "
+            + ("proven" if self.bound <= self.best + tolerance else f"known; none scores more than {self.bound:.4f}"),
             f"DAGs      {self._number}, {'all' if self.is_complete else f'the best {len(self.losses):,}'} listed; "
-            f"{self.n_classes:,} equivalence classes" + ("" if self.is_complete else " among the listed ones"),
+            f"{self.n_classes:,} equivalence classes" + ("" if self.is_complete else " among the listed ones")
+            if len(self.losses)
+            else "DAGs      not counted: too many, or the time was over; lower within= or raise time_limit=",
             f"edges     {self._agreement}",
         ]
-        if self.learned_loss > SAME * max(abs(self.best), 1.0):
+        if self.learned_loss > tolerance:
             lines.append(f"learned   the learned graph scores {self.learned_loss:.4f} less than the best")
         return "\n".join([*lines, f"seconds   {self.seconds:.2f}"])
 
@@ -244,11 +284,13 @@ class Rivals:
         return {
             "within": self.within,
             "best": self.best,
+            "bound": self.bound,
             "count": self.count,
             "at_least": self.at_least,
             "is_complete": self.is_complete,
             "n_listed": len(self.losses),
             "n_classes": self.n_classes,
+            "n_undecided": int(self.family_undecided.sum()),
             "names": list(self.names),
             "score_label": self.score_label,
             "seconds": self.seconds,

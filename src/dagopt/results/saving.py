@@ -15,7 +15,8 @@ from dagopt.data.findings import Finding
 from dagopt.data.lags import Lags
 from dagopt.errors import InputError, quoted
 from dagopt.files import write_text
-from dagopt.graph.dag import Graph, checked_names, empty_graph
+from dagopt.graph.dag import Graph, checked_names
+from dagopt.graph.order import adjacency_of
 from dagopt.results.answer import Answer, Status
 from dagopt.results.certificate import Certificate
 from dagopt.results.explanation import arrow
@@ -146,9 +147,8 @@ def _certificate(saved: Any) -> Certificate | None:
 def _adjacency(names: tuple[str, ...], edges: Edges, undirected: Edges) -> NDArray[np.int8]:
     """Return the array of directed and undirected edges by name."""
     place = {name: k for k, name in enumerate(names)}
-    found = empty_graph(len(names))
-    for a, b in [*edges, *undirected, *((b, a) for a, b in undirected)]:
+    pairs = [*edges, *undirected, *((b, a) for a, b in undirected)]
+    for a, b in pairs:
         if a not in place or b not in place or a == b:
             raise InputError(f"expected edges between different columns but got {quoted([a, b])}; save it again")
-        found[place[a], place[b]] = 1
-    return found
+    return adjacency_of(len(names), [place[a] for a, _ in pairs], [place[b] for _, b in pairs])

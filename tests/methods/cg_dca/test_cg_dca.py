@@ -12,8 +12,8 @@ import pytest
 import dagopt
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.graph.constraints import Constraints
 from dagopt.graph.cpdag import cpdag
-from dagopt.graph.knowledge import Constraints
 from dagopt.graph.order import is_acyclic
 from dagopt.methods.cg_dca import cg_dca
 from dagopt.methods.cg_dca.cg_dca import solve_cg_dca

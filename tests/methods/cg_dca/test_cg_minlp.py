@@ -8,7 +8,7 @@ import pytest
 
 import dagopt
 from dagopt.errors import InputError
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.graph.order import is_acyclic
 from dagopt.methods.cg_dca.trace import COLUMNS
 from dagopt.progress import NoProgress

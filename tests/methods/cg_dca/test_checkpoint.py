@@ -15,7 +15,7 @@ import dagopt
 from dagopt import files
 from dagopt.errors import InputError
 from dagopt.families.families import Family
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.methods.cg_dca import cg_dca
 from dagopt.methods.cg_dca.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from dagopt.methods.cg_dca.dca_pricing import DcaPricer

@@ -9,7 +9,7 @@ from dagopt.bits import members
 from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.lp.restricted_master import reduced_cost
 from dagopt.methods.cg_dca.exhaustive_pricing import ExhaustivePricer
 from dagopt.methods.cg_dca.minlp_pricing import GAP, MinlpPricer, Regression

@@ -9,7 +9,7 @@ from dagopt.bits import mask_of, members
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.families.families import Family
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.lp.restricted_master import RestrictedMaster, reduced_cost
 from dagopt.methods.cg_dca import dca_pricing
 from dagopt.methods.cg_dca.algorithm2 import first_families

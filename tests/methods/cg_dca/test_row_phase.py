@@ -5,7 +5,7 @@ import pytest
 
 import dagopt
 from dagopt.deadline import Deadline
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.lp.highs import SolverError
 from dagopt.lp.relaxation import Relaxation
 from dagopt.methods.cg_dca.cg_dca import solve_cg_dca

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import dagopt
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.methods.climbing import hill_climbing
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.climbing.moves import MovingDag

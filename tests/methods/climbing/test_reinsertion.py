@@ -7,8 +7,8 @@ import pytest
 
 import dagopt
 from dagopt.data.table import as_table
+from dagopt.graph.constraints import Constraints
 from dagopt.graph.cpdag import cpdag
-from dagopt.graph.knowledge import Constraints
 from dagopt.graph.order import is_acyclic
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.climbing.moves import MovingDag

@@ -6,7 +6,7 @@ import pytest
 
 import dagopt
 from dagopt.deadline import Deadline
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.memory import available_bytes
 from dagopt.methods.exact.exact import solve_exact
 from dagopt.methods.exact.subset_dp import plan_subset_dp

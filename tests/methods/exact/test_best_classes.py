@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import dagopt
 from dagopt.data.table import ContinuousTable, DiscreteTable
 from dagopt.deadline import Deadline
+from dagopt.graph.constraints import Constraints
 from dagopt.graph.cpdag import cpdag
-from dagopt.graph.knowledge import Constraints
 from dagopt.kernels.lattice import best_classes as kernels
 from dagopt.methods.exact.best_classes import estimate_best_classes, solve_best_classes
 from dagopt.methods.exact.exact import solve_exact

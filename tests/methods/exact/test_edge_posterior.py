@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dagopt.deadline import Deadline
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.methods.exact.edge_posterior import PRIORS, OrderSums, estimate_order_sums
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.methods.exact import edge_regret, subset_dp
 from dagopt.methods.exact.edge_ends import TableEnds
 from dagopt.methods.exact.edge_regret import edge_regrets, estimate_edge_regrets

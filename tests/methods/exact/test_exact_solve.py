@@ -14,7 +14,7 @@ import pytest
 import dagopt
 from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.methods.exact.exact import solve_exact
 from dagopt.methods.exact.plan import estimate_exact
 from dagopt.problem import Problem

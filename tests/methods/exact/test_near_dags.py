@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.methods.exact import near_dags, near_families
 from dagopt.methods.exact.near_dags import NearDags, TooManySteps
 from dagopt.methods.exact.subset_dp import Plan

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from dagopt.data.table import ContinuousTable, DiscreteTable
 from dagopt.deadline import Deadline
 from dagopt.families.listing import candidate_pool
+from dagopt.graph.constraints import Constraints
 from dagopt.graph.cpdag import cpdag
-from dagopt.graph.knowledge import Constraints
 from dagopt.graph.order import is_acyclic
 from dagopt.integer.recursion import solve_pool
 from dagopt.methods.exact import subset_dp

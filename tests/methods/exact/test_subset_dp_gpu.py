@@ -7,6 +7,7 @@ import dagopt
 from dagopt.data.table import as_table
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.methods.exact import gpu as gpu_module
 from dagopt.methods.exact.gpu import gpu_run
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
@@ -46,6 +47,21 @@ def test_a_gpu_asked_for_in_vain_is_refused_with_the_remedy():
         dagopt.learn(data, "exact", device="gpu", progress=False)
     workers = Workers(Deadline(), NoProgress())
     assert gpu_run(problem_of(data), "auto", workers) is None
+
+
+@pytest.mark.parametrize(("limit", "n_nodes", "looked"), [(2.0, 22, 0), (60.0, 22, 1), (None, 22, 1), (None, 12, 0)])
+def test_a_gpu_is_looked_for_only_where_there_is_time_for_it(monkeypatch, limit, n_nodes, looked):
+    """To load CuPy takes a second or more, which is all that a short limit allows a search."""
+    calls = []
+
+    def find():
+        calls.append(1)
+        raise InputError("no device")
+
+    monkeypatch.setattr(gpu_module, "find_device", find)
+    data = dagopt.simulate(n_nodes, 100, 1.0, 0).data
+    assert gpu_run(problem_of(data), "auto", Workers(Deadline(limit), NoProgress())) is None
+    assert len(calls) == looked
 
 
 @needs_gpu

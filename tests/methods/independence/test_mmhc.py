@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from test_stable_pc import true_dags
 
 from dagopt.errors import InputError
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.graph.metrics import compare
 from dagopt.methods.independence.independence_test import Search
 from dagopt.methods.independence.mmhc import solve_mmhc

@@ -14,8 +14,8 @@ from dagopt.bits import Marks
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.graph import Graph
+from dagopt.graph.constraints import Constraints
 from dagopt.graph.cpdag import cpdag, extend_pdag, meek_closure, random_member
-from dagopt.graph.knowledge import Constraints
 from dagopt.graph.metrics import compare
 from dagopt.methods.independence import stable_pc
 from dagopt.methods.independence.independence_test import Search, Separation

@@ -8,11 +8,9 @@ finds what they miss. Each addition can be switched off separately.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,6 @@ import numpy as np
 from dagopt.arrays import Dag
 from dagopt.bits import mask_of, members
 from dagopt.deadline import Deadline
-from dagopt.errors import InputError
 from dagopt.families.families import Families, Family
 from dagopt.families.listing import candidate_pool, listable
 from dagopt.families.undominated import Listing, is_searchable
@@ -39,6 +36,7 @@ from dagopt.methods.cg_dca.pool_bound import priced_bound
 from dagopt.methods.cg_dca.pricer import Priced
 from dagopt.methods.cg_dca.run import Run
 from dagopt.methods.cg_dca.start_points import make_start_point
+from dagopt.methods.checkpoint_file import identity_of, resumed_path
 from dagopt.methods.method_options import solver
 from dagopt.methods.orders.order import order_incumbent
 from dagopt.methods.orders.search import BareFamily, families
@@ -47,6 +45,7 @@ from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
 from dagopt.results.answer import Answer
 from dagopt.results.certificate import Certificate, scope_of, tightest
+from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Stopped, Workers
 
 __all__ = ["solve_cg_dca", "solve_cg_dca_paper"]
@@ -104,12 +103,12 @@ class _Run(Run):
         self.separator = FractionalSeparator(options.clusters_per_round)
         self.listed_in_time = True  # False once scoring all parent sets took too long
         self.pricer = self.make_pricer()
-        gaussian = problem.score.gaussian
+        gaussian = problem.score
         self.with_rows = (
             bool(options.rows)
             and isinstance(self.pricer, DcaPricer)
             and not self.searched_alone
-            and gaussian is not None
+            and isinstance(gaussian, GaussianScore)
             and is_searchable(gaussian)
         )
         self.n_row_rounds = 0
@@ -153,16 +152,7 @@ class _Run(Run):
 
     def identity(self) -> dict[str, Any]:
         """Return what must be the same as in a checkpoint: data, score, knowledge and options."""
-        digest = hashlib.sha256()
-        knowledge = self.problem.knowledge
-        for array in (*self.problem.table.arrays, knowledge.must, knowledge.may, knowledge.at_most):
-            digest.update(np.ascontiguousarray(array).tobytes())
-        return {
-            "columns": list(self.problem.names),
-            "score": self.problem.score.label,
-            "data": digest.hexdigest(),
-            **self.options.identity(),
-        }
+        return identity_of(self.problem, self.options.identity())
 
     def restore(self, saved: Checkpoint) -> None:
         """Continue where a checkpoint was taken."""
@@ -255,11 +245,9 @@ class _Run(Run):
 
     def result(self, method: str) -> Answer:
         """Run, from a checkpoint if there is one to resume."""
-        resume = self.options.resume
-        if resume and self.checkpoint is None:
-            raise InputError("resume=True needs checkpoint= but got none; name the file of the run to continue")
-        if resume and self.checkpoint is not None and Path(self.checkpoint).exists():
-            self.restore(load_checkpoint(self.checkpoint, self.identity(), self.problem.n_nodes))
+        resumed = resumed_path(self.checkpoint, self.options.resume)
+        if resumed is not None:
+            self.restore(load_checkpoint(resumed, self.identity(), self.problem.n_nodes))
         else:
             self.begin()
         if not self.searched_alone:
@@ -285,8 +273,8 @@ class _Run(Run):
 
     def proof_by_rows(self) -> Certificate | None:
         """Return a bound on all allowed DAGs: rows of log-determinants, and pricing over all parent sets."""
-        score = self.problem.score.gaussian
-        assert score is not None
+        score = self.problem.score
+        assert isinstance(score, GaussianScore)
         dag = self.some_dag()
         finders: list[RowFinder] = [ClusterRows(CLUSTERS_PER_ROUND)]
         finders += logdet_finders(score.block_likelihood, self.options.rows, dag, self.options.random_state)
@@ -309,8 +297,8 @@ class _Run(Run):
     def slack(self) -> float:
         if not self.with_rows:
             return super().slack()
-        gaussian = self.problem.score.gaussian
-        assert gaussian is not None
+        gaussian = self.problem.score
+        assert isinstance(gaussian, GaussianScore)
         margin = 2 * gaussian.block_likelihood.margin  # of each node's largest remainder
         return super().slack() + self.problem.n_nodes * margin + ROW_TOLERANCE * abs(self.trace.best)
 

@@ -12,8 +12,8 @@ from dagopt.methods.cg_dca.algorithm1 import CONVEX_STEPS
 from dagopt.methods.cg_dca.dca_pricing import TIE_ORDERS
 from dagopt.methods.cg_dca.kelley import CUTS_PER_ROUND
 from dagopt.methods.cg_dca.start_points import START_POINTS, SWITCH_AT
-from dagopt.methods.method_options import n_jobs, random_state, row_kinds, start
-from dagopt.options import Options, anything, number, one_of, option, preset, truth, whole
+from dagopt.methods.method_options import checkpoint, n_jobs, random_state, resume, row_kinds, start
+from dagopt.options import Options, number, one_of, option, preset, truth, whole
 
 __all__ = ["PRICING", "CgDcaOptions", "PaperOptions"]
 
@@ -80,12 +80,8 @@ class CgDcaOptions(Options):
     random_state: int = random_state()
     n_jobs: int | None = n_jobs()
     start: Any = start()
-    checkpoint: str | Path | None = option(
-        None, "A file in which pool, clusters and incumbent are saved after every pass.", anything("path")
-    )
-    resume: bool = option(
-        False, "Continue from the checkpoint if it exists; the answer is that of an uninterrupted run.", truth()
-    )
+    checkpoint: str | Path | None = checkpoint("pool, clusters and incumbent are saved after every pass")
+    resume: bool = resume()
 
     def identity(self) -> dict[str, Any]:
         """Return the options that change the course of a run, which must be the same as in a checkpoint."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.errors import InputError, shortened
+from dagopt.errors import InputError
 from dagopt.families.families import Family
-from dagopt.files import write_text
 from dagopt.graph.order import is_acyclic
 from dagopt.lp.restricted_master import RestrictedMaster
+from dagopt.methods.checkpoint_file import AGAIN, read_checkpoint, write_checkpoint
 from dagopt.schema import (
     Misfit,
     Shape,
@@ -25,7 +23,6 @@ from dagopt.schema import (
     maybe,
     number,
     plain,
-    read_json,
     record,
     row,
     text,
@@ -35,7 +32,6 @@ from dagopt.schema import (
 __all__ = ["Checkpoint", "load_checkpoint", "save_checkpoint"]
 
 VERSION = 2  # of the file
-AGAIN = "start again without resume="
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,23 +90,12 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path) -> None:
         "random_state": checkpoint.random_state,
         "trace": checkpoint.trace,
     }
-    content = json.loads(json.dumps(content, default=lambda number: number.item()))  # without numpy's numbers
-    write_text(json.dumps({**content, "sha256": _digest(content)}), path)
+    write_checkpoint(content, path)
 
 
 def load_checkpoint(path: str | Path, problem: dict[str, Any], n_nodes: int) -> Checkpoint:
     """Read a checkpoint of the same problem, or raise an error that names what differs."""
-    read = read_json(path)
-    if not isinstance(read, dict) or read.pop("sha256", None) != _digest(read):
-        raise InputError(f"expected the checkpoint of a run but {path} is not one, or is damaged; {AGAIN}")
-    saved = check(mapping(plain), read.get("problem"), str(path), AGAIN)
-    for key, value in problem.items():
-        if saved.get(key) != value:
-            raise InputError(
-                f"expected a checkpoint of this run but {path} belongs to another: "
-                f"{key} was {shortened(saved.get(key))} and is now {shortened(value)}; "
-                f"give the same data and options, or start again without resume="
-            )
+    read = read_checkpoint(path, problem)
     content = check(_schema(n_nodes), read, str(path), AGAIN)
     dag = None
     if content["incumbent"] is not None:
@@ -120,7 +105,7 @@ def load_checkpoint(path: str | Path, problem: dict[str, Any], n_nodes: int) -> 
         if dag.diagonal().any() or not is_acyclic(dag):
             raise InputError(f"{path}: expected a DAG at incumbent but got a cycle; {AGAIN}")
     return Checkpoint(
-        saved,
+        content["problem"],
         content["families"],
         [frozenset(cluster) for cluster in content["clusters"]],
         dag,
@@ -128,11 +113,6 @@ def load_checkpoint(path: str | Path, problem: dict[str, Any], n_nodes: int) -> 
         content["random_state"],
         content["trace"],
     )
-
-
-def _digest(content: Any) -> str:
-    """Return the hash of the content: a file that was changed could make a run prove what is not true."""
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def _schema(n_nodes: int) -> Shape:

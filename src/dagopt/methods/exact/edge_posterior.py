@@ -29,6 +29,7 @@ from dagopt.kernels.lattice import order_sums as kernels
 from dagopt.kernels.lattice.subsets import Allowed
 from dagopt.methods.exact.plan import Estimate
 from dagopt.methods.exact.subset_dp import BYTES, Potentials, all_potentials, potential_tables
+from dagopt.methods.ordered_problem import refuse_ancestors
 from dagopt.problem import Problem
 from dagopt.workers import Workers, spans
 
@@ -71,19 +72,20 @@ class OrderSums:
     problem : Problem
         Score and knowledge; the weight of a parent set is the exponential of its local score. Orders against what is
         known about the order have no weight.
-    prior : {"fair", "uniform"}
-        The weight of a parent set before the data; see ``PRIORS``.
+    prior : {"fair", "uniform"} or array
+        The weight of a parent set before the data, see ``PRIORS``; or its logarithm by the number of parents.
     workers : Workers
         The threads, the clock and the progress bar; the answer is the same for any number of threads.
     """
 
-    def __init__(self, problem: Problem, prior: str, workers: Workers) -> None:
+    def __init__(self, problem: Problem, prior: str | Floats, workers: Workers) -> None:
+        refuse_ancestors(problem.knowledge, "the sum over all orders")
         self.n = problem.n_nodes
         self._score = problem.score
         self._knowledge = problem.knowledge
         self._earlier = problem.knowledge.earlier
         self._workers = workers
-        self._prior = log_prior(prior, self.n)
+        self._prior = log_prior(prior, self.n) if isinstance(prior, str) else prior
         self._must, self._may = problem.knowledge.masks
         self._chunk_bits = min(wide.LOW_BITS, self.n - 1)
         self._chunks = 1 << (self.n - 1 - self._chunk_bits)
@@ -92,6 +94,26 @@ class OrderSums:
         """Return the probability of each edge, ``[j, i]`` for j → i, and the log-evidence, or raise ``Stopped``."""
         evidence = self._sum_orders()
         return self._probabilities(), evidence
+
+    def choices(self, node: int) -> tuple[Floats, Floats]:
+        """Return, in logarithms, the sums over the parent sets inside every set, and the weights of a node's sets.
+
+        ``[i, U]`` is the sum for node i and a set U of the other nodes, as bits without its own. The weights, of no
+        node for -1, have the same index.
+        """
+        size = 1 << (self.n - 1)
+        self._parts, self._levels = np.empty(size), np.empty(size)
+        self._choice = np.empty((self.n, size))
+        self._fill_potentials()
+        self._sum_choices("weights of parent sets")
+        if node < 0:
+            return self._choice, np.zeros(0)
+        masks = np.arange(size, dtype=np.int64)
+        masks = (masks >> node << (node + 1)) | (masks & ((1 << node) - 1))
+        table = self._potentials.of(node)
+        weights = table[masks + (1 << node)] - table[masks] - self._empty[node] + self._prior[np.bitwise_count(masks)]
+        weights[~self._knowledge.allows_masks(node, masks)] = -np.inf
+        return self._choice, weights
 
     def parents_of(self, node: int) -> tuple[Ints, Floats]:
         """Return every parent set of a node as bits, the most probable first, and its probability; or ``Stopped``.
@@ -123,13 +145,17 @@ class OrderSums:
         self._choice = np.empty((self.n, size))
         self._before, self._after = np.empty(1 << self.n), np.empty(1 << self.n)
         prior = self._log_prior_of_all()
-        self._potentials = all_potentials(self._score, self._workers)
-        tables = map(self._potentials.of, range(self.n))
-        self._empty = np.array([table[1 << node] - table[0] for node, table in enumerate(tables)])
+        self._fill_potentials()
         self._sum_choices("weights of parent sets")
         self._sum_before()
         self._sum_after()
         return float(self._before[-1] + self._empty.sum()) - prior
+
+    def _fill_potentials(self) -> None:
+        """Fill the potentials of all sets, and the local scores without parents."""
+        self._potentials = all_potentials(self._score, self._workers)
+        tables = map(self._potentials.of, range(self.n))
+        self._empty = np.array([table[1 << node] - table[0] for node, table in enumerate(tables)])
 
     def _log_prior_of_all(self) -> float:
         """Return the logarithm of the sum of all prior weights, over the orders and the allowed parent sets."""

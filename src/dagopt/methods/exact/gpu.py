@@ -20,6 +20,7 @@ __all__ = ["GpuRun", "find_device", "gpu_run"]
 
 WORTH_IT = 21  # columns from which ``auto`` uses a GPU if there is one
 MOST_WORTH_IT = 36  # columns beyond which no device has the memory; looking for one takes a second
+LEAST_SECONDS = 5.0  # with less time left ``auto`` does not look for a GPU, which takes a second or more
 MOST_COUNTED = 24  # columns of discrete data whose potentials the CPU still counts in reasonable time
 
 
@@ -41,7 +42,8 @@ class GpuRun:
 
 def gpu_run(problem: Problem, device: str, workers: Workers) -> GpuRun | None:
     """Return how to solve the problem on a GPU, or None to use the CPU; raise if a GPU is required but unusable."""
-    if device == "auto" and not WORTH_IT <= problem.n_nodes <= MOST_WORTH_IT:
+    is_worth_it = WORTH_IT <= problem.n_nodes <= MOST_WORTH_IT and workers.deadline.remaining() >= LEAST_SECONDS
+    if device == "auto" and not is_worth_it:
         return None
     try:
         gpu, name, free = find_device()

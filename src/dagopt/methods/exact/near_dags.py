@@ -27,6 +27,7 @@ __all__ = ["MOST_COUNTED", "NearDags", "TooManySteps"]
 
 MOST_COUNTED = 10_000_000  # maximum number of DAGs that are counted one by one; 80 MB per layer
 MOST_STEPS = 30_000_000  # maximum number of steps of the diagram; about 1 GB
+HALVINGS = 12  # of the limit, until the DAGs within it can be counted
 PAIRS_TOGETHER = 1 << 22  # states times families that are compared at once
 
 
@@ -61,13 +62,14 @@ class NearDags:
     def __init__(self, families: NearFamilies, workers: Workers) -> None:
         self.families = families
         self._workers = workers
+        self._n = families.n_nodes
         self._limit = families.within + families.tolerance
         self._layers: list[_Layer] = []
         self._least: list[Floats] = []  # the least loss from each state to the end
 
     def build(self) -> NearDags:
         """Make the diagram, or raise ``Stopped`` or ``TooManySteps``; return self."""
-        n = self.families.n_nodes
+        n = self._n
         sets, owing = np.array([(1 << n) - 1]), np.zeros(1, dtype=np.int64)
         slack = np.array([self._limit])
         total = 0
@@ -83,7 +85,7 @@ class NearDags:
 
     def _step(self, sets: Ints, owing: Ints, slack: Floats) -> tuple[_Layer, tuple[Ints, Ints, Floats]]:
         """Return a layer with all its steps, and the states of the next one."""
-        n, opt = self.families.n_nodes, self.families.opt
+        n, opt = self._n, self.families.opt
         parts = [self._sinks(node, sets, owing, slack) for node in range(n)]
         source, family, loss = (np.concatenate(column) for column in zip(*parts, strict=True))
         node, parents = self.families.node[family], self.families.masks[family]
@@ -150,11 +152,22 @@ class NearDags:
 
     @cached_property
     def losses(self) -> tuple[Floats | None, int]:
-        """The loss of every DAG, from the best down, and their number; None and a lower limit if there are too many.
+        """The loss of every DAG, from the best down, and their number; None and a lower limit if there are too many."""
+        return self._losses_within(self._limit)
+
+    @property
+    def number(self) -> tuple[int, bool]:
+        """How many DAGs there are, and whether this is exact or a lower limit."""
+        values, count = self.losses
+        return count, values is not None
+
+    def _losses_within(self, limit: float) -> tuple[Floats | None, int]:
+        """Return the same for DAGs that lose at most this.
 
         The ends of the DAGs are counted layer by layer. Each end within the slack of its state is the end of another
         DAG, so the number of ends of one layer is never above the number of DAGs.
         """
+        spare = self._limit - limit
         values, starts = np.zeros(len(self._least[-1])), np.arange(len(self._least[-1]) + 1)
         for layer in reversed(self._layers):
             if self._workers.deadline.reason is not None:
@@ -166,7 +179,7 @@ class NearDags:
             place = np.arange(len(step)) - np.repeat(np.cumsum(counts) - counts, counts) + starts[layer.target][step]
             values = values[place] + layer.loss[step]
             source = layer.source[step]
-            kept = values <= layer.slack[source]
+            kept = values <= layer.slack[source] - spare
             values = values[kept]
             starts = np.concatenate([[0], np.cumsum(np.bincount(source[kept], minlength=len(layer.sets)))])
             if len(values) > MOST_COUNTED:
@@ -182,18 +195,36 @@ class NearDags:
         return least
 
     def listed(self, most: int) -> tuple[Ints, Floats]:
-        """Return the best DAGs, at most this many unless some tie: parents as bits of ``[dag, node]``, and losses."""
-        losses, count = self.losses
-        limit = self._limit if losses is None or count <= most else losses[most - 1] + self.families.tolerance
-        chosen, loss = self.chosen(limit)
+        """Return the best DAGs, at most this many unless some tie: parents as bits of ``[dag, node]``, and losses.
+
+        None if even those that tie with the best are too many.
+        """
+        chosen, loss = self.chosen_best(most, self._limit)
         parents = self.families.masks[chosen]
         order = np.lexsort((*parents.T[::-1], np.round(loss / self.families.tolerance)))
         return parents[order], loss[order]
 
+    def chosen_best(self, most: int, limit: float) -> tuple[Ints, Floats]:
+        """Return the same as the family of each node, from the least loss up, of DAGs that lose at most ``limit``."""
+        limit = min(limit, self._limit)
+        losses, count = self.losses
+        for _ in range(HALVINGS):
+            if losses is not None:
+                break
+            limit /= 2
+            losses, count = self._losses_within(limit)
+        if losses is None:
+            return np.zeros((0, self._n), dtype=np.int64), np.zeros(0)
+        if count > most:
+            limit = min(limit, losses[most - 1] + self.families.tolerance)
+        chosen, loss = self.chosen(limit)
+        order = np.argsort(loss, kind="stable")
+        return chosen[order], loss[order]
+
     def chosen(self, limit: float) -> tuple[Ints, Floats]:
         """Return the DAGs that lose at most this: the family of each node as ``[dag, node]``, and losses."""
         state, loss = np.zeros(1, dtype=np.int64), np.zeros(1)
-        chosen = np.zeros((1, self.families.n_nodes), dtype=np.int64)
+        chosen = np.zeros((1, self._n), dtype=np.int64)
         for layer, least in zip(self._layers, self._least[1:], strict=True):
             if self._workers.deadline.reason is not None:
                 raise Stopped

@@ -13,7 +13,8 @@ from functools import partial
 
 import numpy as np
 
-from dagopt.arrays import Floats, Ints
+from dagopt.arrays import Bools, Dag, Floats, Ints
+from dagopt.bits import mask_of
 from dagopt.errors import InputError
 from dagopt.families.listing import candidate_pool
 from dagopt.memory import readable
@@ -66,6 +67,10 @@ class NearFamilies:
     def tolerance(self) -> float:
         """How much two equal sums of local scores may differ by rounding."""
         return ROUNDING * max(abs(self.best), 1.0)
+
+    def has(self, dag: Dag) -> Bools:
+        """Return which families a DAG has."""
+        return np.asarray(self.masks == np.array([mask_of(np.flatnonzero(own)) for own in dag.T])[self.node])
 
 
 def checked_within(within: object) -> float:

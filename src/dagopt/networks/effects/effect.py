@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dagopt.by_name import by_name
 from dagopt.data.mixed import MixedTable
 from dagopt.data.table import ContinuousTable, Table, as_table
 from dagopt.errors import InputError, unknown_name
@@ -173,10 +173,7 @@ class Effect:
         return self.summary()
 
     def _repr_html_(self) -> str:
-        told = "identified" if self.identified else "not identified"
-        over = "" if self.within is None else f", over all DAGs within {self.within:g} points of the best"
-        said = "".join(f"<li>{escape(one)}</li>" for one in (told + over, *self.assumptions))
-        return f"{self.ranges.to_html(index=False)}{self.table.to_html(index=False)}<ul>{said}</ul>"
+        return str(by_name("report.notebook", "effect_html")(self))
 
 
 def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:

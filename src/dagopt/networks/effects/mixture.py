@@ -17,6 +17,7 @@ import pandas as pd
 from scipy.special import ndtr, ndtri
 
 from dagopt.arrays import Floats
+from dagopt.by_name import by_name
 from dagopt.data.mixed import MixedTable
 from dagopt.data.table import Table
 from dagopt.networks.effects.effect import CONTRASTS, Effect, effect_of_parents
@@ -102,7 +103,7 @@ class EffectPosterior:
         return self.summary()
 
     def _repr_html_(self) -> str:
-        return str(self.summaries.to_html(index=False))
+        return str(by_name("report.notebook", "effect_posterior_html")(self))
 
 
 def effect_mixture(
