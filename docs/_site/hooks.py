@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from latex2mathml.converter import convert
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
+
 from reference import described
 
 ROOT = Path(__file__).resolve().parents[2]

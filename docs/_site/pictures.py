@@ -26,6 +26,7 @@ import dagopt
 from browser import Browser
 from studio_server import Server
 
+ARGUED = "malic_acid → alcalinity_of_ash"  # the edge that the walk through the studio forbids
 IMAGES = Path(__file__).resolve().parents[1] / "images"
 CLICK = """<script>addEventListener("load", () => setTimeout(() => {
   const node = [...document.querySelectorAll(".node")].find((one) => one.textContent.includes("%s"));
@@ -115,11 +116,23 @@ def studio(folder: Path) -> None:
         browser.run("document.getElementById('tab-argue').click()")
         while not browser.in_frame(ready):
             browser.settle()
-        strongest = "[...document.querySelectorAll('.edge')].sort((a, b) => b.dataset.strength - a.dataset.strength)[1]"
-        browser.in_frame(f"{strongest}.dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
+        title = "e.querySelector('title').textContent"
+        edge = f"[...document.querySelectorAll('.edge')].find((e) => {title} === '{ARGUED}')"
+        browser.in_frame(f"{edge}.dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
         browser.until("document.querySelector('#actions strong') !== null")
-        browser.settle()
-        browser.screenshot(IMAGES / "studio-graph.png")
+        for theme in ("light", "dark"):
+            browser.theme(theme)
+            browser.settle()
+            browser.screenshot(IMAGES / f"studio-graph-{theme}.png")
+        browser.theme("light")
+        browser.run("document.querySelector('#actions button.danger').click()")
+        browser.until("document.body.dataset.runs === '2'", 120)
+        browser.run("document.getElementById('tab-learn').click()")
+        browser.run("document.getElementById('compare').click()")
+        browser.until("document.querySelectorAll('#compared h4').length > 0")
+        browser.resize(1280, 760)
+        browser.screenshot(IMAGES / "studio-runs.png")
+        browser.resize(1280, 1000)
         browser.theme("dark")
         browser.run("document.getElementById('tab-ask').click()")
         level = "[...document.querySelectorAll('.level')][0]"
@@ -128,8 +141,36 @@ def studio(folder: Path) -> None:
         browser.until("document.querySelector('.answer.given') !== null")
         browser.settle()
         browser.screenshot(IMAGES / "studio-ask-dark.png")
-    for name in ("table", "graph", "ask-dark"):
-        smaller(IMAGES / f"studio-{name}.png")
+        browser.theme("light")
+        browser.resize(390, 844, phone=True)
+        browser.run("document.getElementById('tab-argue').click()")
+        while not browser.in_frame(ready):
+            browser.settle()
+        browser.run("scrollTo(0, 0)")
+        browser.settle()
+        browser.screenshot(IMAGES / "studio-phone.png")
+    for picture in IMAGES.glob("studio-*.png"):
+        smaller(picture)
+
+
+def large_reports(folder: Path) -> None:
+    """Photograph reports of 100 and 300 columns, and one on a phone."""
+    with Browser(folder / "profile", 1280, 1000) as browser:
+        for columns, theme in ((100, "light"), (300, "dark")):
+            data = dagopt.simulate(columns, 500, 1.5, random_state=1).data
+            page = dagopt.learn(data, "order", restarts=1, progress=False).report(folder / f"{columns}.html")
+            browser.theme(theme)
+            browser.open(page)
+            browser.run("document.getElementById('graph-title').scrollIntoView()")
+            browser.settle()
+            browser.screenshot(IMAGES / f"report-{columns}-{theme}.png")
+            smaller(IMAGES / f"report-{columns}-{theme}.png")
+        browser.theme("light")
+        browser.resize(390, 844, phone=True)
+        browser.open(folder / "light.html")
+        browser.settle()
+        browser.screenshot(IMAGES / "report-phone.png")
+        smaller(IMAGES / "report-phone.png")
 
 
 def main() -> None:
@@ -159,6 +200,7 @@ def main() -> None:
     page.write_text(page.read_text().replace("</body>", FIRST % "edges-section"))
     photograph(page, IMAGES / "report-edges.png", (1200, 480))
 
+    large_reports(folder)
     if sys.argv[1:] == ["report"]:
         return
     studio(folder)

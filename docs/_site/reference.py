@@ -10,6 +10,7 @@ from typing import Any
 from griffe import Docstring, DocstringSection, Parser
 
 TABLES = ("parameters", "other parameters", "attributes")
+NOT_OURS = ("set_fit_request", "set_score_request", "set_predict_request")  # scikit-learn makes them
 LONGEST = 88  # characters of a signature in one line
 
 
@@ -34,7 +35,9 @@ def _members(cls: type) -> list[tuple[str, Any]]:
     """Return the public methods and properties that a class of this package defines, in their order."""
     found = {}
     for base in reversed([one for one in cls.__mro__ if one.__module__.startswith("dagopt")]):
-        found |= {name: member for name, member in vars(base).items() if not name.startswith("_")}
+        found |= {
+            name: member for name, member in vars(base).items() if not name.startswith("_") and name not in NOT_OURS
+        }
     return [(name, member) for name, member in found.items() if _is_documented(member)]
 
 

@@ -509,3 +509,20 @@ def test_hubs_are_offered_first(large):
     assert "Columns with the most edges" in panel(large)
     large.click("#panel button.name")
     assert large.run("document.querySelectorAll('.node.pick').length") == 1
+
+
+def test_landmarks_can_be_read_from_far_away(large):
+    """At first the columns with the most edges are large enough to read, and apart; from nearby none is enlarged."""
+    boxes = "[...document.querySelectorAll('.landmark rect')].map((one) => one.getBoundingClientRect())"
+    found = large.run(f"{boxes}.map((b) => [b.x, b.y, b.right, b.bottom])")
+    assert len(found) >= 8
+    assert min(bottom - top for _, top, _, bottom in found) > 18
+    assert not [
+        (a, b)
+        for i, a in enumerate(found)
+        for b in found[:i]
+        if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+    ]
+    while scale(large) < 0.6:
+        large.click("#zoom-in")
+    assert large.run(f"{boxes}.length") == 0

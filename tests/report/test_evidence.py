@@ -8,6 +8,7 @@ import dagopt
 from dagopt.errors import InputError
 from dagopt.report.edge_confidence import with_evidence
 from dagopt.report.html import render_report
+from dagopt.report.view import view_of
 
 DATA = dagopt.simulate(n_nodes=5, n_samples=120, degree=1.5, random_state=2).data
 
@@ -86,3 +87,15 @@ def test_other_columns_are_refused(result):
         with_evidence(result, bootstrap=other)
     with pytest.raises(InputError, match=r"no column 'neither', 'reversed', 'proven'"):
         with_evidence(result, regrets=pd.DataFrame({"from": [], "to": []}))
+
+
+def test_regrets_say_what_an_edge_is_worth():
+    """The weight of an edge whose direction is open is what the best graph without it loses, once that is known."""
+    result = dagopt.learn(dagopt.datasets.load("asia", n_samples=1000, random_state=2).data, progress=False)
+    known = view_of(with_evidence(result, regrets=result.regrets()))
+    pairs = {(known.names[edge.tail], known.names[edge.head]): edge for edge in known.edges}
+    edge = pairs["lung", "smoke"]
+    assert edge.direction == "open"
+    assert edge.worth == pytest.approx(result.explain("lung", "smoke").neither.regret)
+    assert (edge.weight, edge.kept) == ("clear", False)
+    assert edge.strength > edge.worth

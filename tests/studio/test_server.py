@@ -16,7 +16,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from dagopt.errors import InputError
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.studio.asking import code_of, learn_options
 from dagopt.studio.remedies import remedies_for
 from dagopt.studio.session import CHOICES, Session, checked_choices, checked_knowledge

@@ -208,7 +208,23 @@ def test_a_phone_shows_every_step_without_scrolling_sideways(page):
         tab(page, name)
         page.settle()
         assert page.run("document.documentElement.scrollWidth") <= 390, name
+    tab(page, "table")
+    right = (
+        "Math.max(...[...document.querySelectorAll('#columns select')].map((one) => one.getBoundingClientRect().right))"
+    )
+    assert page.run(right) <= 390
     page.resize(1280, 1000)
+
+
+def test_paper_has_no_buttons(page):
+    """What can only be pressed is left out in print, what is known stays."""
+    page.call("Emulation.setEmulatedMedia", media="print")
+    shown = (
+        "[...document.querySelectorAll('.tabs, #table button, #upload-line')].filter((one) => one.offsetParent).length"
+    )
+    assert page.run(shown) == 0
+    assert page.run("document.getElementById('columns').offsetHeight") > 0
+    page.call("Emulation.setEmulatedMedia", media="")
 
 
 def test_the_tabs_follow_the_arrow_keys(page):

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-__all__ = ["convergence_svg", "phases"]
+__all__ = ["convergence_svg", "decimals", "phases", "round_ticks"]
 
 WIDTH, HEIGHT = 720.0, 266.0  # pixels
 LEFT, RIGHT, TOP, BOTTOM = 86.0, 20.0, 14.0, 48.0  # pixels around the axes
@@ -36,8 +36,8 @@ def convergence_svg(trace: pd.DataFrame) -> str | None:
         return None
     xs = np.concatenate([curve[0] for curve in curves.values()])
     ys = np.concatenate([curve[1] for curve in curves.values()])
-    x_ticks = _ticks(min(0.0, float(xs.min())) if timed else float(xs.min()), float(xs.max()), 6)
-    y_ticks = _ticks(float(ys.min()), float(ys.max()), 5)
+    x_ticks = round_ticks(min(0.0, float(xs.min())) if timed else float(xs.min()), float(xs.max()), 6)
+    y_ticks = round_ticks(float(ys.min()), float(ys.max()), 5)
     (x_low, x_high), (y_low, y_high) = _span(x_ticks, xs), _span(y_ticks, ys)
 
     def x_of(x: float) -> float:
@@ -93,7 +93,7 @@ def _known(x: NDArray[np.float64], y: NDArray[np.float64]) -> Curve:
     return x[keep], y[keep]
 
 
-def _ticks(low: float, high: float, most: int) -> list[float]:
+def round_ticks(low: float, high: float, most: int) -> list[float]:
     """Return round numbers over an interval."""
     if high - low < 1e-9 * max(abs(high), abs(low), 1e-9):
         pad = max(abs(high) * 1e-3, 1e-6)
@@ -113,7 +113,7 @@ def _span(ticks: list[float], values: NDArray[np.float64]) -> tuple[float, float
 
 def _grid(xs: list[float], ys: list[float], x_of: Any, y_of: Any, what: str) -> str:
     """Return grid lines with their numbers."""
-    x_digits, y_digits = _digits(xs), _digits(ys)
+    x_digits, y_digits = decimals(xs), decimals(ys)
     lines = [
         f'<path class="grid" d="M{LEFT:g},{y_of(y):.1f}H{WIDTH - RIGHT:g}"/>'
         f'<text class="tick" x="{LEFT - 8:g}" y="{y_of(y) + 4:.1f}" text-anchor="end">{y:,.{y_digits}f}</text>'
@@ -130,7 +130,7 @@ def _grid(xs: list[float], ys: list[float], x_of: Any, y_of: Any, what: str) -> 
     return "".join(lines)
 
 
-def _digits(ticks: list[float]) -> int:
+def decimals(ticks: list[float]) -> int:
     """Return how many decimals are needed to distinguish the ticks."""
     if len(ticks) < 2:
         return 2

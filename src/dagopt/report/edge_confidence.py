@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dagopt.confidence.agreement import Bootstrap
     from dagopt.confidence.posterior import EdgePosterior
 
-__all__ = ["with_evidence"]
+__all__ = ["LOST", "with_evidence"]
 
 Figures = dict[str, dict[str, float]]
 

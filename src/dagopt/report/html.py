@@ -14,6 +14,7 @@ from typing import Any
 
 from dagopt import __version__
 from dagopt.files import write_text
+from dagopt.report.part import shown_part
 from dagopt.report.pictures import FEWEST_ROWS
 from dagopt.report.sections import EMBEDDED, SECTIONS, caption, data_sentence, header, large_tools, switch
 from dagopt.report.svg import graph_svg
@@ -54,6 +55,7 @@ def write_report(result: Result, path: str | os.PathLike[str], *, with_data: boo
 
 def render_report(result: Result, *, with_data: bool = False, embedded: bool = False) -> str:
     """Return the page as text; ``embedded``, for a frame of another page, is only the graph and its edges."""
+    result = shown_part(result)
     view = page_view_of(result, with_data=with_data)
     drawing, payload = drawn(view)
     parts = {

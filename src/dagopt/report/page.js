@@ -16,6 +16,7 @@ function place() {
   requestAnimationFrame(() => {
     asked = false;
     scene.setAttribute("transform", `translate(${at.x.toFixed(2)} ${at.y.toFixed(2)}) scale(${at.k.toFixed(4)})`);
+    nameLandmarks();
   });
 }
 const size = () => graph.getBoundingClientRect();
@@ -120,6 +121,7 @@ function light(what) {
   if (what === null) return;
   if (what.node !== undefined) {
     nodes[what.node].classList.add("pick");
+    enlarge(what.node);
     for (const k of around[what.node]) {
       edges[k].classList.add(side(k, what.node));
       nodes[otherEnd(k, what.node)].classList.add(side(k, what.node));

@@ -133,10 +133,37 @@ function fold(folded) {
 }
 if (byId("fold")) byId("fold").addEventListener("click", () => fold(byId("fold").getAttribute("aria-pressed") !== "true"));
 
+/* From far away names cannot be read. There the columns with the most edges are drawn larger, as landmarks, where they
+   do not cover each other. */
+const FAR = 0.45, READABLE = 0.8; // scales
+const byDegree = data.names.map((_, k) => k).filter((k) => degree[k] > 2).sort((a, b) => degree[b] - degree[a]);
+let landmarksAt = 1; // the scale that they were chosen for
+const enlarge = (k) => nodes[k].style.setProperty("--grow", (READABLE / landmarksAt).toFixed(3));
+function nameLandmarks() {
+  const far = byId("alone") && alone === null && at.k < FAR ? at.k : 1;
+  if (far === landmarksAt) return;
+  landmarksAt = far;
+  for (const node of graph.querySelectorAll(".landmark")) node.classList.remove("landmark");
+  graph.classList.toggle("far", far < 1);
+  if (far === 1) return;
+  if (chosen !== null && chosen.node !== undefined) enlarge(chosen.node);
+  const taken = [];
+  for (const k of byDegree.slice(0, 40)) {
+    const wide = wideOf(k) * READABLE / far + 6 / far, high = HIGH * READABLE / far + 6 / far;
+    const { x, y } = data.nodes[k];
+    if (taken.some((one) => Math.abs(one.x - x) < (one.wide + wide) / 2 && Math.abs(one.y - y) < high)) continue;
+    taken.push({ x, y, wide });
+    nodes[k].classList.add("landmark");
+    enlarge(k);
+    nodes[k].parentElement.append(nodes[k]); // above the others
+    if (taken.length === 12) return;
+  }
+}
+
 /* The columns with the most edges, to begin with. */
 function showHubs() {
   if (!byId("alone")) return;
-  const hubs = data.names.map((_, k) => k).filter((k) => degree[k] > 2).sort((a, b) => degree[b] - degree[a]).slice(0, 8);
+  const hubs = byDegree.slice(0, 8);
   if (!hubs.length) return;
   panel.append(make("h3", "Columns with the most edges"));
   const list = make("ul");

@@ -173,12 +173,12 @@ window.dagoptReport = { dot, drawing, png, at };
 
 /* ---- begin ---- */
 graph.removeAttribute("viewBox");
-for (const node of nodes) { // text in a wider font than expected must stay in its box
-  const text = node.querySelector("text"), room = node.querySelector("rect").width.baseVal.value - 8;
-  if (text.getComputedTextLength() > room) {
-    text.setAttribute("textLength", room);
-    text.setAttribute("lengthAdjust", "spacingAndGlyphs");
-  }
+graph.parentElement.style.setProperty("--tall", `${(1.5 * data.height + 72).toFixed(0)}px`); // no higher than it needs
+const tight = nodes.map((node) => ({ text: node.querySelector("text"), room: node.querySelector("rect").width.baseVal.value - 8 }))
+  .filter(({ text, room }) => text.getComputedTextLength() > room); // all are measured before any is changed
+for (const { text, room } of tight) { // text in a wider font than expected must stay in its box
+  text.setAttribute("textLength", room);
+  text.setAttribute("lengthAdjust", "spacingAndGlyphs");
 }
 fit();
 let wide = size().width;

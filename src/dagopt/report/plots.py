@@ -76,6 +76,12 @@ def plot_comparison(learned: Any, true: Any, ax: Axes | None = None) -> Axes:
     -------
     Axes
         With a legend that counts correct, missing and extra edges, and edges with a different direction.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> ax = dagopt.plot_comparison([("a", "b"), ("b", "c")], [("a", "b"), ("a", "c")])
+    >>> ax.figure.savefig("comparison.png")
     """
     found = compare(learned, true)
     second = as_graph(true)

@@ -1,4 +1,7 @@
-"""The graph as SVG, drawn once for the DAG and the essential graph: a change of style hides the heads."""
+"""The graph as SVG, drawn once for the DAG and the essential graph: a change of style hides the heads.
+
+The page has a drawing that can be moved and asked; notebooks have the same one as a still picture.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,21 @@ from dagopt.report.layout import Layout, layered_layout
 from dagopt.report.ports import cubics
 from dagopt.report.view import Edge, View
 
-__all__ = ["graph_svg", "line_width"]
+__all__ = ["graph_svg", "line_width", "still_svg"]
 
 FONT = 13.0  # pixels
 PADDING = 11.0  # pixels left and right of a name
 NODE_HEIGHT = 28.0  # pixels
 MARGIN = 16.0  # pixels around the drawing
 HEAD = 8.0  # length of an arrow head
+STILL = """.dagopt-still{background:#fff;border-radius:8px;max-width:100%;height:auto}
+.dagopt-still .node rect{fill:#eaf1f8;stroke:#7d93ab;stroke-width:1.2}
+.dagopt-still .node text{fill:#1a2430;font:13px system-ui,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}
+.dagopt-still .edge path{fill:none;stroke:#5a6877}.dagopt-still .edge .head{fill:#5a6877;stroke:none}
+.dagopt-still .is-weak path{stroke:#93a1af}.dagopt-still .is-weak .head{fill:#93a1af}
+.dagopt-still .is-overwhelming path{stroke:#22313f}.dagopt-still .is-overwhelming .head{fill:#22313f}
+.dagopt-still .leaning .head{fill:#44505d;opacity:.4}.dagopt-still .near{display:none}
+.dagopt-still .undirected .head,.dagopt-still .edge:not(.undirected) .rest{display:none}"""
 THINNEST, THICKEST, PLAIN = 1.0, 5.0, 1.6  # pixels, of an edge by what it is worth, and without figures
 
 
@@ -29,23 +40,44 @@ def graph_svg(view: View) -> tuple[str, Layout]:
     ``undirected`` if the essential graph leaves the direction open, with ``data-edge`` and, if it is known,
     ``data-strength``.
     """
-    widths = [max(label_width(label(name), FONT) + 2 * PADDING, 34.0) for name in view.names]
-    layout = layered_layout(view.drawn, widths, node_height=NODE_HEIGHT)
-    largest = max((edge.worth or 0.0 for edge in view.edges), default=0.0)
-    edges = [_edge(k, edge, layout, view, largest) for k, edge in enumerate(view.edges)]
+    layout, edges = _laid_out(view)
     nodes = [_node(k, name, layout) for k, name in enumerate(view.names)]
-    width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
     mode = "" if view.starts_with_dag else " essential"
     text = (
         f'<svg id="graph" class="graph{mode}" role="group" tabindex="0"'
         f' aria-label="The graph: arrow keys move it, plus and minus zoom, 0 shows all of it"'
-        f' viewBox="{-MARGIN:g} {-MARGIN:g} {width:.1f} {height:.1f}">\n<g id="scene">\n<g id="edges">\n'
-        + "\n".join(edges)
+        f' viewBox="{_box(layout)}">\n<g id="scene">\n<g id="edges">\n'
+        + edges
         + '\n</g>\n<g id="nodes">\n'
         + "\n".join(nodes)
         + "\n</g>\n</g>\n</svg>"
     )
     return text, layout
+
+
+def still_svg(view: View) -> str:
+    """Return the essential graph as a picture for notebooks: nothing in it can be clicked, and it brings its style."""
+    layout, edges = _laid_out(view)
+    nodes = "\n".join(_node(k, name, layout, is_button=False) for k, name in enumerate(view.names))
+    wide = layout.width + 2 * MARGIN
+    told = f"A graph of {len(view.names)} columns and {len(view.edges)} edges"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="dagopt-still" role="img" aria-label="{told}"'
+        f' width="{wide:.0f}" viewBox="{_box(layout)}"><style>{STILL}</style>\n{edges}\n{nodes}\n</svg>'
+    )
+
+
+def _laid_out(view: View) -> tuple[Layout, str]:
+    """Return the layout of a view, and its edges as SVG."""
+    widths = [max(label_width(label(name), FONT) + 2 * PADDING, 34.0) for name in view.names]
+    layout = layered_layout(view.drawn, widths, node_height=NODE_HEIGHT)
+    largest = max((edge.worth or 0.0 for edge in view.edges), default=0.0)
+    return layout, "\n".join(_edge(k, edge, layout, view, largest) for k, edge in enumerate(view.edges))
+
+
+def _box(layout: Layout) -> str:
+    """Return the view box of a drawing."""
+    return f"{-MARGIN:g} {-MARGIN:g} {layout.width + 2 * MARGIN:.1f} {layout.height + 2 * MARGIN:.1f}"
 
 
 def line_width(worth: float | None, largest: float) -> float:
@@ -88,12 +120,13 @@ def _path(route: NDArray[np.float64]) -> str:
     return "".join(parts)
 
 
-def _node(number: int, name: str, layout: Layout) -> str:
+def _node(number: int, name: str, layout: Layout, *, is_button: bool = True) -> str:
     x, y = layout.centres[number]
     width = layout.widths[number]
+    told = f' aria-label="{escape(name)}" aria-pressed="false"'
+    button = f' role="button" tabindex="{0 if number == 0 else -1}"{told}' if is_button else ""
     return (
-        f'<g class="node" data-node="{number}" role="button" tabindex="{0 if number == 0 else -1}"'
-        f' aria-label="{escape(name)}" aria-pressed="false" transform="translate({x:.1f},{y:.1f})">'
+        f'<g class="node" data-node="{number}"{button} transform="translate({x:.1f},{y:.1f})">'
         f"<title>{escape(name)}</title>"
         f'<rect x="{-width / 2:.1f}" y="{-NODE_HEIGHT / 2:g}" width="{width:.1f}" height="{NODE_HEIGHT:g}" rx="9"/>'
         f'<text text-anchor="middle" y="{0.36 * FONT:.1f}">{escape(label(name))}</text></g>'

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dagopt.graph.cpdag import extend_pdag
+from dagopt.report.edge_confidence import LOST
 from dagopt.report.parameters import coefficients, estimates, fitted_or_why
 from dagopt.report.pictures import column_data, column_pictures, edge_pictures, row_sample
 from dagopt.results.answer import worth
@@ -172,6 +173,7 @@ def view_of(result: Result) -> View:
             named = {"lost if reversed": loss} | ({} if out is None else {"lost if left out": out}) | named
         strength, word = _of_edge(details.get("edge_gain"), *pair), words.get(pair, direction_of(undirected, loss))
         lost = _of_edge(details.get("removal_loss"), *pair)
+        lost = named.get(LOST["neither"]) if lost is None else lost
         value = strength if lost is None else lost
         edges.append(Edge(int(i), int(j), undirected, strength, named, word, value, weight_of(value), lost is None))
     figures = _figures(details.get("node_scores"), result.names)

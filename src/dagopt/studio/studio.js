@@ -284,7 +284,9 @@ byId("compare").addEventListener("click", async () => {
   const answer = await fetch(`runs/${byId("one").value}/against/${byId("other").value}`);
   const found = await answer.json();
   if (!answer.ok) { complain(found.error); return; }
-  box.replaceChildren(...[["In both", found.both], [`Only in run ${byId("one").value}`, found.first], [`Only in run ${byId("other").value}`, found.second], ["Turned round", found.turned]].map(([title, pairs]) => {
+  const parts = [[`Only in run ${byId("one").value}`, found.first], [`Only in run ${byId("other").value}`, found.second],
+    ["Turned around", found.turned], ["In both", found.both]]; // what differs comes first
+  box.replaceChildren(...parts.map(([title, pairs]) => {
     const side = make("div"), list = make("ul");
     list.append(...pairs.map((pair) => make("li", arrow(pair))));
     side.append(make("h4", `${title}: ${pairs.length}`), list);
