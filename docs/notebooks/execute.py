@@ -1,7 +1,7 @@
 """Run the notebooks of this folder from top to bottom and store their outputs: ``make notebooks``.
 
-What they write goes into a temporary folder. Progress, the times of cells and the versions of the machine are not stored;
-pictures are stored with few colours.
+What they write goes into a temporary folder. Progress, the times of cells and the versions of the machine are not
+stored; pictures are stored with few colours.
 """
 
 from __future__ import annotations
