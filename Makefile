@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 help:
 	@echo "make demo    install dagopt into .venv, learn a network from bundled data, write demo/report.html"
 	@echo "make test    install the test tools and run the suite, all but the slow tests"
-	@echo "make test-all   the slow tests too, as CI does"
+	@echo "make test-all   the slow tests too, before a release"
 	@echo "make uncompiled   the tests of the kernels as plain Python, which a debugger can step through"
 	@echo "make cover   which lines the tests reach, kernels included"
 	@echo "make lint    check style (ruff) and types (mypy)"
@@ -76,7 +76,7 @@ cover: $(VENV)/test
 	@$(BIN)/python -m coverage combine --quiet && $(BIN)/python -m coverage report
 
 lint: $(VENV)/dev
-	@echo "ruff ..." && $(BIN)/ruff check src tests benchmarks experiments hunt && $(BIN)/ruff format --check src tests benchmarks experiments hunt
+	@echo "ruff ..." && $(BIN)/ruff check src tests benchmarks experiments hunt docs && $(BIN)/ruff format --check src tests benchmarks experiments hunt
 	@echo "mypy ..." && $(BIN)/mypy
 
 SECONDS ?= 60
@@ -116,7 +116,7 @@ $(VENV)/docs: pyproject.toml | $(VENV)/made
 
 docs: $(VENV)/docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
-	@echo "wrote site/index.html; to search in it: $(PYTHON) -m http.server --directory site"
+	@echo "wrote site/index.html"
 
 notebooks: $(VENV)/docs
 	@$(BIN)/python docs/notebooks/execute.py

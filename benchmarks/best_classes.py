@@ -6,7 +6,7 @@ import time
 
 import dagopt
 from dagopt.data.table import as_table
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.memory import readable
 from dagopt.methods.exact.best_classes import estimate_best_classes
 from dagopt.problem import Problem

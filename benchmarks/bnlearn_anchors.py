@@ -24,8 +24,8 @@ import numpy as np
 import dagopt
 from dagopt.data.table import ContinuousTable, Table, as_table
 from dagopt.deadline import Deadline
+from dagopt.graph.constraints import Constraints
 from dagopt.graph.cpdag import extend_pdag
-from dagopt.graph.knowledge import Constraints
 from dagopt.graph.metrics import compare
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.climbing.tabu import solve_tabu

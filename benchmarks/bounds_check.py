@@ -18,7 +18,7 @@ import numpy as np
 from dagopt.data.columns import Column
 from dagopt.data.table import ContinuousTable, DiscreteTable, MixedTable, Table
 from dagopt.deadline import Deadline
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.graph.order import is_acyclic
 from dagopt.lp.rows.row import Point
 from dagopt.methods.branch_and_cut import branch_and_cut as method

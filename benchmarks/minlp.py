@@ -22,7 +22,7 @@ import numpy as np
 import dagopt
 from dagopt.data.table import as_table
 from dagopt.deadline import Deadline
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.lp.restricted_master import RestrictedMaster
 from dagopt.methods.cg_dca.algorithm2 import first_families
 from dagopt.methods.cg_dca.dca_pricing import DcaPricer

@@ -26,7 +26,7 @@ from dagopt.deadline import Deadline
 from dagopt.families.families import Families
 from dagopt.families.jkl import read_jkl
 from dagopt.families.listing import candidate_pool
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.lp.rows.clusters import ClusterRows, pair_rows
 from dagopt.lp.rows.local import LocalRows
 from dagopt.lp.rows.matrices import EntropyRows, LogDets, MatrixRows

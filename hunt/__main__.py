@@ -13,11 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 
+from dagopt.errors import DataWarning
 from hunt import claims, files, kills, near, others, provers, tables
 from hunt.record import Record
 from hunt.truth import IS_EXTENDED
@@ -28,6 +30,7 @@ PARTS = ("claims", "others", "provers", "near", "files", "kills")
 def main() -> int:
     """Run the requested parts; the exit code says whether anything was found."""
     asked = _asked()
+    warnings.simplefilter("ignore", DataWarning)  # strange tables are what the hunt is about
     if not IS_EXTENDED:
         print("note: long doubles are no longer than doubles here; claims are checked in double precision only")
     if asked.jobs > 1 and asked.shard is None and asked.only is None:

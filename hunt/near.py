@@ -54,7 +54,7 @@ def _small(rng: np.random.Generator, counts: Counter[str]) -> None:
     case = _case(rng)
     if case.n > 4:
         return
-    known, asked = _knowledge(rng, case.n)
+    known, asked = drawn_knowledge(rng, case.n)
     result = dagopt.learn(case.given(), str(rng.choice(["auto", "exact", "hc"])), progress=False, constraints=asked,
                           **case.options)  # fmt: skip
     counts[f"tables: {case.kind}"] += 1
@@ -64,7 +64,7 @@ def _small(rng: np.random.Generator, counts: Counter[str]) -> None:
     slack = EDGE * max(size / 1e3, 1.0)
     losses = dict(zip(allowed, scores.max() - scores, strict=True))
     for cutting in (False, True):
-        with _by_cutting_planes(cutting):
+        with by_cutting_planes(cutting):
             _check_rivals(result, losses, slack, rng, counts)
             _check_effect(result, losses, slack, rng, counts)
     _check_directions(result, losses, slack, counts)
@@ -80,7 +80,7 @@ def _case(rng: np.random.Generator) -> others.Case:
             return case
 
 
-def _knowledge(rng: np.random.Generator, n: int) -> tuple[Known, dict[str, Any]]:
+def drawn_knowledge(rng: np.random.Generator, n: int) -> tuple[Known, dict[str, Any]]:
     """Draw constraints, most times none, as plain data and as ``learn`` takes them."""
     if rng.random() < 0.6 or n < 3:
         return Known(), {}
@@ -99,7 +99,7 @@ def _knowledge(rng: np.random.Generator, n: int) -> tuple[Known, dict[str, Any]]
 
 
 @contextmanager
-def _by_cutting_planes(cutting: bool) -> Iterator[None]:
+def by_cutting_planes(cutting: bool) -> Iterator[None]:
     """Let small tables go the way of large ones."""
     if not cutting:
         yield
@@ -178,14 +178,14 @@ def _check_effect(
         return
     counts["effects within"] += 1
     said = {
-        (int(cause), _mask(parents, result.names)): float(loss)
+        (int(cause), mask_of_parents(parents, result.names)): float(loss)
         for parents, loss in zip(effect.table["parents"], effect.table["loss"], strict=True)
     }
     true = {family: loss for family, loss in _family_losses(losses).items() if family[0] == cause}
     _compare_families(said, true, within, slack, "an effect")
 
 
-def _mask(parents: str, names: tuple[str, ...]) -> int:
+def mask_of_parents(parents: str, names: tuple[str, ...]) -> int:
     """Return parents such as ``{a, b}`` as bits."""
     return sum(1 << names.index(one) for one in parents.strip("{}").split(", ") if one)
 
@@ -224,7 +224,7 @@ def _check_posterior(
     rows = found.table.drop_duplicates("parents")
     edges = np.zeros(len(result.names))
     for parents, share in zip(rows["parents"], rows["probability_of_parents"], strict=True):
-        edges[bits(_mask(parents, result.names))] += float(share)
+        edges[bits(mask_of_parents(parents, result.names))] += float(share)
     true = edge_probabilities(local, len(result.names), known, prior)[:, cause].astype(np.float64)
     if not np.abs(edges * found.covered / max(rows["probability_of_parents"].sum(), 1e-9) - true).max() <= 1e-5:
         raise Wrong(f"the probabilities of parents of {result.names[cause]} give edges {edges}, but these have {true}")
@@ -243,7 +243,7 @@ def _both_ways(rng: np.random.Generator, counts: Counter[str]) -> None:
     cause, outcome = (result.names[k] for k in rng.permutation(len(result.names))[:2])
     seen: list[tuple[Any, ...]] = []
     for cutting in (False, True):
-        with _by_cutting_planes(cutting):
+        with by_cutting_planes(cutting):
             rivals = result.rivals(within, most=3000, progress=False)
             effect = result.effect(cause, outcome, within=within)
         counts[f"both ways, by {'cutting planes' if cutting else 'the recursion'}"] += 1

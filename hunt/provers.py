@@ -23,6 +23,7 @@ from dagopt.methods.branch_and_cut import branch_and_cut, gobnilp, pair_bound, s
 from dagopt.methods.branch_and_cut.branch_and_cut import ROW_KINDS
 from dagopt.posing import pose
 from dagopt.progress import NoProgress
+from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Workers
 from hunt.claims import watched
 from hunt.record import Wrong
@@ -197,7 +198,7 @@ def _blocks(rng: np.random.Generator, counts: Counter[str]) -> None:
 
 def _priced(rng: np.random.Generator, counts: Counter[str]) -> None:
     """Check sets that are priced, because few may be listed."""
-    case = numbers(rng, 6, 11)
+    case = numbers(rng, 6, 11) if rng.random() < 0.5 else blocks(rng)
     if rng.random() < 0.3:
         case = knowledge(rng, case)
     best = case.best()
@@ -212,10 +213,10 @@ def _suffixes(rng: np.random.Generator, counts: Counter[str]) -> None:
     case = numbers(rng, 6, 12)
     best = case.best()
     problem, _ = pose(case.data, **case.options)
-    score = problem.score.gaussian
+    score = problem.score
     tolerance = 1e-8 * max(abs(best.score), 1.0)
     with patch.object(suffix_search, "FEWEST_NODES", 2), Workers(Deadline(20), NoProgress(), 1) as workers:
-        if score is None or not suffix_search.is_suited(score, problem.knowledge, tolerance):
+        if not isinstance(score, GaussianScore) or not suffix_search.is_suited(score, problem.knowledge, tolerance):
             return
         n = problem.n_nodes
         start = np.triu(rng.random((n, n)) < rng.choice([0.0, 0.3]), 1).astype(np.int8)
@@ -234,11 +235,11 @@ def _suffixes(rng: np.random.Generator, counts: Counter[str]) -> None:
 
 def _pairs(rng: np.random.Generator, counts: Counter[str]) -> None:
     """Check the bound by pairs, with parent sets up to a small size in its first rows."""
-    case = numbers(rng, 5, 12)
+    case = numbers(rng, 5, 12) if rng.random() < 0.5 else blocks(rng)
     best = case.best()
     problem, _ = pose(case.data, **case.options)
-    score = problem.score.gaussian
-    if score is None:
+    score, form = problem.score, problem.score.block_likelihood
+    if form is None or not form.is_searchable or not form.has_one_matrix:
         return
     n = problem.n_nodes
     dag = np.triu(rng.random((n, n)) < 0.3, k=1).astype(np.int8)

@@ -18,9 +18,10 @@ from dagopt.errors import InputError
 from dagopt.families.families import Family
 from dagopt.families.jkl import LocalScores, read_jkl, write_jkl
 from dagopt.graph import read_graph, write_graph
+from dagopt.graph.constraints import Constraints
 from dagopt.graph.dag import Graph
-from dagopt.graph.knowledge import Constraints
-from dagopt.methods.cg_dca.checkpoint import Checkpoint, _digest, load_checkpoint, save_checkpoint
+from dagopt.methods.cg_dca.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from dagopt.methods.checkpoint_file import digest_of
 from dagopt.networks.bif import read_bif, write_bif
 from dagopt.networks.discrete_network import DiscreteNetwork
 from dagopt.networks.gaussian_json import read_gaussian_json, write_gaussian_json
@@ -206,7 +207,7 @@ def test_a_checkpoint_with_a_right_hash_is_checked_too(tmp_path):
     del content["sha256"]
     accepted = 0
     for change in json_changes(content):
-        path.write_text(json.dumps({**change, "sha256": _digest(json.loads(json.dumps(change)))}))
+        path.write_text(json.dumps({**change, "sha256": digest_of(json.loads(json.dumps(change)))}))
         accepted += outcome(path, _use_checkpoint)
     assert accepted > 20  # other scores, passes and rows of the trace
 
@@ -214,10 +215,6 @@ def test_a_checkpoint_with_a_right_hash_is_checked_too(tmp_path):
 @pytest.mark.parametrize(
     "name, content",
     [
-        ("result.json", None),
-        ("graph.json", json.dumps({"nodes": list(range(30_000)), "edges": []})),
-        ("graph.dot", "digraph {" + ";".join(f"n{k}" for k in range(30_000)) + "}"),
-        ("graph.csv", "from,to\n" + "".join(f"n{k},\n" for k in range(30_000))),
         (
             "network.json",
             json.dumps(
@@ -243,15 +240,32 @@ def test_a_small_file_of_a_large_object_is_refused_before_it_is_made(name, conte
     """A file of some hundred kilobytes can describe gigabytes: the sentence has both figures."""
     monkeypatch.setattr(memory, "available_bytes", lambda: 500_000_000)
     path = tmp_path / name
-    if content is None:
-        _write_result(path)
-        content = json.dumps({**json.loads(path.read_text()), "names": [f"n{k}" for k in range(30_000)]})
     path.write_text(content)
     use = KINDS[name][1]
     tracemalloc.start()
     try:
         with pytest.raises(InputError, match=rf"{name}.*would take .* of memory but 500\.0 MB are free"):
             use(path)
+        assert tracemalloc.get_traced_memory()[1] < 2 * MOST_BYTES
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "name, content",
+    [
+        ("graph.json", json.dumps({"nodes": list(range(30_000)), "edges": []})),
+        ("graph.dot", "digraph {" + ";".join(f"n{k}" for k in range(30_000)) + "}"),
+        ("graph.csv", "from,to\n" + "".join(f"n{k},\n" for k in range(30_000))),
+    ],
+)
+def test_a_graph_of_many_columns_is_read_as_a_sparse_one(name, content, tmp_path):
+    """Its 30,000 columns would take 0.9 GB as a matrix."""
+    path = tmp_path / name
+    path.write_text(content)
+    tracemalloc.start()
+    try:
+        assert len(dagopt.read_graph(path).names) == 30_000
         assert tracemalloc.get_traced_memory()[1] < 2 * MOST_BYTES
     finally:
         tracemalloc.stop()

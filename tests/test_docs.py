@@ -1,4 +1,4 @@
-"""The pages in docs/: their code runs, their links lead somewhere, and every public name is in them."""
+"""The pages in docs/: their code prints what they show, their links lead somewhere, every public name is in them."""
 
 import ast
 import inspect
@@ -21,6 +21,7 @@ from dagopt.methods.independence.tests import TESTS
 from dagopt.methods.registry import METHODS
 from dagopt.scores import SCORES
 from dagopt.sklearn import StructureLearner
+from outputs import BLOCK, printed, same, steps
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -28,7 +29,6 @@ PACKAGE = ROOT / "src" / "dagopt"
 PAGES = {page.relative_to(DOCS).as_posix(): page.read_text(encoding="utf-8") for page in sorted(DOCS.rglob("*.md"))}
 FRONT = {"../README.md": (ROOT / "README.md").read_text(encoding="utf-8")}
 
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 BAD_INPUT = 2
 
@@ -83,19 +83,45 @@ def lacking(page: str, names) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES | FRONT)
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
-    """Python blocks run in order in one namespace; each ``dagopt`` line of a shell block finds good input."""
+    """Python blocks print the output below them; each ``dagopt`` line of a shell block finds good input."""
     monkeypatch.chdir(tmp_path)
     dagopt.datasets.load("asia", n_samples=200, random_state=0).data.to_csv("data.csv", index=False)  # "your" table
     namespace = {"__name__": "page"}
-    for language, text in blocks(page):
-        if language == "python":
-            exec(compile(text, f"docs/{page}", "exec"), namespace)
-        elif language == "sh":
-            for line in text.splitlines():
+    for step in steps((PAGES | FRONT)[page]):
+        if step.language == "python":
+            said = printed(step.text, f"docs/{page}", namespace)
+            if step.shown is not None:
+                assert same(said, step.shown), f"python docs/_site/outputs.py docs/{page} writes:\n{said}"
+        elif step.language == "sh":
+            for line in step.text.splitlines():
                 if line.startswith("dagopt "):
                     assert cli.run(shlex.split(line, comments=True)[1:]) != BAD_INPUT, (line, capsys.readouterr().err)
-        elif language == "toml":
-            dagopt.Constraints(**tomllib.loads(text))
+        elif step.language == "toml":
+            dagopt.Constraints(**tomllib.loads(step.text))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "agree"),
+    [
+        ("12 edges, 0.44 s", "12 edges, 31 s", True),
+        ("12 edges", "13 edges", False),
+        ("-12211.42", "-12211.41", True),
+        ("a -> b", "b -> a", False),
+        ("(200, 183)", "(200,  184)", False),
+        ("x 1", "x", False),
+    ],
+)
+def test_outputs_are_compared_by_words_and_numbers(one, other, agree):
+    """Seconds and last digits may differ, nothing else."""
+    assert same(one, other) is agree
+
+
+def test_an_output_belongs_to_the_code_right_above_it():
+    """A block of text after a sentence is no output, nor is one after a command."""
+    page = "```python\n1\n```\n\n```text\n2\n```\n\n```sh\n3\n```\n```text\n4\n```\n"
+    page += "```python\n5\n```\nno\n```text\n6\n```\n"
+    found = [(step.text, step.shown) for step in steps(page)]
+    assert found == [("1\n", "2\n"), ("3\n", None), ("4\n", None), ("5\n", None), ("6\n", None)]
 
 
 @pytest.mark.parametrize("page", PAGES | FRONT)
@@ -194,3 +220,11 @@ def test_the_map_has_every_part():
     chart, _ = [text for language, text in blocks("architecture.md") if language == "text"]
     for part in parts:
         assert re.search(rf"^  {re.escape(part.name)}/?\s", chart, re.MULTILINE), part.name
+
+
+def test_the_range_of_branch_and_cut_is_the_same_everywhere():
+    """Pages, estimators and the list of methods say for how many columns it is, in the same words."""
+    places = [PAGES[page] for page in ("index.md", "user_guide.md", "proofs.md")]
+    places += [METHODS["branch-and-cut"].about, inspect.getdoc(dagopt.BranchAndCut)]
+    for text in places:
+        assert re.search(r"25 to 100 (continuous )?columns with a sparse graph", " ".join(text.split()))

@@ -53,6 +53,7 @@ def test_claims_hold_where_one_part_decides(part):
     part(np.random.default_rng(3), Counter())
 
 
+@pytest.mark.slow
 def test_shards_share_the_instances_and_add_up(tmp_path):
     """Two processes look at different tables, and their counts are in one file, from which a second hunt goes on."""
     state = tmp_path / "hunt.json"

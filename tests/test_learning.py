@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import dagopt
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.learning import learn
 from dagopt.methods.method_options import solver
 from dagopt.methods.registry import METHODS, Method
@@ -224,7 +224,7 @@ def test_a_file_of_local_scores_has_its_best_dag(tmp_path):
     from dagopt.deadline import Deadline
     from dagopt.families.jkl import write_jkl
     from dagopt.families.listing import candidate_pool
-    from dagopt.graph.knowledge import Constraints
+    from dagopt.graph.constraints import Constraints
     from dagopt.progress import NoProgress
     from dagopt.scores import make_score
     from dagopt.workers import Workers

@@ -146,13 +146,13 @@ except dagopt.DagoptError as error:
 @pytest.mark.parametrize(
     "method, kind, n, rows, spare",
     [
-        ("hc", "gaussian", 3000, 50, 60),
+        pytest.param("hc", "gaussian", 3000, 50, 60, marks=pytest.mark.slow),
         ("auto", "gaussian", 2000, 50, 40),
         ("exact", "gaussian", 26, 200, 100),
-        ("gobnilp", "discrete", 40, 3000, 60),
+        pytest.param("gobnilp", "discrete", 40, 3000, 60, marks=pytest.mark.slow),
         ("branch-and-cut", "gaussian", 30, 1000, 60),
-        ("cg-dca", "gaussian", 60, 500, 60),
-        ("tabu", "discrete", 400, 1000, 40),
+        pytest.param("cg-dca", "gaussian", 60, 500, 60, marks=pytest.mark.slow),
+        pytest.param("tabu", "discrete", 400, 1000, 40, marks=pytest.mark.slow),
     ],
 )
 def test_a_hard_limit_ends_in_an_answer_or_a_sentence(method, kind, n, rows, spare):
@@ -205,6 +205,6 @@ def test_memory_that_runs_out_is_a_sentence(monkeypatch):
     def fails(*arguments, **options):
         raise MemoryError("Unable to allocate 7.45 GiB for an array with shape (1, 1000000000)")
 
-    monkeypatch.setattr("dagopt.learning.pose", fails)
+    monkeypatch.setattr("dagopt.learning.read_posed", fails)
     with pytest.raises(dagopt.DagoptError, match=r"does not suffice: Unable to allocate 7.45 GiB, with .* free; give"):
         dagopt.learn(np.zeros((5, 3)), progress=False)

@@ -75,6 +75,8 @@ def known_failures(learner):
 @parametrize_with_checks([made(kind) for kind in CHECKED_ALWAYS], expected_failed_checks=known_failures)
 def test_scikit_learn_takes_it(estimator, check):
     """The estimator keeps the contract of scikit-learn."""
+    if type(estimator).__name__ == "ExactDP" and "sample_weight_equivalence" in str(check):
+        pytest.skip("its table has 30 columns, for which the recursion takes minutes")
     check(estimator)
 
 

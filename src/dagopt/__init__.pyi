@@ -15,13 +15,12 @@ from .data.table import as_table as as_table
 from .errors import DagoptError as DagoptError
 from .errors import DataWarning as DataWarning
 from .errors import InputError as InputError
+from .graph.constraints import Constraints as Constraints
 from .graph.dag import Graph as Graph
 from .graph.formats import read_graph as read_graph
 from .graph.formats import write_graph as write_graph
-from .graph.knowledge import Constraints as Constraints
 from .graph.metrics import compare as compare
 from .learning import learn as learn
-from .learning import update as update
 from .networks import datasets as datasets
 from .networks.effects.effect import effect as effect
 from .networks.fitted.fitting import fit as fit
@@ -43,6 +42,7 @@ from .sklearn import HillClimbing as HillClimbing
 from .sklearn import OrderSearch as OrderSearch
 from .sklearn import StablePC as StablePC
 from .sklearn import Tabu as Tabu
+from .updating import update as update
 from .verifier.checking import verify as verify
 
 __version__: str

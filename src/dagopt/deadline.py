@@ -93,6 +93,11 @@ class Deadline:
         part._whole = self
         return part
 
+    @property
+    def whole(self) -> Deadline:
+        """The deadline of the whole run."""
+        return self if self._whole is None else self._whole.whole
+
     def elapsed(self) -> float:
         """Return the seconds since the start, without those in which kernels were compiled."""
         passed = self._clock() - self._start

@@ -35,7 +35,17 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 
 
 class DagoptError(Exception):
-    """Base class of every error that dagopt raises deliberately."""
+    """Base class of every error that dagopt raises deliberately.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> try:
+    ...     dagopt.learn("absent.csv")
+    ... except dagopt.DagoptError as error:
+    ...     print(type(error).__name__)
+    InputError
+    """
 
     def _render_traceback_(self) -> list[str]:
         """Return what a notebook shows: the line of the user's code, and the message."""
@@ -46,11 +56,31 @@ class DagoptError(Exception):
 
 
 class DataWarning(UserWarning):
-    """The doctor found something in the data that may make the answer wrong; the message names the remedy."""
+    """The doctor found something in the data that may make the answer wrong; the message names the remedy.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=3, n_samples=100, random_state=0)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", dagopt.DataWarning)  # stop if the doctor finds something
+    ...     result = dagopt.learn(data)
+    """
 
 
 class InputError(DagoptError, ValueError):
-    """The data, the graph or an option given cannot be used; the message names it and the remedy."""
+    """The data, the graph or an option given cannot be used; the message names it and the remedy.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> try:
+    ...     dagopt.learn([[1.0, 2.0], [2.0, 4.5]], "magic")
+    ... except dagopt.InputError as error:
+    ...     print(str(error)[:24])
+    unknown method 'magic';
+    """
 
     def __init__(self, message: str = "") -> None:
         if len(message) > LONGEST:  # a name or a cell may be of any length

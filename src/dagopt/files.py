@@ -14,7 +14,7 @@ from typing import Any
 from dagopt.errors import InputError
 from dagopt.memory import available_bytes, readable
 
-__all__ = ["read_text", "read_up_to", "replacing", "write_text"]
+__all__ = ["read_text", "read_up_to", "replacing", "require_folder", "write_text"]
 
 GZIP = b"\x1f\x8b"  # the first bytes of a gzip file
 BYTES_PER_BYTE = 8  # of memory for each byte of text, its parts included
@@ -140,6 +140,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         if draft is not None:
             with suppress(OSError):
                 draft.unlink()
+
+
+def require_folder(path: str | os.PathLike[str]) -> None:
+    """Raise an error if no file can be written at a path because of its folder, before much is computed."""
+    target = _target(Path(path))
+    if not os.access(target.parent, os.W_OK):
+        raise InputError(f"could not write {str(path)!r}: permission denied; choose a folder that can be written")
 
 
 def _target(path: Path) -> Path:

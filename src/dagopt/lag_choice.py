@@ -10,7 +10,7 @@ import numpy as np
 from dagopt.data.data_options import DataOptions
 from dagopt.data.table import read_table
 from dagopt.deadline import Deadline
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.methods.registry import METHODS
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from inspect import signature
 from math import isclose, isfinite
 from pathlib import Path
@@ -17,16 +18,17 @@ from dagopt.data.data_options import DataOptions
 from dagopt.data.findings import Diagnosis, warn_of
 from dagopt.data.incomplete import IncompleteLevels, incomplete_levels
 from dagopt.data.lags import Lags
+from dagopt.data.reading import read_again
 from dagopt.data.table import DiscreteTable, Table
 from dagopt.data.transforms import transforms_in_words
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, quoted
-from dagopt.families.families import Families
-from dagopt.families.jkl import read_jkl
+from dagopt.graph.constraints import Constraints
 from dagopt.graph.dag import as_graph, require_dag
-from dagopt.graph.knowledge import Constraints
 from dagopt.graph.order import is_acyclic
+from dagopt.kernels import ahead
 from dagopt.lag_choice import chosen_lags
+from dagopt.many_columns import solve_wide, wide_question
 from dagopt.memory import with_memory_in_words
 from dagopt.methods.claims import (
     in_other_units,
@@ -40,33 +42,34 @@ from dagopt.methods.claims import (
 )
 from dagopt.methods.likelihood_bound import with_likelihood_bound
 from dagopt.methods.ordered_problem import in_order
-from dagopt.methods.registry import FROM_SCORES, METHODS, MethodName, method_name
+from dagopt.methods.paths import refuse_paths, with_paths
+from dagopt.methods.registry import METHODS, MethodName, method_name
 from dagopt.methods.start import StartDag, start_dag, with_start
 from dagopt.methods.structural_em import structural_em
 from dagopt.options import BROUGHT, Options, hint_for, with_options
-from dagopt.posing import covariance_table, pose, with_limit
+from dagopt.posing import covariance_table, pose, pose_read, read_posed, with_limit
 from dagopt.problem import Problem
 from dagopt.progress import Progress, begin_part, expect, make_progress
 from dagopt.recording import recorded
 from dagopt.results.answer import Answer, worth
+from dagopt.results.changes import differences
 from dagopt.results.result import Result, result_of
-from dagopt.scores.custom import power_to_usual_size
+from dagopt.score_files import is_score_file, solve_scores
 from dagopt.scores.interventions import interventional_score
+from dagopt.scores.prior import PriorScore
 from dagopt.scores.score_options import ScoreLike, ScoreOptions
 
 __all__ = [
     "certified",
     "checked_options",
-    "is_score_file",
     "lags_of",
     "learn",
     "solve",
-    "solve_scores",
-    "update",
     "with_problem",
 ]
 
 
+LEAST_AGAIN = 1.0  # seconds to learn again without beliefs, in addition to those that it took with them
 TESTS_ARE_LINEAR = "score 'basis': the tests of independence still see linear effects only"
 
 
@@ -86,6 +89,7 @@ def learn(
     progress: bool | Progress | None = None,
     format: str | None = None,
     interventions: object = None,
+    edge_prior: object = None,
     **options: Any,
 ) -> Result:
     """Learn a Bayesian network structure from data.
@@ -121,6 +125,8 @@ def learn(
         Which columns each row sets from outside: the column of the file or DataFrame that names them, or one entry per
         row, a name, several, or None; numbers are positions of columns from 1, and 0 is none. A row does not count for
         the local score of the columns that it sets.
+    edge_prior : table, path or mapping, optional
+        How probable edges are before the data, as in ``Constraints``; a note says which edges this changes.
     {options}
     **options
         Options of the method.
@@ -138,80 +144,27 @@ def learn(
     'optimal'
     """
     deadline = Deadline(time_limit)
-    asked = _Asked(method, {"score": score, **options}, Constraints.of(constraints), max_parents, deadline, progress)
+    known = Constraints.of(constraints).believing(edge_prior)
+    asked = _Asked(method, {"score": score, **options}, known, max_parents, deadline, progress)
     if format not in (None, "jkl"):
         raise InputError(
             f"expected format= to be 'jkl', for local scores, or None but got {format!r}; change the option"
         )
     if is_score_file(data, format):
-        return solve_scores(Path(str(data)), asked)
+        given = {**asked.given, **asked.posing}
+        return solve_scores(Path(str(data)), method, given, with_limit(known, max_parents), deadline, progress)
     if covariance is not None or names is not None:
         data = covariance_table(data, covariance, names, asked.posing.pop("n_samples", None))
     if interventions is not None:
         data = asked.with_interventions(data, interventions)
-    note = asked.choose_lags(data)
+    data = asked.read_again(data)
+    chosen = asked.choose_lags(data)
     incomplete = asked.incomplete(data)
     result = asked.solve(data) if incomplete is None else structural_em(incomplete, asked.solve, deadline)
-    if note is not None:
-        result = replace(result, notes=(*result.notes, note))
+    notes = [note for note in (chosen, asked.decided_by_beliefs(result)) if note is not None]
+    result = replace(result, notes=(*result.notes, *notes))
     warn_of(result.findings)
     return result
-
-
-def update(result: Result, data: object, method: MethodName = "auto", **options: Any) -> Result:
-    """Learn again after rows have arrived, from where the last search ended, and say what changed.
-
-    Parameters
-    ----------
-    result : Result
-        The last answer, over the same columns.
-    data : Statistics, path, frame, ...
-        All rows, such as the statistics of the old rows plus those of the new ones (``summarise``).
-    method, **options
-        As in ``learn``; give those of the last answer, which are not repeated by themselves.
-
-    Returns
-    -------
-    Result
-        Its notes say which edges are new, gone or directed differently.
-
-    Examples
-    --------
-    >>> import dagopt
-    >>> frame = dagopt.simulate(5, 2000, 1.0, 0).data
-    >>> statistics = dagopt.summarise(frame[:1000])
-    >>> first = dagopt.learn(statistics)
-    >>> second = dagopt.update(first, statistics + frame[1000:])
-    >>> second.n_samples
-    2000
-    """
-    name = method_name(method)
-    if "start" in METHODS[name].options():
-        options = {"start": result.dag, **options}
-    learned = learn(data, method, **options)
-    if set(learned.names) != set(result.names):
-        strange = sorted(set(learned.names) ^ set(result.names))
-        raise InputError(f"expected the columns of the last answer but {quoted(strange)} differ; use learn instead")
-    return replace(learned, notes=(*learned.notes, _changes(result, learned)))
-
-
-def _changes(before: Result, after: Result) -> str:
-    """Return what changed between two graphs, in words."""
-    place = [before.names.index(name) for name in after.names]
-    old, new = before.cpdag_adjacency[np.ix_(place, place)] != 0, after.cpdag_adjacency != 0
-    joined, was = new | new.T, old | old.T
-    kinds = {
-        "new": np.triu(joined & ~was),
-        "gone": np.triu(was & ~joined),
-        "directed differently": np.triu(joined & was & ((new != old) | (new != old).T)),
-    }
-    said = [
-        f"{what}: {quoted([f'{after.names[i]} - {after.names[j]}' for i, j in np.argwhere(pairs)])}"
-        for what, pairs in kinds.items()
-        if pairs.any()
-    ]
-    rows = f"since the last graph, of {before.n_samples} rows"
-    return f"{rows}, edges are {'; '.join(said)}" if said else f"{rows}, no edge has changed"
 
 
 class _Asked:
@@ -247,6 +200,12 @@ class _Asked:
         self.posing = {"score": told}
         return table
 
+    def read_again(self, data: object) -> object:
+        """Return data that can be read more than once, if they have to be."""
+        if self.posing.get("missing") != "em" and self.posing.get("lags") != "auto":
+            return data
+        return read_again(data, self.posing.get("na_values", ()))
+
     def choose_lags(self, data: object) -> str | None:
         """Replace ``lags="auto"`` by the number with the best score, and return a note on it."""
         if self.posing.get("lags") != "auto":
@@ -270,13 +229,39 @@ class _Asked:
         """Read the data, pose the problem, run the method and certify its answer."""
         known: dict[str, Any] = {"constraints": self.constraints, "max_parents": self.max_parents}
         shown, begun = make_progress(self.progress), self.deadline.elapsed()
+        options = dict(self.posing)
+        scoring = ScoreOptions.taken_from(options)
         try:
-            problem, diagnosis = pose(data, self.method, progress=shown, deadline=self.deadline, **known, **self.posing)
+            table, findings = read_posed(data, scoring, DataOptions(**options), shown, self.deadline)
+            reading = self.deadline.elapsed() - begun
+            wide = wide_question(table, scoring, self.method, self.options, **known)
+            if wide is not None:
+                return solve_wide(wide, findings, self.deadline, shown, reading)
+            problem, diagnosis = pose_read(
+                table, findings, scoring, self.method, **known, progress=shown, deadline=self.deadline
+            )
         except BaseException:
             shown.close()
             raise
         reading = self.deadline.elapsed() - begun
         return solve(problem, self.method, self.options, self.deadline, shown, diagnosis, reading)
+
+    def decided_by_beliefs(self, result: Result) -> str | None:
+        """Learn again without an edge prior, for as long as with it, and return a note on the edges that it decides."""
+        problem = result.problem
+        if problem is None or not isinstance(problem.score, PriorScore):
+            return None
+        count = int((problem.score.log_odds != 0).sum())
+        beliefs = f"beliefs about {count} edge{'' if count == 1 else 's'}"
+        if self.deadline.reason is not None:
+            return f"{beliefs}: no time was left to say which edges they decide"
+        known = replace(problem.knowledge, log_odds=None)
+        plain = replace(problem, score=problem.score.data_score, knowledge=known)
+        clock = Deadline(min(self.deadline.remaining(), LEAST_AGAIN + result.seconds))
+        free = solve(plain, self.method, self.options, clock, progress=False)
+        said = differences(free, result) or "no edge is different"
+        ended = "" if clock.reason is None else ", as far as a search of the same time says"
+        return f"{beliefs}, compared with none{ended}: {said}"
 
 
 def solve(
@@ -317,20 +302,20 @@ def solve(
             shown.posed(problem.table.kind, () if diagnosis is None else diagnosis.warnings)
             posed, power = usual_units(problem)
             _ = problem.score.rounding  # known from now on: a factorisation of many columns would come after the limit
-            ordered = in_order(posed, method, options)
-            if ordered is not None:
-                posed = ordered.problem
-                options = ordered.begun(options)
             begin_part(shown, method)
+            ahead.expect(f"{problem.table.kind} {method}")
             if isfinite(deadline.remaining()):
                 expect(shown, deadline.remaining())
-            answer = METHODS[method].load()(posed, options, deadline=deadline, progress=shown)
+            run = partial(_run, method, options, shown)
+            if posed.knowledge.ancestors:
+                refuse_paths(method, options)
+                answer = with_paths(posed, run, deadline)
+            else:
+                answer = run(posed, deadline)
         finally:
             shown.close()
         if problem.asked is not None:
             problem, answer = replace(problem, knowledge=problem.asked, asked=None), answer.under_limit()
-        if ordered is not None:
-            answer = ordered.plain(answer)
         if power:
             answer = in_other_units(answer, -power)
             if answer.figures.edge_gain is not None:
@@ -347,6 +332,15 @@ def solve(
             problem=problem,
             lags=lags_of(problem),
         )
+
+
+def _run(method: str, options: Options, progress: Progress, problem: Problem, deadline: Deadline) -> Answer:
+    """Return the answer of a method, under what is known about the order of the columns."""
+    ordered = in_order(problem, method, options)
+    solver = METHODS[method].load()
+    if ordered is None:
+        return solver(problem, options, deadline=deadline, progress=progress)
+    return ordered.plain(solver(ordered.problem, ordered.begun(options), deadline=deadline, progress=progress))
 
 
 def with_problem(
@@ -464,54 +458,6 @@ def _chance(problem: Problem) -> dict[str, float]:
         return {}
     costs = penalty.parameter_cost, penalty.edge_cost
     return {"chance_edges": chance_edges(penalty.sizes_in(problem.table), *costs, problem.table.lags)}
-
-
-def _equal(value: object, default: object) -> bool:
-    """Say whether an option has its default; an array has not."""
-    return value is default or (not hasattr(value, "__array__") and bool(value == default))
-
-
-def is_score_file(data: object, format: str | None = None) -> bool:
-    """Say whether data are the path of a file of local scores, by its name or because the format is given."""
-    named = isinstance(data, str | Path) and Path(data).name.lower().endswith((".jkl", ".jkl.gz"))
-    return named or (format == "jkl" and isinstance(data, str | Path))
-
-
-def solve_scores(path: Path, asked: _Asked) -> Result:
-    """Return the best DAG over the parent sets of a ``.jkl`` file that the constraints allow."""
-    if asked.method not in FROM_SCORES:
-        raise InputError(
-            f"method {asked.method!r} needs data but {path} holds local scores; use method='exact' or, for many nodes, "
-            f"method='gobnilp'"
-        )
-    solver = FROM_SCORES[asked.method].load()
-    unsaid = {**ScoreOptions.defaults(), **DataOptions.defaults()}
-    posing = {name: value for name, value in asked.posing.items() if not _equal(value, unsaid[name])}
-    options = {**asked.given, **posing}
-    extra = [name for name in options if name not in solver.options.defaults()]
-    if extra:
-        raise InputError(f"with the local scores of {path} the option {quoted(extra)} has no meaning; leave it out")
-    pool = Families.from_local_scores(read_jkl(path))
-    knowledge = with_limit(asked.constraints, asked.max_parents).resolve(pool.names)
-    if knowledge.before is not None or knowledge.log_odds is not None:
-        raise InputError(
-            f"before= and edge_prior= need data, but {path} holds local scores; leave them out, or give the data"
-        )
-    shown = make_progress(asked.progress)
-    try:
-        with asked.deadline:
-            allowed = pool.allowed_by(knowledge)
-            power = power_to_usual_size([float(np.abs(allowed.score).max(initial=0.0))])
-            taken = solver.options(**options)
-            answer = solver(allowed.times(2.0**power), taken, deadline=asked.deadline, progress=shown)
-    finally:
-        shown.close()
-    answer = in_other_units(answer, -power)
-    rounding = allowed.rounding(answer.score)
-    if answer.certificate is not None:
-        answer = replace(answer, certificate=answer.certificate.with_rounding(rounding))
-    answer = answer.with_figures(rounding=rounding)
-    return result_of(answer, pool.names, "given local scores", seconds=asked.deadline.elapsed())
 
 
 _NOT_OF_METHODS = (*ScoreOptions.defaults(), *DataOptions.defaults())

@@ -19,7 +19,7 @@ from dagopt.data.table import DiscreteTable, Table, read_table
 from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError
 from dagopt.families.listing import count_sets, limited, listable
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.methods.memory_needed import announce_memory
 from dagopt.methods.registry import METHODS
 from dagopt.networks.checks import checked_names
@@ -30,7 +30,7 @@ from dagopt.scores.build import score_of
 from dagopt.scores.prior import with_prior
 from dagopt.scores.score_options import ScoreOptions
 
-__all__ = ["covariance_table", "pose", "pose_table", "with_limit"]
+__all__ = ["covariance_table", "pose", "pose_read", "pose_table", "read_posed", "with_limit"]
 
 ROW_SCORES = ("cg", "basis")  # scores that need every row, so that data are not summarised
 WITHOUT_PRIOR = ("pc", "cg-dca-paper", "cg-minlp")  # tests, and pricing of the plain score
@@ -60,12 +60,31 @@ def pose(
     {options}
     """
     scoring = ScoreOptions.taken_from(options)
+    table, findings = read_posed(data, scoring, DataOptions(**options), progress, deadline)
+    return pose_read(table, findings, scoring, method, constraints, max_parents, progress, deadline)
+
+
+def read_posed(
+    data: object, scoring: ScoreOptions, reading: DataOptions, progress: Progress | None, deadline: Deadline
+) -> tuple[Table, Sequence[Finding]]:
+    """Return the table of the data, and what was found while it was read."""
     begin_part(progress, "reading")
     every_row = not isinstance(scoring.score, str | float | int) or scoring.score in ROW_SCORES
     expect(progress, {"reading": 0.0})
-    table, findings = read_table(
-        data, DataOptions(**options), deadline=deadline, told=_told(progress), every_row=every_row
-    )
+    return read_table(data, reading, deadline=deadline, told=_told(progress), every_row=every_row)
+
+
+def pose_read(
+    table: Table,
+    findings: Iterable[Finding],
+    scoring: ScoreOptions,
+    method: str,
+    constraints: Constraints | Mapping[str, Any] | None,
+    max_parents: int | None,
+    progress: Progress | None,
+    deadline: Deadline,
+) -> tuple[Problem, Diagnosis]:
+    """Return the problem of a table that was read: its pairs of columns are measured now."""
     begin_part(progress, "checking")
     announce_memory(method, table, progress)
     begun = deadline.elapsed()

@@ -100,7 +100,7 @@ def _provenance(
     called = ["covariance=covariance"] if given.get("covariance") is not None else called
     called += [f"method={asked!r}"] if asked != "auto" else []
     called += [f"{name}={text}" for name, text in options.items()]
-    score, penalty = _score(given.get("score", "auto"), result.problem)
+    score, penalty = _score(given.get("score", "auto"), result.problem, result.score_label)
     return Provenance(
         data=describe_data(data),
         sha256=sha256.value(result.problem),
@@ -120,10 +120,10 @@ def _provenance(
     )
 
 
-def _score(score: object, problem: Problem | None) -> tuple[str, float | None]:
+def _score(score: object, problem: Problem | None, label: str) -> tuple[str, float | None]:
     """Return the score's name, and the cost of one parameter if it has one."""
     if problem is None:
-        return "local scores of the file", None
+        return label or "local scores of the file", None
     penalty = getattr(problem.score, "parameter_cost", None)
     if score == "auto":
         score = "ebic" if problem.score.reason else "bic"

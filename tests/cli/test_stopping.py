@@ -60,7 +60,7 @@ def stopped(arguments, number, phase):
         watchdog.cancel()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_stopped_run_writes_the_best_so_far(folder, number):
     """The folder has every file, whole, and the DAG is better than that without edges."""
     asked = ["learn", "data.csv", "--method", "order", "--restarts", "100000000", "--jobs", "1", "--out", "out"]
@@ -83,7 +83,7 @@ def test_a_stopped_bootstrap_writes_the_resamples_so_far(folder):
     assert dagopt.read_graph("graph.dot").names == dagopt.as_table("data.csv").names
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_signal_while_files_are_written_comes_too_late(folder, number):
     """The answer is there, so it is written."""
     code = STOPPED_WHILE_WRITING.format(signal=int(number))

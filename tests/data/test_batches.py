@@ -244,3 +244,19 @@ def test_update_starts_from_the_last_graph_and_says_what_changed() -> None:
     assert again.notes[-1] == "since the last graph, of 3000 rows, no edge has changed"
     with pytest.raises(InputError, match="expected the columns of the last answer"):
         dagopt.update(first, data.rename(columns={"X0": "other"}), start=None)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "levels"])
+def test_missing_cells_of_a_source_that_is_read_once(kind):
+    """EM looks at the data more than once; an iterator and a stream give what the frame gives."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(200, 3)), columns=list("abc"))
+    frame["b"] += frame["a"]
+    if kind == "levels":
+        frame = frame.gt(0).replace({True: "yes", False: "no"}).astype(object)
+    frame.iloc[5, 1] = None
+    whole = dagopt.learn(frame, missing="em", progress=False)
+    for source in (iter([frame[:90], frame[90:]]), pa.Table.from_pandas(frame).to_reader()):
+        found = dagopt.learn(source, missing="em", progress=False)
+        assert found.score == pytest.approx(whole.score, rel=1e-9)
+        assert (found.adjacency == whole.adjacency).all()

@@ -205,3 +205,16 @@ def test_series_that_wander_are_found() -> None:
     slopes, left, *_ = np.linalg.lstsq(design, np.diff(x)[1:], rcond=None)
     error = np.sqrt(left[0] / 295 * np.linalg.inv(design.T @ design)[1, 1])
     assert dickey_fuller(x, np.zeros(300, dtype=np.int64)) == pytest.approx(slopes[1] / error)
+
+
+def test_one_series_has_its_own_past() -> None:
+    """One column is enough with lags=, since its past columns are there too; without lags= it is refused."""
+    rng = np.random.default_rng(0)
+    values = np.zeros(300)
+    for t in range(2, 300):
+        values[t] = 0.9 * values[t - 1] - 0.5 * values[t - 2] + rng.normal()
+    frame = pd.DataFrame({"year": range(300), "spots": values})
+    result = dagopt.learn(frame, lags=2, time="year")
+    assert sorted(result.graph.edges["lag"]) == [1, 2]
+    with pytest.raises(InputError, match="at least two columns"):
+        dagopt.learn(frame[["spots"]])

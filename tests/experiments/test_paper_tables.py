@@ -6,7 +6,7 @@ import pytest
 
 from dagopt.data.table import as_table
 from dagopt.deadline import Deadline
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.methods.auto import choose
 from dagopt.methods.exact.plan import estimate_exact
 from dagopt.networks.simulate import simulate

@@ -9,7 +9,7 @@ import numpy as np
 
 import naive
 from dagopt.data.table import ContinuousTable, DiscreteTable
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.methods.cg_dca.decomposition import decomposed
 from dagopt.methods.cg_dca.reduced_cost import ChainMemory, ReducedCost
 from dagopt.problem import Problem

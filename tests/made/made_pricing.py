@@ -4,7 +4,7 @@ import numpy as np
 
 from dagopt.bits import mask_of
 from dagopt.families.families import Family
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.lp.restricted_master import RestrictedMaster
 from dagopt.methods.cg_dca.algorithm2 import first_families
 from made_masters import problem_of, subsets, table_of

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from dagopt.data.table import ContinuousTable, DiscreteTable
 from dagopt.deadline import Deadline
-from dagopt.graph.knowledge import Constraints, Knowledge
+from dagopt.graph.constraints import Constraints
+from dagopt.graph.knowledge import Knowledge
 from dagopt.graph.order import is_acyclic
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress

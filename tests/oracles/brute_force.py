@@ -133,8 +133,11 @@ def meek_by_scanning(pdag):
     return pdag
 
 
-def undominated(score, knowledge, node):
-    """Return all allowed sets that no allowed subset equals or beats, by going through them."""
+def undominated(score, knowledge, node, safe=()):
+    """Return all allowed sets that no allowed subset equals or beats, by going through them.
+
+    Parents in ``safe`` do not count in the comparison: of the sets that differ in them only, the best one stays.
+    """
     others = [j for j in range(score.n_nodes) if j != node]
     allowed = [
         own
@@ -143,4 +146,10 @@ def undominated(score, knowledge, node):
         if knowledge.allows(node, np.array(own, dtype=int))
     ]
     value = {own: score.local(node, own) for own in allowed}
-    return {own for own in allowed if not any(value[other] >= value[own] for other in allowed if set(other) < set(own))}
+    rest = {own: set(own) - set(safe) for own in allowed}
+
+    def beats(other, own):
+        same = rest[other] == rest[own] and (value[other] > value[own] or len(other) < len(own))
+        return (same or rest[other] < rest[own]) and value[other] >= value[own]
+
+    return {own for own in allowed if not any(beats(other, own) for other in allowed)}

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from dagopt.data.table import ContinuousTable, DiscreteTable
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.problem import Problem
 from dagopt.results.answer import Answer
 from dagopt.results.result import result_of

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dagopt.data.findings import Finding
+    from dagopt.graph.constraints import Constraints
     from dagopt.methods.registry import MethodName
     from dagopt.progress import Progress
     from dagopt.results.result import Result
@@ -57,7 +58,7 @@ class LearnCommand(TyperCommand):
 
         written = ["dagopt", str(info_name), *args]
         method = method_in(args)
-        own = [] if method == "auto" else own_flags(method)
+        own = own_flags(method)
         shared_by_all = self.params
         self.params = [*shared_by_all, *own]
         try:
@@ -107,6 +108,10 @@ def learn(
             metavar="COLUMN",
         ),
     ] = None,
+    interview: Annotated[
+        bool,
+        typer.Option("--interview", help="Ask on the terminal what comes first, before learning; nothing is assumed."),
+    ] = False,
     random_state: shared.Seed = None,
     n_jobs: shared.Jobs = None,
     start: shared.Start = None,
@@ -178,8 +183,8 @@ def learn(
 
     Exit code 0, also if the time limit ended the run (a message says so); 2 if the input is bad.
     """
-    from dagopt.learning import is_score_file
     from dagopt.learning import learn as learned
+    from dagopt.score_files import is_score_file
 
     written_as, format = _formats(formats or [])
     folder = OutputFolder.asked(out, written_as, with_data)
@@ -195,6 +200,8 @@ def learn(
     given |= context.meta["own"]
     name, own = _method_options(method, {key: value for key, value in given.items() if value is not None})
     asked: dict[str, Any] = {"time_limit": time_limit, "progress": not quiet, **knowledge.known()}
+    if interview:
+        asked["constraints"], reading = _interviewed(data, asked["constraints"], reading)
     if is_score_file(data, format) and (explain or bootstrap or interventions):
         raise InputError(
             f"--explain, --bootstrap and --interventions need data, but {data} holds local scores; leave them out"
@@ -233,6 +240,24 @@ def learn(
             _tell(result, [], as_json)  # an answer that cannot be written is still shown
             raise
     _tell(result, files, as_json)
+
+
+def _interviewed(data: Any, known: Constraints, reading: DataOptions) -> tuple[Constraints, DataOptions]:
+    """Ask what is known about the columns; return it, and how the data are read without those to be left out."""
+    from dagopt.cli.interview import interviewed
+    from dagopt.data.table import as_table
+    from dagopt.score_files import is_score_file
+
+    if str(data) == "-" or is_score_file(data):
+        raise InputError("--interview reads the names of the columns first; give a file of data")
+    if known.tiers:
+        raise InputError("--interview asks for tiers, which are given already; leave out --interview or --tiers")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        table = as_table(data, **reading.to_dict())
+    names = table.names if table.lags is None else table.lags.series
+    told, left_out = interviewed(names, known)
+    return told, replace(reading, exclude=[*(reading.exclude or ()), *left_out]) if left_out else reading
 
 
 class _Announced:
@@ -340,8 +365,13 @@ def _edge_frame(result: Result) -> pd.DataFrame:
     """Return the edges, the most valuable first if the method says what each is worth."""
     import pandas as pd
 
+    from dagopt.graph.order import is_sparse
     from dagopt.report.view import view_of
 
+    if is_sparse(result.adjacency):
+        named = result.edges.rename(columns={"gain": "score gained"})
+        named.insert(1, "", "->")
+        return named.sort_values("score gained", ascending=False, kind="stable")
     view = view_of(result)
     rows = [
         (

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
+from ast import literal_eval
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +61,8 @@ _FLAGS = {
 def _pattern(names: Iterable[str]) -> re.Pattern[str]:
     """Return what finds options: followed by = and perhaps a value; without = only names that are no English words."""
     return re.compile(
-        rf"(?<![\w'-])(?:(?P<set>{'|'.join(names)})=(?:'(?P<text>[\w.-]+)'|(?=(?P<value>\w?)))"
+        rf"(?<![\w'-])(?:(?P<set>{'|'.join(names)})="
+        rf"(?:'(?P<text>[\w.-]+)'|(?P<each>\{{[^{{}}]*\}})|(?=(?P<value>\w?)))"
         rf"|(?P<named>{'|'.join(name for name in names if '_' in name)})(?![\w']))"
     )
 
@@ -74,16 +77,27 @@ def in_flags(message: str, more: Mapping[str, str] | None = None) -> str:
     --------
     >>> in_flags("use kind='discrete', or leave it out with columns=; max_parents=3 is usual")
     'use --kind discrete, or leave it out with --columns; --max-parents 3 is usual'
+    >>> in_flags("use transform={'income': 'log', 'body mass': 'rank'}")
+    "use --transform 'income=log,body mass=rank'"
     >>> in_flags("expected n_best to be >= 1")
     'expected --n-best to be >= 1'
     """
 
     def flag(found: re.Match[str]) -> str:
-        text = found["text"] or ""
+        text = found["text"] or _by_column(found["each"] or "")
         return flags[found["set"] or found["named"]] + (" " if text or found["value"] else "") + text
 
     flags = _FLAGS | dict(more or {})
     return (_pattern(flags) if more else _OPTION).sub(flag, message)
+
+
+def _by_column(text: str) -> str:
+    """Return a mapping of columns to values, as messages write it, as a flag takes it; anything else as it is."""
+    try:
+        values = literal_eval(text)
+        return shlex.quote(",".join(f"{name}={value}" for name, value in values.items()))
+    except (AttributeError, SyntaxError, ValueError):
+        return text
 
 
 def complain(message: str) -> int:

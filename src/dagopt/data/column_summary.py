@@ -80,7 +80,7 @@ class ColumnSummary:
             low, high = (float(there.min()), float(there.max())) if len(there) else (np.inf, -np.inf)
         levels: tuple[float, ...] | None = ()
         for some in (there[:LOOKED_AT], there):
-            found = pd.unique(some) if most else some[:1]
+            found = _distinct(some, low, high, whole) if most else some[:1]
             if len(found) > most or (found != np.round(found)).any() or np.isinf(found).any():
                 levels = None
                 break
@@ -264,3 +264,12 @@ class ColumnSummary:
         if self.is_word:
             return tuple(str(self.levels[k]) for k in places)
         return tuple(str(int(self.levels[k])) if self.whole or self.missing else str(self.levels[k]) for k in places)
+
+
+def _distinct(values: Floats, low: float, high: float, whole: bool) -> Floats:
+    """Return the distinct numbers; whole ones that are near each other are found by a table of places."""
+    if not whole or not 0 <= high - low <= MOST_WORDS:
+        return np.asarray(pd.unique(values), dtype=np.float64)
+    occurs = np.zeros(int(high - low) + 1, dtype=np.bool_)
+    occurs[(values - low).astype(np.int64)] = True
+    return np.flatnonzero(occurs).astype(np.float64) + np.float64(low)

@@ -72,6 +72,12 @@ class ContinuousTable(WithMissing):
         """The numbers that represent each column: one."""
         return np.ones(len(self.names), dtype=np.int64)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether there are rows without missing cells, each of which counts once and for itself."""
+        about = self.about
+        return self._has_rows and self.lags is None and about.weights is None and not about.centred
+
     @cached_property
     def missing(self) -> Bools:
         """True where a cell is missing."""
@@ -240,6 +246,11 @@ class CovarianceTable(ContinuousTable):
 
     @property
     def _has_rows(self) -> bool:
+        return False
+
+    @property
+    def is_plain(self) -> bool:
+        """There are no rows."""
         return False
 
     @property

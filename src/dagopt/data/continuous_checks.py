@@ -16,7 +16,16 @@ from dagopt.data.mixed import MixedTable
 from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import quoted
 
-__all__ = ["continuous_findings", "dependent_columns", "few_rows", "fewer_rows_than_columns"]
+__all__ = [
+    "EXACT_DEPENDENCE",
+    "ROWS_PER_PARENT",
+    "SAME_CORRELATION",
+    "continuous_findings",
+    "dependent_columns",
+    "duplicate",
+    "few_rows",
+    "fewer_rows_than_columns",
+]
 
 SAME_CORRELATION = 1 - 1e-12  # above this, two columns are the same up to shift and scale
 EXACT_DEPENDENCE = 1e-11  # residual share of variance given the others: below this, float64 cannot tell it from 0
@@ -31,8 +40,11 @@ FEW_VALUES = 5  # distinct numbers up to which a continuous column looks discret
 FEW_CODES = 10  # the same for whole numbers
 
 
-def continuous_findings(table: ContinuousTable, deadline: Deadline = FOREVER) -> list[Finding]:
-    """Return the findings on continuous columns; on a covariance, only near-dependence of columns."""
+def continuous_findings(table: ContinuousTable, deadline: Deadline = FOREVER, *, alone: bool = False) -> list[Finding]:
+    """Return the findings on continuous columns; on a covariance, only near-dependence of columns.
+
+    With ``alone`` each column is looked at by itself.
+    """
     if isinstance(table, CovarianceTable):
         return _dependence(table, deadline)
     if table.n_rows == 0:
@@ -54,7 +66,7 @@ def continuous_findings(table: ContinuousTable, deadline: Deadline = FOREVER) ->
     varying = fitting[spread >= SMALLEST_SPREAD]
     if len(varying) < len(table.names):
         table = ContinuousTable(tuple(table.names[j] for j in varying), table.values[:, varying])
-    if len(varying) >= 2:
+    if len(varying) >= 2 and not alone:
         findings += _dependence(table, deadline)
     return findings + _odd_numbers(table)
 
@@ -123,18 +135,7 @@ def _dependence(table: ContinuousTable, deadline: Deadline) -> list[Finding]:
     for a, b in _same_columns(correlation):
         if a not in copies and b not in copies:
             copies.add(b)
-            rows = None if isinstance(table, CovarianceTable) else table.values
-            same = rows is not None and bool(np.array_equal(rows[:, a], rows[:, b]))
-            findings.append(
-                Finding(
-                    "error",
-                    "duplicate",
-                    (table.names[a], table.names[b]),
-                    f"column {table.names[b]!r} is a copy of {table.names[a]!r}" + ("" if same else " up to units"),
-                    "each predicts the other perfectly and the score is unbounded, so learning stops",
-                    f"leave one out with exclude=, for instance {table.names[b]!r}",
-                )
-            )
+            findings.append(duplicate(table, a, b))
     rest = np.array([j for j in range(len(table.names)) if j not in copies])
     if len(rest) >= table.n_samples:
         return findings  # too few rows to tell, which another finding reports
@@ -159,6 +160,20 @@ def _dependence(table: ContinuousTable, deadline: Deadline) -> list[Finding]:
             )
         )
     return findings
+
+
+def duplicate(table: ContinuousTable, a: int, b: int) -> Finding:
+    """Return the finding that two columns are the same, up to units."""
+    rows = None if isinstance(table, CovarianceTable) else table.values
+    same = rows is not None and bool(np.array_equal(rows[:, a], rows[:, b]))
+    return Finding(
+        "error",
+        "duplicate",
+        (table.names[a], table.names[b]),
+        f"column {table.names[b]!r} is a copy of {table.names[a]!r}" + ("" if same else " up to units"),
+        "each predicts the other perfectly and the score is unbounded, so learning stops",
+        f"leave one out with exclude=, for instance {table.names[b]!r}",
+    )
 
 
 def _unchecked(names: tuple[str, ...], seconds: float) -> Finding:

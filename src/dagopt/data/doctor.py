@@ -56,6 +56,14 @@ def examine(data: object, *, max_parents: int | None = None, **options: Any) -> 
     Returns
     -------
     Diagnosis
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=3, n_samples=100, random_state=0)
+    >>> data["copy"] = 2 * data["X0"]
+    >>> [(finding.severity, finding.code, finding.columns) for finding in dagopt.examine(data).findings]
+    [('error', 'duplicate', ('X0', 'copy'))]
     """
     reading = DataOptions(**options)
     if isinstance(data, TABLES):

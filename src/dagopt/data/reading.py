@@ -30,6 +30,7 @@ __all__ = [
     "header_of",
     "opened_unpacked",
     "positions_of",
+    "read_again",
     "read_apart",
     "read_columns",
     "refuse_widths",
@@ -52,8 +53,12 @@ def read_apart(
     exclude: Sequence[str | int] | None,
     apart: Sequence[Sequence[str | int]],
     deadline: Deadline = FOREVER,
+    fewest: int = 2,
 ) -> tuple[list[Column], list[list[Column]]]:
-    """Return the columns of a table as ``read_columns`` does, without those that are wanted apart, and these."""
+    """Return the columns of a table as ``read_columns`` does, without those that are wanted apart, and these.
+
+    With ``fewest=1`` one column is enough, such as one series with its own past.
+    """
     found = _unique(_all_columns(data, tuple(na_values), deadline))
     names = [column.name for column in found]
     places = [[_position(choice, names) for choice in choices] for choices in apart]
@@ -64,7 +69,7 @@ def read_apart(
     if exclude is not None:
         without = _positions([exclude] if isinstance(exclude, int) else exclude, names, "exclude")
         exclude = [names[place] for place in without if place not in taken]
-    return _chosen(left, columns, exclude), [[found[place] for place in own] for own in places]
+    return _chosen(left, columns, exclude, fewest), [[found[place] for place in own] for own in places]
 
 
 def read_columns(
@@ -113,25 +118,25 @@ def _refuse_twice(names: Sequence[str]) -> None:
 
 
 def _chosen(
-    found: list[Column], columns: Sequence[str | int] | None, exclude: Sequence[str | int] | None
+    found: list[Column], columns: Sequence[str | int] | None, exclude: Sequence[str | int] | None, fewest: int = 2
 ) -> list[Column]:
-    """Return the columns to keep, at least two, without those to leave out."""
-    found = [found[k] for k in positions_of([column.name for column in found], columns, exclude)]
+    """Return the columns to keep, at least two unless fewer are enough, without those to leave out."""
+    found = [found[k] for k in positions_of([column.name for column in found], columns, exclude, fewest)]
     if len(found[0].values) == 0:
         raise InputError(f"the table has {len(found)} columns but no rows; give at least one row of data")
     return found
 
 
 def positions_of(
-    names: list[str], columns: Sequence[str | int] | None, exclude: Sequence[str | int] | None
+    names: list[str], columns: Sequence[str | int] | None, exclude: Sequence[str | int] | None, fewest: int = 2
 ) -> list[int]:
-    """Return the positions of the columns to use, at least two, each name once."""
+    """Return the positions of the columns to use, at least two unless fewer are enough, each name once."""
     _refuse_twice(names)
     kept = list(range(len(names))) if columns is None else _positions(columns, names)
     if exclude is not None:
         without = set(_positions([exclude] if isinstance(exclude, int) else exclude, names, "exclude"))
         kept = [position for position in kept if position not in without]
-    if len(kept) < 2:
+    if len(kept) < fewest:
         what = "no column" if not kept else f"only one column, {names[kept[0]]!r}"
         raise InputError(f"expected at least two columns but got {what}; is the separator a comma, tab or semicolon?")
     return kept
@@ -141,6 +146,8 @@ def _all_columns(data: object, na_values: tuple[str, ...], deadline: Deadline) -
     package = type(data).__module__.partition(".")[0]
     if isinstance(data, (str, Path)) and not _is_in_parts(data):
         return _read_file(Path(data), na_values, deadline)
+    if isinstance(data, Gathered):
+        return list(data.columns)
     if isinstance(data, pd.DataFrame):
         return columns_from_frame(data)
     if package == "pyarrow" and hasattr(data, "to_pandas"):
@@ -175,6 +182,19 @@ def _framed(data: Any, what: str, remedy: str) -> pd.DataFrame:
         return pd.DataFrame(data)
     except (ValueError, TypeError) as error:
         raise InputError(f"cannot make a table from {what}: {error}; {remedy}") from error
+
+
+class Gathered(NamedTuple):
+    """The columns of a source that can be read only once."""
+
+    columns: tuple[Column, ...]
+
+
+def read_again(data: object, na_values: Iterable[str]) -> object:
+    """Return data that can be read more than once: an iterator or a stream is gathered, all else is as it was."""
+    if isinstance(data, str | Path | list | tuple) or not _is_in_parts(data):
+        return data
+    return Gathered(tuple(_gathered(data, tuple(na_values))))
 
 
 def _is_in_parts(data: object) -> bool:

@@ -84,6 +84,16 @@ class Statistics:
         What is done with missing cells: ``error``, ``drop`` or ``level``.
     sources : tuple of str
         Where the rows are from.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+    >>> first, second = dagopt.summarise(data[:100]), dagopt.summarise(data[100:])
+    >>> first + second
+    <Statistics: 300 rows, 4 columns, with all rows>
+    >>> dagopt.learn(first + second).graph == dagopt.learn(data).graph
+    True
     """
 
     columns: tuple[ColumnSummary, ...]
@@ -116,12 +126,30 @@ class Statistics:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns."""
+        """The columns.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> statistics = dagopt.summarise(data)
+        >>> statistics.names
+        ('X0', 'X1', 'X2', 'X3')
+        """
         return tuple(column.name for column in self.columns)
 
     @property
     def n_samples(self) -> int:
-        """Number of complete rows."""
+        """Number of complete rows.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> statistics = dagopt.summarise(data)
+        >>> statistics.n_samples
+        300
+        """
         return self.n_read - self.n_incomplete
 
     @property
@@ -195,7 +223,16 @@ class Statistics:
         return self.select([self.names.index(name) for name in names])
 
     def select(self, places: Sequence[int]) -> Statistics:
-        """Return the statistics of some columns, by position, in this order."""
+        """Return the statistics of some columns, by position, in this order.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> statistics = dagopt.summarise(data)
+        >>> statistics.select([2, 0]).names
+        ('X2', 'X0')
+        """
         places = list(places)
         slots = np.concatenate([np.arange(self.starts[j], self.starts[j + 1]) for j in places]).astype(np.int64)
         counts = self.counts
@@ -313,6 +350,15 @@ class Statistics:
         -------
         path
             The file that was written.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> statistics = dagopt.summarise(data)
+        >>> path = statistics.save("may.dagstats")
+        >>> dagopt.Statistics.load(path).n_samples
+        300
         """
         path = Path(path)
         path = path if path.suffix else path.with_suffix(SUFFIX)
@@ -344,7 +390,17 @@ class Statistics:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Statistics:
-        """Return the statistics of a file that ``save`` wrote."""
+        """Return the statistics of a file that ``save`` wrote.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> statistics = dagopt.summarise(data)
+        >>> path = statistics.save("may.dagstats")
+        >>> dagopt.Statistics.load(path).names
+        ('X0', 'X1', 'X2', 'X3')
+        """
         try:
             with zipfile.ZipFile(path) as packed:
                 head = json.loads(packed.read("head.json"))

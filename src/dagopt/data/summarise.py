@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dagopt.data.batches import Batch, Numbers, batches_of, is_streamed, is_tabular_file
+from dagopt.data.batches import ROWS, Batch, Numbers, batches_of, is_streamed, is_tabular_file
 from dagopt.data.cells import with_missing_level
 from dagopt.data.column_summary import ColumnSummary
 from dagopt.data.data_options import NEED_ROWS, DataOptions
@@ -26,6 +26,7 @@ from dagopt.options import with_options
 __all__ = ["Told", "added", "is_statistics", "needing_rows", "summarise", "summarised_source"]
 
 AHEAD = 2  # batches that wait per thread
+CELLS_AHEAD = 20_000_000  # of the batches that wait or are worked on, whatever the number of threads
 Told = Callable[[float | None, int], None]  # called with the share that is read, None if not known, and the rows so far
 
 
@@ -162,14 +163,15 @@ class BatchMaker:
 
 def _reduced(maker: BatchMaker, batches: Iterator[Batch], deadline: Deadline, told: Told | None) -> Statistics | None:
     """Return the statistics of all batches, made on all cores and added up in a balanced tree in their order."""
-    threads = os.cpu_count() or 1
+    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     total = Tree()
     waiting: deque[tuple[Future[Statistics], Batch]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:
             for k, batch in enumerate(batches):
                 waiting.append((pool.submit(maker.of_batch, batch, k), batch))
-                while len(waiting) > (AHEAD * threads if k else 0):  # the first one says which columns are numbers
+                room = min(AHEAD * threads, max(CELLS_AHEAD // (ROWS * len(batch.names)), 1))
+                while len(waiting) > (room if k else 0):  # the first one says which columns are numbers
                     _take(total, waiting, maker, deadline, told)
             while waiting:
                 _take(total, waiting, maker, deadline, told)

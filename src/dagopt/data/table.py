@@ -212,6 +212,14 @@ def as_table(data: object, **options: Any) -> Table:
     -------
     ContinuousTable, DiscreteTable or MixedTable
         By the kinds of the columns.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> import pandas as pd
+    >>> table = dagopt.as_table(pd.DataFrame({"age": [31.5, 40.2, 28.9], "smoker": ["no", "yes", "no"]}))
+    >>> table.kind, table.names
+    ('mixed', ('age', 'smoker'))
     """
     return read_table(data, DataOptions(**options), doctor=False)[0]
 
@@ -288,7 +296,8 @@ def read_in_time(
             "weights= and centre_groups= are for independent rows, not for lags= and time=; leave one of them out"
         )
     named = [named_columns(option) or [] for option in (options.time, options.groups)]
-    given, apart = read_apart(data, options.columns, options.na_values, options.exclude, named, deadline)
+    fewest = 1 if options.lags else 2
+    given, apart = read_apart(data, options.columns, options.na_values, options.exclude, named, deadline, fewest)
     return given, row_times(len(given[0].values), *apart), PLAIN
 
 

@@ -58,6 +58,14 @@ class OrderSearch(StructureLearner):
     """Local search over orders of the columns, from many starts.
 
     {options}
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+    >>> learner = dagopt.OrderSearch(restarts=5).fit(data)
+    >>> learner.adjacency_.shape, learner.result_.status
+    ((4, 4), 'converged')
     """
 
     method: ClassVar[MethodName] = "order"
@@ -72,7 +80,7 @@ class OrderSearch(StructureLearner):
 
 @estimator
 class BranchAndCut(StructureLearner):
-    """The proven best DAG of 25 to 60 continuous columns, by submodular rows and branching.
+    """The proven best DAG of 25 to 100 continuous columns with a sparse graph, by submodular rows and branching.
 
     {options}
 
@@ -93,6 +101,10 @@ class BranchAndCut(StructureLearner):
     random_state: int = 0
     n_jobs: int | None = None
     start: Any = None
+    memory_limit: int | str | None = None
+    checkpoint: str | Path | None = None
+    resume: bool = False
+    cluster: Any = None
 
 
 @estimator
@@ -167,7 +179,14 @@ class CGDCA(StructureLearner):
 
     @classmethod
     def paper(cls, **parameters: Any) -> Self:
-        """Return an estimator of ``cg-dca-paper``; ``docs/algorithms.md`` says where it differs from the paper."""
+        """Return an estimator of ``cg-dca-paper``; ``docs/algorithms.md`` says where it differs from the paper.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> dagopt.CGDCA.paper().order_start
+        False
+        """
         return cls(**METHODS["cg-dca-paper"].options() | parameters)
 
 
@@ -205,6 +224,14 @@ class HillClimbing(StructureLearner):
     """Hill climbing over additions, deletions and reversals.
 
     {options}
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+    >>> learner = dagopt.HillClimbing(restarts=2).fit(data)
+    >>> learner.adjacency_.shape, learner.result_.status
+    ((4, 4), 'converged')
     """
 
     method: ClassVar[MethodName] = "hc"
@@ -222,6 +249,14 @@ class Tabu(HillClimbing):
     """Hill climbing that continues past local optima.
 
     {options}
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+    >>> learner = dagopt.Tabu().fit(data)
+    >>> learner.adjacency_.shape, learner.result_.status
+    ((4, 4), 'converged')
     """
 
     method: ClassVar[MethodName] = "tabu"
@@ -240,6 +275,14 @@ class StablePC(StructureLearner):
     -----
     The score does not guide the search. It scores the answer, and it chooses the edges to drop if a node has more
     parents than allowed. A learned class whose directions contradict each other has no DAG and no score.
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+    >>> learner = dagopt.StablePC(alpha=0.01).fit(data)
+    >>> learner.adjacency_.shape, learner.result_.status
+    ((4, 4), 'converged')
     """
 
     method: ClassVar[MethodName] = "pc"
@@ -257,6 +300,14 @@ class MMHC(StructureLearner):
     """Hill climbing over the neighbours that MMPC's tests keep; ``max_worse=0, restarts=0`` is plain hill climbing.
 
     {options}
+
+    Examples
+    --------
+    >>> import dagopt
+    >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+    >>> learner = dagopt.MMHC().fit(data)
+    >>> learner.adjacency_.shape, learner.result_.status
+    ((4, 4), 'converged')
     """
 
     method: ClassVar[MethodName] = "mmhc"

@@ -22,7 +22,7 @@ from dagopt.data.data_options import DataOptions
 from dagopt.data.findings import Finding, warn_of
 from dagopt.data.table import TABLES, Table, read_table
 from dagopt.errors import InputError, quoted
-from dagopt.graph.knowledge import Constraints
+from dagopt.graph.constraints import Constraints
 from dagopt.learning import learn
 from dagopt.methods.registry import METHODS, MethodName
 from dagopt.options import MARK, described, hint_for, with_marked
@@ -159,6 +159,14 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             How much each row counts, ``weights=`` of ``learn``.
         groups : array, optional
             Which unit each row belongs to, ``groups=`` of ``learn``.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> learner = dagopt.ExactDP().fit(data)
+        >>> learner.result_.status
+        'optimal'
         """
         table, findings = self._read(X, reset=True, doctor=True, weights=sample_weight, groups=groups)
         options = self.get_params(deep=False)
@@ -182,7 +190,14 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return self
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name, ``score`` among them."""
+        """Return the parameters by name, ``score`` among them.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> dagopt.ExactDP(max_parents=2).get_params()["max_parents"]
+        2
+        """
         return {name: vars(self)[name] for name in self._get_param_names()}
 
     def _log_likelihood_per_row(self, X: Any, y: object = None, *, sample_weight: Any = None) -> float:
@@ -206,6 +221,14 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         -----
         X is not used for the graph or its parameters, so needless edges predict worse and grid searches can compare
         penalties. Tables of discrete columns are smoothed by a prior with the weight of one row.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> learner = dagopt.ExactDP().fit(data)
+        >>> learner.score(data) < 0
+        True
         """
         check_is_fitted(self, "result_")
         table, _ = self._read(X, reset=False, weights=sample_weight)
