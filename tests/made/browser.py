@@ -141,6 +141,14 @@ class Browser:
         except RuntimeError:  # the frame is being loaded
             return None
 
+    def until_in_frame(self, script, seconds=30):
+        """Wait until an expression is true in the first frame of the page."""
+        end = time.monotonic() + seconds
+        while not self.in_frame(script):
+            if time.monotonic() > end:
+                raise TimeoutError(f"still not true in the frame: {script}")
+            self.settle()
+
     def run(self, script, **where):
         """Return the value of a JavaScript expression; promises are waited for."""
         answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True, **where)

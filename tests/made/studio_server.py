@@ -8,7 +8,10 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from urllib.parse import urlsplit
+
+PATIENCE = 120.0  # seconds to wait for a state
 
 
 class Server:
@@ -64,12 +67,13 @@ class Server:
 
     def state(self, ready=lambda state: True):
         """Return the state once it is as wanted."""
-        version = 0
-        while True:
+        version, end = 0, time.monotonic() + PATIENCE
+        while time.monotonic() < end:
             _, state = self.ask("GET", f"state?after={version}")
             if ready(state):
                 return state
             version = state["version"]
+        raise TimeoutError(f"the studio does not come to the state that is waited for: {state}")
 
     def learned(self, runs):
         """Return the state once so many runs have ended."""

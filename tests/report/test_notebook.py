@@ -100,8 +100,7 @@ def test_a_click_in_the_widget_is_heard(result, tmp_path):
     (tmp_path / "notebook.html").write_text(f"<!doctype html><body><script>{script}</script>", encoding="utf-8")
     with Browser(tmp_path / "profile") as browser:
         browser.open(tmp_path / "notebook.html")
-        while not browser.in_frame("document.querySelectorAll('.edge').length"):
-            browser.settle()
+        browser.until_in_frame("document.querySelectorAll('.edge').length")
         browser.run("postMessage({ dagopt: { column: 'from elsewhere' } }, '*')")
         browser.in_frame(
             "document.querySelector('.edge').dispatchEvent(new MouseEvent('click', { bubbles: true })) && null"

@@ -80,8 +80,7 @@ def test_from_the_table_to_a_proven_cost(page, server):
     tab(page, "argue")
     click = "dispatchEvent(new MouseEvent('click', {bubbles: true}))"
     assert page.until("document.getElementById('badge').textContent").startswith("Proven")
-    while not page.in_frame("document.querySelectorAll('.edge').length > 0 && document.readyState === 'complete'"):
-        page.settle()
+    page.until_in_frame("document.querySelectorAll('.edge').length > 0 && document.readyState === 'complete'")
     page.until("document.getElementById('actions').textContent.includes('Choose')")
     page.in_frame(f"document.querySelector('.edge').{click}")
     first = page.until("document.querySelector('#actions strong')?.textContent")
@@ -99,8 +98,7 @@ def test_from_the_table_to_a_proven_cost(page, server):
 def test_knowledge_by_choosing_and_by_drawing(page, server):
     """Columns chosen one after the other in the graph offer an edge between them; lists can be emptied."""
     tab(page, "argue")
-    while not page.in_frame("document.querySelectorAll('.node').length > 1 && document.readyState === 'complete'"):
-        page.settle()
+    page.until_in_frame("document.querySelectorAll('.node').length > 1 && document.readyState === 'complete'")
     for k in (0, 1):
         page.in_frame(
             f"document.querySelectorAll('.node')[{k}].dispatchEvent(new MouseEvent('click', {{bubbles: true}}))"
@@ -163,8 +161,7 @@ def test_exports_are_links_that_work(page):
 def test_nothing_of_a_name_runs(page):
     """A column with markup in its name, and levels that end scripts, are text everywhere, frames included."""
     tab(page, "argue")
-    while not page.in_frame("document.querySelectorAll('.node').length > 1 && document.readyState === 'complete'"):
-        page.settle()
+    page.until_in_frame("document.querySelectorAll('.node').length > 1 && document.readyState === 'complete'")
     assert page.run("document.querySelectorAll('img').length") == 0
     assert page.in_frame("document.querySelectorAll('img').length") == 0
     assert page.in_frame("document.querySelectorAll('script').length") == 2
@@ -173,8 +170,7 @@ def test_nothing_of_a_name_runs(page):
 def test_the_frame_cannot_reach_the_server(page, server):
     """The graph runs without the page's origin: it can neither read the page around it nor ask the server."""
     tab(page, "argue")
-    while not page.in_frame("document.readyState === 'complete' && document.querySelectorAll('.node').length > 1"):
-        page.settle()
+    page.until_in_frame("document.readyState === 'complete' && document.querySelectorAll('.node').length > 1")
     assert page.in_frame("self.origin") == "null"
     tried = "(() => { try { return parent.document.title; } catch { return 'refused'; } })()"
     assert page.in_frame(tried) == "refused"
