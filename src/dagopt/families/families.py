@@ -21,10 +21,11 @@ from dagopt.kernels.cuts import separation as kernels
 from dagopt.kernels.orders import listed as orders
 from dagopt.workers import Workers
 
-__all__ = ["MOST_MASK_NODES", "NO_DAG", "SUPPORT_TOLERANCE", "Families", "Family"]
+__all__ = ["COMPARING", "MOST_MASK_NODES", "NO_DAG", "SUPPORT_TOLERANCE", "Families", "Family"]
 
 Cluster = frozenset[int]
 
+COMPARING = "comparing parent sets"
 COMPARED = 1_000  # families that are compared with all earlier ones between two looks at the clock
 MOST_MASK_NODES = 62  # the most nodes whose sets fit in the bits of one signed 64-bit integer
 SUPPORT_TOLERANCE = 1e-9  # LP values up to this count as zero
@@ -162,30 +163,36 @@ class Families:
             )
         return self.words[:, 0].astype(np.int64)
 
-    def without_dominated(self, safe: Bools | None = None, workers: Workers | None = None) -> Families:
+    def without_dominated(self, workers: Workers | None = None) -> Families:
         """Return the families that no subset equals or beats: some best DAG uses only these.
+
+        With workers, raises ``Stopped`` at their deadline.
+        """
+        gone, pieces = self.comparisons()
+        if workers is None:
+            for piece in pieces:
+                piece()
+        else:
+            workers.each(COMPARING, pieces, len(pieces))
+        return self.only(~gone)
+
+    def comparisons(self, safe: Bools | None = None) -> tuple[Bools, list[partial[None]]]:
+        """Return which families are dominated, known when all pieces of the work have run, and these pieces.
 
         Parameters
         ----------
         safe : bool array, optional
             ``safe[j, i]`` says which parents lie in no cycle. They do not count in the comparison: a family is
             dominated by one with fewer other parents, whatever the safe ones.
-        workers : Workers, optional
-            The threads and the clock; raises ``Stopped`` at the deadline.
         """
-        gone = np.empty(len(self), dtype=np.bool_)
+        gone = np.zeros(len(self), dtype=np.bool_)
         words = self.words if safe is None else self.without(safe).words
         pieces = [
             partial(kernels.dominated, words, begin, first, min(first + COMPARED, end), gone)
             for begin, end in pairwise(self.offsets.tolist())
             for first in range(begin, end, COMPARED)
         ]
-        if workers is None:
-            for piece in pieces:
-                piece()
-        else:
-            workers.each("comparing parent sets", pieces, len(pieces))
-        return self.only(~gone)
+        return gone, pieces
 
     def without(self, edges: Bools) -> Families:
         """Return the families in the same order without the parents ``edges[j, i]`` of i, with the scores they have."""

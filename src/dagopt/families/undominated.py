@@ -20,7 +20,7 @@ from dagopt.arrays import Bools, Ints
 from dagopt.bits import words_of_bools
 from dagopt.errors import InputError
 from dagopt.families.block_search import BlockSearch, useful_block_pairs, useful_block_parents
-from dagopt.families.families import Families
+from dagopt.families.families import COMPARING, Families
 from dagopt.families.node_search import NodeSearch
 from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels.gaussian import useful as kernels
@@ -116,6 +116,8 @@ class Listing:
         self._is_narrow = False
         self._pairs_left: Iterator[partial[None]] | None = None  # work of ``narrow`` that was not begun
         self._parents_left: Iterator[partial[None]] | None = None
+        self._found: Families | None = None  # all families, before they are compared
+        self._compared: tuple[Bools, Iterator[partial[None]], int] | None = None  # dominated; what is to be compared
         self._searches: list[NodeSearch | BlockSearch] = []
 
     def estimate(self, workers: Workers) -> Estimate:
@@ -208,9 +210,16 @@ class Listing:
             share = float(np.mean([search.share for search in self._searches]))
             workers.each(PHASE, [partial(search.run, STEPS_PER_PIECE) for search in left], len(left), (share, share))
             self._check()
-        members = [search.members(self._score.n_nodes) for search in self._searches]
-        found = _scored(self._score, members)
-        return found.without_dominated(self._safe, workers) if self._slack == 0.0 else found
+        if self._found is None:
+            self._found = _scored(self._score, [search.members(self._score.n_nodes) for search in self._searches])
+        if self._slack > 0.0:
+            return self._found
+        if self._compared is None:
+            gone, pieces = self._found.comparisons(self._safe)
+            self._compared = gone, iter(pieces), len(pieces)
+        gone, left, count = self._compared
+        workers.each(COMPARING, left, count)
+        return self._found.only(~gone)
 
     def _check(self) -> None:
         if self.n_found > self.most_sets:
@@ -234,7 +243,7 @@ def scored(score: Score, node: Ints, rows: Bools) -> Families:
 
 def undominated(score: Score, members: Sequence[Bools], workers: Workers | None = None) -> Families:
     """Return the families of sets of each node, given as rows of truth values, without dominated ones."""
-    return _scored(score, members).without_dominated(workers=workers)
+    return _scored(score, members).without_dominated(workers)
 
 
 def _scored(score: Score, members: Sequence[Bools]) -> Families:
