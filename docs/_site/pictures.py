@@ -114,8 +114,7 @@ def studio(folder: Path) -> None:
         server.ask("POST", "learn", {})
         browser.until("document.body.dataset.runs === '1'", 120)
         browser.run("document.getElementById('tab-argue').click()")
-        while not browser.in_frame(ready):
-            browser.settle()
+        browser.until_in_frame(ready)
         title = "e.querySelector('title').textContent"
         edge = f"[...document.querySelectorAll('.edge')].find((e) => {title} === '{ARGUED}')"
         browser.in_frame(f"{edge}.dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
@@ -130,7 +129,8 @@ def studio(folder: Path) -> None:
         browser.run("document.getElementById('tab-learn').click()")
         browser.run("document.getElementById('compare').click()")
         browser.until("document.querySelectorAll('#compared h4').length > 0")
-        browser.resize(1280, 760)
+        browser.until("[...document.querySelectorAll('#drawn img')].every((image) => image.complete)")
+        browser.resize(1280, 1180)
         browser.screenshot(IMAGES / "studio-runs.png")
         browser.resize(1280, 1000)
         browser.theme("dark")
@@ -144,8 +144,7 @@ def studio(folder: Path) -> None:
         browser.theme("light")
         browser.resize(390, 844, phone=True)
         browser.run("document.getElementById('tab-argue').click()")
-        while not browser.in_frame(ready):
-            browser.settle()
+        browser.until_in_frame(ready)
         browser.run("scrollTo(0, 0)")
         browser.settle()
         browser.screenshot(IMAGES / "studio-phone.png")

@@ -152,7 +152,11 @@ def test_learn_forbid_ask_and_export(server, table):
     assert other["score"] == pytest.approx(without.score)
     assert edge not in other["edges"]
     assert other["base"] == number
-    assert server.ask("GET", f"runs/{number}/against/{other['number']}")[1]["first"]
+    found = server.ask("GET", f"runs/{number}/against/{other['number']}")[1]
+    assert found["first"]
+    one, two = found["pictures"]
+    assert one.count('class="edge own"') == len(found["first"])
+    assert two.count('class="edge own"') == len(found["second"])
     told = server.ask("POST", f"runs/{number}/ask", {"evidence": {"smoke": "yes"}})[1]["columns"]
     fitted = expected.fit(equivalent_sample_size=1.0)
     answer = fitted.query("lung", {"smoke": "yes"})

@@ -5,6 +5,7 @@ The page has a drawing that can be moved and asked; notebooks have the same one 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
@@ -15,7 +16,7 @@ from dagopt.report.layout import Layout, layered_layout
 from dagopt.report.ports import cubics
 from dagopt.report.view import Edge, View
 
-__all__ = ["graph_svg", "line_width", "still_svg"]
+__all__ = ["arrow_shape", "box", "graph_svg", "line_width", "node_svg", "node_widths", "still_svg"]
 
 FONT = 13.0  # pixels
 PADDING = 11.0  # pixels left and right of a name
@@ -41,12 +42,12 @@ def graph_svg(view: View) -> tuple[str, Layout]:
     ``data-strength``.
     """
     layout, edges = _laid_out(view)
-    nodes = [_node(k, name, layout) for k, name in enumerate(view.names)]
+    nodes = [node_svg(k, name, layout) for k, name in enumerate(view.names)]
     mode = "" if view.starts_with_dag else " essential"
     text = (
         f'<svg id="graph" class="graph{mode}" role="group" tabindex="0"'
         f' aria-label="The graph: arrow keys move it, plus and minus zoom, 0 shows all of it"'
-        f' viewBox="{_box(layout)}">\n<g id="scene">\n<g id="edges">\n'
+        f' viewBox="{box(layout)}">\n<g id="scene">\n<g id="edges">\n'
         + edges
         + '\n</g>\n<g id="nodes">\n'
         + "\n".join(nodes)
@@ -58,24 +59,28 @@ def graph_svg(view: View) -> tuple[str, Layout]:
 def still_svg(view: View) -> str:
     """Return the essential graph as a picture for notebooks: nothing in it can be clicked, and it brings its style."""
     layout, edges = _laid_out(view)
-    nodes = "\n".join(_node(k, name, layout, is_button=False) for k, name in enumerate(view.names))
+    nodes = "\n".join(node_svg(k, name, layout, is_button=False) for k, name in enumerate(view.names))
     wide = layout.width + 2 * MARGIN
     told = f"A graph of {len(view.names)} columns and {len(view.edges)} edges"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="dagopt-still" role="img" aria-label="{told}"'
-        f' width="{wide:.0f}" viewBox="{_box(layout)}"><style>{STILL}</style>\n{edges}\n{nodes}\n</svg>'
+        f' width="{wide:.0f}" viewBox="{box(layout)}"><style>{STILL}</style>\n{edges}\n{nodes}\n</svg>'
     )
 
 
 def _laid_out(view: View) -> tuple[Layout, str]:
     """Return the layout of a view, and its edges as SVG."""
-    widths = [max(label_width(label(name), FONT) + 2 * PADDING, 34.0) for name in view.names]
-    layout = layered_layout(view.drawn, widths, node_height=NODE_HEIGHT)
+    layout = layered_layout(view.drawn, node_widths(view.names), node_height=NODE_HEIGHT)
     largest = max((edge.worth or 0.0 for edge in view.edges), default=0.0)
     return layout, "\n".join(_edge(k, edge, layout, view, largest) for k, edge in enumerate(view.edges))
 
 
-def _box(layout: Layout) -> str:
+def node_widths(names: Sequence[str]) -> list[float]:
+    """Return the widths of nodes that hold these names, in pixels."""
+    return [max(label_width(label(name), FONT) + 2 * PADDING, 34.0) for name in names]
+
+
+def box(layout: Layout) -> str:
     """Return the view box of a drawing."""
     return f"{-MARGIN:g} {-MARGIN:g} {layout.width + 2 * MARGIN:.1f} {layout.height + 2 * MARGIN:.1f}"
 
@@ -93,11 +98,9 @@ def _edge(number: int, edge: Edge, layout: Layout, view: View, largest: float) -
     route = layout.routes[both]
     width = line_width(edge.worth, largest)
     tail, head = (escape(view.names[k]) for k in both)
+    line, shape = arrow_shape(route, width)
     x, y = route[-1]
-    back = -HEAD if y >= route[-2, 1] else HEAD
-    line = _path(np.vstack([route[:-1], [x, y + back]]))
-    wing = 3.4 + 0.75 * width
-    shape = f"M{x:.1f},{y:.1f}l{-wing:.1f},{back:.1f}h{2 * wing:.1f}z"
+    back = _back(route)
     strength = "" if edge.strength is None else f' data-strength="{edge.strength:.6g}"'
     kind = {"open": "edge undirected", "leaning": "edge leaning"}.get(edge.direction, "edge")
     kind += f" is-{edge.weight}" if edge.weight else ""
@@ -107,6 +110,18 @@ def _edge(number: int, edge: Edge, layout: Layout, view: View, largest: float) -
         f'<path class="rest" stroke-width="{width:.2f}" d="M{x:.1f},{y + back:.1f}V{y:.1f}"/>'
         f'<path class="head" d="{shape}"/></g>'
     )
+
+
+def arrow_shape(route: NDArray[np.float64], width: float) -> tuple[str, str]:
+    """Return the path data of the line along a route, and of the head at its end."""
+    (x, y), back = route[-1], _back(route)
+    wing = 3.4 + 0.75 * width
+    return _path(np.vstack([route[:-1], [x, y + back]])), f"M{x:.1f},{y:.1f}l{-wing:.1f},{back:.1f}h{2 * wing:.1f}z"
+
+
+def _back(route: NDArray[np.float64]) -> float:
+    """Return the way from the tip of the head at the end of a route back to the line."""
+    return -HEAD if route[-1, 1] >= route[-2, 1] else HEAD
 
 
 def _path(route: NDArray[np.float64]) -> str:
@@ -120,7 +135,8 @@ def _path(route: NDArray[np.float64]) -> str:
     return "".join(parts)
 
 
-def _node(number: int, name: str, layout: Layout, *, is_button: bool = True) -> str:
+def node_svg(number: int, name: str, layout: Layout, *, is_button: bool = True) -> str:
+    """Return a node as SVG."""
     x, y = layout.centres[number]
     width = layout.widths[number]
     told = f' aria-label="{escape(name)}" aria-pressed="false"'

@@ -292,6 +292,15 @@ byId("compare").addEventListener("click", async () => {
     side.append(make("h4", `${title}: ${pairs.length}`), list);
     return side;
   }));
+  const numbers = [byId("one").value, byId("other").value];
+  byId("drawn").replaceChildren(...found.pictures.map((picture, k) => { // an image: nothing in it can run
+    const figure = make("figure"), image = make("img");
+    image.src = `data:image/svg+xml,${encodeURIComponent(picture)}`;
+    image.alt = `The graph of run ${numbers[k]}; the lists below say what differs`;
+    figure.append(make("figcaption", `Run ${numbers[k]}`), image);
+    return figure;
+  }));
+  byId("drawn-legend").hidden = found.pictures.length === 0;
 });
 
 /* ---- the graph: chosen edges and columns become knowledge ---- */

@@ -18,6 +18,8 @@ from dagopt.learning import with_problem
 from dagopt.networks.questions import Expectation
 from dagopt.report.html import render_report
 from dagopt.report.pictures import column_data, column_pictures
+from dagopt.report.side_by_side import side_by_side
+from dagopt.results.result import Result
 from dagopt.studio.asking import learn_options, problem_options, table_options
 
 __all__ = ["asking", "facts_of", "learning"]
@@ -26,6 +28,7 @@ Tell = Callable[[dict[str, Any]], None]
 EVERY = 0.15  # seconds between reports of progress
 FIRST_SHARE, MOST_FIRST = 0.1, 2.0  # of the time limit, and seconds, of the first search
 FEW_COLUMNS = 12  # with fewer the answer is there at once
+MOST_DRAWN = 100  # columns of two graphs that are drawn side by side
 MOST_ASKED = 60  # columns whose distributions are shown together
 
 
@@ -205,7 +208,7 @@ class _Known:
             path.unlink()
 
     def compare(self, tell: Tell, data: str, runs: list[dict[str, Any]], files: list[str]) -> dict[str, Any]:
-        """Return what two runs have in common, and what changing the question costs."""
+        """Return what two runs have in common, and pictures of both if they are not too large to look at."""
         one, other = (self._result(data, run, file) for run, file in zip(runs, files, strict=True))
         first, second = set(one.graph.directed_edges), set(other.graph.directed_edges)
         turned = sorted(edge for edge in first - second if edge[::-1] in second)
@@ -215,6 +218,7 @@ class _Known:
                 "first": sorted(edge for edge in first - second if edge[::-1] not in second),
                 "second": sorted(edge for edge in second - first if edge[::-1] not in first),
                 "turned": turned,
+                "pictures": _pictures(one, other),
             }
         )
 
@@ -247,6 +251,13 @@ class _Known:
                 "level": found.level,
             }
         )
+
+
+def _pictures(one: Result, other: Result) -> tuple[str, ...]:
+    """Return the graphs of two runs as SVG, with each column at the same place; nothing if they are large."""
+    if one.names != other.names or len(one.names) > MOST_DRAWN:
+        return ()
+    return side_by_side(one.names, one.adjacency, other.adjacency)
 
 
 def _levels(fitted: Any, name: str) -> list[str]:
