@@ -217,8 +217,8 @@ class Listing:
         if self._compared is None:
             gone, pieces = self._found.comparisons(self._safe)
             self._compared = gone, iter(pieces), len(pieces)
-        gone, left, count = self._compared
-        workers.each(COMPARING, left, count)
+        gone, waiting, count = self._compared
+        workers.each(COMPARING, waiting, count)
         return self._found.only(~gone)
 
     def _check(self) -> None:

@@ -153,10 +153,16 @@ def _search_and_prove(
         more |= {"checkpoint": options.checkpoint, "resume": options.resume}
     expect(progress, clock.remaining())
     portfolio = Portfolio(problem, chosen.knowledge, shared, clock, progress)
-    answer = portfolio.run(partial(_prove, chosen.method), goes_on=has_limit, **more)
+    generate = partial(_prove, "cg-dca") if _can_price(problem) else None
+    answer = portfolio.run(partial(_prove, chosen.method), goes_on=has_limit, generate=generate, **more)
     if answer.status == "time_limit" and not has_limit:
         answer = answer.noted(f"stopped after {PATIENCE:.0f} s; time_limit= allows more")
     return answer
+
+
+def _can_price(problem: Problem) -> bool:
+    """Say whether column generation takes the problem: its score can be priced, and nothing is known about paths."""
+    return problem.score.likelihood is not None and not problem.knowledge.path_keys
 
 
 def _prove(name: str, problem: Problem, **options: Any) -> Answer:

@@ -1,9 +1,11 @@
 """Search and proof under one clock: the best DAG of everything that ran, with the tightest certificate.
 
-1. Order search, without a limit on parents, finds a DAG; a prover starts from it.
+1. Order search, without a limit on parents, finds a DAG. If a time limit was given and its searches differ, the best
+   DAG is hard to find: column generation goes on from it for a share of the time, because growing one parent at a time
+   may miss what it finds. Where the score cannot be priced, further searches go on. A prover starts from the best.
 2. The prover that was chosen for the table runs. A limit on parents that was chosen for it, not by the user, makes its
    proof one about fewer graphs: it becomes ``Answer.limited``.
-3. If a time limit was given, the gap is open and time is left, order searches from other seeds go on until it is over.
+3. If a time limit was given, the gap is open and time is left, such searches go on until it is over.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ __all__ = ["FIRST_SECONDS", "Portfolio"]
 
 FIRST_SHARE = 0.4  # of the time, at most, for the first order search,
 FIRST_SECONDS = 2.0  # but at least this many seconds: with a shorter limit a search alone would find as much
+RUGGED_SHARE = 0.6  # of the time that is left, for column generation where searches differ: a proof is far away there
 NEXT_SEED = 1009  # between the seeds of two searches, so that those of neighbouring seeds differ
 BETTER = 1e-9  # relative to the score; what a DAG must gain to replace another
 
@@ -61,7 +64,13 @@ class Portfolio:
         if shared["start"] is not None:
             self._keep(start_dag(problem, shared["start"]))
 
-    def run(self, prove: Callable[..., Answer], goes_on: bool, **options: Any) -> Answer:
+    def run(
+        self,
+        prove: Callable[..., Answer],
+        goes_on: bool,
+        generate: Callable[..., Answer] | None = None,
+        **options: Any,
+    ) -> Answer:
         """Return the best DAG found, with what the prover proved.
 
         Parameters
@@ -70,11 +79,23 @@ class Portfolio:
             The prover; called with the problem, ``deadline=``, ``progress=``, the shared options and ``options``.
         goes_on : bool
             Whether to search until the time is over if the gap is open.
+        generate : callable, optional
+            Column generation, called as the prover is, if it suits the problem.
         """
         if goes_on:  # with a time limit
             ahead.is_cold()
         first = self._clock.within(max(FIRST_SHARE * self._clock.remaining(), FIRST_SECONDS))
-        found = self._search(first, self._shared["random_state"])
+        seed = self._shared["random_state"]
+        found = self._search(first, seed)
+        if goes_on and found.figures.searches_agree is False and self._clock.reason is None:
+            if generate is None:
+                seed = self._search_on(first, seed)
+            else:
+                longer = self._clock.within(RUGGED_SHARE * self._clock.remaining())
+                given = {**self._shared, "start": StartDag(found.adjacency)}
+                generated = generate(self._problem, deadline=longer, progress=self._progress, **given)
+                if generated.score is not None:
+                    self._keep(generated.adjacency)
         if not ahead.ready(self._clock):
             return self._with_best(replace(found, status=self._clock.reason or "time_limit").noted(ahead.LATE))
         posed = replace(self._problem, knowledge=self._knowledge)
@@ -85,15 +106,25 @@ class Portfolio:
             answer = answer.under_limit()
         if answer.score is not None:
             self._keep(answer.adjacency)
-        seed = self._shared["random_state"]
         while goes_on and answer.status != "optimal" and self._clock.reason is None:
             seed += NEXT_SEED
             self._search(self._clock, seed)
         return self._with_best(answer)
 
+    def _search_on(self, clock: Deadline, seed: int) -> int:
+        """Search from other seeds until one finds nothing better; return the last seed."""
+        improved = True
+        while improved and clock.reason is None:
+            seed, before = seed + NEXT_SEED, self._score
+            self._search(clock, seed)
+            improved = self._score > before
+        return seed
+
     def _search(self, clock: Deadline, seed: int) -> Answer:
-        """Search over orders, keep the DAG if it is the best, and return what was found."""
-        options = {"n_jobs": self._shared["n_jobs"], "random_state": seed}
+        """Search over orders, from the best DAG if there is one, keep what is better, and return what was found."""
+        options: dict[str, Any] = {"n_jobs": self._shared["n_jobs"], "random_state": seed}
+        if self._best is not None:
+            options["start"] = StartDag(self._best)
         found = solve_order(self._problem, deadline=clock, progress=self._progress, **options)
         self._keep(found.adjacency)
         return found

@@ -48,6 +48,7 @@ class Figures:
     # searches
     moves: int | None = figure("moves")
     restarts: int | None = figure("restarts")
+    searches_agree: bool | None = figure("whether all order searches ended at the best score")
     best_round: int | None = figure("round that found the best graph")
     # tests of independence
     tests: int | None = figure("tests of independence")

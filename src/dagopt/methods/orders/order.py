@@ -1,4 +1,4 @@
-"""``method="order"``: order search for any kind of data, alternating with hill climbing from its best DAG."""
+"""``method="order"``: order search for any kind of data, in turns with hill climbing and better parents."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dagopt.families.families import Families
 from dagopt.kernels import ahead
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.method_options import n_jobs, random_state, solver, start
+from dagopt.methods.orders.better_parents import BetterParents
 from dagopt.methods.orders.search import (
     EQUAL,
     BareFamily,
@@ -35,6 +36,7 @@ __all__ = ["OrderOptions", "order_incumbent", "solve_order"]
 EFFORTS = ((150, 2, 4), (40, 2, 8), (0, 10, 10))  # least number of columns, restarts, rounds of kicks
 FIRST_RESTARTS = 4  # if these agree, there are no others: on 20 tables of 25 columns these did not find more
 MANY_COLUMNS = 150  # from here on hill climbing takes longer than the order search that would start from it
+LATER = 1000  # the stage of the random numbers of searches after better parents
 MOST_ROUNDS = 20  # of climbing and searching in turn, which ends earlier if neither helps
 
 
@@ -77,7 +79,7 @@ def solve_order(problem: Problem, options: OrderOptions, deadline: Deadline, pro
         deadline.reason or "converged",
         trace=pd.DataFrame(found.rows, columns=["seconds", "phase", "score"]),
         notes=tuple(found.notes),
-        figures=Figures(**worth(problem, found.dag)),
+        figures=Figures(searches_agree=found.agree, **worth(problem, found.dag)),
     )
 
 
@@ -103,6 +105,7 @@ class _Search:
     rows: list[tuple[float, str, float]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     met: dict[BareFamily, None] = field(default_factory=dict)
+    agree: bool | None = None  # whether several searches ended at the best score; None if there was one
 
     def row(self, phase: str, dag: Dag) -> float:
         """Add what a phase found to the trace, and return its score."""
@@ -132,7 +135,7 @@ def _search(
         progress.update("order search", None)
         orders = _orders(problem, options.candidates, run.notes) if pool is None else ListedOrders(pool)
         states = _stages(run, orders, options, None if many else run.dag, keep_met)
-        _alternate(run, orders, progress, states)
+        _alternate(run, orders, options, progress, states)
     if keep_met:
         run.met.update(dict.fromkeys(families(run.dag)))
     return run
@@ -142,9 +145,7 @@ def _stages(run: _Search, orders: Orders, options: OrderOptions, start: Dag | No
     """Search in stages, each from what the earlier ones found together; return the states of the searches."""
     problem = run.problem
     n = problem.n_nodes
-    restarts, kicks = next(effort for least, *effort in EFFORTS if n >= least)
-    restarts = restarts if options.restarts is None else options.restarts
-    kicks = kicks if options.kicks is None else options.kicks
+    restarts, kicks = _effort(n, options)
     count = max(kicks, 1) if n >= MANY_COLUMNS and restarts > 1 else 1
     parts = [restarts] * count
     if options.restarts is None and restarts > FIRST_RESTARTS and not keep_met:
@@ -173,9 +174,16 @@ def _stages(run: _Search, orders: Orders, options: OrderOptions, start: Dag | No
         if score > best + EQUAL:
             run.dag, best = found.dag, score
         start = run.dag
+        run.agree = found.all_agree if searches > 1 else None
         if run.deadline.reason is not None or (found.all_agree and n < MANY_COLUMNS):
             break
     return states
+
+
+def _effort(n_nodes: int, options: OrderOptions) -> tuple[int, int]:
+    """Return the number of searches and of rounds of kicks in each."""
+    restarts, kicks = next(effort for least, *effort in EFFORTS if n_nodes >= least)
+    return options.restarts or restarts, kicks if options.kicks is None else options.kicks
 
 
 def _orders(problem: Problem, candidates: int | None, notes: list[str]) -> Orders:
@@ -185,16 +193,32 @@ def _orders(problem: Problem, candidates: int | None, notes: list[str]) -> Order
     return orders_of(problem, candidates)
 
 
-def _alternate(run: _Search, orders: Orders, progress: Progress, states: tuple[Any, ...]) -> None:
-    """Climb from the DAG by single edges and search from its order in turn, until neither helps."""
+def _alternate(
+    run: _Search, orders: Orders, options: OrderOptions, progress: Progress, states: tuple[Any, ...]
+) -> None:
+    """Climb from the DAG by single edges, look for better parents, and search from its order, until nothing helps."""
     problem, deadline = run.problem, run.deadline
-    best = problem.score.total(run.dag)
-    for _ in range(MOST_ROUNDS):
+    best, parents = problem.score.total(run.dag), BetterParents(problem)
+    _, kicks = _effort(problem.n_nodes, options)
+    for k in range(MOST_ROUNDS):
         if deadline.reason is not None:
             break
         run.dag = solve_hc(problem, deadline=deadline, progress=NoProgress(), start=StartDag(run.dag)).adjacency
-        score = run.row("hill climbing", run.dag)
-        again = search_orders(orders, problem, deadline, restarts=1, kicks=0, n_jobs=1, start=run.dag, after=states)
+        climbed = run.row("hill climbing", run.dag)
+        run.dag = parents.improve(run.dag, deadline)
+        score = run.row("parents", run.dag)
+        again = search_orders(
+            orders,
+            problem,
+            deadline,
+            restarts=1,
+            kicks=kicks if score > climbed + EQUAL else 0,  # from a DAG that no search has seen
+            random_state=options.random_state,
+            n_jobs=1,
+            start=run.dag,
+            stage=LATER + k,
+            after=states,
+        )
         found, states = again.dag, again.states
         other = run.row("orders", found)
         progress.update("order search", None, score=max(score, other))
@@ -202,4 +226,4 @@ def _alternate(run: _Search, orders: Orders, progress: Progress, states: tuple[A
             run.dag, score = found, other
         if score <= best + 1e-7:
             break
-        best = score
+        best, run.agree = score, None if run.agree is None else False
