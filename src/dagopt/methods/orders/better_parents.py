@@ -27,7 +27,7 @@ __all__ = ["BetterParents", "nested_sets"]
 ENOUGH = 1e-7  # what a set must gain to be taken
 MOST_CANDIDATES = 80  # of a node; those most correlated with it
 ROWS_PER_CANDIDATE = 2.0  # with fewer rows for each candidate, all of them together explain a node by chance
-MOST_SWAPS = 400  # sets tried for one exchange
+MOST_SWAPS = 200  # sets tried for one exchange
 SINGULAR = 1e-10  # a pivot below this belongs to a column that the others determine
 
 

@@ -35,7 +35,8 @@ __all__ = ["OrderOptions", "order_incumbent", "solve_order"]
 
 EFFORTS = ((150, 2, 4), (40, 2, 8), (0, 10, 10))  # least number of columns, restarts, rounds of kicks
 FIRST_RESTARTS = 4  # if these agree, there are no others: on 20 tables of 25 columns these did not find more
-MANY_COLUMNS = 150  # from here on hill climbing takes longer than the order search that would start from it
+MANY_COLUMNS = 150  # from here on hill climbing takes longer than the order search that would start from it, and so do
+# better parents, which are looked for only if searches differ
 LATER = 1000  # the stage of the random numbers of searches after better parents
 MOST_ROUNDS = 20  # of climbing and searching in turn, which ends earlier if neither helps
 
@@ -205,7 +206,8 @@ def _alternate(
             break
         run.dag = solve_hc(problem, deadline=deadline, progress=NoProgress(), start=StartDag(run.dag)).adjacency
         climbed = run.row("hill climbing", run.dag)
-        run.dag = parents.improve(run.dag, deadline)
+        if problem.n_nodes < MANY_COLUMNS or not run.agree:
+            run.dag = parents.improve(run.dag, deadline)
         score = run.row("parents", run.dag)
         again = search_orders(
             orders,
