@@ -275,3 +275,35 @@ def test_a_limit_of_the_program_is_not_called_optimal():
     assert (result.status, result.scope) == ("converged", "all DAGs")
     assert result.limited.scope == "parent sets of size <= 3"
     assert result.score < dagopt.learn(table, score="bdeu", memory_limit="1KB", time_limit=5, progress=False).score
+
+
+@pytest.mark.parametrize(
+    ("agree", "is_hard", "generates"), [(False, True, True), (True, True, False), (False, False, False)]
+)
+def test_column_generation_goes_on_where_searches_differ(monkeypatch, agree, is_hard, generates):
+    """If a proof is far away and searches end at different scores, a better DAG of column generation is returned."""
+    problem = dagopt.learn(dagopt.simulate(6, 300, 1.5, 2).data, "exact", progress=False).problem
+    order, best = portfolio.solve_order, dagopt.learn(problem.table, "exact", progress=False)
+    nothing = np.zeros((6, 6), dtype=np.int8)
+
+    def search(*given, **more):
+        found = order(*given, **more)
+        figures = replace(found.figures, searches_agree=agree)
+        return replace(found.with_graph(problem, nothing), figures=figures)
+
+    called = []
+
+    def generate(*given, start, **more):
+        called.append(start)
+        return Answer("cg-dca", best.adjacency, best.score, "converged")
+
+    def prove(*given, start, **more):
+        return Answer("branch-and-cut", start.dag, problem.score.total(start.dag), "converged")
+
+    monkeypatch.setattr(portfolio, "solve_order", search)
+    shared = {"random_state": 0, "n_jobs": 1, "start": None}
+    with Deadline(0.5) as clock:
+        run = portfolio.Portfolio(problem, problem.knowledge, shared, clock, NoProgress())
+        answer = run.run(prove, goes_on=True, is_hard=is_hard, generate=generate)
+    assert bool(called) == generates
+    assert answer.score == pytest.approx(best.score if generates else problem.score.total(nothing))

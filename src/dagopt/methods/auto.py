@@ -154,7 +154,8 @@ def _search_and_prove(
     expect(progress, clock.remaining())
     portfolio = Portfolio(problem, chosen.knowledge, shared, clock, progress)
     generate = partial(_prove, "cg-dca") if _can_price(problem) else None
-    answer = portfolio.run(partial(_prove, chosen.method), goes_on=has_limit, generate=generate, **more)
+    prove = partial(_prove, chosen.method)
+    answer = portfolio.run(prove, goes_on=has_limit, is_hard=chosen.is_hard, generate=generate, **more)
     if answer.status == "time_limit" and not has_limit:
         answer = answer.noted(f"stopped after {PATIENCE:.0f} s; time_limit= allows more")
     return answer
@@ -189,7 +190,8 @@ def _method(name: str) -> Callable[..., Answer]:
 class Choice:
     """A method, the reason, its knowledge, which may limit the number of parents, and a listing begun for it.
 
-    If it is the first, exact follows unless it proves the best DAG.
+    If it is the first, exact follows unless it proves the best DAG. It is hard if too many parent sets to list can be
+    part of a best DAG: then a proof is far away, and further searches come before it.
     """
 
     method: str
@@ -197,6 +199,7 @@ class Choice:
     knowledge: Knowledge
     listing: Listing | None = None
     is_first: bool = False
+    is_hard: bool = False
 
 
 def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
@@ -224,9 +227,9 @@ def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
         return Choice("branch-and-cut", why, problem.knowledge, listing)
     if n_sets is not None and _can_bound(problem):
         why = f"{lack}, and too many parent sets to list can be part of a best DAG, but a bound can be proven"
-        return Choice("branch-and-cut", why, problem.knowledge, listing)
+        return Choice("branch-and-cut", why, problem.knowledge, listing, is_hard=listing is not None)
     if problem.score.likelihood is None and problem.score.bulk_joints is None:
-        return Choice("order", lack, problem.knowledge)
+        return Choice("order", lack, problem.knowledge, is_hard=True)
     return Choice("cg-dca", lack, problem.knowledge)
 
 

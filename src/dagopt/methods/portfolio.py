@@ -1,8 +1,9 @@
 """Search and proof under one clock: the best DAG of everything that ran, with the tightest certificate.
 
-1. Order search, without a limit on parents, finds a DAG. If a time limit was given and its searches differ, the best
-   DAG is hard to find: column generation goes on from it for a share of the time, because growing one parent at a time
-   may miss what it finds. Where the score cannot be priced, further searches go on. A prover starts from the best.
+1. Order search, without a limit on parents, finds a DAG. If its searches differ, a time limit was given and parent sets
+   cannot be listed, the best DAG is hard to find: column generation goes on from it for a share of the time, because
+   growing one parent at a time may miss what it finds. Where the score cannot be priced, further searches go on. A
+   prover starts from the best.
 2. The prover that was chosen for the table runs. A limit on parents that was chosen for it, not by the user, makes its
    proof one about fewer graphs: it becomes ``Answer.limited``.
 3. If a time limit was given, the gap is open and time is left, such searches go on until it is over.
@@ -68,6 +69,7 @@ class Portfolio:
         self,
         prove: Callable[..., Answer],
         goes_on: bool,
+        is_hard: bool = False,
         generate: Callable[..., Answer] | None = None,
         **options: Any,
     ) -> Answer:
@@ -79,6 +81,8 @@ class Portfolio:
             The prover; called with the problem, ``deadline=``, ``progress=``, the shared options and ``options``.
         goes_on : bool
             Whether to search until the time is over if the gap is open.
+        is_hard : bool
+            Whether a proof is far away, so that further searches may come before it.
         generate : callable, optional
             Column generation, called as the prover is, if it suits the problem.
         """
@@ -87,7 +91,7 @@ class Portfolio:
         first = self._clock.within(max(FIRST_SHARE * self._clock.remaining(), FIRST_SECONDS))
         seed = self._shared["random_state"]
         found = self._search(first, seed)
-        if goes_on and found.figures.searches_agree is False and self._clock.reason is None:
+        if goes_on and is_hard and found.figures.searches_agree is False and self._clock.reason is None:
             if generate is None:
                 seed = self._search_on(first, seed)
             else:
