@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import signal
 import threading
 import time
@@ -42,9 +43,14 @@ class Uncounted:
     def end(self) -> None:
         """Count again."""
         with self._lock:
-            self._depth -= 1
-            if self._depth == 0:
+            self._depth, was = max(self._depth - 1, 0), self._depth  # 0 in a copy of the process
+            if was == 1:
                 self._ended += self._clock() - self._begun
+
+    def begin_afresh(self) -> None:
+        """Count again in a copy of the process, whose other threads, which said ``begin``, are not there."""
+        self._lock = threading.Lock()
+        self._depth = 0
 
     @property
     def seconds(self) -> float:
@@ -54,6 +60,8 @@ class Uncounted:
 
 
 COMPILING = Uncounted()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=COMPILING.begin_afresh)
 
 
 class Deadline:

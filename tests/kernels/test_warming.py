@@ -1,13 +1,17 @@
 """The list of needed kernels, and compiling them ahead of need in several processes."""
 
 import json
+import os
+import signal
+import threading
+import time
 
 import numba
 import numpy as np
 import pytest
 from numba import types
 
-from dagopt.deadline import Deadline
+from dagopt.deadline import COMPILING, Deadline
 from dagopt.kernels import ahead, compiling, needed, store, warming
 from dagopt.kernels.boxes import Box
 from dagopt.kernels.counts.counting import Counts
@@ -131,6 +135,95 @@ def test_what_is_not_ready_in_time_is_said(empty, monkeypatch):
         begun.stop()
 
 
+@pytest.mark.usefixtures("small")
+def test_a_run_compiles_alone_what_processes_do_not_finish(empty, monkeypatch):
+    """Processes that answer nothing are ended after a while."""
+    empty("store")
+    monkeypatch.setattr(ahead, "_begun", {})
+    monkeypatch.setattr(store.Store, "absent", None)
+    monkeypatch.setattr(warming, "PROGRAM", "import time; time.sleep(60)")
+    monkeypatch.setattr(warming, "PATIENCE", 0.2)
+    ahead.expect(RUN[0])
+    fresh = store.njit(nogil=True)(subset_walk.inverse_of.py_func)
+    assert fresh(np.eye(2)).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert sum(fresh.stats.cache_misses.values()) == 1
+    ((begun, _),) = ahead._begun.values()
+    assert all(process.poll() is not None for process in begun._processes)
+    assert ahead.ready(Deadline())  # nothing more is waited for
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("program", ["import sys; sys.exit(3)", "print('stored 0'); print('noise')"])
+def test_processes_that_die_leave_nothing_open(empty, monkeypatch, program):
+    """Also if they say that a kernel is stored which they were not asked for."""
+    empty("store")
+    monkeypatch.setattr(warming, "PROGRAM", program)
+    begun = warming.Warming([0, 1, 2])
+    begun.start(2)
+    assert begun.wait([0, 1, 2], 30.0)
+    begun.join(30.0)
+    assert set(begun.failed) >= {1, 2}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("error", [OSError("no more processes"), ValueError("anything")])
+def test_threads_that_fail_leave_nothing_open(monkeypatch, error):
+    made = [Needed(name, (), RUN) for name in "abcd"]
+    monkeypatch.setattr(warming, "listed", lambda: made)
+
+    def refused(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr(warming.subprocess, "Popen", refused)
+    begun = warming.Warming([0, 1, 2, 3])
+    begun.start(2)
+    assert begun.wait([0, 1, 2, 3], 30.0)
+    begun.join(30.0)
+    assert sorted(begun.failed) == [0, 1, 2, 3]
+
+
+def test_a_process_that_takes_too_long_for_a_kernel_is_ended(monkeypatch):
+    monkeypatch.setattr(warming, "listed", lambda: [Needed("a", (), RUN)])
+    monkeypatch.setattr(warming, "PROGRAM", "import time; time.sleep(60)")
+    monkeypatch.setattr(warming, "MOST_SECONDS", 0.2)
+    begun = warming.Warming([0])
+    begun.start(1)
+    begun.join(30.0)
+    assert begun.failed == [0]
+    assert begun._processes[0].poll() is not None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs copies of a process")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.usefixtures("small")
+def test_a_copy_of_a_process_that_waits_begins_afresh(empty, monkeypatch):
+    """While a thread waits for a kernel with all locks in its hands, the copy compiles the same kernel."""
+    empty("store")
+    monkeypatch.setattr(ahead, "_begun", {})
+    monkeypatch.setattr(store.Store, "absent", None)
+    monkeypatch.setattr(warming, "PROGRAM", "import time; time.sleep(60)")
+    ahead.expect(RUN[0])
+    fresh = store.njit(nogil=True)(subset_walk.inverse_of.py_func)
+    waiting = threading.Thread(target=fresh, args=(np.eye(2),), daemon=True)
+    waiting.start()
+    while not ahead._begun:
+        time.sleep(0.01)
+    with ahead._lock, COMPILING._lock:
+        copy = os.fork()
+    if copy == 0:
+        warming.PATIENCE = 0.1
+        begun = COMPILING.seconds
+        is_right = fresh(np.eye(2)).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+        (own,) = ahead._begun.values()
+        own[0].stop()
+        os._exit(0 if is_right and COMPILING.seconds > begun and COMPILING._depth == 0 else 1)
+    assert _status(copy, 60.0) == 0
+    for begun, _ in ahead._begun.values():
+        begun.stop()
+    waiting.join(60.0)
+    assert not waiting.is_alive()
+
+
 def test_a_kernel_waits_for_those_it_calls_and_what_is_asked_for_comes_first(monkeypatch):
     names = "abcde"
     calls = {"a": "b", "c": "b", "e": "d"}
@@ -181,6 +274,16 @@ def test_the_list_names_kernels_that_exist():
     """If not: ``python -m benchmarks.needed_kernels`` writes it anew."""
     needed.listed.cache_clear()
     assert [each.kernel for each in needed.listed() if each.found() is None] == []
+
+
+def _status(process, seconds):
+    """Return the status with which a copy of this process ends; it is killed after some seconds."""
+    end = time.monotonic() + seconds
+    while (done := os.waitpid(process, os.WNOHANG)) == (0, 0):
+        if time.monotonic() > end:
+            os.kill(process, signal.SIGKILL)
+        time.sleep(0.02)
+    return os.waitstatus_to_exitcode(done[1])
 
 
 def _with_list(folder):

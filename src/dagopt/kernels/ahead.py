@@ -5,7 +5,8 @@ store. At the first one that is not, one process per core begins to compile the 
 runs call. The run waits for a kernel that they compile, and compiles the others itself.
 
 What would wait for long asks first whether all is ready (``ready``), with a clock: so the first run on a machine ends
-in time too.
+in time too. A kernel that is not finished in time for any other reason is compiled by the run itself. A copy of the
+process (``os.fork``) has no threads that drive the processes, so it begins afresh.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ LATE = (
 _lock = Lock()
 _expected = [""]  # the run that is under way
 _begun: dict[str, tuple[Warming, dict[str, int]]] = {}  # by run, with the places in the list by key
+_of_others: list[object] = []  # in a copy of a process, what that process began: kept, so that nothing closes its pipes
 NICE = 5  # of the processes: a run that computes goes first
 INNER = "DAGOPT_COMPILES"  # set in the environment of the processes, which begin none themselves
 
@@ -98,9 +100,27 @@ def _warming(begin: bool = False) -> tuple[Warming, dict[str, int]] | None:
 
             warming = Warming(_places(run), {INNER: "1"}, nice=NICE)
             _begun[run] = warming, {listed()[place].key: place for place in warming.places}
-            atexit.register(warming.stop)
             warming.start(cores())
         return _begun.get(run)
+
+
+def _stop() -> None:
+    """End the processes: this one ends."""
+    for warming, _ in list(_begun.values()):
+        warming.stop()
+
+
+def _begin_afresh() -> None:
+    """Forget the processes in a copy of the process that began them; their pipes stay as they are."""
+    global _lock
+    _lock = Lock()
+    _of_others.extend(_begun.values())
+    _begun.clear()
+
+
+atexit.register(_stop)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_afresh)
 
 
 def _places(run: str) -> list[int]:

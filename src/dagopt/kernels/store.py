@@ -321,5 +321,17 @@ def _imports(text: str) -> dict[str, Path]:
     return found
 
 
+def _unlock() -> None:
+    """Make the locks anew in a copy of the process, whose other threads, which may have held them, are not there."""
+    Kernel._lock = RLock()
+    numba_lock: Any = sys.modules.get("numba.core.compiler_lock")
+    if numba_lock is not None:
+        numba_lock.global_compiler_lock._lock = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
+
+
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]

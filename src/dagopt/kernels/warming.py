@@ -2,10 +2,14 @@
 
 A compilation holds the lock of the interpreter, so threads do not help. Each process reads from its standard input
 which kernel is next and answers with a line when it is stored. What the processes share is the store.
+
+Nobody waits for ever: a process that takes too long for one kernel is ended, a kernel whose process has died counts as
+failed, and who waits while nothing is finished for ``PATIENCE`` seconds goes on alone.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import shutil
@@ -13,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +27,9 @@ from dagopt.kernels.store import GENERIC, PACKAGE, Store
 
 __all__ = ["Warmed", "Warming", "cores", "missing", "ship", "warm", "work"]
 
+PATIENCE = 120.0  # seconds without any kernel being finished, after which those who wait go on without the processes
+MOST_SECONDS = 600.0  # for one kernel, after which its process is ended; the largest takes some 10 s
+END_SECONDS = 5.0  # for a process or a thread to end
 PROGRAM = "from dagopt.kernels.warming import work; work()"
 
 
@@ -70,6 +78,8 @@ class Warming:
         self._changed = threading.Condition()
         self._processes: list[subprocess.Popen[str]] = []
         self._threads: list[threading.Thread] = []
+        self._driving = 0  # threads that still give kernels to their process
+        self._last = time.monotonic()  # when a kernel was finished
         self._is_stopped = False
         self.failed: list[int] = []
 
@@ -89,14 +99,16 @@ class Warming:
 
     def start(self, jobs: int) -> None:
         """Start this many processes."""
-        for _ in range(min(jobs, self._count)):
+        self._last = time.monotonic()
+        self._driving = min(jobs, self._count)
+        for _ in range(self._driving):
             self._threads.append(threading.Thread(target=self._drive, daemon=True))
             self._threads[-1].start()
 
-    def join(self) -> None:
-        """Wait for all of them."""
+    def join(self, seconds: float | None = None) -> None:
+        """Wait for all of them, at most this long for each if given."""
         for thread in self._threads:
-            thread.join()
+            thread.join(seconds)
 
     def stop(self) -> None:
         """Begin nothing more, and end the processes."""
@@ -105,18 +117,30 @@ class Warming:
             self._changed.notify_all()
             for process in self._processes:
                 process.kill()
-        self.join()
+        self.join(END_SECONDS)
 
     def wait(self, places: Iterable[int], seconds: float = math.inf) -> bool:
-        """Wait for some kernels, which become the next ones, at most this long; say whether none is open any more."""
+        """Wait for some kernels, which become the next ones, at most this long; say whether none is open any more.
+
+        If nothing is finished for ``PATIENCE`` seconds, the processes are ended, and no kernel is open any more.
+        """
         wanted = set(places)
+        end = time.monotonic() + seconds
         with self._changed:
             if wanted & self._open:
                 first = self._in_order([place for place in self._waiting if place in wanted])
                 self._waiting = {place: None for place in [*first, *self._waiting] if place in self._waiting}
-            return self._changed.wait_for(
-                lambda: self._is_stopped or not (wanted & self._open), None if math.isinf(seconds) else seconds
-            )
+            while wanted & self._open and not self._is_stopped:
+                now = time.monotonic()
+                if now >= end:
+                    return False
+                if now >= self._last + PATIENCE:
+                    break
+                self._changed.wait(min(end, self._last + PATIENCE) - now)
+            else:
+                return True
+        self.stop()
+        return True
 
     def _next(self) -> int | None:
         """Return a kernel whose calls are compiled, waiting for one if need be; None if there is none left."""
@@ -126,54 +150,94 @@ class Warming:
                     if not self._open.intersection(self._list[place].calls):
                         del self._waiting[place]
                         return place
-                self._changed.wait()
+                self._changed.wait(MOST_SECONDS)
             return None
 
     def _drive(self) -> None:
-        """Give one process one kernel after the other."""
-        command = [sys.executable, "-c", PROGRAM]
+        """Give one process one kernel after the other; whatever happens, no kernel is left open."""
         process: subprocess.Popen[str] | None = None
-        while (place := self._next()) is not None:
-            if process is None:
-                process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    text=True,
-                    env=self._environment,
-                )
-                with self._changed:
-                    self._processes.append(process)
-                    if self._is_stopped:  # before it was known
-                        process.kill()
-            answer = _asked(process, place)
+        place: int | None = None
+        try:
+            with contextlib.suppress(OSError):  # no process can be started
+                while (place := self._next()) is not None:
+                    process = process or self._begun()
+                    answer = _asked(process, place)
+                    self._finished(place, answer == "stored")
+                    place = None
+                    self._tell((self._count - len(self._open)) / self._count)
+                    if not answer:  # the process has died: another one takes its place
+                        _end(process)
+                        process = None
+        finally:
+            if place is not None:
+                self._finished(place, False)
+            if process is not None:
+                _end(process)
             with self._changed:
-                self._open.discard(place)
-                if answer != "stored":
-                    self.failed.append(place)
-                self._changed.notify_all()
-                done = self._count - len(self._open)
-            self._tell(done / self._count)
-            if not answer:  # the process has died: another one takes its place
-                process.wait()
-                process = None
-        if process is not None:
-            assert process.stdin is not None
-            process.stdin.close()
-            process.wait()
+                self._driving -= 1
+                if self._driving == 0:  # nobody is left to compile what is open
+                    self.failed += self._open
+                    self._open.clear()
+                    self._waiting.clear()
+                    self._changed.notify_all()
+
+    def _begun(self) -> subprocess.Popen[str]:
+        """Start a process."""
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=self._environment,
+        )
+        with self._changed:
+            self._processes.append(process)
+            if self._is_stopped:  # before it was known
+                process.kill()
+        return process
+
+    def _finished(self, place: int, is_stored: bool) -> None:
+        """Say that a kernel is no longer open."""
+        with self._changed:
+            self._open.discard(place)
+            if not is_stored:
+                self.failed.append(place)
+            self._last = time.monotonic()
+            self._changed.notify_all()
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a process, which has nothing more to do."""
+    assert process.stdin is not None
+    with contextlib.suppress(OSError):
+        process.stdin.close()
+    try:
+        process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:  # a copy of this process still has the other end of its standard input
+        process.kill()
+        process.wait(END_SECONDS)
 
 
 def _asked(process: subprocess.Popen[str], place: int) -> str:
-    """Have a process compile a kernel, and return its answer; nothing if it has died."""
+    """Have a process compile a kernel, and return its answer; nothing if it has died or takes too long."""
     assert process.stdin is not None
     assert process.stdout is not None
+    too_long = threading.Timer(MOST_SECONDS, process.kill)
+    too_long.daemon = True
+    too_long.start()
     try:
         process.stdin.write(f"{place}\n")
         process.stdin.flush()
-        return process.stdout.readline().strip()
-    except OSError:
+        for line in process.stdout:
+            answer, _, asked = line.strip().partition(" ")
+            if asked == str(place):  # other lines are not answers
+                return answer
         return ""
+    except (OSError, ValueError):  # ValueError: what it wrote is not text
+        return ""
+    finally:
+        too_long.cancel()
 
 
 def warm(
@@ -237,7 +301,8 @@ def work() -> None:
         if found is not None:
             kernel, kinds = found
             kernel.compile(kinds)
-        sys.stdout.write("stored\n" if found is not None and _is_there(needed[int(line)]) else "failed\n")
+        is_stored = found is not None and _is_there(needed[int(line)])
+        sys.stdout.write(f"{'stored' if is_stored else 'failed'} {int(line)}\n")
         sys.stdout.flush()
 
 

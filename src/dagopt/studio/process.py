@@ -15,6 +15,9 @@ from dagopt.errors import DagoptError, InputError
 
 __all__ = ["Process"]
 
+ASKED_SECONDS = 0.5  # for the process to end when its pipe is closed
+END_SECONDS = 5.0  # and when it is asked to terminate: what is being learned may return its answer first
+
 Tell = Callable[[dict[str, Any]], None]
 
 
@@ -72,9 +75,12 @@ class Process:
             self._pipe.close()
             self._pipe = None
         if process is not None:
-            process.join(0.5)
+            process.join(ASKED_SECONDS)
             if process.is_alive():
                 process.terminate()
+                process.join(END_SECONDS)
+            if process.is_alive():
+                process.kill()
 
     def _started(self) -> Connection:
         if self._process is None or not self._process.is_alive() or self._pipe is None:
