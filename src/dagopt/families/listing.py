@@ -50,7 +50,7 @@ import numpy as np
 from dagopt.arrays import Floats, Ints
 from dagopt.bits import words_of_rows
 from dagopt.families.families import Families
-from dagopt.families.keys import set_keys
+from dagopt.families.keys import BitKeys, set_keys
 from dagopt.families.node_growth import NodeGrowth
 from dagopt.graph.knowledge import Knowledge
 from dagopt.scores.base import BulkJoints, Score
@@ -199,14 +199,11 @@ class Candidates:
             self._run(pieces, workers, share)
         else:
             ready = 0.75 * share[0] + 0.25 * share[1]  # sets are put in order in a quarter of the time, about
-            joints.expect(self._wanted(joints, growths, workers))
+            self._run([partial(joints.look_for, growth) for growth in growths], workers, (share[0],) * 2)
+            joints.expect(self._merged(joints.wanted(), workers))
             self._run(joints.orderings(), workers, (share[0], ready))
             self._run(joints.counts(), workers, (ready, share[1]))
-        for growth in growths:
-            self._look_at(workers)
-            if joints is not None:
-                growth.evaluate_by(joints)
-            growth.open()
+        self._run([partial(_open, growth, joints) for growth in growths], workers, (share[1],) * 2)
         self.n_scored += size
         return True
 
@@ -215,12 +212,8 @@ class Candidates:
         """The share of all allowed sets that are scored."""
         return self.n_scored / self._total
 
-    def _wanted(self, joints: _Joints, growths: list[NodeGrowth], workers: Workers) -> Ints:
-        """Return the keys of all sets whose joints the present level takes, sorted."""
-        parts = []
-        for growth in growths:
-            self._look_at(workers)
-            parts.append(np.sort(np.concatenate(joints.keys_of(growth))))
+    def _merged(self, parts: list[Ints], workers: Workers) -> Ints:
+        """Return the keys of sorted arrays, each once, sorted."""
         merged = []
         for together in _in_ranges(parts):
             self._look_at(workers)
@@ -271,6 +264,13 @@ class Candidates:
         return float(sum(growth.ceiling() for growth in self._growths))
 
 
+def _open(growth: NodeGrowth, joints: _Joints | None) -> None:
+    """Score the level of a node by joints, if they are known, and open it."""
+    if joints is not None:
+        growth.evaluate_by(joints)
+    growth.open()
+
+
 @dataclass
 class _Block:
     """Sets of one size whose joints are wanted: their places among all, and their members once they are in order."""
@@ -301,12 +301,25 @@ class _Joints:
         self._values = np.zeros(0)
         self._occurring = np.zeros(0, dtype=np.int64)
         self._new = list[_Block]()
+        self._asked: dict[int, Ints] = {}
 
     def keys_of(self, growth: NodeGrowth) -> tuple[Ints, Ints]:
         """Return the keys of the current sets of a node, without and with the node itself."""
+        if isinstance(self._keys, BitKeys):
+            alone = self._keys.of(growth.unordered_rows)
+            return alone, alone | np.int64(1) << growth.node
         own = np.full((growth.level.size, 1), growth.node, dtype=np.int64)
         together = np.sort(np.concatenate([growth.rows, own], axis=1), axis=1)
         return self._keys.of(growth.rows), self._keys.of(together)
+
+    def look_for(self, growth: NodeGrowth) -> None:
+        """Take note of the sets whose joints the current level of a node takes."""
+        self._asked[growth.node] = np.sort(np.concatenate(self.keys_of(growth)))
+
+    def wanted(self) -> list[Ints]:
+        """Return the keys of these sets, sorted for each node, and forget them."""
+        asked, self._asked = list(self._asked.values()), {}
+        return asked
 
     def expect(self, sets: Ints) -> None:
         """Take these sets, whose keys are sorted, in place of those before; what is known of them is kept."""

@@ -24,7 +24,8 @@ from dagopt.workers import spans
 __all__ = ["Frontier", "KnownJoints", "NodeGrowth"]
 
 SETS_PER_PIECE = 2048  # milliseconds between two looks at the clock
-FEW_SETS = 1 << 14  # which are extended without a compiled kernel
+MANY_SETS = 1 << 14  # from which on it may pay to find out how far the open sets reach
+FEW_SETS = 1 << 11  # which are extended without a compiled kernel: milliseconds
 ROWS_PER_CHILD = 400  # scoring a set takes as long as 400 distinct rows of finding how far one reaches, about
 
 _Grown = tuple[Ints, Floats, Floats, Floats]
@@ -159,10 +160,21 @@ class NodeGrowth:
         """Whether all useful sets are listed."""
         return not self.level.size and not self._n_possible
 
+    @property
+    def unordered_rows(self) -> Ints:
+        """The sets of this level as rows of columns, in any order, which is faster."""
+        return self._columns(self._members)
+
     def full(self, members: Ints) -> Ints:
         """Return sets of free candidates, given as indices, as rows of columns with the required parents added."""
+        return np.sort(self._columns(members), axis=1)
+
+    def _columns(self, members: Ints) -> Ints:
+        """Return the same, each row in any order."""
+        if not len(self._must):
+            return self._free[members]
         fixed = np.broadcast_to(self._must, (len(members), len(self._must)))
-        return np.sort(np.concatenate([fixed, self._free[members]], axis=1), axis=1)
+        return np.concatenate([fixed, self._free[members]], axis=1)
 
     def pieces(self) -> list[partial[None]]:
         """Return the work of scoring this level."""
@@ -184,7 +196,7 @@ class NodeGrowth:
         alone, with_node = joints.keys_of(self)
         without, _ = joints.of(alone)
         together, self._pairs = joints.of(with_node)
-        rows = self.rows
+        rows = self.unordered_rows
         self._scores = together - without - score.costs_of_sets(self.node, rows)
         self._joints = without
         further = score.cheapest(self._free)  # every proper superset costs at least what this one more parent costs
@@ -227,7 +239,7 @@ class NodeGrowth:
 
     def look_ahead(self, most_sets: int | None = None) -> None:
         """Make the next level if the open sets are many, so that ``tails`` can compare."""
-        many = not self._has_tails and self._score.bulk_joints is not None and self._n_possible > FEW_SETS
+        many = not self._has_tails and self._score.bulk_joints is not None and self._n_possible > MANY_SETS
         if many and self._size < self._keys.most:
             self._ahead = self._grown(most_sets)
 
