@@ -18,6 +18,7 @@ from dagopt.kernels.counts.slices import low_products
 
 __all__ = ["cube_slice", "is_small_cube"]
 
+PAIRWISE = 8  # from so many numbers on, numpy adds up in another order
 MOST_CELLS = 1 << 20  # 8 MB; twelve variables with two levels have half of them
 
 
@@ -50,18 +51,33 @@ def cube_slice(
     for a in arity[:low_bits]:
         before = cells.reshape(-1, a, inner)
         cells = np.empty((len(before), a + 1, inner), dtype=np.int64)
-        np.add.reduce(before, axis=1, out=cells[:, 0])
+        _add_levels(before, cells[:, 0])
         cells[:, 1:] = before
         inner *= a + 1
     # Then each axis becomes one of two entries: without the variable, and with all of its levels.
-    terms = counts.clogc[cells.reshape(outer, inner)].sum(axis=0)
+    terms = counts.clogc.take(cells.reshape(outer, inner))
+    terms = terms[0] if outer == 1 else terms.sum(axis=0)
     sets = 1
     for a in reversed(arity[:low_bits]):
         inner //= a + 1
         added = terms.reshape(sets, a + 1, inner)
         terms = np.empty((sets, 2, inner))
         terms[:, 0] = added[:, 0]
-        np.add.reduce(added[:, 1:], axis=1, out=terms[:, 1])
+        _add_levels(added[:, 1:], terms[:, 1])
         sets *= 2
     out[:] = terms.reshape(-1)
     out[outer * low_products(counts.arity, low_bits) > largest] = 0.0
+
+
+def _add_levels(values: NDArray[Any], out: NDArray[Any]) -> None:
+    """Add up over the second axis, from the first level to the last.
+
+    With few levels, whole arrays are added: numpy's own sums over a short axis take several times as long.
+    """
+    levels = values.shape[1]
+    if levels == 1 or levels >= PAIRWISE:
+        np.add.reduce(values, axis=1, out=out)
+        return
+    np.add(values[:, 0], values[:, 1], out=out)
+    for k in range(2, levels):
+        np.add(out, values[:, k], out=out)
