@@ -272,10 +272,17 @@ def class_of(masks: tuple[int, ...]) -> tuple[frozenset[frozenset[int]], frozens
     return frozenset(joined), frozenset(colliders)
 
 
-def edge_probabilities(local: Local, n: int, known: Known, prior: str) -> np.ndarray:
-    """Return the probability of every edge by summing over all orders of the columns and all parent sets."""
+def edge_probabilities(
+    local: Local, n: int, known: Known, prior: str, pairs: Iterable[tuple[int, int]] = ()
+) -> np.ndarray:
+    """Return the probability of every edge by summing over all orders of the columns and all parent sets.
+
+    Orders in which one of ``pairs`` stands the other way round are left out.
+    """
     found: list[tuple[Real, dict[tuple[int, int], Real]]] = []
     for order in permutations(range(n)):
+        if any(order.index(a) > order.index(b) for a, b in pairs):
+            continue
         whole, shares, before = Real(0), dict[tuple[int, int], Real](), 0
         for i in order:
             weights = {

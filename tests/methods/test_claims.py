@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dagopt
+import exact_scores
 from dagopt.data.table import ContinuousTable
 from dagopt.graph.constraints import Constraints
 from dagopt.methods.claims import without_losses
@@ -118,3 +119,33 @@ def test_required_parents_with_many_levels_are_in_the_bound(method):
         assert np.longdouble(result.bound) >= best_score(local, 6, known)
         error = abs(score_of(local, result.adjacency) - np.longdouble(result.score))
         assert error <= result.details["rounding"] < 1e-6
+
+
+@pytest.mark.parametrize("method", ["exact", "auto"])
+@pytest.mark.parametrize("seed", [9, 41, 57])
+def test_paths_that_must_be_there_are_in_the_bound(method, seed):
+    """No DAG with the path is as good as the empty one; its penalty of 1e9 rounds by more than those of the empty one.
+
+    These three tables had a bound below the only allowed DAG, by 2e-8 to 6e-8.
+    """
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 200, (400, 2))
+    penalty = 1e5 * float(rng.uniform(0.5, 1))
+    data = {f"c{j}": [f"L{code}" for code in column] for j, column in enumerate(codes.T)}
+    result = dagopt.learn(data, method, score=penalty, constraints={"ancestors": [("c0", "c1")]}, **QUIET)
+    true = exact_scores.multinomial(codes, penalty).total(np.array([[0, 1], [0, 0]]))
+    assert result.status == "optimal"
+    assert true <= exact_scores.decimal(result.bound)
+    assert abs(float(true - exact_scores.decimal(result.score))) <= result.details["rounding"] < 1e-4
+
+
+def test_beliefs_pay_for_penalties_in_the_bound():
+    """The allowance counts what edges that are believed may lose in score."""
+    codes = np.random.default_rng(0).integers(0, 3, (60, 3))
+    data = {f"c{j}": [f"L{code}" for code in column] for j, column in enumerate(codes.T)}
+    plain = dagopt.learn(data, "exact", score=5.0, **QUIET).details["rounding"]
+    beliefs = [("c0", "c1", 1 - 1e-16), ("c1", "c2", 1 - 1e-16)]
+    result = dagopt.learn(data, "exact", score=5.0, edge_prior=beliefs, **QUIET)
+    worse = dagopt.score(data, [], score=5.0) - dagopt.score(data, result.dag, score=5.0)
+    assert worse > 10
+    assert plain + 2 * 3 * 11 * 2.0**-52 * worse < result.details["rounding"] < 1e-9

@@ -90,10 +90,10 @@ def with_rounding(answer: Answer, problem: Problem) -> Answer:
     """Return the answer with bounds that hold in exact arithmetic.
 
     The computed scores of the true optimum and of the DAG returned are each wrong by at most the score's ``rounding``,
-    which holds for DAGs no worse than the empty one, and that of the penalties of required parents. So bounds are
-    raised by twice that, which the figure ``rounding`` reports. If the error is not known, there is no bound.
+    which holds for DAGs no worse than the empty one, and what is allowed for worse ones. So bounds are raised by twice
+    that, which the figure ``rounding`` reports. If the error is not known, there is no bound.
     """
-    rounding = problem.score.rounding + _rounding_of_required(problem)
+    rounding = problem.score.rounding + _rounding_of_worse(answer, problem)
     if problem.score.joints is None and answer.score is not None:  # of a sum of n local scores
         rounding += (problem.n_nodes + 4) * float(np.finfo(np.float64).eps) * abs(answer.score)
     answer = answer.with_figures(rounding=rounding)
@@ -107,18 +107,22 @@ def with_rounding(answer: Answer, problem: Problem) -> Answer:
     return replace(answer, certificate=certificate, limited=limited)
 
 
-def _rounding_of_required(problem: Problem) -> float:
-    """Return how far the penalties of the required parents can be from their values in exact arithmetic.
+def _rounding_of_worse(answer: Answer, problem: Problem) -> float:
+    """Return what DAGs that are worse than the empty one can be off besides, by the rounding of their penalties.
 
-    With required edges the best DAG may be worse than the empty one. Its penalties exceed those of the required parents
-    by no more than it gains in likelihood, which ``rounding`` covers. Each penalty is a product, and a difference of
-    two of at most twice its size, and they are added to n local scores.
+    With required edges or paths every allowed DAG may be worse than the empty one, and beliefs about edges can pay for
+    penalties. If the DAG returned (or for a graph that is none, that of the required edges) is X below the empty one,
+    the best one is at most X below, so that its penalties exceed those of the empty DAG and what it gains in
+    likelihood, which the score's ``rounding`` covers, by at most X. A penalty, or the two potentials of which it is the
+    difference, has at most 2n times its size, and takes part in fewer than 2 (n + 8) roundings.
     """
-    n, must, total = problem.n_nodes, problem.knowledge.must, 0.0
-    for i in map(int, np.flatnonzero(must.any(axis=0))):
-        penalised = problem.score.part(i).joints
-        total += 0.0 if penalised is None else penalised.penalty(i, np.flatnonzero(must[:, i]))
-    return float(2 * (n + 8) * np.finfo(np.float64).eps * total)
+    n, figures, odds = problem.n_nodes, answer.figures, problem.knowledge.log_odds
+    if figures.empty_score is None or not np.isfinite(figures.empty_score):
+        return 0.0
+    score = problem.score.total(problem.knowledge.must.astype(np.int8)) if answer.score is None else answer.score
+    paid = 0.0 if odds is None else float(np.maximum(odds, 0.0).sum())
+    worse = max(figures.empty_score - score + paid, 0.0)
+    return float(2 * n * (n + 8) * np.finfo(np.float64).eps * worse)
 
 
 def refuse_infinite(answer: Answer) -> None:
