@@ -1,6 +1,6 @@
 """What is known about order, paths and edges, on tables of every kind, against all DAGs in extended precision.
 
-``before=``, ``ancestors=`` and ``edge_prior=``, alone and together with required edges, forbidden ones and limits. Every
+``before=``, ``ancestors=`` and ``edge_prior=``, alone and with required edges, forbidden ones and limits. Every
 method runs on tables of up to five columns of the kinds of ``others``. Its graph must obey, its score must be that of
 its graph, its bound must not be below the best of all DAGs that obey, and what it calls optimal must be that.
 Probabilities of edges are compared with the sum over all orders that are allowed.
