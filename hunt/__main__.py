@@ -20,11 +20,11 @@ from pathlib import Path
 import numpy as np
 
 from dagopt.errors import DataWarning
-from hunt import claims, files, kills, knowing, near, others, provers, tables
+from hunt import claims, files, kills, knowing, near, others, provers, series, studio, tables
 from hunt.record import Record
 from hunt.truth import IS_EXTENDED
 
-PARTS = ("claims", "others", "knowing", "provers", "near", "files", "kills")
+PARTS = ("claims", "others", "knowing", "series", "provers", "near", "files", "studio", "kills")
 
 
 def main() -> int:
@@ -132,8 +132,9 @@ def _wrong(instance: tables.Instance, seed: int, number: int, counts: Counter[st
 
 
 LOOKS = {
-    "claims": look_at_claims, "others": others.look, "knowing": knowing.look, "provers": provers.look,
-    "near": near.look, "files": files.look, "kills": kills.look,
+    "claims": look_at_claims, "others": others.look, "knowing": knowing.look, "series": series.look,
+    "provers": provers.look, "near": near.look, "files": files.look, "studio": studio.look,
+    "kills": kills.look,
 }  # fmt: skip
 
 

@@ -191,7 +191,7 @@ def _embedded(rng: np.random.Generator, values: np.ndarray) -> tuple[dict[str, A
     return data, embedded
 
 
-def _degenerate(embedded: list[np.ndarray], data: dict[str, Any], penalty: float) -> Callable[[int, int], Real]:
+def degenerate(embedded: list[np.ndarray], data: dict[str, Any], penalty: float) -> Callable[[int, int], Real]:
     """Return the Gaussian likelihood of indicators and numbers, one parameter per pair of them."""
     rows, sizes = len(embedded[0]), [block.shape[1] for block in embedded]
     two_pi = 8 * np.arctan(Real(1))
@@ -222,7 +222,7 @@ def _mixed(rng: np.random.Generator) -> Case:
     rows, n = int(rng.integers(60, 200)), int(rng.integers(2, 6))
     values, penalty = _numbers(rng, rows, n), float(np.round(rng.exponential(3.0) + 0.1, 3))
     data, embedded = _embedded(rng, values)
-    return Case("mixed columns", data, all_local(_degenerate(embedded, data, penalty), n), n, {"score": penalty})
+    return Case("mixed columns", data, all_local(degenerate(embedded, data, penalty), n), n, {"score": penalty})
 
 
 def _mixed_interventions(rng: np.random.Generator) -> Case:
@@ -231,7 +231,7 @@ def _mixed_interventions(rng: np.random.Generator) -> Case:
     values, penalty = _numbers(rng, rows, n), float(np.round(rng.exponential(3.0) + 0.1, 3))
     target = np.where(rng.random(rows) < 0.6, -1, rng.integers(0, n, rows))
     data, embedded = _embedded(rng, values)
-    parts = [_degenerate([block[target != j] for block in embedded], data, penalty) for j in range(n)]
+    parts = [degenerate([block[target != j] for block in embedded], data, penalty) for j in range(n)]
     named = [None if t < 0 else NAMES[t] for t in target]
     local = all_local(lambda node, mask: parts[node](node, mask), n)
     options = {"score": penalty, "interventions": named}
@@ -420,7 +420,7 @@ def _parts(rng: np.random.Generator) -> Case:
     kind = str(rng.choice(["numbers", "levels", "both"]))
     if kind == "both":
         data, embedded = _embedded(rng, values)
-        local = _degenerate(embedded, data, penalty)
+        local = degenerate(embedded, data, penalty)
     elif kind == "levels":
         codes = np.digitize(values, [-0.5, 0.5])
         data = {NAMES[j]: [f"L{c}" for c in codes[:, j]] for j in range(n)}

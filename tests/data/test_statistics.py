@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import itertools
+import json
+import zipfile
 from decimal import Decimal
 from fractions import Fraction
 
@@ -11,6 +14,7 @@ import pandas as pd
 import pytest
 
 import dagopt
+from dagopt import memory
 from dagopt.data.comoments import CoMoments
 from dagopt.data.statistics import Statistics
 from dagopt.data.summarised import SummarisedMixedTable, SummarisedTable
@@ -146,6 +150,95 @@ def test_a_damaged_file_of_statistics_is_refused(tmp_path) -> None:
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(InputError, match=r"cannot read .*week.dagstats as statistics"):
+        Statistics.load(path)
+
+
+HEADS = (None, True, -1, 0.5, 10**30, float("nan"), "x", [], ["a"], {}, {"a": 1}, [["a"]])
+
+
+def _with(path, change) -> None:
+    """Change the head and the arrays of a file of statistics."""
+    with zipfile.ZipFile(path) as packed:
+        parts = {name: packed.read(name) for name in packed.namelist()}
+    head = json.loads(parts.pop("head.json"))
+    arrays = {name: np.load(io.BytesIO(content)) for name, content in parts.items()}
+    change(head, arrays)
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("head.json", json.dumps(head))
+        for name, array in arrays.items():
+            held = io.BytesIO()
+            np.save(held, array, allow_pickle=False)
+            packed.writestr(name, held.getvalue())
+
+
+def _outcome(path) -> bool:
+    """Return whether a file was read; if not, it was refused in one sentence."""
+    try:
+        make_score(dagopt.as_table(Statistics.load(path))).local(0, [1])
+    except InputError as error:
+        said = str(error)
+        assert "\n" not in said
+        return False
+    return True
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "discrete", "mixed"])
+def test_every_change_of_the_head_is_read_or_refused_in_a_sentence(kind: str, tmp_path) -> None:
+    """No traceback, whatever one value of the head becomes."""
+    path = summarised_in_parts(frame_of(kind, 1), 2).save(tmp_path / "week")
+    content, refused = path.read_bytes(), 0
+    with zipfile.ZipFile(path) as packed:
+        head = json.loads(packed.read("head.json"))
+    places = [(key,) for key in head] + [("columns", 0), *(("columns", 0, key) for key in head["columns"][0])]
+    for place in places:
+        for value in HEADS:
+
+            def change(told, arrays, place=place, value=value) -> None:
+                for key in place[:-1]:
+                    told = told[key]
+                told[place[-1]] = value
+
+            path.write_bytes(content)
+            _with(path, change)
+            refused += not _outcome(path)
+    assert refused > 100
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "discrete"])
+def test_arrays_that_cannot_be_statistics_are_refused(kind: str, tmp_path) -> None:
+    """Numbers that are not finite, negative counts, matrices that are not symmetric, other types and shapes."""
+    path = summarised_in_parts(frame_of(kind, 1), 2).save(tmp_path / "week")
+    content = path.read_bytes()
+
+    def entry(value):
+        def change(array):
+            changed = array.copy()
+            changed.flat[1] = value
+            return changed
+
+        return change
+
+    numbers = (entry(np.nan), entry(np.inf), lambda a: a.astype(np.float32), lambda a: a[:-1], lambda a: a[None])
+    counts = (entry(0), entry(60_000), lambda a: a.astype(np.int32), lambda a: a[..., :-1], lambda a: a[None])
+    for name in ("mean.npy", "mean_low.npy", "products.npy", "products_low.npy") if kind == "gaussian" else (
+        "weights.npy", "codes.npy"
+    ):  # fmt: skip
+        for k, change in enumerate(numbers if kind == "gaussian" else counts):
+            if (name, k) == ("codes.npy", 0):
+                continue  # another row of levels is as good as this one
+            path.write_bytes(content)
+            _with(path, lambda head, arrays, name=name, change=change: arrays.update({name: change(arrays[name])}))
+            with pytest.raises(InputError):
+                Statistics.load(path)
+
+
+def test_a_small_file_of_large_statistics_is_refused(tmp_path, monkeypatch) -> None:
+    """A file of zeros is packed a thousandfold: its size is known before it is read."""
+    path = summarised_in_parts(frame_of("gaussian", 1), 2).save(tmp_path / "week")
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("zeros.npy", bytes(60_000_000))
+    monkeypatch.setattr(memory, "available_bytes", lambda: 50_000_000)
+    with pytest.raises(InputError, match=r"would take .* of memory"):
         Statistics.load(path)
 
 

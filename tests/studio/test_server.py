@@ -65,13 +65,16 @@ OWN = {"Content-Type": "application/json"}
         ("a run with a negative number", "GET", "/{token}/runs/-1/view", {}, 404),
         ("a method that is not there", "DELETE", "/{token}/learn", {"Origin": "own"}, 405),
         ("a body that is too long", "POST", "/{token}/choices", {"Origin": "own", "Content-Length": "99999999"}, 413),
+        ("a run with 5,000 digits", "GET", "/{token}/runs/{long}/view", {}, 414),
+        ("a version with 5,000 digits", "GET", "/{token}/state?after={long}", {}, 200),
+        ("a version that is a superscript", "GET", "/{token}/state?after=%C2%B2", {}, 200),
         ("a length that is no number", "POST", "/{token}/choices", {"Origin": "own", "Content-Length": "-5"}, 400),
     ],
     ids=lambda value: value if isinstance(value, str) and " " in value else "",
 )
 def test_attacks_are_refused(server, what, method, path, headers, status):
     """Only this machine's own page, with the token, is answered."""
-    words = {"token": server.token, "half": server.token[:12], "port": server.port}
+    words = {"token": server.token, "half": server.token[:12], "port": server.port, "long": "9" * 5000}
     told = {
         name: f"http://{server.host}" if value == "own" else value.format(**words) for name, value in headers.items()
     }
@@ -98,6 +101,11 @@ def test_it_listens_on_this_machine_only(server):
         ("choices", {"exclude": "smoke"}),
         ("choices", {"kind": {"smoke": 3}}),
         ("choices", {"max_parents": 1.5}),
+        ("choices", {"max_parents": 10**400}),
+        ("choices", {"time_limit": float("nan")}),
+        ("choices", {"exclude": ["\ud800"]}),
+        ("choices", {"score": "\ud800"}),
+        ("knowledge", {"tiers": [["a", "\udfff"]]}),
         ("knowledge", {"required": [["a"]]}),
         ("knowledge", {"forbidden": "all"}),
         ("knowledge", {"max_parents": [1]}),
@@ -223,6 +231,36 @@ def test_an_upload_is_limited_to_tables_and_kept_in_the_folder(tmp_path):
         assert server.raw("POST", path + "x.csv", None, long)[0] == 413
     assert sorted(path.name for path in (tmp_path / "session").iterdir()) == ["data.csv", "session.json"]
     assert [one.name for one in tmp_path.iterdir()] == ["session"]
+
+
+def test_every_change_of_a_session_file_is_read_or_refused_in_a_sentence(table, tmp_path):
+    """No traceback, whatever one value of the file becomes."""
+    session = Session.open(tmp_path / "one", table)
+    session.runs = [{"number": 1, "base": None, "status": "optimal", "choices": {}, "knowledge": {}, "edges": []}]
+    session.run_file(1).write_text("{}")
+    session.save()
+    path = tmp_path / "one" / "session.json"
+    told, refused = json.loads(path.read_text()), 0
+    places = [(key,) for key in told] + [("runs", 0), *(("runs", 0, key) for key in told["runs"][0])]
+    places += [(part, key) for part in ("choices", "knowledge") for key in told[part]]
+    for place in places:
+        for value in (None, True, -1, 1.5, 10**30, "x", "\ud800", [], [[]], ["a"], [["a"]], {}, {"a": []}, "gone"):
+            changed = json.loads(json.dumps(told))
+            holder = changed
+            for key in place[:-1]:
+                holder = holder[key]
+            holder[place[-1]] = value
+            if value == "gone":
+                del holder[place[-1]]
+            path.write_text(json.dumps(changed))
+            try:
+                Session.open(tmp_path / "one", None).save()
+            except InputError as error:
+                said = str(error)
+                assert "\n" not in said
+                assert str(path) in said
+                refused += 1
+    assert refused > 100
 
 
 def test_a_session_of_another_table_is_refused(table, tmp_path):

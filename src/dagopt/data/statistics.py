@@ -27,7 +27,7 @@ from dagopt.data.comoments import CoMoments
 from dagopt.data.distinct import distinct_rows
 from dagopt.data.kinds import MOST_WHOLE_LEVELS
 from dagopt.deadline import FOREVER, Deadline
-from dagopt.errors import InputError, quoted
+from dagopt.errors import InputError, quoted, shortened
 from dagopt.files import replacing
 from dagopt.memory import require_memory
 
@@ -403,6 +403,8 @@ class Statistics:
         """
         try:
             with zipfile.ZipFile(path) as packed:
+                size = sum(one.file_size for one in packed.infolist())
+                require_memory(3 * size, f"the content of {path}")  # packed a thousandfold, a small file can be large
                 head = json.loads(packed.read("head.json"))
                 if head.get("format") != FORMAT:
                     raise InputError(
@@ -414,6 +416,7 @@ class Statistics:
                     if name.endswith(".npy")
                 }
             columns = tuple(_column_from(values) for values in head["columns"])
+            _check_head(head, columns)
             n = int(head["n_read"]) - int(head["n_incomplete"])
             counts = Counts(arrays["codes"], arrays["weights"]) if "codes" in arrays else None
             moments = None
@@ -510,17 +513,61 @@ def _embedded_in(before: Statistics, after: Statistics) -> CoMoments:
 
 def _column_from(values: Mapping[str, Any]) -> ColumnSummary:
     levels = values["levels"]
-    return ColumnSummary(**{**values, "levels": None if levels is None else tuple(levels)})
+    if levels is not None and not isinstance(levels, list):
+        raise InputError(f"expected a list of levels but got {shortened(levels)}")
+    numbers = {name: float(values[name]) for name in ("lowest", "highest")}
+    return ColumnSummary(**{**values, **numbers, "levels": None if levels is None else tuple(levels)})
+
+
+def _check_head(head: Mapping[str, Any], columns: Sequence[ColumnSummary]) -> None:
+    """Raise an error if what a file says about columns and rows has other types than ``save`` writes."""
+    for column in columns:
+        texts = (column.name, column.way, column.trouble, column.last)
+        truths = (column.is_word, column.whole, column.ordered)
+        kinds = ((texts, str), (truths, bool), ((column.missing,), int))
+        levels = column.levels or ()
+        if not all(isinstance(one, kind) for values, kind in kinds for one in values) or column.missing < 0:
+            raise InputError(f"the column {shortened(column.name)} is not described as expected")
+        fits = all(isinstance(one, str if column.is_word else int | float) for one in levels)
+        if not fits or len(set(levels)) < len(levels) or (column.is_word and column.levels is None):
+            raise InputError(f"the levels of {shortened(column.name)} are not words or numbers, each of them once")
+    if len({column.name for column in columns}) < len(columns):
+        raise InputError("two columns have the same name")
+    counted = {name: head[name] for name in ("n_read", "n_incomplete", "longest")}
+    if not all(type(value) is int and 0 <= value < 2**53 for value in counted.values()):
+        raise InputError(f"expected numbers of rows but got {shortened(counted)}")
+    if counted["n_incomplete"] > counted["n_read"] or not 1 <= float(head["growth"]) < np.inf:
+        raise InputError("the numbers of rows or the growth of the rounding error cannot be")
+    words = [*head["kinds"], *head["kinds"].values(), head["missing"], *head["sources"]]
+    if not isinstance(head["sources"], list) or not all(isinstance(one, str) for one in words):
+        raise InputError("expected words for kinds, missing cells and sources")
 
 
 def _check_shapes(found: Statistics) -> None:
-    """Raise an error if the arrays of a file do not fit its columns."""
+    """Raise an error if the arrays of a file do not fit its columns, or cannot be counts or co-moments."""
     width, n = int(found.starts[-1]), found.n_samples
     if found.counts is not None:
         codes, weights = found.counts
         arity = np.array([column.n_slots for column in found.columns])
-        fits = codes.shape == (len(arity), len(weights)) and (codes.max(axis=1, initial=0) < arity).all()
-        if not fits or weights.sum() != n or codes.dtype != np.uint16:
+        fits = weights.ndim == 1 and codes.shape == (len(arity), len(weights))
+        if (
+            not fits
+            or codes.dtype != np.uint16
+            or weights.dtype != np.int64
+            or not (codes.max(1, initial=0) < arity).all()
+        ):
             raise InputError("the counts do not fit the columns")
-    elif found.moments is None or found.moments.products.shape != (width, width) or len(found.moments.mean) != width:
+        if weights.min(initial=1) < 1 or weights.max(initial=1) > n or weights.sum() != n:
+            raise InputError("the counts do not add up to the number of rows")
+        return
+    m = found.moments
+    if m is None or not all(one.shape == (width,) for one in (m.mean, m.mean_low)):
         raise InputError("the co-moments do not fit the columns")
+    for one in (m.mean, m.mean_low, m.products, m.products_low):
+        if one.dtype != np.float64 or not np.isfinite(one).all():
+            raise InputError("the co-moments are not finite numbers")
+    for square in (m.products, m.products_low):
+        if square.shape != (width, width) or not (square == square.T).all():
+            raise InputError("the co-moments are no symmetric matrix of the columns")
+    if (m.products.diagonal() < 0).any() or not 1 <= m.longest <= max(n, 1):
+        raise InputError("the co-moments cannot be those of so many rows")

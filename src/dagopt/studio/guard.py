@@ -14,6 +14,7 @@ Send = Callable[[Any], Awaitable[None]]
 
 MOST_JSON = 1_000_000  # bytes of a request
 MOST_UPLOADED = 200_000_000  # bytes of a table
+MOST_PATH = 500  # characters; longer numbers of runs could not be turned into numbers
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; img-src 'self' "
     "data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -98,9 +99,9 @@ class Guard:
             return 403
         most = MOST_UPLOADED if scope["path"].endswith("/data") else MOST_JSON
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > most:
+        if not length.isdecimal() or len(length) > len(str(most)) or int(length) > most:
             return 413
-        return 0
+        return 414 if len(scope["path"]) > MOST_PATH else 0
 
 
 class TooLarge(Exception):

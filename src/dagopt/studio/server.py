@@ -88,7 +88,7 @@ class Studio:
 
     async def _state(self, request: Request) -> Response:
         after = request.query_params.get("after", "0")
-        wait = partial(self.desk.state, int(after) if after.isdigit() else 0, PATIENCE)
+        wait = partial(self.desk.state, int(after) if after.isdecimal() and len(after) < 20 else 0, PATIENCE)
         return JSONResponse(await anyio.to_thread.run_sync(wait, limiter=self._waiting, abandon_on_cancel=True))
 
     def _posted(self, act: Callable[[dict[str, Any]], Any]) -> Callable[[Request], Any]:

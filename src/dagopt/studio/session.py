@@ -11,8 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from dagopt.errors import InputError
+from dagopt.errors import InputError, shortened
 from dagopt.files import write_text
+from dagopt.schema import check, items, mapping, maybe, plain, read_json, record, text, whole
 
 __all__ = ["CHOICES", "Session", "checked_choices", "checked_knowledge"]
 
@@ -27,7 +28,22 @@ CHOICES: dict[str, Any] = {
     "max_parents": None,
     "time_limit": 30.0,
 }
+MOST_PARENTS = 2**31  # more than any table has columns
 KNOWLEDGE: dict[str, Any] = {"required": [], "forbidden": [], "tiers": []}
+
+
+def _run(value: Any, where: str) -> dict[str, Any]:
+    """Return a run; what was found is kept as it is."""
+    needed = record(number=whole(1), status=text(), choices=mapping(plain), knowledge=mapping(plain))
+    base = {"base": maybe(whole(1))(value.get("base"), f"{where}.base")} if isinstance(value, dict) else {}
+    kept: dict[str, Any] = {**mapping(plain)(value, where), **needed(value, where), **base}
+    return kept
+
+
+FILE = record(
+    format=text(FORMAT), data=maybe(text()), digest=text(), choices=mapping(plain), knowledge=mapping(plain),
+    runs=items(_run),
+)  # fmt: skip
 
 
 @dataclass
@@ -65,15 +81,16 @@ class Session:
             if data is not None:
                 session.use(data)
             return session
-        try:
-            told = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputError(f"could not read the session {str(path)!r}: {error}; choose another --session") from None
-        if not isinstance(told, dict) or told.get("format") != FORMAT:
-            raise InputError(f"{str(path)!r} is no session of this version; choose another --session")
+        told = check(FILE, read_json(path), str(path), "choose another --session")
         session = cls(folder, Path(told["data"]) if told["data"] else None, told["digest"])
-        session.choices |= checked_choices(told["choices"])
-        session.knowledge |= checked_knowledge(told["knowledge"])
+        try:
+            session.choices |= checked_choices(told["choices"])
+            session.knowledge |= checked_knowledge(told["knowledge"])
+            for run in told["runs"]:
+                checked_choices(run["choices"])
+                checked_knowledge(run["knowledge"])
+        except InputError as error:
+            raise InputError(f"{path}: {error}, or choose another --session") from None
         session.runs = [one for one in told["runs"] if (folder / f"run{one['number']}.json").exists()]
         if data is not None and (session.data is None or data.resolve() != session.data):
             raise InputError(
@@ -124,19 +141,23 @@ def checked_choices(given: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
     for name, value in given.items():
         if name not in CHOICES:
-            raise InputError(f"there is no choice {name!r}; there are {', '.join(CHOICES)}")
+            raise InputError(f"there is no choice {shortened(name)}; there are {', '.join(CHOICES)}")
         if name == "time_limit":
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 86_400:
-                raise InputError(f"expected a time limit between 0 and 86,400 seconds but got {value!r}; change it")
+                raise InputError(
+                    f"expected a time limit between 0 and 86,400 seconds but got {shortened(value)}; change it"
+                )
         elif name == "max_parents":
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-                raise InputError(f"expected a whole number of parents but got {value!r}; change it")
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_PARENTS
+            ):
+                raise InputError(f"expected a whole number of parents but got {shortened(value)}; change it")
         elif name == "exclude":
             _require_texts(name, value, list)
         elif name in ("kind", "transform"):
             _require_texts(name, value, dict)
-        elif not isinstance(value, str):
-            raise InputError(f"expected {name} to be a word but got {value!r}; change it")
+        elif not _is_text(value):
+            raise InputError(f"expected {name} to be a word but got {shortened(value)}; change it")
         found[name] = value
     return found
 
@@ -146,11 +167,11 @@ def checked_knowledge(given: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in given.items():
         if name not in KNOWLEDGE or not isinstance(value, list):
-            raise InputError(f"expected lists of {', '.join(KNOWLEDGE)} but got {name!r}; change it")
+            raise InputError(f"expected lists of {', '.join(KNOWLEDGE)} but got {shortened(name)}; change it")
         for one in value:
             _require_texts(name, one, list)
             if name != "tiers" and len(one) != 2:
-                raise InputError(f"expected pairs of columns for {name} but got {one!r}; change it")
+                raise InputError(f"expected pairs of columns for {name} but got {shortened(one)}; change it")
         found[name] = value
     return found
 
@@ -159,8 +180,13 @@ def _require_texts(name: str, value: Any, kind: type[list[Any]] | type[dict[str,
     texts: list[Any] = [None]
     if isinstance(value, kind):
         texts = [*value, *value.values()] if isinstance(value, dict) else list(value)
-    if not all(isinstance(text, str) for text in texts):
-        raise InputError(f"expected {name} to hold names of columns but got {value!r}; change it")
+    if not all(map(_is_text, texts)):
+        raise InputError(f"expected {name} to hold names of columns but got {shortened(value)}; change it")
+
+
+def _is_text(value: object) -> bool:
+    """Say whether a value is text that can be written; half of a pair of surrogates cannot."""
+    return isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def _digest(path: Path) -> str:
