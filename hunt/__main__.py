@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from dagopt.errors import DataWarning
-from hunt import claims, files, kills, knowing, near, others, provers, series, studio, tables
+from hunt import claims, files, kills, knowing, near, others, provers, series, tables
 from hunt.record import Record
 from hunt.truth import IS_EXTENDED
 
@@ -131,9 +131,16 @@ def _wrong(instance: tables.Instance, seed: int, number: int, counts: Counter[st
     return None
 
 
+def look_at_studio(seed: int, number: int, counts: Counter[str], family: str | None = None) -> str | None:
+    """Send broken requests to the studio, where its packages are installed."""
+    from hunt import studio
+
+    return studio.look(seed, number, counts, family)
+
+
 LOOKS = {
     "claims": look_at_claims, "others": others.look, "knowing": knowing.look, "series": series.look,
-    "provers": provers.look, "near": near.look, "files": files.look, "studio": studio.look,
+    "provers": provers.look, "near": near.look, "files": files.look, "studio": look_at_studio,
     "kills": kills.look,
 }  # fmt: skip
 

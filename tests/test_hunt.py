@@ -6,12 +6,13 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from dagopt.methods.branch_and_cut.prefix_search import PrefixSearch
-from hunt import cuts, files, near, others, provers
+from hunt import cuts, files, knowing, near, others, provers, series
 from hunt.__main__ import look_at_claims
 from hunt.claims import Wrong, check_method, shrunk
 from hunt.record import Record
@@ -45,6 +46,47 @@ def test_what_is_near_the_best_is_right(number):
     counts = Counter()
     assert near.look(5, 14 + number, counts) is None
     assert counts["lists of rivals"] + counts["both ways, by cutting planes"] > 0
+
+
+@pytest.mark.filterwarnings("ignore::dagopt.errors.DataWarning")
+@pytest.mark.parametrize("number", [8, 15, 21])
+def test_claims_under_order_paths_and_beliefs_hold(number):
+    """Weights of levels with beliefs, mixed interventions with an order, interventions with paths: every method."""
+    counts = Counter()
+    assert knowing.look(1, number, counts) is None
+    assert counts["bounds"] > 0
+
+
+@pytest.mark.filterwarnings("ignore::dagopt.errors.DataWarning")
+@pytest.mark.parametrize("number", range(3))
+def test_claims_about_series_hold(number):
+    """Lagged tables with gaps and units: every method, probabilities of edges, regrets and rivals."""
+    counts = Counter()
+    assert series.look(2, number, counts) is None
+    assert counts["bounds"] > 0
+
+
+@pytest.mark.filterwarnings("ignore::dagopt.errors.DataWarning")
+def test_a_false_claim_under_paths_is_found(monkeypatch):
+    """A bound that is lowered below the best DAG with the paths is a finding."""
+    learn = knowing.dagopt.learn
+
+    def too_low(*arguments, **options):
+        result = learn(*arguments, **options)
+        return replace(result, certificate=replace(result.certificate, bound=result.score - 1.0))
+
+    monkeypatch.setattr(knowing.dagopt, "learn", too_low)
+    assert "is said to exceed" in knowing.look(1, 21, Counter())
+
+
+def test_broken_requests_are_answered_or_refused():
+    """The studio's application answers 40 broken requests, and still has a state."""
+    pytest.importorskip("starlette")
+    from hunt import studio
+
+    counts = Counter()
+    assert studio.look(1, 0, counts) is None
+    assert sum(counts.values()) == studio.REQUESTS
 
 
 @pytest.mark.parametrize("part", provers.PARTS, ids=lambda part: part.__name__[1:])

@@ -91,6 +91,15 @@ class Locals:
         """Return the local scores of each node from a score of its own, as with interventions."""
         return cls(len(parts), lambda i, parents: parts[i].local[i, sum(1 << j for j in parents)])
 
+    def with_edges(self, cost):
+        """Return the local scores less ``cost(tail, head)`` for each edge."""
+        return type(self)(
+            self.n,
+            lambda i, parents: (
+                self.local[i, sum(1 << j for j in parents)] - sum((cost(j, i) for j in parents), Decimal(0))
+            ),
+        )
+
     def best(self, allowed=lambda dag: True):
         """Return the best score of all DAGs, each given as the parents of every node in bits."""
         with localcontext() as context:
@@ -130,6 +139,14 @@ def remembered(joint):
         return known[key]
 
     return of
+
+
+def penalty_of(name, rows, n):
+    """Return what a parameter costs, and an edge besides, under a criterion that has a name."""
+    with localcontext() as context:
+        context.prec = DIGITS
+        per_parameter = Decimal(1) if name == "aic" else log(Fraction(rows)) / 2
+        return per_parameter, log(Fraction(n)) if name == "ebic" else Decimal(0)
 
 
 def bdeu(codes, ess):

@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dagopt
@@ -94,6 +95,21 @@ def test_multinomial_with_any_penalty(method, penalty):
         check(exact_scores.multinomial(codes, factor * penalty), result)
 
 
+@pytest.mark.parametrize("name", ["bic", "aic", "ebic"])
+@pytest.mark.parametrize("method", ["exact", "gobnilp"])
+def test_named_criteria_of_levels(method, name):
+    """Logarithms of the numbers of rows and columns are those of exact arithmetic; many levels, few rows each."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        codes = rng.integers(0, 9, (50, 4))
+        codes[:, 3] = np.where(rng.random(50) < 0.9, codes[:, 0], codes[:, 3])
+        result = dagopt.learn(levels(codes), method, score=name, max_parents=3, **QUIET)
+        per_parameter, per_edge = exact_scores.penalty_of(name, 50, 4)
+        truth = exact_scores.multinomial(codes, per_parameter).with_edges(lambda j, i, per_edge=per_edge: per_edge)
+        assert 0 < result.details["rounding"] < 1e-9
+        check(truth, result)
+
+
 # --- mixed tables -----------------------------------------------------------------------------------------------
 
 
@@ -163,6 +179,83 @@ def test_gaussian_with_any_penalty(convention, penalty):
         check(exact_scores.gaussian(values, penalty, convention), result)
 
 
+@pytest.mark.parametrize("convention", ["paper", "bnlearn"])
+@pytest.mark.parametrize("name", ["bic", "aic", "ebic"])
+def test_named_criteria_of_numbers(name, convention):
+    """Near copies, far from zero, with few rows: the penalty is that of exact arithmetic, in both conventions."""
+    for seed, rows in ((0, 7), (1, 40)):
+        rng = np.random.default_rng(seed)
+        values = rng.normal(size=(rows, 4))
+        values[:, 1] = values[:, 0] + 1e-4 * values[:, 1]
+        values += 1e6 * rng.normal(size=4)
+        result = dagopt.learn(values, "exact", score=name, convention=convention, max_parents=3, **QUIET)
+        per_parameter, per_edge = exact_scores.penalty_of(name, rows, 4)
+        assert 0 < result.details["rounding"] < 1e-3
+        check(exact_scores.gaussian(values, per_parameter + per_edge, convention), result)
+
+
+def test_ranks_near_the_edge():
+    """The normal scores of ranks count as the data: two columns whose ranks differ in two places nearly agree."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        values = rng.normal(size=(200, 3))
+        values[:, 1] = values[:, 0]
+        values[[3, 7], 1] = values[[7, 3], 1]
+        values[:, 2] += values[:, 0]
+        table = dagopt.as_table(np.exp(values), transform="rank")
+        result = dagopt.learn(table, "exact", score=2.0, **QUIET)
+        assert 0 < result.details["rounding"] < 1e-3
+        check(exact_scores.gaussian(table.values, 2.0), result)
+
+
+def test_rows_that_count_more_than_once_near_the_edge():
+    """Whole weights are repeated rows, in exact arithmetic too: near copies, far from zero."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        values = rng.normal(size=(60, 3))
+        values[:, 1] = values[:, 0] + 1e-3 * values[:, 1]
+        values += 1e8 * rng.normal(size=3)
+        times = rng.integers(1, 50, 60)
+        result = dagopt.learn(values, "exact", score=2.0, weights=times, **QUIET)
+        assert 0 < result.details["rounding"] < 1
+        check(exact_scores.gaussian(np.repeat(values, times, axis=0), 2.0), result)
+
+
+@pytest.mark.parametrize("parts", [2, 7])
+def test_tables_in_parts_near_the_edge(parts):
+    """Co-moments of batches, merged: numbers far from zero, without rows to fall back on."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        values = rng.normal(size=(300, 3))
+        values[:, 1] = values[:, 0] + 1e-2 * values[:, 1]
+        values += 1e9 * rng.normal(size=3)
+        frames = [pd.DataFrame(part, columns=list("abc")) for part in np.array_split(values, parts)]
+        statistics = dagopt.summarise(iter(frames)).without_rows()
+        result = dagopt.learn(statistics, "exact", score=2.0, **QUIET)
+        assert result.status == "optimal"
+        assert 0 < result.details["rounding"] < 1e-2
+        check(exact_scores.gaussian(values, 2.0), result)
+
+
+@pytest.mark.parametrize("lags", [1, 2])
+def test_series_near_the_edge(lags):
+    """The score of the present given the past is a difference of two sums, of series far from zero."""
+    rng = np.random.default_rng(lags)
+    values = np.cumsum(0.3 * rng.normal(size=(90, 2)), axis=0) + rng.normal(size=(90, 2)) + np.array([1e9, -3e6])
+    result = dagopt.learn(pd.DataFrame(values, columns=["a", "b"]), "exact", score=2.0, lags=lags, **QUIET)
+    lagged = np.concatenate([values[lags - k : len(values) - k] for k in range(lags + 1)], axis=1)
+    truth = exact_scores.gaussian(lagged, 2.0)
+    past = sum((truth.local[i, 0] for i in range(2, 2 * lags + 2)), start=truth.local[2, 0] * 0)
+    allowed = (
+        [dag for dag in exact_scores.parent_sets(2 * lags + 2).tolist() if not any(dag[2:])] if lags == 1 else None
+    )
+    own = truth.total(result.adjacency) - past
+    assert abs(float(own - exact_scores.decimal(result.score))) <= result.details["rounding"]
+    if allowed is not None:
+        best = max(sum((truth.local[i, mask] for i, mask in enumerate(dag[:2])), start=past * 0) for dag in allowed)
+        assert best <= exact_scores.decimal(result.bound)
+
+
 @pytest.mark.parametrize("distance", [1e-1, 1e-3, 1e-5])
 def test_gaussian_columns_near_the_edge(distance):
     """Numbers that nearly agree, far from zero: the smaller the distance, the larger the allowance."""
@@ -221,6 +314,44 @@ def test_interventions_near_the_edge(is_mixed):
         assert result.status == "optimal"
         own = [exact_scores.mixed([column[target != j] for column in columns], 3.0) for j in range(3)]
         check(exact_scores.Locals.by_node(own), result)
+
+
+@pytest.mark.parametrize("kind", ["bge", "levels"])
+def test_interventions_of_other_scores_near_the_edge(kind):
+    """BGe of near copies far from zero, and levels with a penalty of 1e5, each column with rows of its own."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        target = rng.integers(0, 6, 80)
+        named = [f"c{t}" if t < 3 else None for t in target]
+        if kind == "bge":
+            values = rng.normal(size=(80, 3))
+            values[:, 1] = values[:, 0] + 1e-4 * values[:, 1]
+            values += 1e6
+            data = {f"c{j}": values[:, j] for j in range(3)}
+            result = dagopt.learn(data, "exact", score="bge", interventions=named, **QUIET)
+            own = [exact_scores.bge(values[target != j], 1) for j in range(3)]
+        else:
+            codes = rng.integers(0, 3, (80, 3))
+            penalty = 1e5 * float(rng.uniform(0.5, 1))
+            result = dagopt.learn(levels(codes), "exact", score=penalty, interventions=named, **QUIET)
+            own = [exact_scores.multinomial(codes[target != j], penalty) for j in range(3)]
+        assert 0 < result.details["rounding"] < 1e-3
+        check(exact_scores.Locals.by_node(own), result)
+
+
+@pytest.mark.parametrize("odds", [1e-3, 30.0, 690.0])
+def test_beliefs_near_the_edge(odds):
+    """Log-odds are added as they are stored, and pay for penalties of many levels."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        codes = rng.integers(0, 6, (40, 3))
+        rows = [("c0", "c2", odds * float(rng.uniform(0.9, 1))), ("c1", "c2", odds), ("c2", "c0", -odds)]
+        believed = pd.DataFrame(rows, columns=["from", "to", "log_odds"])
+        result = dagopt.learn(levels(codes), "exact", score=1.5, edge_prior=believed, **QUIET)
+        places = {(int(a[1]), int(b[1])): exact_scores.decimal(value) for a, b, value in rows}
+        truth = exact_scores.multinomial(codes, 1.5).with_edges(lambda j, i, places=places: -places.get((j, i), 0))
+        assert 0 < result.details["rounding"] < 1e-9
+        check(truth, result)
 
 
 # --- the conditional Gaussian score -----------------------------------------------------------------------------
