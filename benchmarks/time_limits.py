@@ -35,7 +35,20 @@ from queue import SimpleQueue
 from dagopt.methods.registry import METHODS
 
 SIZES = (20, 100, 300, 1000, 3000, 10_000)
-KINDS = ("gaussian", "discrete", "mixed")
+# For each kind of table and score: the kind that is simulated, and what else ``learn`` is given.
+KINDS: dict[str, tuple[str, dict[str, object]]] = {
+    "gaussian": ("gaussian", {"score": "bic"}),
+    "discrete": ("discrete", {"score": "bic"}),
+    "mixed": ("mixed", {"score": "bic"}),
+    "bge": ("gaussian", {"score": "bge"}),
+    "bdeu": ("discrete", {"score": "bdeu"}),
+    "cg": ("mixed", {"score": "cg"}),
+    "basis": ("gaussian", {"score": "basis"}),
+    "rank": ("gaussian", {"score": "bic", "transform": "rank"}),
+    "interventions": ("gaussian", {"score": "bic", "interventions": "every tenth row sets a column"}),
+    "weights": ("gaussian", {"score": "bic", "weights": "one to three of each row"}),
+    "lags": ("gaussian", {"score": "bic", "lags": 1}),
+}
 ROWS = (100, 1000, 10_000, 1_000_000)
 LIMITS = (1.0, 5.0, 20.0)
 QUICK_SIZES, QUICK_LIMITS, QUICK_ROWS = (30, 300), (1.0,), (1000,)
@@ -47,32 +60,44 @@ HEAD = ("method", "kind", "columns", "rows", "limit", "seconds", "over by", "on 
 
 CODE = """
 import json, sys, time
+import numpy as np
 import dagopt
 method, kind, n, rows, limit = *sys.argv[1:3], *map(int, sys.argv[3:5]), float(sys.argv[5])
-warm, file = sys.argv[6] == "warm", sys.argv[7]
+warm, file, (simulated, asked) = sys.argv[6] == "warm", sys.argv[7], json.loads(sys.argv[8])
+
+def options(data):
+    names, rng, found = list(data.columns), np.random.default_rng(0), dict(asked)
+    if "interventions" in found:
+        drawn = rng.integers(0, 10 * len(names), len(data))
+        found["interventions"] = [names[k] if k < len(names) else None for k in drawn.tolist()]
+    if "weights" in found:
+        found["weights"] = rng.integers(1, 4, len(data))
+    return found
+
 begun = time.perf_counter()
-few = dagopt.simulate(n_nodes=8, n_samples=200, degree=2, random_state=1, kind=kind).data
+few = dagopt.simulate(n_nodes=8, n_samples=200, degree=2, random_state=1, kind=simulated).data
 try:
     if warm:
-        dagopt.learn(few, method, time_limit=2, progress=False)
+        dagopt.learn(few, method, time_limit=2, progress=False, **options(few))
 except dagopt.InputError:
     pass
 most = 5 if n >= rows else None
 said = {"loading": time.perf_counter() - begun, "status": "refused"}
-data = dagopt.simulate(n_nodes=n, n_samples=rows, degree=2, random_state=0, kind=kind).data
-source = data
+data = dagopt.simulate(n_nodes=n, n_samples=rows, degree=2, random_state=0, kind=simulated).data
+source, given = data, options(data)
 if file:
     data.to_csv(file, index=False)
     source = file
 begun, worked = time.perf_counter(), time.process_time()
 try:
-    result = dagopt.learn(source, method, time_limit=limit, score="bic", progress=False, max_parents=most)
-except dagopt.InputError:
-    result = None
+    result = dagopt.learn(source, method, time_limit=limit, progress=False, max_parents=most, **given)
+except dagopt.InputError as error:
+    result, said["why"] = None, str(error)
 seconds, worked = time.perf_counter() - begun, time.process_time() - worked
 if result is not None:
     said |= {"status": result.status, "compiling": result.provenance.compile_seconds}
-    said["gain"] = None if result.score is None else result.score - dagopt.score(data, [])
+    empty = result.figures.empty_score
+    said["gain"] = None if result.score is None or empty is None else result.score - empty
 print(json.dumps({"seconds": seconds - said.get("compiling", 0.0), "worked": worked, **said}))
 """
 
@@ -90,6 +115,7 @@ class Row:
     loading: float | None = None
     compiling: float = 0.0
     gain: float | None = None
+    why: str = ""  # it was refused
 
     @property
     def is_late(self) -> bool:
@@ -113,7 +139,8 @@ class Row:
         method, kind, n, rows, limit = self.cell
         over = f"{self.seconds - limit:+.2f}" if self.seconds > limit else ""
         cells = (
-            method, kind, n, rows, f"{limit:g}", f"{self.seconds:.2f}", over, _number(self.worked, 2), self.status,
+            method, kind, n, rows, f"{limit:g}", f"{self.seconds:.2f}", over, _number(self.worked, 2),
+            f"{self.status}: {self.why[:60]}" if self.why else self.status,
             _number(self.gain, 1), _number(self.loading, 1), marks,
         )  # fmt: skip
         return "| " + " | ".join(map(str, cells)) + " |"
@@ -132,7 +159,8 @@ def run(cell: Cell, cores: Sequence[int] = (), cache: str | None = None, file: b
 def _run(cell: Cell, cores: Sequence[int], cache: str | None, file: str) -> Row:
     """Run one cell in a process of its own."""
     limit = cell[-1]
-    command = [sys.executable, "-c", CODE, *map(str, cell), "warm" if cache is None else "cold", file]
+    of_kind = json.dumps(KINDS[cell[1]])
+    command = [sys.executable, "-c", CODE, *map(str, cell), "warm" if cache is None else "cold", file, of_kind]
     environment = os.environ | ({} if cache is None else {"NUMBA_CACHE_DIR": cache})
     if cores:
         names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -175,6 +203,21 @@ def print_rows(cells: Sequence[Cell], jobs: int, threads: int, file: bool, until
                 rows.append(row)
                 print(row.line(), flush=True)
     return rows
+
+
+def by_kind(rows: Sequence[Row]) -> str:
+    """Return the latest run of each kind and number of columns, in seconds over the limit, as a table in Markdown."""
+    sizes = sorted({row.cell[2] for row in rows})
+    lines = ["| kind | " + " | ".join(f"{n} columns" for n in sizes) + " |", "|---" * (len(sizes) + 1) + "|"]
+    for kind in dict.fromkeys(row.cell[1] for row in rows):
+        cells = []
+        for n in sizes:
+            own = [row for row in rows if row.cell[1:3] == (kind, n)]
+            worst = max(own, key=lambda row: row.seconds - row.cell[-1], default=None)
+            over = None if worst is None else max(worst.seconds - worst.cell[-1], 0.0)
+            cells.append("-" if worst is None else f"{over:.2f} ({worst.cell[0]}; {len(own)} runs)")
+        lines.append(f"| {kind} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def compile_all(methods: Sequence[str], kinds: Sequence[str], jobs: int) -> float:
@@ -221,6 +264,7 @@ def main() -> int:
     bad = [row for row in rows if row.is_bad]
     over = max((row.seconds - row.cell[-1] for row in rows), default=0.0)
     seconds = time.perf_counter() - begun
+    print("\n" + by_kind(rows))
     print(f"\n{len(rows)} of {len(cells)} runs in {seconds:.0f} s, at most {over:.2f} s over the limit; {len(bad)} "
           "late, below the graph without edges, or failed")  # fmt: skip
     for row in bad:

@@ -271,7 +271,7 @@ def test_a_session_of_another_table_is_refused(table, tmp_path):
     with pytest.raises(InputError, match="is about"):
         Session.open(tmp_path / "one", other)
     (tmp_path / "one" / "session.json").write_text("{")
-    with pytest.raises(InputError, match="could not read"):
+    with pytest.raises(InputError, match="expected JSON but"):
         Session.open(tmp_path / "one", table)
     (tmp_path / "one" / "session.json").write_text("{}")
     with pytest.raises(InputError, match="no session"):
