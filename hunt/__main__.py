@@ -54,6 +54,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the instances")
     parser.add_argument("--shard", type=int, help="the instances with this number modulo --jobs alone")
     parser.add_argument("--only", type=int, help="check only this instance")
+    parser.add_argument("--kills", type=int, help="end the part kills after so many kills by SIGKILL")
     parser.add_argument("--first", action="store_true", help="end a part with its first finding")
     parser.add_argument("--family", choices=tables.FAMILIES, help="draw only tables of this family")
     parser.add_argument("--state", type=Path, help="a file to keep counts in, and to continue from")
@@ -71,6 +72,8 @@ def _in_shards(asked: argparse.Namespace) -> Record:
         states = [state.with_name(f"{state.stem}-{k}-of-{asked.jobs}.json") for k in range(asked.jobs)]
         family = ["--family", asked.family] if asked.family else []
         command = [sys.executable, "-m", "hunt", *asked.parts, "--seed", str(asked.seed), *family]
+        if asked.kills is not None:
+            command += ["--kills", str(-(-asked.kills // asked.jobs))]
         command += ["--seconds", str(asked.seconds), "--jobs", str(asked.jobs)]
         alone = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         runs = [
@@ -90,9 +93,9 @@ def hunt_part(part: str, record: Record, asked: argparse.Namespace, until: float
     """Check one instance after the other until the time is over."""
     first, step = (0, 1) if asked.shard is None else (asked.shard, asked.jobs)
     number = record.next.get(part, first) if asked.only is None else asked.only
-    look = LOOKS[part]
-    while time.monotonic() < until:
-        finding = look(asked.seed, number, record.counts[part], asked.family)
+    look, counts = LOOKS[part], record.counts[part]
+    while time.monotonic() < until and (part != "kills" or asked.kills is None or counts["SIGKILL"] < asked.kills):
+        finding = look(asked.seed, number, counts, asked.family)
         if finding is not None:
             record.findings.append(f"{part} {number}: {finding}")
             print(f"\n=== {part} {number}: {finding}\n", file=sys.stderr, flush=True)

@@ -610,4 +610,73 @@ _BLOCKS = (
     ),
 )
 
-FAULTS: tuple[Fault, ...] = (*_BOUNDS, *_ROWS, *_SEARCHES, *_SCORES, *_EXACT, *_BLOCKS)
+KNOWN = "tests/graph/test_order_knowledge.py tests/methods/test_claims.py"
+
+_KNOWN = (
+    Fault(
+        "rounding: DAGs that are worse than the empty one are off by no more than it",
+        "methods/claims.py",
+        "return float(2 * n * (n + 8) * np.finfo(np.float64).eps * worse)",
+        "return float(0.0 * worse)",
+        KNOWN,
+        "knowing",
+    ),
+    Fault(
+        "beliefs: the bound of a score leaves out what more parents would bring",
+        "scores/prior.py",
+        "+ np.maximum(self.log_odds[more, node], 0.0).sum())",
+        "+ 0.0 * np.maximum(self.log_odds[more, node], 0.0).sum())",
+        KNOWN,
+        "knowing",
+    ),
+    Fault(
+        "beliefs: many families at once are scored without them",
+        "scores/prior.py",
+        "return self.data_score.local_packed(nodes, flat, offsets) + odds",
+        "return self.data_score.local_packed(nodes, flat, offsets) + 0.0 * odds",
+        KNOWN,
+        "knowing",
+    ),
+    Fault(
+        "paths: only the edge that leads straight to the end is tried",
+        "methods/paths.py",
+        "for child in _heads(part.problem.knowledge, tail, head):",
+        "for child in _heads(part.problem.knowledge, tail, head)[:1]:",
+        KNOWN,
+        "knowing",
+    ),
+    Fault(
+        "paths: the rest of a path need not be there",
+        "methods/paths.py",
+        "left = others if child == head else (*others, (child, head))",
+        "left = others",
+        KNOWN,
+        "knowing",
+    ),
+    Fault(
+        "order: an edge counts as in no cycle although the order closes one",
+        "graph/knowledge.py",
+        "edges = self.may if self.before is None else self.may | self.before",
+        "edges = self.may",
+        KNOWN,
+        "knowing",
+    ),
+    Fault(
+        "series: the bound is a point too low once the past is taken away",
+        "methods/claims.py",
+        "replace(one, bound=one.bound - constant)",
+        "replace(one, bound=one.bound - constant - 1)",
+        "tests/data/test_lags.py",
+        "series",
+    ),
+    Fault(
+        "series: rows after a gap take the row before it as their past",
+        "data/lags.py",
+        "return np.flatnonzero(age >= count).astype(np.int64)",
+        "return np.flatnonzero(age >= count - 1).astype(np.int64)[1:]",
+        "tests/data/test_lags.py",
+        "series",
+    ),
+)
+
+FAULTS: tuple[Fault, ...] = (*_BOUNDS, *_ROWS, *_SEARCHES, *_SCORES, *_EXACT, *_BLOCKS, *_KNOWN)

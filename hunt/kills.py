@@ -24,6 +24,11 @@ BOOTSTRAP = [*DAGOPT, "bootstrap", "data.csv", "--resamples", "400", "--method",
 BOOTSTRAP += ["--out", "table.csv", "--graph", "graph.dot"]
 CHECKPOINT = [*DAGOPT, "learn", "data.csv", "--method", "cg-dca-paper", "--max-passes", "4", "--jobs", "1", "-q"]
 CHECKPOINT += ["--checkpoint", "run.json", "--resume", "--out", "folder"]
+OFTEN = (  # the command with a checkpoint several times in a second instead of every few minutes
+    "from dagopt.methods import checkpoint_file; checkpoint_file.SAVE_EVERY = 0.2; from dagopt.cli import main; main()"
+)
+PROOF = [sys.executable, "-c", OFTEN, "learn", "data.csv", "--method", "branch-and-cut", "--jobs", "1", "-q"]
+PROOF += ["--checkpoint", "run.json", "--resume", "--out", "folder"]
 LEARN = [*DAGOPT, *["learn", "data.csv", "--method", "order", "--out", "folder", "--restarts", "3", "-q"]]
 TABLE = [sys.executable, "-m", "experiments", *["run", "table1", "--methods", "hc,order", "--nodes", "15"]]
 TABLE += ["--seeds", "0-3", "--jobs", "1", "--results", "results", "-q"]
@@ -33,7 +38,7 @@ PATIENCE = 600.0
 
 def look(seed: int, number: int, counts: Counter[str], family: str | None = None) -> str | None:
     """Run one case; return what is wrong about it, or None."""
-    cases = (_checkpoint, _bootstrap, _learn, _table, _unwritable)
+    cases = (_checkpoint, _bootstrap, _learn, _table, _proof, _unwritable)
     case = cases[number % len(cases)]
     counts[f"cases: {case.__name__[1:]}"] += 1
     with tempfile.TemporaryDirectory() as folder:
@@ -137,6 +142,12 @@ def _checkpoint(folder: Path, rng: np.random.Generator, seed: int, counts: Count
     """Kill a run with a checkpoint repeatedly; the checkpoint is complete each time, and the answer the same."""
     _data(folder, seed, 25)
     _again_and_again(CHECKPOINT, folder, rng, seed, 25, counts)
+
+
+def _proof(folder: Path, rng: np.random.Generator, seed: int, counts: Counter[str]) -> None:
+    """Kill branch and cut repeatedly, which saves its tree, rows and bounds; its proof ends with the same answer."""
+    _data(folder, seed, 16)
+    _again_and_again(PROOF, folder, rng, seed, 16, counts)
 
 
 def _table(folder: Path, rng: np.random.Generator, seed: int, counts: Counter[str]) -> None:
