@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dagopt.data.columns import column_from_series, column_from_text
 from dagopt.data.reading import COMPRESSED, header_of, opened_unpacked, refuse_widths, separator_of
@@ -266,13 +267,22 @@ def _of_arrow(table: Any, where: str) -> Batch:
 def _arrow_column(name: str, array: Any, kind: str) -> Any:
     """Return the numbers of an Arrow array, whole ones marked, or its ``Column``."""
     if kind in ("double", "float", "halffloat") or (kind.startswith(("int", "uint")) and kind[-1].isdigit()):
+        if array.null_count and "int" in kind:
+            array = array.cast("double", safe=False)
         values = array.to_numpy(zero_copy_only=False) if "Chunked" not in type(array).__name__ else array.to_numpy()
-        return Numbers(np.asarray(values, dtype=np.float64), "int" in kind)
+        return Numbers(_as_numbers(values), "int" in kind)
     return column_from_series(name, array.to_pandas())
 
 
+def _as_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers as floats, or as whole numbers if they are such and none is missing."""
+    if values.dtype == np.int64 or (values.dtype.kind == "i" and values.dtype.itemsize <= 8):
+        return values.astype(np.int64, copy=False)
+    return np.asarray(values, dtype=np.float64)
+
+
 class Numbers(NamedTuple):
-    """Numbers with NaN where a cell is missing, and whether they are stored as whole numbers."""
+    """Numbers, floats with NaN where a cell is missing, and whether they are stored as whole numbers."""
 
     values: Any
     whole: bool
@@ -292,6 +302,8 @@ def _series(name: str, series: pd.Series[Any]) -> Any:
     if pd.api.types.is_float_dtype(series.dtype) or (
         pd.api.types.is_integer_dtype(series.dtype) and not isinstance(series.dtype, pd.CategoricalDtype)
     ):
+        if series.dtype == np.int64:
+            return Numbers(series.to_numpy(), True)
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
         return Numbers(values, not pd.api.types.is_float_dtype(series.dtype))
     return column_from_series(name, series)
@@ -425,7 +437,7 @@ def _parsed(layout: _Layout, block: bytes, line: int, guess: dict[str, Any]) -> 
             cells = cells.map(plain_cell) if escaped else cells
             found.append(column_from_text(name, cells, layout.na_values))
         else:
-            found.append(Numbers(np.asarray(array.to_numpy(), dtype=np.float64), array.type == pa.int64()))
+            found.append(Numbers(_as_numbers(array.to_numpy()), array.type == pa.int64()))
     return found
 
 

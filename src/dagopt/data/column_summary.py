@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dagopt.arrays import Floats, Ints
 from dagopt.data.columns import CODE, MANY_NUMBERS, Column, column_from_series
@@ -71,13 +72,26 @@ class ColumnSummary:
         return 1 if self.levels is None else len(self.levels)
 
     @classmethod
-    def of_numbers(cls, name: str, values: Floats, whole: bool, most: int, way: str = "") -> ColumnSummary:
-        """Return the summary of numbers; up to ``most`` distinct whole ones are also kept as levels."""
+    def of_numbers(
+        cls,
+        name: str,
+        values: NDArray[Any],
+        whole: bool,
+        most: int,
+        way: str = "",
+        known: tuple[float, ...] | None = None,
+    ) -> ColumnSummary:
+        """Return the summary of numbers; up to ``most`` distinct whole ones are also kept as levels.
+
+        If they are integers among the ``known`` levels of rows before them, which have no gap, these are the levels.
+        """
         low, high = (float(values.min()), float(values.max())) if len(values) else (np.inf, -np.inf)
         there = values
         if np.isnan(low):
             there = values[~np.isnan(values)]
             low, high = (float(there.min()), float(there.max())) if len(there) else (np.inf, -np.inf)
+        if known and most and values.dtype.kind in "iu" and _has_no_gap(known) and known[0] <= low <= high <= known[-1]:
+            return cls(name, False, known, whole, lowest=low, highest=high, way=way)
         levels: tuple[float, ...] | None = ()
         for some in (there[:LOOKED_AT], there):
             found = _distinct(some, low, high, whole) if most else some[:1]
@@ -88,11 +102,12 @@ class ColumnSummary:
         return cls(name, False, levels, whole, missing=len(values) - len(there), lowest=low, highest=high, way=way)
 
     @classmethod
-    def of_column(cls, column: Column, most: int) -> tuple[ColumnSummary, Floats]:
+    def of_column(cls, column: Column, most: int) -> tuple[ColumnSummary, NDArray[Any]]:
         """Return the summary of a column, and its cells."""
         if column.kind == "continuous":
             return cls.of_numbers(column.name, column.values, False, most, column.way), column.values
-        cells = np.where(column.missing, np.nan, column.values.astype(np.float64))
+        missing = int(column.missing.sum())
+        cells = np.where(column.missing, np.nan, column.values.astype(np.float64)) if missing else column.values
         if column.whole and column.numbers is not None:
             values = np.append(column.numbers, np.nan)[column.values]
             return cls.of_numbers(column.name, values, True, most, column.way), values
@@ -101,7 +116,7 @@ class ColumnSummary:
             True,
             column.levels,
             ordered=column.ordered,
-            missing=int(column.missing.sum()),
+            missing=missing,
             trouble=column.trouble,
         )
         return summary, cells
@@ -116,7 +131,10 @@ class ColumnSummary:
             return self.as_words(other).joined(other.as_words(self), most)
         levels: tuple[Any, ...] | None = None
         if self.levels is not None and other.levels is not None:
-            levels = tuple(dict.fromkeys([*self.levels, *other.levels]))
+            levels = self.levels
+            if levels != other.levels:
+                levels = tuple(dict.fromkeys([*self.levels, *other.levels]))
+                levels = levels if self.is_word else tuple(sorted(levels))
             if not self.is_word and len(levels) > most:
                 levels = None
             elif len(levels) > MOST_WORDS:
@@ -190,18 +208,20 @@ class ColumnSummary:
             levels = [str(int(level)) for level in self.levels]
         return np.array([place[level] for level in levels], dtype=np.int64)
 
-    def codes(self, cells: Floats) -> Floats:
+    def codes(self, cells: NDArray[Any]) -> Ints:
         """Return the positions of the levels of complete cells."""
         if self.is_word:
-            return cells
+            return cells.astype(np.int64, copy=False)
         known = np.array(self.levels, dtype=np.float64)
-        span = self.highest - self.lowest
-        if 0 <= span <= MOST_WORDS:  # a table of places is several times as fast as a search
-            places = np.zeros(int(span) + 1)
-            places[(known - self.lowest).astype(np.int64)] = np.arange(len(known))
-            return places[(cells - self.lowest).astype(np.int64)]
+        if not len(known) or _has_no_gap(self.levels or ()):
+            return (cells - cells.dtype.type(known[0] if len(known) else 0)).astype(np.int64, copy=False)
+        low, span = known.min(), known.max() - known.min()
+        if span <= MOST_WORDS:  # a table of places is several times as fast as a search
+            places = np.zeros(int(span) + 1, dtype=np.int64)
+            places[(known - low).astype(np.int64)] = np.arange(len(known))
+            return np.asarray(places[(cells - cells.dtype.type(low)).astype(np.int64, copy=False)])
         order = np.argsort(known)
-        return order[np.searchsorted(known, cells, sorter=order)].astype(np.float64)
+        return np.asarray(order[np.searchsorted(known, cells, sorter=order)], dtype=np.int64)
 
     def series(self, cells: Floats) -> Column:
         """Return rows of the column as they were read."""
@@ -266,10 +286,15 @@ class ColumnSummary:
         return tuple(str(int(self.levels[k])) if self.whole or self.missing else str(self.levels[k]) for k in places)
 
 
-def _distinct(values: Floats, low: float, high: float, whole: bool) -> Floats:
+def _has_no_gap(levels: tuple[Any, ...]) -> bool:
+    """Say whether whole numbers follow each other."""
+    return bool(levels[-1] - levels[0] == len(levels) - 1) and list(levels) == sorted(levels)
+
+
+def _distinct(values: NDArray[Any], low: float, high: float, whole: bool) -> Floats:
     """Return the distinct numbers; whole ones that are near each other are found by a table of places."""
     if not whole or not 0 <= high - low <= MOST_WORDS:
         return np.asarray(pd.unique(values), dtype=np.float64)
     occurs = np.zeros(int(high - low) + 1, dtype=np.bool_)
-    occurs[(values - low).astype(np.int64)] = True
+    occurs[(values - values.dtype.type(low)).astype(np.int64, copy=False)] = True
     return np.flatnonzero(occurs).astype(np.float64) + np.float64(low)

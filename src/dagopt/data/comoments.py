@@ -15,17 +15,23 @@ are. ``docs/reliability.md`` has the bound on the whole error, which does not de
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dagopt.arrays import Floats, Ints
-from dagopt.data.gram import BLOCK, Correlations, column_sums, product_roundings, products
+from dagopt.data.gram import BLOCK, Correlations, column_sums, product_roundings, products, tree_sum
 from dagopt.deadline import FOREVER, Deadline
 
 __all__ = ["CoMoments"]
 
-CELLS_PER_PIECE = 1 << 21  # cells that are centred and multiplied at once: 16 MB
+CELLS_PER_PIECE = 1 << 21  # cells of rows with one mean
+CELLS_AT_ONCE = 1 << 16  # cells that are copied and multiplied at once: half a megabyte, which stays in the cache
+MOST_PACKED = 512  # columns up to which blocks of rows are multiplied by themselves
+NEAR = 1 / 64  # how far from its mean a column may be centred, as a share of its standard deviation
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,22 +68,47 @@ class CoMoments:
     @classmethod
     def of(cls, values: Floats, weights: Ints | None = None, deadline: Deadline = FOREVER) -> CoMoments:
         """Return the co-moments of rows, ``values`` of shape (N, n), each row ``weights`` times."""
+        if weights is None:
+            return cls.of_columns(list(values.T), deadline)
         rows, n = values.shape
         piece = max(CELLS_PER_PIECE // max(n, 1), BLOCK)
         if rows > piece:
             half = rows // 2
-            first, last = (None, None) if weights is None else (weights[:half], weights[half:])
+            first, last = weights[:half], weights[half:]
             return cls.of(values[:half], first, deadline) + cls.of(values[half:], last, deadline)
-        count = rows if weights is None else int(weights.sum())
+        count = int(weights.sum())
         if not count:
             return cls.nothing(n)
-        root = None if weights is None else np.sqrt(weights)[:, None]
         near, mean = _centred(values, weights, count)
-        left = column_sums(near if weights is None else near * weights[:, None]) / count
-        gram = products(near if root is None else near * root, deadline)
+        left = column_sums(near * weights[:, None]) / count
+        gram = products(near * np.sqrt(weights)[:, None], deadline)
         gram -= count * np.outer(left, left)
-        low = mean[1] + left
-        return cls(count, mean[0], low, gram, np.zeros_like(gram), rows)
+        return cls(count, mean[0], mean[1] + left, gram, np.zeros_like(gram), rows)
+
+    @classmethod
+    def of_columns(cls, columns: Sequence[NDArray[Any]], deadline: Deadline = FOREVER) -> CoMoments:
+        """Return the co-moments of columns of numbers, each an array of its own.
+
+        Each column is read twice: for its mean, and for the products of the differences from it. Only if such a mean
+        was not near enough, because the column is far from zero, differences are taken from a second mean.
+        """
+        n, rows = len(columns), len(columns[0]) if columns else 0
+        piece = max(CELLS_PER_PIECE // max(n, 1), BLOCK)
+        if rows > piece:
+            half = rows // 2
+            first, last = [one[:half] for one in columns], [one[half:] for one in columns]
+            return cls.of_columns(first, deadline) + cls.of_columns(last, deadline)
+        if not rows:
+            return cls.nothing(n)
+        mean = np.array([one.sum(dtype=np.float64) for one in columns]) / rows
+        gram, sums = _shifted_products(columns, mean, None, deadline)
+        left, more = sums / rows, np.zeros(n)
+        if (rows * left**2 > NEAR**2 * np.maximum(np.diag(gram) - rows * left**2, 0)).any():
+            more = left
+            gram, sums = _shifted_products(columns, mean, more, deadline)
+            left = sums / rows
+        gram -= rows * np.outer(left, left)
+        return cls(rows, mean, more + left, gram, np.zeros_like(gram), rows)
 
     @property
     def n_columns(self) -> int:
@@ -148,9 +179,10 @@ class CoMoments:
     @property
     def roundings(self) -> float:
         """The largest error of a correlation, in roundings of 1."""
-        sums = BLOCK + math.log2(max(self.longest, 2)) + 4
+        sums = max(BLOCK, self.n_columns) + math.log2(max(self.longest, 2)) + 4
         merges = 4 * math.sqrt(2 * math.log2(max(self.n_rows, 2))) * sums
-        return self.growth * (product_roundings(self.longest, self.n_columns) + merges + 16)
+        near = 1 + 3 * NEAR  # differences are longer than from the mean itself (docs/reliability.md)
+        return self.growth * (near * product_roundings(self.longest, self.n_columns) + merges + 16)
 
     def correlations(self) -> Correlations:
         """Return the correlations and the standard deviations (dividing by N); a constant column has none."""
@@ -163,12 +195,53 @@ class CoMoments:
         return Correlations(matrix, length / math.sqrt(max(self.n_rows, 1)), self.roundings)
 
 
-def _centred(values: Floats, weights: Ints | None, count: int) -> tuple[Floats, tuple[Floats, Floats]]:
+def _shifted_products(
+    columns: Sequence[NDArray[Any]], first: Floats, second: Floats | None, deadline: Deadline
+) -> tuple[Floats, Floats]:
+    """Return the products and the sums of columns less numbers near their means, one or two after the other.
+
+    Few rows at a time are copied, so that they stay in the cache, as blocks of rows that BLAS multiplies by
+    themselves, and the products of the blocks are added in a balanced tree. A column of ones gives the sums.
+    """
+    n, rows = len(columns), len(columns[0])
+    block = max(BLOCK, n)
+    if n > MOST_PACKED:
+        near = np.column_stack([one - shift for one, shift in zip(columns, first, strict=True)])
+        if second is not None:
+            near -= second
+        return products(near, deadline), column_sums(near)
+    at_once = max(CELLS_AT_ONCE // ((n + 1) * block), 1)
+    packed = np.empty((at_once, n + 1, block))
+    packed[:, n] = 1.0
+    found = []
+    deadline.check("correlations were computed", 0.0)
+    for begin in range(0, rows, at_once * block):
+        size = min(at_once * block, rows - begin)
+        whole, rest = divmod(size, block)
+        for k, (one, shift) in enumerate(zip(columns, first, strict=True)):
+            middle = begin + whole * block
+            part, to = one[begin:middle], packed[:whole, k]
+            np.subtract(part.reshape(whole, block), shift, out=to)
+            if second is not None:
+                to -= second[k]
+            if rest:
+                packed[whole, k, :rest] = one[middle : middle + rest] - shift
+                if second is not None:
+                    packed[whole, k, :rest] -= second[k]
+        if whole:
+            found.append(tree_sum(packed[:whole] @ packed[:whole].transpose(0, 2, 1)))
+        if rest:
+            last = packed[whole, :, :rest]
+            found.append(last @ last.T)
+    total = tree_sum(np.array(found))
+    return np.ascontiguousarray(total[:n, :n]), total[n, :n].copy()
+
+
+def _centred(values: Floats, weights: Ints, count: int) -> tuple[Floats, tuple[Floats, Floats]]:
     """Return columns less their means, and the numbers that were subtracted: two per column, one after the other."""
-    times = 1 if weights is None else weights[:, None]
-    first = column_sums(values * times if weights is not None else values) / count
+    first = column_sums(values * weights[:, None]) / count
     near = values - first
-    second = column_sums(near * times if weights is not None else near) / count
+    second = column_sums(near * weights[:, None]) / count
     near -= second
     return near, (np.asarray(first), np.asarray(second))
 

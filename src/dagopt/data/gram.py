@@ -31,6 +31,7 @@ __all__ = [
     "is_cheap",
     "product_roundings",
     "products",
+    "tree_sum",
 ]
 
 
@@ -66,11 +67,11 @@ def column_sums(values: Floats) -> Floats:
     whole = len(values) // BLOCK * BLOCK
     sums = values[:whole].reshape(-1, BLOCK, *values.shape[1:]).sum(axis=1)
     if whole == len(values):
-        return _tree_sum(sums)
-    return _tree_sum(np.concatenate([sums, values[whole:].sum(axis=0)[None]]))
+        return tree_sum(sums)
+    return tree_sum(np.concatenate([sums, values[whole:].sum(axis=0)[None]]))
 
 
-def _tree_sum(terms: Floats) -> Floats:
+def tree_sum(terms: Floats) -> Floats:
     """Return the sum over the first axis, in a balanced tree."""
     if not len(terms):
         return np.zeros(terms.shape[1:])
@@ -97,7 +98,7 @@ def _products(values: Floats, check: Callable[[float], None], share: tuple[float
         whole = rows // BLOCK * BLOCK
         blocks = values[:whole].reshape(-1, BLOCK, n)
         check(share[0])
-        total = _tree_sum(blocks.transpose(0, 2, 1) @ blocks)
+        total = tree_sum(blocks.transpose(0, 2, 1) @ blocks)
         rest = values[whole:]
         return np.asarray(total + rest.T @ rest if len(rest) else total)
     half, middle = rows // 2, sum(share) / 2

@@ -6,16 +6,13 @@ discrete, or means and co-moments of the embedded columns (``mixed.py``), and a 
 
 from __future__ import annotations
 
-import io
-import json
 import os
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,36 +21,18 @@ from dagopt.arrays import Floats, Ints
 from dagopt.data.column_summary import MOST_WORDS, ColumnSummary
 from dagopt.data.columns import Column
 from dagopt.data.comoments import CoMoments
-from dagopt.data.distinct import distinct_rows
+from dagopt.data.counts import Counts
+from dagopt.data.kept_rows import Rows, joined_rows, lowest, numbers_drawn, sample_size, sampled
 from dagopt.data.kinds import MOST_WHOLE_LEVELS
 from dagopt.deadline import FOREVER, Deadline
-from dagopt.errors import InputError, quoted, shortened
-from dagopt.files import replacing
+from dagopt.errors import InputError, quoted
 from dagopt.memory import require_memory
 
-__all__ = ["Counts", "Rows", "Statistics"]
+__all__ = ["Statistics"]
 
 KEPT_CELLS = 1 << 22  # cells up to which all rows are kept: 32 MB
 KEPT_ROWS_PER_COLUMN = 4  # co-moments take as much memory as so many rows per column
-SAMPLED_ROWS = 20_000
-SAMPLED_CELLS = 1 << 22
-FORMAT = "dagopt statistics 1"
-SUFFIX = ".dagstats"
-
-
-class Counts(NamedTuple):
-    """The distinct rows, as positions of levels of shape (n, distinct rows), and how often each occurs."""
-
-    codes: NDArray[np.uint16]
-    weights: Ints
-
-
-class Rows(NamedTuple):
-    """Some rows: their cells of shape (rows, n), the number drawn for each, and where it was."""
-
-    cells: Floats
-    drawn: Floats
-    place: Ints
+EMBEDDED_CELLS = 1 << 20  # cells of indicators of levels at once: 8 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,21 +87,46 @@ class Statistics:
     sources: tuple[str, ...] = ()
 
     @classmethod
-    def of_cells(
+    def of_columns(
         cls,
         columns: Sequence[ColumnSummary],
-        cells: Floats,
+        cells: Sequence[NDArray[Any]],
         kinds: Mapping[str, str],
         missing: str = "error",
         keep_all: bool = True,
         place: int = 0,
+        below: float = np.inf,
     ) -> Statistics:
-        """Return the statistics of rows, given the summaries of their columns and the cells of shape (rows, n)."""
-        drawn = np.random.default_rng([len(cells), place]).random(len(cells))
-        holes = int(np.isnan(cells).any(axis=1).sum()) if any(column.missing for column in columns) else 0
-        rows = Rows(cells, drawn, place + np.arange(len(cells)))
-        whole = cls(tuple(columns), len(cells), holes, rows, True, kinds=kinds, missing=missing)
-        return whole if keep_all else whole.without_rows()
+        """Return the statistics of rows.
+
+        Parameters
+        ----------
+        columns : sequence of ColumnSummary
+            The summaries of the columns.
+        cells : sequence of arrays
+            Their cells: numbers, or the positions of words; NaN where one is missing.
+        kinds, missing
+            As in the class.
+        keep_all : bool
+            Whether all rows are kept.
+        place : int
+            The number of the batch.
+        below : float
+            Rows with a higher number drawn are not in the sample of all rows, as other batches have shown.
+        """
+        n_rows = len(cells[0]) if len(cells) else 0
+        drawn, places = numbers_drawn(n_rows, place), place + np.arange(n_rows)
+        holes = _incomplete(columns, cells)
+        n_holes = 0 if holes is None else int(holes.sum())
+        whole = cls(
+            tuple(columns), n_rows, n_holes, Rows.of_columns([], drawn, places), True, kinds=kinds, missing=missing
+        )
+        if keep_all:
+            return replace(whole, rows=Rows.of_columns(cells, drawn, places))
+        if holes is not None and n_holes:
+            cells = [one[~holes] for one in cells]
+            drawn, places = drawn[~holes], places[~holes]
+        return whole._reduced(cells, drawn, places, below)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -184,12 +188,12 @@ class Statistics:
         joined = [a.joined(b, self.most_levels(a.name)) for a, b in zip(self.columns, other.columns, strict=True)]
         together = self.has_all_rows and other.has_all_rows and self.n_read + other.n_read <= self.most_kept
         first, second = self._with_columns(joined, together), other._with_columns(joined, together)
-        rows = _joined_rows(first.rows, second.rows, self.n_read)
+        rows = joined_rows(first.rows, second.rows, self.n_read)
         counts = moments = None
         if not together:
-            rows = _sampled(rows)
+            rows = sampled(rows)
             if first.counts is not None and second.counts is not None:
-                counts = merged_counts([first.counts, second.counts], [column.n_slots for column in joined])
+                counts = first.counts + second.counts
             elif first.moments is not None and second.moments is not None:
                 moments = first.moments + second.moments
         return replace(
@@ -235,15 +239,11 @@ class Statistics:
         """
         places = list(places)
         slots = np.concatenate([np.arange(self.starts[j], self.starts[j + 1]) for j in places]).astype(np.int64)
-        counts = self.counts
-        if counts is not None:
-            part = Counts(np.ascontiguousarray(counts.codes[places]), counts.weights)
-            counts = merged_counts([part], [self.columns[j].n_slots for j in places])
         return replace(
             self,
             columns=tuple(self.columns[j] for j in places),
             rows=self.rows._replace(cells=np.ascontiguousarray(self.rows.cells[:, places])),
-            counts=counts,
+            counts=None if self.counts is None else self.counts.select(places),
             moments=None if self.moments is None else self.moments.select(slots),
             kinds={name: kind for name, kind in self.kinds.items() if name in {self.names[j] for j in places}},
         )
@@ -256,33 +256,43 @@ class Statistics:
         if self.n_incomplete:
             whole = ~np.isnan(cells).any(axis=1)
             cells, drawn, place = cells[whole], drawn[whole], place[whole]
+        return self._reduced(list(cells.T), drawn, place)
+
+    def _reduced(self, cells: Sequence[NDArray[Any]], drawn: Floats, places: Ints, below: float = np.inf) -> Statistics:
+        """Return the statistics with sums and a sample, given the cells of all complete rows by column."""
+        kept = lowest(drawn, sample_size(len(self.columns)), below)
+        rows = Rows.of_columns([one[kept] for one in cells], drawn[kept], places[kept])
         counts = moments = None
         if all(column.levels is not None for column in self.columns):
-            codes = np.array([c.codes(cells[:, j]) for j, c in enumerate(self.columns)]).astype(np.uint16)
-            once = Counts(codes, np.ones(len(cells), dtype=np.int64))
-            counts = merged_counts([once], [column.n_slots for column in self.columns])
+            codes = [column.codes(one) for column, one in zip(self.columns, cells, strict=True)]
+            counts = Counts.of_codes(codes, [column.n_slots for column in self.columns])
         else:
             moments = self._moments_of(cells)
-        rows = _sampled(Rows(cells, drawn, place))
         return replace(self, rows=rows, has_all_rows=False, counts=counts, moments=moments)
 
-    def _moments_of(self, cells: Floats, weights: Ints | None = None, deadline: Deadline = FOREVER) -> CoMoments:
+    def _moments_of(
+        self, cells: Sequence[NDArray[Any]], weights: Ints | None = None, deadline: Deadline = FOREVER
+    ) -> CoMoments:
         """Return the co-moments of the embedded columns of complete rows."""
-        width = int(self.starts[-1])
+        width, n_rows = int(self.starts[-1]), len(cells[0])
         require_memory(8 * 4 * width**2, f"the co-moments of {width:,} numbers and levels")
-        if width == len(self.columns) and all(column.levels is None for column in self.columns):
-            return CoMoments.of(cells, weights, deadline)
         found = CoMoments.nothing(width)
-        step = max(KEPT_CELLS // max(width, 1), 64)
-        for first in range(0, len(cells), step):
-            part = cells[first : first + step]
-            wide = np.zeros((len(part), width))
-            for j, column in enumerate(self.columns):
+        step = max(EMBEDDED_CELLS // max(width, 1), 64)
+        if all(column.levels is None for column in self.columns):
+            step = max(n_rows, 1)  # no copies are made
+        for first in range(0, n_rows, step):
+            wide: list[NDArray[Any]] = []
+            for one, column in zip(cells, self.columns, strict=True):
+                part = one[first : first + step]
                 if column.levels is None:
-                    wide[:, self.starts[j]] = part[:, j]
+                    wide.append(part)
                 else:
-                    wide[np.arange(len(part)), self.starts[j] + column.codes(part[:, j]).astype(np.int64)] = 1.0
-            found = found + CoMoments.of(wide, None if weights is None else weights[first : first + step], deadline)
+                    codes = column.codes(part)
+                    wide += [(codes == k).astype(np.float64) for k in range(column.n_slots)]
+            if weights is None:
+                found = found + CoMoments.of_columns(wide, deadline)
+            else:
+                found = found + CoMoments.of(np.column_stack(wide), weights[first : first + step], deadline)
         return found
 
     def _with_columns(self, joined: Sequence[ColumnSummary], keep_all: bool) -> Statistics:
@@ -296,13 +306,14 @@ class Statistics:
                 [a.recoded(cells[:, j], b) for j, (a, b) in enumerate(zip(own, joined, strict=True))]
             )
         after = replace(start, columns=tuple(joined), rows=start.rows._replace(cells=cells))
+        if all(a.levels == b.levels and a.is_word == b.is_word for a, b in pairs):
+            return after
         if start.counts is not None:
             if all(column.levels is not None for column in joined):
                 places = [a.slots_in(b) for a, b in pairs]
-                codes = np.array([to[row] for to, row in zip(places, start.counts.codes, strict=True)])
-                return replace(after, counts=start.counts._replace(codes=codes.astype(np.uint16)))
+                return replace(after, counts=start.counts.recoded(places, [b.n_slots for b in joined]))
             values = [np.arange(a.n_slots) if a.is_word else np.array(a.levels) for a in own]
-            table = np.column_stack([v[row].astype(float) for v, row in zip(values, start.counts.codes, strict=True)])
+            table = [v[row].astype(np.float64) for v, row in zip(values, start.counts.codes, strict=True)]
             moments = start._moments_of(table, start.counts.weights)
             start = replace(start, counts=None, moments=moments)
         if start.moments is not None:
@@ -360,33 +371,9 @@ class Statistics:
         >>> dagopt.Statistics.load(path).n_samples
         300
         """
-        path = Path(path)
-        path = path if path.suffix else path.with_suffix(SUFFIX)
-        whole = self.without_rows()
-        arrays: dict[str, NDArray[Any]] = {}
-        if whole.counts is not None:
-            arrays = {"codes": whole.counts.codes, "weights": whole.counts.weights}
-        elif whole.moments is not None:
-            m = whole.moments
-            arrays = {name: getattr(m, name) for name in ("mean", "mean_low", "products", "products_low")}
-        head = {
-            "format": FORMAT,
-            "columns": [vars(column) for column in whole.columns],
-            "n_read": whole.n_read,
-            "n_incomplete": whole.n_incomplete,
-            "longest": 0 if whole.moments is None else whole.moments.longest,
-            "growth": 1.0 if whole.moments is None else whole.moments.growth,
-            "kinds": dict(whole.kinds),
-            "missing": whole.missing,
-            "sources": list(whole.sources),
-        }
-        with replacing(path) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as packed:
-            packed.writestr("head.json", json.dumps(head))
-            for name, array in arrays.items():
-                held = io.BytesIO()
-                np.save(held, array, allow_pickle=False)
-                packed.writestr(f"{name}.npy", held.getvalue())
-        return path
+        from dagopt.data.statistics_file import save_statistics
+
+        return save_statistics(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Statistics:
@@ -401,42 +388,9 @@ class Statistics:
         >>> dagopt.Statistics.load(path).names
         ('X0', 'X1', 'X2', 'X3')
         """
-        try:
-            with zipfile.ZipFile(path) as packed:
-                size = sum(one.file_size for one in packed.infolist())
-                require_memory(3 * size, f"the content of {path}")  # packed a thousandfold, a small file can be large
-                head = json.loads(packed.read("head.json"))
-                if head.get("format") != FORMAT:
-                    raise InputError(
-                        f"expected {path} to hold {FORMAT!r} but got {head.get('format')!r}; save it again"
-                    )
-                arrays = {
-                    name[:-4]: np.load(io.BytesIO(packed.read(name)), allow_pickle=False)
-                    for name in packed.namelist()
-                    if name.endswith(".npy")
-                }
-            columns = tuple(_column_from(values) for values in head["columns"])
-            _check_head(head, columns)
-            n = int(head["n_read"]) - int(head["n_incomplete"])
-            counts = Counts(arrays["codes"], arrays["weights"]) if "codes" in arrays else None
-            moments = None
-            if "mean" in arrays:
-                m = (arrays["mean"], arrays["mean_low"], arrays["products"], arrays["products_low"])
-                moments = CoMoments(n, *m, int(head["longest"]), float(head["growth"]))
-            found = cls(
-                columns, int(head["n_read"]), int(head["n_incomplete"]), no_rows(len(columns)), False, counts, moments,
-                dict(head["kinds"]), str(head["missing"]), tuple(head["sources"]),
-            )  # fmt: skip
-            _check_shapes(found)
-        except InputError:
-            raise
-        except FileNotFoundError:
-            raise InputError(
-                f"there is no file {path}; check the path, which is relative to the current folder"
-            ) from None
-        except Exception as error:
-            raise InputError(f"cannot read {path} as statistics of dagopt: {error}; save them again") from error
-        return found
+        from dagopt.data.statistics_file import load_statistics
+
+        return load_statistics(path)
 
 
 def most_levels(told: str) -> int:
@@ -444,35 +398,10 @@ def most_levels(told: str) -> int:
     return {"continuous": 0, "count": 0, "discrete": MOST_WORDS}.get(told, MOST_WHOLE_LEVELS)
 
 
-def no_rows(n: int) -> Rows:
-    """Return no rows of n columns."""
-    return Rows(np.empty((0, n)), np.empty(0), np.empty(0, dtype=np.int64))
-
-
-def merged_counts(parts: Sequence[Counts], arity: Sequence[int]) -> Counts:
-    """Return counts added up, equal rows merged."""
-    codes = np.concatenate([part.codes for part in parts], axis=1)
-    weights = np.concatenate([part.weights for part in parts])
-    first, which = distinct_rows(codes, arity)
-    added = np.bincount(which, weights, minlength=len(first)).astype(np.int64)  # exact: below 2^53
-    return Counts(np.ascontiguousarray(codes[:, first]), added)
-
-
-def _joined_rows(first: Rows, second: Rows, shift: int) -> Rows:
-    return Rows(
-        np.concatenate([first.cells, second.cells]),
-        np.concatenate([first.drawn, second.drawn]),
-        np.concatenate([first.place, second.place + shift]),
-    )
-
-
-def _sampled(rows: Rows) -> Rows:
-    """Return the rows with the lowest numbers drawn, which are a random sample whatever was added to what."""
-    most = max(min(SAMPLED_ROWS, SAMPLED_CELLS // max(rows.cells.shape[1], 1)), 1)
-    if len(rows.cells) <= most:
-        return rows
-    kept = np.sort(np.argpartition(rows.drawn, most)[:most])
-    return Rows(rows.cells[kept], rows.drawn[kept], rows.place[kept])
+def _incomplete(columns: Sequence[ColumnSummary], cells: Sequence[NDArray[Any]]) -> NDArray[np.bool_] | None:
+    """Return which rows have a missing cell, None if none has."""
+    holes = [np.isnan(one) for one, column in zip(cells, columns, strict=True) if column.missing]
+    return np.logical_or.reduce(holes) if holes else None
 
 
 def _embedded_in(before: Statistics, after: Statistics) -> CoMoments:
@@ -509,65 +438,3 @@ def _embedded_in(before: Statistics, after: Statistics) -> CoMoments:
             factors[after.starts[j] + to, own] = 1.0
     found = moments.combined(factors)
     return replace(found, mean=found.mean + shift)
-
-
-def _column_from(values: Mapping[str, Any]) -> ColumnSummary:
-    levels = values["levels"]
-    if levels is not None and not isinstance(levels, list):
-        raise InputError(f"expected a list of levels but got {shortened(levels)}")
-    numbers = {name: float(values[name]) for name in ("lowest", "highest")}
-    return ColumnSummary(**{**values, **numbers, "levels": None if levels is None else tuple(levels)})
-
-
-def _check_head(head: Mapping[str, Any], columns: Sequence[ColumnSummary]) -> None:
-    """Raise an error if what a file says about columns and rows has other types than ``save`` writes."""
-    for column in columns:
-        texts = (column.name, column.way, column.trouble, column.last)
-        truths = (column.is_word, column.whole, column.ordered)
-        kinds = ((texts, str), (truths, bool), ((column.missing,), int))
-        levels = column.levels or ()
-        if not all(isinstance(one, kind) for values, kind in kinds for one in values) or column.missing < 0:
-            raise InputError(f"the column {shortened(column.name)} is not described as expected")
-        fits = all(isinstance(one, str if column.is_word else int | float) for one in levels)
-        if not fits or len(set(levels)) < len(levels) or (column.is_word and column.levels is None):
-            raise InputError(f"the levels of {shortened(column.name)} are not words or numbers, each of them once")
-    if len({column.name for column in columns}) < len(columns):
-        raise InputError("two columns have the same name")
-    counted = {name: head[name] for name in ("n_read", "n_incomplete", "longest")}
-    if not all(type(value) is int and 0 <= value < 2**53 for value in counted.values()):
-        raise InputError(f"expected numbers of rows but got {shortened(counted)}")
-    if counted["n_incomplete"] > counted["n_read"] or not 1 <= float(head["growth"]) < np.inf:
-        raise InputError("the numbers of rows or the growth of the rounding error cannot be")
-    words = [*head["kinds"], *head["kinds"].values(), head["missing"], *head["sources"]]
-    if not isinstance(head["sources"], list) or not all(isinstance(one, str) for one in words):
-        raise InputError("expected words for kinds, missing cells and sources")
-
-
-def _check_shapes(found: Statistics) -> None:
-    """Raise an error if the arrays of a file do not fit its columns, or cannot be counts or co-moments."""
-    width, n = int(found.starts[-1]), found.n_samples
-    if found.counts is not None:
-        codes, weights = found.counts
-        arity = np.array([column.n_slots for column in found.columns])
-        fits = weights.ndim == 1 and codes.shape == (len(arity), len(weights))
-        if (
-            not fits
-            or codes.dtype != np.uint16
-            or weights.dtype != np.int64
-            or not (codes.max(1, initial=0) < arity).all()
-        ):
-            raise InputError("the counts do not fit the columns")
-        if weights.min(initial=1) < 1 or weights.max(initial=1) > n or weights.sum() != n:
-            raise InputError("the counts do not add up to the number of rows")
-        return
-    m = found.moments
-    if m is None or not all(one.shape == (width,) for one in (m.mean, m.mean_low)):
-        raise InputError("the co-moments do not fit the columns")
-    for one in (m.mean, m.mean_low, m.products, m.products_low):
-        if one.dtype != np.float64 or not np.isfinite(one).all():
-            raise InputError("the co-moments are not finite numbers")
-    for square in (m.products, m.products_low):
-        if square.shape != (width, width) or not (square == square.T).all():
-            raise InputError("the co-moments are no symmetric matrix of the columns")
-    if (m.products.diagonal() < 0).any() or not 1 <= m.longest <= max(n, 1):
-        raise InputError("the co-moments cannot be those of so many rows")

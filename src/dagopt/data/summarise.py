@@ -16,9 +16,11 @@ from dagopt.data.batches import ROWS, Batch, Numbers, batches_of, is_streamed, i
 from dagopt.data.cells import with_missing_level
 from dagopt.data.column_summary import ColumnSummary
 from dagopt.data.data_options import NEED_ROWS, DataOptions
+from dagopt.data.kept_rows import Rows, sample_size
 from dagopt.data.kinds import checked_kinds
 from dagopt.data.reading import positions_of, read_columns
-from dagopt.data.statistics import SUFFIX, Statistics, most_levels
+from dagopt.data.statistics import Statistics, most_levels
+from dagopt.data.statistics_file import SUFFIX
 from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError
 from dagopt.options import with_options
@@ -115,10 +117,17 @@ class BatchMaker:
         self.options = options
         self.keeps_rows = True
         self.numbers: frozenset[str] = frozenset()  # columns that are known to be numbers
+        self.levels: dict[str, tuple[float, ...]] = {}  # whole numbers that are levels of a column so far
+        self.below = np.inf  # rows with a higher number drawn are not in the sample
 
-    def learn_from(self, found: Statistics, n_read: int) -> None:
-        """Take note of the columns that are numbers, and that rows are too many to keep, for later batches."""
+    def learn_from(self, found: Statistics, n_read: int, sample: Rows) -> None:
+        """Take note, for later batches, of numbers and levels, of a sample, and that rows are too many to keep."""
         self.numbers |= {column.name for column in found.columns if column.levels is None}
+        for column in found.columns:
+            if column.levels is not None and not column.is_word and self.levels.get(column.name) != column.levels:
+                self.levels[column.name] = tuple(sorted({*self.levels.get(column.name, ()), *column.levels}))
+        if len(sample.drawn) >= sample_size(len(found.columns)):
+            self.below = min(self.below, float(sample.drawn.max()))
         if self.keeps_rows and n_read > found.most_kept:
             self.keeps_rows = False
             if need := needing_rows(self.options):
@@ -139,7 +148,8 @@ class BatchMaker:
             name, one, last = names[k], cells[k], ""
             most = 0 if name in self.numbers and told[name] != "discrete" else most_levels(told[name])
             if isinstance(one, Numbers):
-                summary, values = ColumnSummary.of_numbers(name, one.values, one.whole, most), one.values
+                known = self.levels.get(name)
+                summary, values = ColumnSummary.of_numbers(name, one.values, one.whole, most, known=known), one.values
             else:
                 if self.options.missing == "level" and one.kind == "discrete":
                     given, one = one, with_missing_level(one)
@@ -149,8 +159,9 @@ class BatchMaker:
             summaries.append(summary)
             columns.append(values)
         kinds = {name: kind for name, kind in told.items() if kind != "auto"}
-        whole = np.column_stack(columns) if columns else np.empty((0, 0))
-        found = Statistics.of_cells(summaries, whole, kinds, self.options.missing, self.keeps_rows, place)
+        found = Statistics.of_columns(
+            summaries, columns, kinds, self.options.missing, self.keeps_rows, place, self.below
+        )
         return replace(found, sources=(where,)) if where else found
 
     def _kept(self, names: list[str], where: str) -> list[int]:
@@ -196,7 +207,7 @@ def _take(
         if batch.where in str(error):
             raise
         raise InputError(f"{batch.where}, after row {total.n_read}: {error}") from error
-    maker.learn_from(found, total.n_read)
+    maker.learn_from(found, total.n_read, total.last.rows)
     deadline.check("the data were read", batch.done or 0.0)
     if told is not None:
         told(batch.done, total.n_read)
@@ -217,6 +228,11 @@ class Tree:
             before, found = self._sums.pop()
             one, terms = found + one, terms + before
         self._sums.append((terms, one))
+
+    @property
+    def last(self) -> Statistics:
+        """The sum that the last term became a part of."""
+        return self._sums[-1][1]
 
     def sum(self) -> Statistics | None:
         """Return the sum of all terms, None if there are none."""
