@@ -15,6 +15,7 @@ from dagopt.graph.cpdag import cpdag
 from dagopt.graph.dag import as_graph, require_dag
 from dagopt.graph.neighbourhoods import components, hubs, neighbourhood
 from dagopt.networks import simulate as simulation
+from dagopt.networks.effects.adjustment import possibilities
 from dagopt.report import part
 from dagopt.scores import build
 
@@ -178,3 +179,43 @@ def test_the_page_and_the_command_cope(few, table, tmp_path, monkeypatch):
     shown = CliRunner().invoke(app, ["show", str(tmp_path / "out" / "result.json"), "--around", hub])
     assert shown.exit_code == 0
     assert hub in shown.output
+
+
+def test_parameters_are_those_of_the_dense_fit(few, table, learned, tmp_path, monkeypatch):
+    """Each column has its regression; the result, which has no table, says how to ask."""
+    with pytest.raises(InputError, match=r"use result\.fit\(data\)"):
+        learned.fit()
+    fitted = learned.fit(table.data)
+    fitted.write(tmp_path / "parameters.csv")
+    with pytest.raises(InputError, match="change the ending"):
+        fitted.write(tmp_path / "network.json")
+    logs = fitted.log_likelihood(table.data[:50])
+    edges = list(learned.graph)
+    monkeypatch.setattr(order, "MOST_DENSE", 10_000)
+    dense = dagopt.fit(table.data, edges)
+    pd.testing.assert_frame_equal(fitted.parameters, dense.parameters, rtol=1e-9, atol=1e-12)
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "parameters.csv"), fitted.parameters, check_dtype=False)
+    assert logs == pytest.approx(dense.log_likelihood(table.data[:50]), rel=1e-9)
+    assert repr(fitted).startswith("FittedWide(30 nodes")
+
+
+@pytest.mark.parametrize("cause", ["X0", "X3", "X7", "X12"])
+def test_effects_are_by_the_parents_of_the_cause(few, table, learned, cause, monkeypatch):
+    """The parent sets are those of the DAGs of the class, and each effect is the coefficient of a regression."""
+    outcome = "X1" if cause != "X1" else "X2"
+    with pytest.raises(InputError, match=r"dagopt\.effect\(data, result\.cpdag"):
+        learned.effect(cause, outcome)
+    found = dagopt.effect(table.data, learned.cpdag, cause, outcome).table
+    whole = learned.cpdag_adjacency.toarray()
+    x = learned.names.index(cause)
+    wanted = {"{" + ", ".join(learned.names[i] for i in one.parents) + "}" for one in possibilities(whole, x, 1)}
+    assert set(found["parents"]) == wanted
+    for row in found.to_dict("records"):
+        inside = row["parents"].strip("{}")
+        parents = inside.split(", ") if inside else []
+        if outcome in parents:
+            assert row["effect"] == 0
+            continue
+        design = table.data[[cause, *parents]].to_numpy()
+        design = np.column_stack([design, np.ones(len(design))])
+        assert row["effect"] == pytest.approx(np.linalg.lstsq(design, table.data[outcome], rcond=None)[0][0], abs=1e-9)

@@ -30,7 +30,7 @@ from dagopt.scores.build import score_of
 from dagopt.scores.prior import with_prior
 from dagopt.scores.score_options import ScoreOptions
 
-__all__ = ["covariance_table", "pose", "pose_read", "pose_table", "read_posed", "with_limit"]
+__all__ = ["ROW_SCORES", "covariance_table", "pose", "pose_read", "pose_table", "read_posed", "with_limit"]
 
 ROW_SCORES = ("cg", "basis")  # scores that need every row, so that data are not summarised
 WITHOUT_PRIOR = ("pc", "cg-dca-paper", "cg-minlp")  # tests, and pricing of the plain score

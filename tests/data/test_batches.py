@@ -12,6 +12,8 @@ import pytest
 
 import dagopt
 from dagopt.data import batches, statistics
+from dagopt.data.clusters import drawn_in_part, drawn_per_part, parts_of, resamples_of_parts
+from dagopt.data.data_options import DataOptions
 from dagopt.errors import InputError
 from dagopt.scores.build import make_score
 
@@ -131,16 +133,69 @@ def test_a_dask_frame_is_reduced_in_its_parts(frame) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_batches")
 def test_a_cluster_gives_what_one_machine_gives(frame) -> None:
-    """Several workers, real processes: the statistics are equal to the last digits."""
+    """Several workers, real processes: statistics, and those of resamples, are equal to the last digits."""
     dask = pytest.importorskip("dask.dataframe")
     distributed = pytest.importorskip("distributed")
-    here = dagopt.summarise(dask.from_pandas(frame, npartitions=5), rows=False)
+    parts = dask.from_pandas(frame, npartitions=5)
+
+    def found():
+        whole = parts_of(parts, DataOptions())
+        kinds = [column.kind("auto") for column in whole.whole.columns]
+        return whole.whole.without_rows(), list(resamples_of_parts(whole, kinds, 3, 600, 7))
+
+    here, drawn_here = found()
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster),
+        distributed.Client(cluster, timeout=60),
     ):
-        there = dagopt.summarise(dask.from_pandas(frame, npartitions=5), rows=False)
+        there, drawn_there = found()
     np.testing.assert_allclose(there.moments.products, here.moments.products, rtol=1e-14, atol=1e-10)
+    for one, other in zip(drawn_here, drawn_there, strict=True):
+        np.testing.assert_allclose(one.moments.products, other.moments.products, rtol=1e-14, atol=1e-10)
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("with_replacement", [True, False])
+def test_resamples_of_a_dask_frame_are_rows_drawn_in_its_parts(frame, with_replacement) -> None:
+    """The co-moments of each are those of the rows, repeated as often as drawn, and it has as many as asked for."""
+    dask = pytest.importorskip("dask.dataframe")
+    frame = frame.copy()
+    frame.iloc[5, 0] = np.nan
+    data = dask.from_pandas(frame, npartitions=4)
+    whole = parts_of(data, DataOptions(missing="drop"))
+    assert whole.sizes.sum() == len(frame) - 1
+    kinds = [column.kind("auto") for column in whole.whole.columns]
+    names = [name for name, kind in zip(frame, kinds, strict=True) if kind == "continuous"]
+    pieces = [part.dropna() for part in (data.get_partition(k).compute(scheduler="sync") for k in range(4))]
+    found = list(resamples_of_parts(whole, kinds, 3, 500, 11, with_replacement=with_replacement))
+    for number, one in enumerate(found):
+        per_part = drawn_per_part(whole.sizes, 500, 11, number, with_replacement)
+        assert per_part.sum() == 500
+        often = [
+            drawn_in_part(len(piece), int(m), 11, number, p, with_replacement)
+            for p, (piece, m) in enumerate(zip(pieces, per_part, strict=True))
+        ]
+        assert max(times.max() for times in often) > (1 if with_replacement else 0)
+        rows = np.concatenate(
+            [np.repeat(piece[names].to_numpy(float), times, axis=0) for piece, times in zip(pieces, often, strict=True)]
+        )
+        places = [int(one.starts[list(one.names).index(name)]) for name in names]
+        ours = one.moments.select(np.array(places)).products / len(rows)
+        np.testing.assert_allclose(ours, np.cov(rows.T, bias=True), rtol=1e-9, atol=1e-12)
+        assert one.n_samples == len(rows) == 500
+    products = [one.moments.products for one in found]
+    assert not np.allclose(products[0], products[1])
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_the_bootstrap_of_a_dask_frame_says_where_rows_are_drawn(frame) -> None:
+    dask = pytest.importorskip("dask.dataframe")
+    data = dask.from_pandas(frame, npartitions=3)
+    boot = dagopt.bootstrap(data, 3, n_jobs=1, progress=False)
+    again = dagopt.bootstrap(data, 3, n_jobs=2, progress=False)
+    assert boot.n_done == 3
+    assert any("where the parts of the Dask DataFrame are" in note for note in boot.result.notes)
+    assert (boot.essential == again.essential).all()
 
 
 def test_lists_of_dicts_and_xarray(frame) -> None:

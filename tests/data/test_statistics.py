@@ -15,7 +15,10 @@ import pytest
 
 import dagopt
 from dagopt import memory
+from dagopt.data import kept_rows, statistics
+from dagopt.data.columns import column_from_dictionary, column_from_series
 from dagopt.data.comoments import CoMoments
+from dagopt.data.counts import Counts
 from dagopt.data.statistics import Statistics
 from dagopt.data.summarised import SummarisedMixedTable, SummarisedTable
 from dagopt.data.table import DiscreteTable
@@ -334,3 +337,54 @@ def test_fewer_rows_than_columns_are_learned_with_a_limit_and_a_warning() -> Non
     assert result.adjacency.sum(axis=0).max() <= 4
     with pytest.raises(InputError, match="10 rows are too few"):
         dagopt.learn(data[:10])
+
+
+@pytest.mark.parametrize("levels", [3, 70])
+def test_counts_are_those_of_every_row(levels: int) -> None:
+    """Rows that have numbers, and rows that are too many for numbers; levels far from zero; parts added."""
+    rng = np.random.default_rng(levels)
+    low = np.array([-5, 0, 7, 10**9, -(2**40), 3, 1, 0, 2, 40, 11, 5])
+    cells = low + rng.integers(0, levels, (300, 12))
+    cells[100:200] = cells[:100]
+    arity = [levels] * 12
+    digits = [(np.ascontiguousarray(cells[:, j]), int(low[j])) for j in range(12)]
+    whole = Counts.of_digits(digits, arity)
+    parts = [Counts.of_digits([(own[a:b], first) for own, first in digits], arity) for a, b in ((0, 90), (90, 300))]
+    assert (whole.rows.ndim == 1) == (levels == 3)
+    wanted: dict[tuple[int, ...], int] = {}
+    for row in (cells - low).tolist():
+        wanted[tuple(row)] = wanted.get(tuple(row), 0) + 1
+    for found in (whole, parts[0] + parts[1]):
+        assert {tuple(r): w for r, w in zip(found.codes.T.tolist(), found.weights.tolist(), strict=True)} == wanted
+    some = whole.select([3, 0])
+    assert some.weights.sum() == 300
+    assert len(some.weights) == len({(row[3], row[0]) for row in wanted})
+
+
+def test_words_in_a_dictionary_are_read_as_words_one_by_one() -> None:
+    """Levels, numbers as text, codes with leading zeros, missing cells, and words that do not occur."""
+    for words in (
+        ["low", "high", "None", "x"],
+        ["1.5", "2.25", "-3", "7"],
+        ["007", "08", "9", "10"],
+        ["1", "2", "3", "4"],
+    ):
+        codes = np.array([0, 2, 1, -1, 2, 0, 0])
+        cells = pd.Series([None if k < 0 else words[k] for k in codes], dtype="str")
+        one, other = column_from_dictionary("a", codes, words), column_from_series("a", cells)
+        assert (one.kind, one.levels, one.whole, one.way) == (other.kind, other.levels, other.whole, other.way)
+        np.testing.assert_array_equal(one.values, other.values)
+
+
+def test_the_sample_is_that_of_all_rows_at_once(tmp_path, monkeypatch) -> None:
+    """Rows that cannot be in it are left out of later batches, which changes nothing."""
+    monkeypatch.setattr(kept_rows, "SAMPLED_ROWS", 50)
+    monkeypatch.setattr(statistics, "KEPT_CELLS", 0)
+    monkeypatch.setattr(statistics, "KEPT_ROWS_PER_COLUMN", 1)
+    frame = frame_of("gaussian", 0, 1000)
+    batches = [frame[k : k + 100] for k in range(0, 1000, 100)]
+    found = dagopt.summarise(iter(batches))
+    drawn = np.concatenate([kept_rows.numbers_drawn(100, k) for k in range(10)])
+    chosen = frame.to_numpy()[np.sort(np.argsort(drawn)[:50])]
+    order = np.argsort(found.rows.place)
+    np.testing.assert_array_equal(np.sort(found.rows.cells[order], axis=0), np.sort(chosen, axis=0))

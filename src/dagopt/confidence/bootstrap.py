@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as with_fields
 from itertools import takewhile
@@ -13,9 +13,11 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from dagopt.confidence.agreement import Bootstrap
+from dagopt.data.clusters import Parts, is_in_parts, parts_of, resamples_of_parts
 from dagopt.data.data_options import DataOptions
 from dagopt.data.resampling import is_grouped, n_units, resampled
-from dagopt.data.summarised import SummarisedMixedTable, SummarisedTable
+from dagopt.data.summarised import SummarisedMixedTable, SummarisedTable, table_of_moments
+from dagopt.data.table import Table, in_one_pass
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, checked_jobs, checked_number, checked_whole
 from dagopt.graph.constraints import Constraints
@@ -30,7 +32,7 @@ from dagopt.methods.ordered_problem import refuse_order
 from dagopt.methods.registry import METHODS, MethodName, method_name
 from dagopt.methods.warm_search import likely_parents, quick_method, solve_warm
 from dagopt.options import with_options
-from dagopt.posing import pose
+from dagopt.posing import ROW_SCORES, pose
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, begin_part, expect, make_progress
 from dagopt.results.answer import Answer
@@ -68,8 +70,8 @@ def bootstrap(
 
     Parameters
     ----------
-    data : path, frame, array or Table
-        The data, as in ``learn``.
+    data : path, frame, array, Dask DataFrame or Table
+        The data, as in ``learn``. Rows of a Dask DataFrame are drawn where its parts are.
     n : int
         Number of resamples.
     method : str
@@ -124,6 +126,10 @@ def bootstrap(
             f"a sub-class of Score, or a function of the table that returns one"
         )
     reading = DataOptions.taken_from(options).to_dict()
+    parts: Parts | None = None
+    if is_in_parts(data) and in_one_pass(data, DataOptions(**reading), scoring["score"] in ROW_SCORES):
+        parts = parts_of(data, DataOptions(**reading))
+        data, reading = parts.whole, reading | {"columns": None, "exclude": None}
     problem, diagnosis = pose(data, method, constraints=constraints, max_parents=max_parents, **scoring, **reading)
     scoring["score"], _ = chosen_score(problem.table, scoring["score"])  # the same for all resamples
     refuse_order(problem.knowledge, "the bootstrap")
@@ -138,14 +144,23 @@ def bootstrap(
             learner = _Learner(problem, scoring, method, options, n_drawn, replace)
             begin_part(shown, "all rows", is_last=False)
             whole = learner.learn(problem, random_state, n_jobs, deadline, shown)
-            whole = whole.noted(*_of_statistics(problem.table))
+            drawn = None
+            if parts is not None and isinstance(problem.table, SummarisedTable | SummarisedMixedTable):
+                kinds = ["continuous"] * problem.n_nodes
+                if isinstance(problem.table, SummarisedMixedTable):
+                    kinds = [column.kind for column in problem.table.columns]
+                found = resamples_of_parts(parts, kinds, n, n_drawn, random_state, with_replacement=replace)
+                drawn = [table_of_moments(one, kinds) for one in found]
+                whole = whole.noted("resamples: rows drawn, and counted, where the parts of the Dask DataFrame are")
+            else:
+                whole = whole.noted(*_of_statistics(problem.table))
             if method == "order" and deadline.reason is None:
                 learner = learner.begun_at(whole.adjacency, n_jobs, deadline)
             elif method == "exact":
                 learner = learner.planned(deadline)
             begin_part(shown, "resamples")
             expect(shown, {"resamples": 0.0})
-            graphs = _each(learner, n, random_state, n_jobs, deadline, shown)
+            graphs = _each(learner, n, random_state, n_jobs, deadline, shown, drawn)
     finally:
         shown.close()
     return Bootstrap(
@@ -233,15 +248,22 @@ class _Learner:
         plan = options.plan(self.problem, deadline, NoProgress())
         return self if options.n_best != 1 or plan.gpu is not None else with_fields(self, plan=plan)
 
-    def essential(self, seed: np.random.SeedSequence, deadline: Deadline) -> NDArray[np.int8] | None:
-        """Return the essential graph learned from one resample, or None if the deadline came first."""
+    def essential(
+        self, seed: np.random.SeedSequence, deadline: Deadline, drawn: Table | None = None
+    ) -> NDArray[np.int8] | None:
+        """Return the essential graph learned from one resample, or None if the deadline came first.
+
+        The resample is drawn here unless it is given.
+        """
         new_pass()
         if deadline.reason is not None:
             return None
         rng = np.random.default_rng(seed)
         known = self.problem.knowledge
         least = int(known.at_most.max(initial=0)) + 2
-        table = resampled(self.problem.table, rng, self.n_drawn, replace=self.replace, least_distinct=least)
+        table = drawn
+        if table is None:
+            table = resampled(self.problem.table, rng, self.n_drawn, replace=self.replace, least_distinct=least)
         problem = Problem(table, with_prior(make_score(table, **self.scoring), known.log_odds), known)
         random_state = int(rng.integers(1 << 31))
         if self.plan is not None:
@@ -267,12 +289,22 @@ class _Learner:
 
 
 def _each(
-    learner: _Learner, n: int, random_state: int, n_jobs: int, deadline: Deadline, progress: Progress
+    learner: _Learner,
+    n: int,
+    random_state: int,
+    n_jobs: int,
+    deadline: Deadline,
+    progress: Progress,
+    drawn: Sequence[Table] | None = None,
 ) -> list[NDArray[np.int8]]:
-    """Return the graphs of the resamples that were done, in their order."""
+    """Return the graphs of the resamples that were done, in their order; ``drawn`` has them if they are made."""
     numbers = takewhile(lambda _: deadline.reason is None, range(n))
-    seeds = (np.random.SeedSequence(random_state, spawn_key=(k,)) for k in numbers)
-    tasks = (delayed(learner.essential)(seed, deadline) for seed in seeds)
+    tasks = (
+        delayed(learner.essential)(
+            np.random.SeedSequence(random_state, spawn_key=(k,)), deadline, None if drawn is None else drawn[k]
+        )
+        for k in numbers
+    )
     graphs: list[NDArray[np.int8]] = []
     with repeated(n):
         for done, graph in enumerate(_results(tasks, n_jobs), start=1):

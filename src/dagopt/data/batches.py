@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dagopt.data.columns import column_from_series, column_from_text
+from dagopt.data.columns import column_from_dictionary, column_from_series, column_from_spellings
 from dagopt.data.reading import COMPRESSED, header_of, opened_unpacked, refuse_widths, separator_of
 from dagopt.data.spellings import NUMERIC_MISSING
 from dagopt.errors import InputError
@@ -31,6 +31,8 @@ __all__ = ["Batch", "Numbers", "batches_of", "ending_of", "is_streamed", "is_tab
 
 ROWS = 1 << 16  # of a batch
 BLOCK = 1 << 23  # bytes of text of a block
+BUFFER = 1 << 20  # bytes of a column of a Parquet file that are read at once, however long its parts are
+WORDS = ("string", "large_string", "string_view")
 LARGE_TEXT, LARGE_PACKED = 100_000_000, 15_000_000  # bytes of a file that is read in one pass
 LARGE_BINARY = 50_000_000
 PACKED = {*COMPRESSED, ".zip"}
@@ -218,11 +220,15 @@ def _binary(path: Path, na_values: tuple[str, ...]) -> Iterator[tuple[Batch, flo
         if ending_of(path) in {".parquet", ".pq"}:
             from pyarrow import parquet
 
-            with parquet.ParquetFile(path, pre_buffer=False) as file:
+            with parquet.ParquetFile(path) as file:
+                fields, held = file.schema_arrow, file.metadata
+            words = [name for name, kind in zip(fields.names, fields.types, strict=True) if str(kind) in WORDS]
+            how: dict[str, Any] = {"pre_buffer": False, "buffer_size": BUFFER}
+            with parquet.ParquetFile(path, metadata=held, read_dictionary=words, **how) as file:
                 total = max(file.metadata.num_rows, 1)
                 for batch in file.iter_batches(ROWS):
                     rows += batch.num_rows
-                    yield _of_arrow(batch, str(path)), rows / total
+                    yield _of_arrow(batch, str(path), frozenset(words)), rows / total
             return
         import pyarrow as pa
 
@@ -253,10 +259,10 @@ def _pieces(batch: Any, where: str) -> Iterator[Batch]:
         yield _of_arrow(batch.slice(first, ROWS), where)
 
 
-def _of_arrow(table: Any, where: str) -> Batch:
-    """Return an Arrow table or batch as a batch."""
+def _of_arrow(table: Any, where: str, encoded: frozenset[str] = frozenset()) -> Batch:
+    """Return an Arrow table or batch as a batch; words may be encoded as positions in a list."""
     names = [str(name) for name in table.schema.names]
-    types = [str(kind) for kind in table.schema.types]
+    types = ["string" if name in encoded else str(kind) for name, kind in zip(names, table.schema.types, strict=True)]
 
     def read() -> list[Any]:
         return [_arrow_column(name, table.column(k), types[k]) for k, name in enumerate(names)]
@@ -271,7 +277,19 @@ def _arrow_column(name: str, array: Any, kind: str) -> Any:
             array = array.cast("double", safe=False)
         values = array.to_numpy(zero_copy_only=False) if "Chunked" not in type(array).__name__ else array.to_numpy()
         return Numbers(_as_numbers(values), "int" in kind)
+    if kind in WORDS:
+        return column_from_dictionary(name, *_encoded(array))
     return column_from_series(name, array.to_pandas())
+
+
+def _encoded(array: Any) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the words of an Arrow array as positions in a list of words, -1 where a cell is missing."""
+    whole = array.combine_chunks() if "Chunked" in type(array).__name__ else array
+    if hasattr(whole, "num_chunks"):  # too long for one piece
+        return _encoded(_pyarrow().concat_arrays([one.cast("large_string") for one in whole.chunks]))
+    held = whole if hasattr(whole, "dictionary") else whole.dictionary_encode()
+    codes = held.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes, held.dictionary.to_pylist()
 
 
 def _as_numbers(values: NDArray[Any]) -> NDArray[Any]:
@@ -433,9 +451,9 @@ def _parsed(layout: _Layout, block: bytes, line: int, guess: dict[str, Any]) -> 
     for name, key in zip(layout.names, keys, strict=True):
         array = table.column(key)
         if array.type == pa.string():
-            cells = array.to_pandas()
-            cells = cells.map(plain_cell) if escaped else cells
-            found.append(column_from_text(name, cells, layout.na_values))
+            codes, spelled = _encoded(array)
+            spelled = [plain_cell(word) for word in spelled] if escaped else spelled
+            found.append(column_from_spellings(name, codes, spelled, layout.na_values))
         else:
             found.append(Numbers(_as_numbers(array.to_numpy()), array.type == pa.int64()))
     return found

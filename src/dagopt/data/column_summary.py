@@ -208,6 +208,12 @@ class ColumnSummary:
             levels = [str(int(level)) for level in self.levels]
         return np.array([place[level] for level in levels], dtype=np.int64)
 
+    def digits(self, cells: NDArray[Any]) -> tuple[NDArray[Any], int]:
+        """Return whole numbers and the one that is to be subtracted from them to get the positions of the levels."""
+        if not self.is_word and cells.dtype == np.int64 and self.levels and _has_no_gap(self.levels):
+            return cells, int(self.levels[0])
+        return self.codes(cells), 0
+
     def codes(self, cells: NDArray[Any]) -> Ints:
         """Return the positions of the levels of complete cells."""
         if self.is_word:

@@ -17,7 +17,8 @@ from dagopt.errors import InputError, quoted
 if TYPE_CHECKING:
     from dagopt.data.transforms import Transform
 
-__all__ = ["Column", "Kind", "column_from_series", "column_from_text", "columns_from_frame"]
+__all__ = ["Column", "Kind", "column_from_dictionary", "column_from_series", "column_from_spellings",
+           "column_from_text", "columns_from_frame"]  # fmt: skip
 
 Kind = Literal["continuous", "discrete"]
 
@@ -208,13 +209,33 @@ def _troubled(name: str, series: pd.Series[Any], why: str) -> Column:
     return Column(name, "discrete", codes, tuple(map(str, uniques)), trouble=f"column {name!r} {why}")
 
 
+def column_from_dictionary(name: str, codes: NDArray[Any], words: Sequence[str]) -> Column:
+    """Return a column of words, given as positions in a list without repetitions, -1 where a cell is missing.
+
+    It is what ``column_from_series`` makes of these words one by one.
+    """
+    used = np.bincount(codes[codes >= 0] if len(codes) and codes.min() < 0 else codes, minlength=len(words)) > 0
+    occurring = np.flatnonzero(used)
+    made = column_from_series(name, pd.Series([words[k] for k in occurring], dtype="str"))
+    absent = np.nan if made.kind == "continuous" else -1
+    values = np.full(len(words) + 1, absent, dtype=made.values.dtype)
+    values[occurring] = made.values
+    return replace(made, values=values[codes])
+
+
 def column_from_text(name: str, cells: Sequence[str] | pd.Series[str], na_values: Iterable[str] = ()) -> Column:
     """Return a column from text: numbers if every cell that is not missing is a number, otherwise levels.
 
     An empty cell is missing. Spellings such as NA are missing in a column of numbers and levels in a column of words.
     Decimal commas and thousands separators are accepted if every number is written that way.
     """
-    first_codes, spelled = pd.factorize(pd.Series(cells, dtype=object))
+    return column_from_spellings(name, *pd.factorize(pd.Series(cells, dtype=object)), na_values)
+
+
+def column_from_spellings(
+    name: str, first_codes: NDArray[Any], spelled: Sequence[str], na_values: Iterable[str] = ()
+) -> Column:
+    """Return a column from text, given as positions in a list of spellings; see ``column_from_text``."""
     merged, uniques = pd.factorize(np.array([str(level).strip() for level in spelled], dtype=object))
     codes = merged[first_codes] if len(spelled) else first_codes
     absent = {"", *na_values}

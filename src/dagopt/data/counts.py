@@ -42,16 +42,26 @@ class Counts:
     @classmethod
     def of_codes(cls, codes: Sequence[NDArray[Any]], arity: Sequence[int], weights: Ints | None = None) -> Counts:
         """Return the counts of rows, given the positions of the levels of each column, below its arity."""
+        return cls.of_digits([(own, 0) for own in codes], arity, weights)
+
+    @classmethod
+    def of_digits(
+        cls, digits: Sequence[tuple[NDArray[Any], int]], arity: Sequence[int], weights: Ints | None = None
+    ) -> Counts:
+        """Return the counts of rows, given whole numbers and what is to be subtracted from them to get positions."""
         if _is_numbered(arity):
-            numbers = np.zeros(len(codes[0]) if len(codes) else 0, dtype=np.int64)
+            numbers = np.zeros(len(digits[0][0]) if len(digits) else 0, dtype=np.int64)
             held = np.empty_like(numbers)
-            factor = 1
-            for own, levels in zip(reversed(codes), reversed(arity), strict=True):
+            factor, start = 1, 0
+            for (own, first), levels in zip(reversed(digits), reversed(arity), strict=True):
                 np.multiply(own, factor, out=held, casting="unsafe")
-                numbers += held
+                numbers += held  # whole numbers are counted modulo 2^64, so that what is too large comes back
+                start += first * factor
                 factor *= max(levels, 1)
+            if start:
+                numbers -= np.uint64(start % (1 << 64)).astype(np.int64)
             return cls._merged(tuple(arity), numbers, weights)
-        return cls._merged(tuple(arity), np.array(codes).astype(np.uint16), weights)
+        return cls._merged(tuple(arity), np.array([own - first for own, first in digits]).astype(np.uint16), weights)
 
     @classmethod
     def _merged(cls, arity: tuple[int, ...], rows: NDArray[Any], weights: Ints | None) -> Counts:

@@ -264,13 +264,13 @@ class Statistics:
         rows = Rows.of_columns([one[kept] for one in cells], drawn[kept], places[kept])
         counts = moments = None
         if all(column.levels is not None for column in self.columns):
-            codes = [column.codes(one) for column, one in zip(self.columns, cells, strict=True)]
-            counts = Counts.of_codes(codes, [column.n_slots for column in self.columns])
+            digits = [column.digits(one) for column, one in zip(self.columns, cells, strict=True)]
+            counts = Counts.of_digits(digits, [column.n_slots for column in self.columns])
         else:
-            moments = self._moments_of(cells)
+            moments = self.moments_of(cells)
         return replace(self, rows=rows, has_all_rows=False, counts=counts, moments=moments)
 
-    def _moments_of(
+    def moments_of(
         self, cells: Sequence[NDArray[Any]], weights: Ints | None = None, deadline: Deadline = FOREVER
     ) -> CoMoments:
         """Return the co-moments of the embedded columns of complete rows."""
@@ -314,11 +314,19 @@ class Statistics:
                 return replace(after, counts=start.counts.recoded(places, [b.n_slots for b in joined]))
             values = [np.arange(a.n_slots) if a.is_word else np.array(a.levels) for a in own]
             table = [v[row].astype(np.float64) for v, row in zip(values, start.counts.codes, strict=True)]
-            moments = start._moments_of(table, start.counts.weights)
+            moments = start.moments_of(table, start.counts.weights)
             start = replace(start, counts=None, moments=moments)
         if start.moments is not None:
             return replace(after, counts=None, moments=_embedded_in(start, after))
         return after
+
+    def as_part_of(self, other: Statistics) -> Floats:
+        """Return the complete rows, all of which are kept, as rows of statistics that these are a part of."""
+        own = self._in_order_of(other.names)
+        cells = own.rows.cells
+        cells = cells[~np.isnan(cells).any(axis=1)]
+        pairs = zip(own.columns, other.columns, strict=True)
+        return np.column_stack([a.recoded(cells[:, j], b) for j, (a, b) in enumerate(pairs)])
 
     def with_kinds(self, kinds: Sequence[str]) -> Statistics:
         """Return the statistics with the columns that are to be continuous as numbers."""

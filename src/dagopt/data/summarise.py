@@ -29,6 +29,7 @@ __all__ = ["Told", "added", "is_statistics", "needing_rows", "summarise", "summa
 
 AHEAD = 2  # batches that wait per thread
 CELLS_AHEAD = 20_000_000  # of the batches that wait or are worked on, whatever the number of threads
+FAR_MORE = 4  # times the rows that can be kept: so many are expected if none is to be kept from the start
 Told = Callable[[float | None, int], None]  # called with the share that is read, None if not known, and the rows so far
 
 
@@ -74,9 +75,9 @@ def summarised_source(
     if is_statistics(data):
         return Statistics.load(str(data))
     if type(data).__module__.partition(".")[0] in ("dask", "dask_expr"):
-        from dagopt.data.clusters import summarised_where_they_are
+        from dagopt.data.clusters import parts_of
 
-        return summarised_where_they_are(data, options)
+        return parts_of(data, options).whole
     if not is_streamed(data) and not is_tabular_file(data):
         return _in_memory(data, options, deadline)
     maker = BatchMaker(options)
@@ -120,15 +121,19 @@ class BatchMaker:
         self.levels: dict[str, tuple[float, ...]] = {}  # whole numbers that are levels of a column so far
         self.below = np.inf  # rows with a higher number drawn are not in the sample
 
-    def learn_from(self, found: Statistics, n_read: int, sample: Rows) -> None:
-        """Take note, for later batches, of numbers and levels, of a sample, and that rows are too many to keep."""
+    def learn_from(self, found: Statistics, n_read: int, sample: Rows, done: float | None = None) -> None:
+        """Take note, for later batches, of numbers and levels, of a sample, and that rows are too many to keep.
+
+        They are if so many were read, or if by the share of the source that is ``done`` far more will be.
+        """
         self.numbers |= {column.name for column in found.columns if column.levels is None}
         for column in found.columns:
             if column.levels is not None and not column.is_word and self.levels.get(column.name) != column.levels:
                 self.levels[column.name] = tuple(sorted({*self.levels.get(column.name, ()), *column.levels}))
         if len(sample.drawn) >= sample_size(len(found.columns)):
             self.below = min(self.below, float(sample.drawn.max()))
-        if self.keeps_rows and n_read > found.most_kept:
+        expected = n_read if not done else n_read / max(done, 1e-12) / FAR_MORE
+        if self.keeps_rows and max(n_read, expected) > found.most_kept:
             self.keeps_rows = False
             if need := needing_rows(self.options):
                 raise InputError(
@@ -207,7 +212,7 @@ def _take(
         if batch.where in str(error):
             raise
         raise InputError(f"{batch.where}, after row {total.n_read}: {error}") from error
-    maker.learn_from(found, total.n_read, total.last.rows)
+    maker.learn_from(found, total.n_read, total.last.rows, batch.done)
     deadline.check("the data were read", batch.done or 0.0)
     if told is not None:
         told(batch.done, total.n_read)

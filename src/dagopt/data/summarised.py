@@ -23,7 +23,7 @@ from dagopt.data.statistics import Statistics
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, quoted
 
-__all__ = ["SummarisedMixedTable", "SummarisedTable", "sample_of", "summarised"]
+__all__ = ["SummarisedMixedTable", "SummarisedTable", "sample_of", "summarised", "table_of_moments"]
 
 
 class SummarisedTable(CovarianceTable):
@@ -153,12 +153,17 @@ def summarised(
     findings = (*findings, *_sampled_findings(final, kinds))
     if all(kind == "discrete" for kind in kinds):
         return (list(final.columns), final), findings
-    assert final.moments is not None
-    _refuse_constant(final, kinds)
+    return table_of_moments(final, kinds), findings
+
+
+def table_of_moments(statistics: Statistics, kinds: Sequence[str]) -> SummarisedTable | SummarisedMixedTable:
+    """Return the table of co-moments, of which not all columns are discrete."""
+    assert statistics.moments is not None
+    _refuse_constant(statistics, kinds)
     if all(kind == "continuous" for kind in kinds):
-        order = np.argsort(final.rows.place, kind="stable")
-        return SummarisedTable(final.names, final.moments, final.rows.cells[order]), findings
-    return _mixed(final, kinds), findings
+        order = np.argsort(statistics.rows.place, kind="stable")
+        return SummarisedTable(statistics.names, statistics.moments, statistics.rows.cells[order])
+    return _mixed(statistics, kinds)
 
 
 def _mixed(statistics: Statistics, kinds: Sequence[str]) -> SummarisedMixedTable:

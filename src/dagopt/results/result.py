@@ -20,7 +20,7 @@ from dagopt.errors import InputError
 from dagopt.graph.cpdag import cpdag, extend_pdag
 from dagopt.graph.dag import Graph
 from dagopt.graph.known_directions import essential_given
-from dagopt.graph.order import is_acyclic, parent_lists
+from dagopt.graph.order import is_acyclic, is_sparse, parent_lists
 from dagopt.graph.series_graph import SeriesGraph
 from dagopt.problem import Problem
 from dagopt.results.answer import Answer, Status
@@ -374,6 +374,11 @@ class Result:
         if data is None:
             self._refuse_set_rows("result.fit(data)")
         own = None if self.problem is None else self.problem.table
+        if data is None and own is None and is_sparse(self.adjacency):
+            raise InputError(
+                f"the table of {len(self.names):,} columns is not kept in the result; use result.fit(data), which "
+                "gives the regression of each column"
+            )
         table = table_like(data, self.names, own, options)
         fitted = fit_table(table, self._member.adjacency, equivalent_sample_size)
         if not self.graph.is_dag:
@@ -453,6 +458,11 @@ class Result:
         """
         from dagopt.networks.effects.effect import effect_in
 
+        if self.problem is None and is_sparse(self.adjacency):
+            raise InputError(
+                f"the table of {len(self.names):,} columns is not kept in the result; use dagopt.effect(data, "
+                "result.cpdag, cause, outcome), or result.dag for the learned DAG alone"
+            )
         if self.problem is None:
             raise InputError("the graph was learned without data; use dagopt.effect(data, graph, cause, outcome)")
         self._refuse_set_rows("dagopt.effect(data, result.cpdag, cause, outcome)")

@@ -5,10 +5,21 @@ import pytest
 
 import dagopt
 from dagopt.deadline import Deadline
+from dagopt.errors import InputError
 from dagopt.methods.orders import near_pairs, wide
 from dagopt.methods.orders.near_pairs import Blocks, pairs_above, unit_columns
 from dagopt.methods.orders.wide import WideScore, search_wide
 from dagopt.progress import NoProgress
+
+
+def has_gpu() -> bool:
+    """Say whether CuPy finds a device."""
+    try:
+        import cupy
+
+        return cupy.cuda.runtime.getDeviceCount() > 0
+    except Exception:
+        return False
 
 
 def found_in(values, penalty, most=8, **options):
@@ -91,3 +102,116 @@ def test_a_start_is_never_lost():
         score = WideScore(300, penalty * np.arange(9))
         stopped = search_wide(values, list(data), score, over, NoProgress(), start=first.parents)
     assert not stopped.is_checked
+
+
+def test_later_rounds_search_near_new_candidates():
+    """Columns within two edges of those that have new candidates, whatever the directions."""
+    chain = [np.zeros(0, dtype=np.int64), *(np.array([k]) for k in range(9))]
+    run = wide.WideSearch(chain, np.zeros(10), np.arange(10), *([np.zeros(0, dtype=np.int64)] * 3), "", np.ones(10))
+    assert wide._near(run, np.array([5]), 10).tolist() == [3, 4, 5, 6, 7]
+    assert wide._near(run, np.array([0, 9]), 10).tolist() == [0, 1, 2, 7, 8, 9]
+
+
+class Device:
+    """Stands for CuPy: arrays of its own that NumPy does not take by itself."""
+
+    def __init__(self):
+        self.multiplied = 0
+
+    def asarray(self, array):
+        return OnDevice(array.held if isinstance(array, OnDevice) else array, self)
+
+    def abs(self, array, out):
+        np.abs(array.held, out=out.held)
+
+    def flatnonzero(self, array):
+        return OnDevice(np.flatnonzero(array.held), self)
+
+    def asnumpy(self, array):
+        return array.held
+
+
+class OnDevice:
+    """An array on the device; only what CuPy's arrays have too."""
+
+    __array__ = None  # CuPy refuses to be turned into a NumPy array silently
+
+    def __init__(self, held, device):
+        self.held, self.device = held, device
+
+    def __getitem__(self, part):
+        return OnDevice(self.held[part], self.device)
+
+    def __len__(self):
+        return len(self.held)
+
+    def __matmul__(self, other):
+        self.device.multiplied += 1
+        return OnDevice(self.held @ other.held, self.device)
+
+    def __gt__(self, bar):
+        return OnDevice(self.held > bar, self.device)
+
+    @property
+    def T(self):
+        return OnDevice(self.held.T, self.device)
+
+    @property
+    def shape(self):
+        return self.held.shape
+
+
+def test_products_on_a_device_are_those_of_the_processor(monkeypatch):
+    """With a stand-in for CuPy: nothing but its own calls reaches an array on the device."""
+    device = Device()
+    monkeypatch.setattr(near_pairs, "_gpu", lambda device_, shape: device)
+    monkeypatch.setattr(near_pairs, "GPU_BLOCK", 8)
+    data, _ = dagopt.simulate(25, 200, 1.0, 1)
+    values, penalty = data.to_numpy(), 0.5 * np.log(200)
+    there = found_in(values, penalty, device="gpu")
+    here = found_in(values, penalty, device="cpu")
+    assert device.multiplied > 10
+    assert there.where == "on a GPU"
+    assert there.score == here.score
+    assert [own.tolist() for own in there.parents] == [own.tolist() for own in here.parents]
+
+
+def test_a_device_with_little_memory_is_not_used(monkeypatch):
+    """It is refused by name if it was asked for, and the processor is used otherwise."""
+    monkeypatch.setattr(near_pairs, "find_device", lambda: (np, "a small device", 1 << 20))
+    monkeypatch.setattr(near_pairs, "WORTH_A_GPU", 1)
+    columns = np.eye(600)
+    assert Blocks(columns).where == "on the CPU"
+    with pytest.raises(InputError, match=r"products of 600 columns need .* but a small device has"):
+        Blocks(columns, "gpu")
+
+
+@pytest.mark.skipif(not has_gpu(), reason="needs CuPy and a CUDA device")
+@pytest.mark.parametrize("n", [50, 9_000])
+def test_pairs_found_on_a_gpu(n):
+    """No pair above the threshold is lost, and those found are those of the processor; blocks do not fit evenly."""
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((200, n))
+    values[:, 1::2] += 0.6 * values[:, : n // 2]
+    columns, _ = unit_columns(values, np.arange(n))
+    found = []
+    for device in ("cpu", "gpu"):
+        blocks = Blocks(columns, device)
+        assert blocks.where == ("on the CPU" if device == "cpu" else "on a GPU")
+        listed = [pairs_above(columns, a, b, 0.4) for a, b, _ in blocks.above(0.4, Deadline())]
+        found.append({(int(a), int(b)) for one in listed for a, b in zip(one[0], one[1], strict=True)})
+        left = np.ascontiguousarray(columns[:7], dtype=np.float32)
+        beside = [(some[a], b) for a, b, _ in blocks.above(0.4, Deadline(), left) for some in [np.arange(7)]]
+        found.append({(int(x), int(y)) for a, b in beside for x, y in zip(a, b, strict=True)})
+    assert found[0] == found[2]
+    assert {(a, b) for a, b in found[0] if a < 7} <= found[3]
+
+
+@pytest.mark.skipif(not has_gpu(), reason="needs CuPy and a CUDA device")
+def test_a_search_on_a_gpu_is_that_on_the_processor():
+    """The graph and its score are the same."""
+    data, _ = dagopt.simulate(300, 300, 1.0, 0)
+    values, penalty = data.to_numpy(), 0.5 * np.log(300) + 2
+    here, there = (found_in(values, penalty, device=device) for device in ("cpu", "gpu"))
+    assert there.where == "on a GPU"
+    assert there.score == pytest.approx(here.score, abs=1e-6)

@@ -81,11 +81,16 @@ class LinkedOrders:
             self._went_on(int(self._state.counts[linked.HEAD]) != head)
         linked.end(self._growth, self._state, EQUAL)
 
-    def kick(self, n_kicks: int, rng: np.random.Generator, deadline: Deadline) -> None:
-        """Disturb the order locally this many times, search there again, and keep it if it is not worse."""
+    def kick(self, n_kicks: int, rng: np.random.Generator, deadline: Deadline, around: Ints | None = None) -> None:
+        """Disturb the order locally this many times, search there again, and keep it if it is not worse.
+
+        Each kick begins at a column drawn from all, or from those ``around`` which it is to be.
+        """
         done = 0
         while done < n_kicks and deadline.reason is None:
             draws = rng.random((min(KICKS_PER_CALL, n_kicks - done), linked.DRAWS))
+            if around is not None:
+                draws[:, 0] = (around[(draws[:, 0] * len(around)).astype(np.int64)] + 0.5) / self.n_nodes
             here = 0
             while here < len(draws) and deadline.reason is None:
                 self._allow()

@@ -7,6 +7,7 @@ that. What is found is computed again in double precision: no pair above the thr
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,12 +17,15 @@ from numpy.typing import NDArray
 from dagopt.arrays import Floats, Ints
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.memory import readable
 from dagopt.methods.exact.gpu import find_device
 
 __all__ = ["Blocks", "pairs_above", "product_error", "unit_columns"]
 
 BLOCK = 4_096  # columns on the one side and on the other: 64 MB of products
-GPU_BLOCK = 16_384
+GPU_BLOCK = 8_192  # 256 MB of products, and three times as much while places are found
+GPU_BYTES_PER_PRODUCT = 24  # products, their sizes, the comparison, and sums of it by which places are numbered
+TF32 = 2.0**-10  # what products of unit columns lose if CuPy is told to round factors to ten bits (CUPY_TF32=1)
 PAIRS_AT_ONCE = 4_096  # that are computed again in double precision
 WORTH_A_GPU = 5_000  # columns from which a GPU is looked for, which takes a second
 
@@ -59,10 +63,12 @@ class Blocks:
     def __init__(self, columns: Floats, device: str = "auto") -> None:
         self.module: Any = np
         if device == "gpu" or (device == "auto" and len(columns) >= WORTH_A_GPU):
-            self.module = _gpu(device) or np
-        self.block = BLOCK if self.module is np else GPU_BLOCK
+            self.module = _gpu(device, columns.shape) or np
+        self.block = BLOCK if self.module is np else min(GPU_BLOCK, len(columns))
         self._columns = self.module.asarray(columns.astype(np.float32))
         self.error = product_error(columns.shape[1])
+        if self.module is not np and os.environ.get("CUPY_TF32", "0") not in ("", "0"):
+            self.error += TF32
 
     @property
     def where(self) -> str:
@@ -93,7 +99,8 @@ class Blocks:
                 if deadline.reason is not None:
                     return
                 products = part @ self._columns[second : second + size].T
-                places = self.module.flatnonzero(self.module.abs(products) > bar)
+                self.module.abs(products, out=products)
+                places = self.module.flatnonzero(products > bar)
                 a, b = np.divmod(self._on_cpu(places), products.shape[1])
                 a, b = a + first, b + second
                 if left is None:
@@ -115,10 +122,18 @@ def pairs_above(columns: Floats, first: Ints, second: Ints, least: float) -> tup
     return first[kept], second[kept], found[kept]
 
 
-def _gpu(device: str) -> Any:
-    """Return CuPy if there is a device, else None; raise an error if one is required."""
+def _gpu(device: str, shape: tuple[int, ...]) -> Any:
+    """Return CuPy if there is a device with enough memory, else None; raise an error if one is required."""
     try:
-        return find_device()[0].cp
+        gpu, name, free = find_device()
+        block = min(GPU_BLOCK, shape[0])
+        needed = 4 * shape[1] * (shape[0] + 2 * block) + GPU_BYTES_PER_PRODUCT * block**2
+        if needed > free:
+            raise InputError(
+                f"products of {shape[0]:,} columns need {readable(needed)} but {name} has {readable(free)} free; use "
+                f"device='cpu'"
+            )
+        return gpu.cp
     except InputError:
         if device == "gpu":
             raise

@@ -4,8 +4,8 @@
    without other parents. No such pair is lost (``near_pairs.py``).
 2. Order search over the candidates, with correlations computed from the rows when they are needed.
 3. A parent can be hidden, so that it helps only beside others. So each column's residual, given the parents found, is
-   compared with all columns. Pairs by which the score would rise become candidates too, and the search goes on, until
-   there are none or there were ``MOST_ROUNDS``.
+   compared with all columns. Pairs by which the score would rise become candidates too, and the search goes on near
+   them, until there are none or there were ``MOST_ROUNDS``.
 
 Step 3 lists the columns whose product with the residual is above a bar, and those that are candidates of a parent, and
 scores them exactly. The bar allows for parents that explain up to ``EXPLAINED`` of the column; a column that they
@@ -34,7 +34,8 @@ __all__ = ["WideScore", "WideSearch", "search_wide"]
 
 MOST_ROUNDS = 10
 EXPLAINED = 0.3
-KICKS = 10  # per column, after each round
+KICKS = 10  # per column, and after new candidates were found per column near one of these
+STEPS = 2  # edges between a column with new candidates and those that are searched again
 DEPTH = 7.0  # a column turns back when the score has fallen by this many penalties of BIC
 ENOUGH = 1e-6  # a smaller gain does not count
 CELLS_AT_ONCE = 1 << 23  # of columns that are gathered for residuals: 64 MB
@@ -175,6 +176,7 @@ def _search(
     n = len(columns)
     checked: list[Ints | None] = [None] * n
     orders: LinkedOrders | None = None
+    around: Ints | None = None
     for round_ in range(MOST_ROUNDS):
         if deadline.reason is not None and round_:
             break
@@ -184,11 +186,11 @@ def _search(
         )  # fmt: skip
         orders.start(run.order, deadline, run.parents)
         _note(run, orders, "orders", deadline, progress)
-        orders.settle(rng.permutation(n), deadline)
+        orders.settle(rng.permutation(n) if around is None else rng.permutation(around), deadline)
         _note(run, orders, "orders", deadline, progress)
         for _ in range(kicks):
             if deadline.reason is None:
-                orders.kick(n, rng, deadline)
+                orders.kick(n if around is None else len(around), rng, deadline, around)
                 _note(run, orders, "kicks", deadline, progress)
         changed = np.array([v for v in range(n) if not _same(run.parents[v], checked[v])], dtype=np.int64)
         hidden = _hidden(run, orders, columns, blocks, score, changed, deadline, progress)
@@ -201,10 +203,25 @@ def _search(
             break
         run.n_hidden += len(hidden[0])
         run.first, run.second = np.append(run.first, hidden[0]), np.append(run.second, hidden[1])
+        around = _near(run, np.concatenate(hidden), n)
     assert orders is not None
     nodes = np.repeat(np.arange(n), [len(own) for own in run.parents])
     fewer = [np.delete(own, k) for own in run.parents for k in range(len(own))]
     run.edge_gains = run.scores[nodes] - orders.values(nodes, fewer)
+
+
+def _near(run: WideSearch, nodes: Ints, n: int) -> Ints:
+    """Return these columns and those within ``STEPS`` edges of them, where new candidates can change something."""
+    heads = np.repeat(np.arange(n), [len(own) for own in run.parents])
+    tails = np.concatenate([*run.parents, np.zeros(0, dtype=np.int64)]).astype(np.int64)
+    near = np.zeros(n, dtype=np.bool_)
+    near[nodes] = True
+    for _ in range(STEPS):
+        reached = near.copy()
+        reached[tails[near[heads]]] = True
+        reached[heads[near[tails]]] = True
+        near = reached
+    return np.flatnonzero(near)
 
 
 def _begin_at(run: WideSearch, start: list[Ints], named: Ints) -> None:

@@ -16,7 +16,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dagopt.errors import InputError
 from dagopt.graph.cpdag import extend_pdag, meek_closure, v_structures
 
-__all__ = ["Possibility", "optimal_adjustment", "possibilities"]
+__all__ = ["Possibility", "optimal_adjustment", "parent_sets_by_neighbours", "possibilities"]
 
 MOST_SIBLINGS = 20  # all combinations of their directions are examined
 
@@ -99,6 +99,40 @@ def optimal_adjustment(adjacency: NDArray[np.int8], cause: int, outcome: int) ->
     return tuple(np.flatnonzero(around).tolist())
 
 
+def parent_sets_by_neighbours(adjacency: Any, cause: int) -> list[tuple[int, ...]]:
+    """Return the sets of parents that a cause has in some DAG of a class, by its neighbours alone.
+
+    In an essential graph these are its parents together with undirected neighbours that are joined to each other and
+    to all of its parents: no other choice leaves the v-structures as they are, and each of these is in some DAG of the
+    class [1]_. So nothing else of a large graph, which is sparse here, is looked at.
+    """
+    into = set(adjacency[:, [cause]].nonzero()[0].tolist())
+    out = set(adjacency[[cause], :].nonzero()[1].tolist())
+    sure, open_ = sorted(into - out), sorted(into & out)
+    if len(open_) > MOST_SIBLINGS:
+        raise _too_many(len(open_))
+
+    def joined(a: int, b: int) -> bool:
+        return bool(adjacency[a, b] or adjacency[b, a])
+
+    possible = [node for node in open_ if all(joined(node, parent) for parent in sure)]
+    found: list[tuple[int, ...]] = []
+    waiting: list[tuple[list[int], list[int]]] = [([], possible)]
+    while waiting:
+        chosen, others = waiting.pop()
+        found.append(tuple(sorted([*sure, *chosen])))
+        for k, node in enumerate(others):
+            waiting.append(([*chosen, node], [other for other in others[k + 1 :] if joined(node, other)]))
+    return sorted(found, key=lambda one: (len(one), one))
+
+
+def _too_many(siblings: int) -> InputError:
+    return InputError(
+        f"{siblings} edges at the cause have no direction, more than the {MOST_SIBLINGS} whose combinations can be "
+        "tried; direct some of them with tiers or required edges, or use the learned DAG with over='dag'"
+    )
+
+
 def _reached(directed: NDArray[np.bool_], start: int) -> NDArray[np.bool_]:
     """Return the nodes at the end of directed paths from a node, without the node itself."""
     found = np.zeros(len(directed), dtype=bool)
@@ -115,10 +149,7 @@ def _parent_sets(adjacency: NDArray[np.int8], cause: int) -> Iterator[list[int]]
     joined = (adjacency | adjacency.T) != 0
     siblings = np.flatnonzero((adjacency[cause] != 0) & (adjacency[:, cause] != 0)).tolist()
     if len(siblings) > MOST_SIBLINGS:
-        raise InputError(
-            f"{len(siblings)} edges at the cause have no direction, more than the {MOST_SIBLINGS} whose combinations"
-            " can be tried; direct some of them with tiers or required edges, or use the learned DAG with over='dag'"
-        )
+        raise _too_many(len(siblings))
     waiting: list[tuple[list[int], list[int]]] = [([], siblings)]
     while waiting:
         chosen, others = waiting.pop()

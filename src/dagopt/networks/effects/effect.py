@@ -20,7 +20,8 @@ from dagopt.data.table import ContinuousTable, Table, as_table
 from dagopt.errors import InputError, unknown_name
 from dagopt.graph.cpdag import extend_pdag, meek_closure
 from dagopt.graph.dag import as_graph
-from dagopt.networks.effects.adjustment import Possibility, possibilities
+from dagopt.graph.order import is_sparse
+from dagopt.networks.effects.adjustment import Possibility, parent_sets_by_neighbours, possibilities
 from dagopt.networks.effects.estimates import estimate
 
 __all__ = ["Effect", "checked_pair", "effect", "effect_in", "effect_of_parents"]
@@ -217,6 +218,8 @@ def effect(data: object, graph: object, cause: str, outcome: str, *, level: floa
     """
     table = as_table(data, **options)
     drawn = as_graph(graph, table.names).adjacency
+    if is_sparse(drawn):
+        return _effect_by_parents(table, drawn, cause, outcome, level)
     if extend_pdag(drawn) is None:
         raise InputError("no DAG extends this graph, so it has no effects; give a DAG")
     return effect_in(table, meek_closure(drawn), cause, outcome, level)
@@ -238,6 +241,22 @@ def effect_in(
         spelled = " or ".join("{" + ", ".join(table.names[i] for i in own) + "}" for own in parents)
         chosen = "no effect" if adjustment is None else "{" + ", ".join(table.names[i] for i in adjustment) + "}"
         rows.insert(0, "adjustment", chosen)
+        rows.insert(0, "parents", spelled)
+        frames.append(rows)
+    return Effect(cause, outcome, pd.concat(frames, ignore_index=True), level, _assumed(table, ASSUMED))
+
+
+def _effect_by_parents(table: Table | MixedTable, adjacency: Any, cause: str, outcome: str, level: float) -> Effect:
+    """Return the total effect in a graph with very many columns, adjusted for the parents of the cause."""
+    x, y = checked_pair(table, cause, outcome, level)
+    frames = []
+    for parents in parent_sets_by_neighbours(adjacency.tocsr(), x):
+        rows = _none(table, x, y)
+        if y not in parents:
+            some = table.select([x, y, *parents])  # nothing is computed for other columns
+            rows = estimate(some, 0, 1, range(2, 2 + len(parents)), level)
+        spelled = "{" + ", ".join(table.names[i] for i in parents) + "}"
+        rows.insert(0, "adjustment", "no effect" if y in parents else spelled)
         rows.insert(0, "parents", spelled)
         frames.append(rows)
     return Effect(cause, outcome, pd.concat(frames, ignore_index=True), level, _assumed(table, ASSUMED))

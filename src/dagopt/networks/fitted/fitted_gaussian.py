@@ -22,7 +22,8 @@ from dagopt.networks.gaussian_network import GaussianNetwork
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["FittedGaussian", "Regression", "fit_gaussian"]
+__all__ = ["FittedGaussian", "Regression", "dependent", "fit_gaussian", "inverse_of", "parameters_of", "regression",
+           "standard"]  # fmt: skip
 
 DEPENDENT = 1e-12  # smallest eigenvalue of the parents' correlations, relative to the largest
 NOTHING_LEFT = 1e-13  # a residual share of the variance below this counts as zero
@@ -95,18 +96,7 @@ class FittedGaussian(FittedNetwork):
         The term is the name of a parent, or ``(intercept)``. Standard errors use the residual sum of squares over
         N - |pa| - 1, and are missing if the data do not determine the coefficients.
         """
-        sizes = [len(own) + 1 for own in self.parents]
-        terms = [term for own in self.parents for term in ["(intercept)", *(self.names[i] for i in own)]]
-        return pd.DataFrame(
-            {
-                "node": np.repeat(np.array(self.names, dtype=object), sizes),
-                "term": terms,
-                "estimate": np.concatenate([one.estimates for one in self.regressions]),
-                "standard_error": np.concatenate([one.standard_errors for one in self.regressions]),
-                "t_value": np.concatenate([one.t_values for one in self.regressions]),
-                "p_value": np.concatenate([one.p_values for one in self.regressions]),
-            }
-        )
+        return parameters_of(self.names, self.parents, self.regressions)
 
     @cached_property
     def nodes(self) -> pd.DataFrame:
@@ -176,30 +166,51 @@ def _known(values: NDArray[np.float64]) -> list[float | None]:
     return [float(value) if math.isfinite(value) else None for value in values]
 
 
+def parameters_of(names: Sequence[str], parents: Parents, regressions: Sequence[Regression]) -> pd.DataFrame:
+    """Return the table of the coefficients of regressions."""
+    sizes = [len(own) + 1 for own in parents]
+    terms = [term for own in parents for term in ["(intercept)", *(names[i] for i in own)]]
+    return pd.DataFrame(
+        {
+            "node": np.repeat(np.array(names, dtype=object), sizes),
+            "term": terms,
+            "estimate": np.concatenate([one.estimates for one in regressions]),
+            "standard_error": np.concatenate([one.standard_errors for one in regressions]),
+            "t_value": np.concatenate([one.t_values for one in regressions]),
+            "p_value": np.concatenate([one.p_values for one in regressions]),
+        }
+    )
+
+
+def dependent(names: Sequence[str], node: int, parents: Sequence[int]) -> str:
+    """Return the note on parents that are linearly dependent."""
+    return (
+        f"the parents {quoted(names[i] for i in parents)} of {names[node]!r} are linearly dependent, so the data do "
+        "not determine their coefficients; the smallest that fit are given without standard errors"
+    )
+
+
 def fit_gaussian(table: ContinuousTable, parents: Parents) -> FittedGaussian:
     """Return the network whose equations are the least-squares regressions of each column on its parents."""
-    standard = _standard(table)
+    rows = standard(table)
     notes = []
-    if standard is None:
+    if rows is None:
         notes.append("estimates come from the covariance: " + _behind(table))
     regressions = []
     weights = np.zeros((len(parents), len(parents)))
     for j, own in enumerate(parents):
         known = list(own)
-        inverse, rank = _inverse(table.correlation[np.ix_(known, known)])
-        regressions.append(_regression(table, standard, j, known, inverse, rank))
+        inverse, rank = inverse_of(table.correlation[np.ix_(known, known)])
+        regressions.append(regression(table, rows, j, known, inverse, rank, table.correlation[known, j]))
         weights[known, j] = regressions[-1].estimates[1:]
         if rank < len(own):
-            notes.append(
-                f"the parents {quoted(table.names[i] for i in own)} of {table.names[j]!r} are linearly dependent, so"
-                " the data do not determine their coefficients; the smallest that fit are given without standard errors"
-            )
+            notes.append(dependent(table.names, j, own))
     intercepts = np.array([one.estimates[0] for one in regressions])
     network = GaussianNetwork(table.names, weights, intercepts, np.array([one.variance for one in regressions]))
     return FittedGaussian(network, parents, regressions, table.n_samples, notes)
 
 
-def _standard(table: ContinuousTable) -> NDArray[np.float64] | None:
+def standard(table: ContinuousTable) -> NDArray[np.float64] | None:
     """Return the rows in standard units, times the roots of weights; None without complete rows."""
     if isinstance(table, CovarianceTable) or not table.is_complete:
         return None
@@ -209,10 +220,10 @@ def _standard(table: ContinuousTable) -> NDArray[np.float64] | None:
             f"expected column {table.names[first]!r} to vary but its only value is {table.values[0, first]:g};"
             " give other rows, or leave the column out with exclude="
         )
-    standard = (table.values - table.mean) / table.scale
+    found = (table.values - table.mean) / table.scale
     weights = table.about.scaled
-    standard -= np.average(standard, axis=0, weights=weights)  # far from zero the first mean has a rounding error
-    return np.asarray(standard if weights is None else standard * np.sqrt(weights)[:, None])
+    found -= np.average(found, axis=0, weights=weights)  # far from zero the first mean has a rounding error
+    return np.asarray(found if weights is None else found * np.sqrt(weights)[:, None])
 
 
 def _behind(table: ContinuousTable) -> str:
@@ -221,7 +232,7 @@ def _behind(table: ContinuousTable) -> str:
     return f"cells are missing, and {table.n_samples} of {table.n_rows} rows count in the standard errors"
 
 
-def _inverse(correlation: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
+def inverse_of(correlation: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
     """Return the inverse of a correlation matrix and its rank; if it is singular, the pseudo-inverse."""
     if not len(correlation):
         return correlation, 0
@@ -231,20 +242,24 @@ def _inverse(correlation: NDArray[np.float64]) -> tuple[NDArray[np.float64], int
     return np.asarray(chosen / sizes[kept] @ chosen.T), int(kept.sum())
 
 
-def _regression(
+def regression(
     table: ContinuousTable,
-    standard: NDArray[np.float64] | None,
+    rows: NDArray[np.float64] | None,
     node: int,
     parents: list[int],
     inverse: NDArray[np.float64],
     rank: int,
+    cross: NDArray[np.float64],
 ) -> Regression:
-    """Return the regression of a node on its parents, computed in standard units."""
-    slopes = inverse @ table.correlation[parents, node]
-    if standard is None:
-        left = float(1 - slopes @ table.correlation[parents, node])
+    """Return the regression of a node on its parents, computed in standard units.
+
+    ``inverse`` and ``rank`` are those of the correlations of the parents, ``cross`` are theirs with the node.
+    """
+    slopes = inverse @ cross
+    if rows is None:
+        left = float(1 - slopes @ cross)
     else:
-        left = float(np.sum((standard[:, node] - standard[:, parents] @ slopes) ** 2)) / table.mass
+        left = float(np.sum((rows[:, node] - rows[:, parents] @ slopes) ** 2)) / table.mass
     freedom = table.n_samples - rank - 1
     if left <= NOTHING_LEFT or freedom <= 0:
         raise InputError(

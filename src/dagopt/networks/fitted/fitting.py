@@ -14,6 +14,7 @@ from dagopt.data.summarised import SummarisedMixedTable
 from dagopt.data.table import ContinuousTable, DiscreteTable, MixedTable, Table, as_table
 from dagopt.errors import InputError, quoted
 from dagopt.graph.dag import as_graph, require_dag
+from dagopt.graph.order import is_sparse, parent_lists
 from dagopt.networks.checks import Parents
 from dagopt.networks.fitted.fitted_discrete import fit_discrete
 from dagopt.networks.fitted.fitted_gaussian import fit_gaussian
@@ -93,6 +94,8 @@ def table_like(data: object, names: tuple[str, ...], table: Table | None, option
 def fit_table(table: Table, adjacency: NDArray[np.int8], equivalent_sample_size: float = 0.0) -> FittedNetwork:
     """Fit the parameters of a DAG over exactly the columns of a table."""
     weight = _checked_weight(equivalent_sample_size)
+    if is_sparse(adjacency):
+        return _fit_sparse(table, adjacency)
     parents = _parents(adjacency)
     if isinstance(table, DiscreteTable):
         return fit_discrete(table, parents, weight)
@@ -103,6 +106,18 @@ def fit_table(table: Table, adjacency: NDArray[np.int8], equivalent_sample_size:
     if isinstance(table, SummarisedMixedTable):
         table = table.sample
     return fit_mixed(table, parents) if isinstance(table, MixedTable) else fit_gaussian(table, parents)
+
+
+def _fit_sparse(table: Table, adjacency: NDArray[np.int8]) -> Any:
+    """Fit the parameters of a DAG over very many columns."""
+    from dagopt.networks.fitted.fitted_wide import fit_wide
+
+    if not isinstance(table, ContinuousTable):
+        raise InputError(
+            f"with {len(table.names):,} columns parameters are fitted to numbers but the table is {table.kind}; choose "
+            f"fewer columns with columns="
+        )
+    return fit_wide(table, tuple(tuple(own.tolist()) for own in parent_lists(adjacency)))
 
 
 def n_estimates(table: Table, adjacency: NDArray[np.int8]) -> int:
