@@ -217,10 +217,10 @@ class ColumnSummary:
     def codes(self, cells: NDArray[Any]) -> Ints:
         """Return the positions of the levels of complete cells."""
         if self.is_word:
-            return cells.astype(np.int64, copy=False)
+            return np.asarray(cells, dtype=np.int64)
         known = np.array(self.levels, dtype=np.float64)
         if not len(known) or _has_no_gap(self.levels or ()):
-            return (cells - cells.dtype.type(known[0] if len(known) else 0)).astype(np.int64, copy=False)
+            return np.asarray(cells - cells.dtype.type(known[0] if len(known) else 0), dtype=np.int64)
         low, span = known.min(), known.max() - known.min()
         if span <= MOST_WORDS:  # a table of places is several times as fast as a search
             places = np.zeros(int(span) + 1, dtype=np.int64)

@@ -216,7 +216,7 @@ def column_from_dictionary(name: str, codes: NDArray[Any], words: Sequence[str])
     """
     used = np.bincount(codes[codes >= 0] if len(codes) and codes.min() < 0 else codes, minlength=len(words)) > 0
     occurring = np.flatnonzero(used)
-    made = column_from_series(name, pd.Series([words[k] for k in occurring], dtype="str"))
+    made = column_from_series(name, pd.Series([words[int(k)] for k in occurring], dtype="str"))
     absent = np.nan if made.kind == "continuous" else -1
     values = np.full(len(words) + 1, absent, dtype=made.values.dtype)
     values[occurring] = made.values
@@ -229,7 +229,8 @@ def column_from_text(name: str, cells: Sequence[str] | pd.Series[str], na_values
     An empty cell is missing. Spellings such as NA are missing in a column of numbers and levels in a column of words.
     Decimal commas and thousands separators are accepted if every number is written that way.
     """
-    return column_from_spellings(name, *pd.factorize(pd.Series(cells, dtype=object)), na_values)
+    codes, spelled = pd.factorize(pd.Series(cells, dtype=object))
+    return column_from_spellings(name, codes, list(spelled), na_values)
 
 
 def column_from_spellings(

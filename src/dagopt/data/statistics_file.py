@@ -82,8 +82,9 @@ def load_statistics(path: str | os.PathLike[str]) -> Statistics:
             _check_counts(codes, weights, columns, n_read - n_incomplete)
             counts = Counts.of_codes(list(codes), [column.n_slots for column in columns], weights)
         if "mean" in arrays:
-            m = (arrays[name] for name in MOMENTS)
-            moments = CoMoments(n_read - n_incomplete, *m, int(head["longest"]), float(head["growth"]))
+            held = {name: arrays[name] for name in MOMENTS}
+            longest, growth = int(head["longest"]), float(head["growth"])
+            moments = CoMoments(n_read - n_incomplete, **held, longest=longest, growth=growth)
         found = Statistics(
             columns, n_read, n_incomplete, no_rows(len(columns)), False, counts, moments,
             dict(head["kinds"]), str(head["missing"]), tuple(head["sources"]),

@@ -249,6 +249,11 @@ def effect_in(
 def _effect_by_parents(table: Table | MixedTable, adjacency: Any, cause: str, outcome: str, level: float) -> Effect:
     """Return the total effect in a graph with very many columns, adjusted for the parents of the cause."""
     x, y = checked_pair(table, cause, outcome, level)
+    if not isinstance(table, ContinuousTable):
+        raise InputError(
+            f"with {len(table.names):,} columns effects are those of numbers but the table is {table.kind}; choose "
+            f"fewer columns with columns="
+        )
     frames = []
     for parents in parent_sets_by_neighbours(adjacency.tocsr(), x):
         rows = _none(table, x, y)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,8 +108,8 @@ def fit_table(table: Table, adjacency: NDArray[np.int8], equivalent_sample_size:
     return fit_mixed(table, parents) if isinstance(table, MixedTable) else fit_gaussian(table, parents)
 
 
-def _fit_sparse(table: Table, adjacency: NDArray[np.int8]) -> Any:
-    """Fit the parameters of a DAG over very many columns."""
+def _fit_sparse(table: Table, adjacency: NDArray[np.int8]) -> FittedNetwork:
+    """Fit the parameters of a DAG over very many columns; the answer has no network, which has a number per pair."""
     from dagopt.networks.fitted.fitted_wide import fit_wide
 
     if not isinstance(table, ContinuousTable):
@@ -117,7 +117,8 @@ def _fit_sparse(table: Table, adjacency: NDArray[np.int8]) -> Any:
             f"with {len(table.names):,} columns parameters are fitted to numbers but the table is {table.kind}; choose "
             f"fewer columns with columns="
         )
-    return fit_wide(table, tuple(tuple(own.tolist()) for own in parent_lists(adjacency)))
+    found: Any = fit_wide(table, tuple(tuple(own.tolist()) for own in parent_lists(adjacency)))
+    return cast(FittedNetwork, found)
 
 
 def n_estimates(table: Table, adjacency: NDArray[np.int8]) -> int:
