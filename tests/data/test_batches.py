@@ -274,11 +274,49 @@ def test_quoted_cells_may_have_line_ends(frame, tmp_path) -> None:
         (iter([1, 2]), "expected an iterator of frames or Arrow batches but part 1 is a int"),
         (iter([]), "no rows"),
         (42, "got int"),
+        ("s3://bucket/data.parquet", "s3://bucket/data.parquet is an address on the net"),
+        ([{"a": {"x": 1}, "b": 2.0}] * 5, "column 'a' holds lists or records"),
+        (iter([pa.table({"a": [[1, 2], [3]], "b": [1.0, 2.0]})]), "column 'a' holds lists or records"),
     ],
 )
 def test_everything_else_gets_a_sentence(source: object, said: str) -> None:
     with pytest.raises(InputError, match=said):
         dagopt.learn(source)
+
+
+def test_a_lazy_frame_that_cannot_be_read_gets_a_sentence() -> None:
+    polars = pytest.importorskip("polars")
+    with pytest.raises(InputError, match="cannot read the polars LazyFrame: No such file"):
+        dagopt.learn(polars.scan_csv("nothing.csv"))
+
+
+def test_other_files_get_a_sentence(frame, tmp_path) -> None:
+    with zipfile.ZipFile(tmp_path / "data.zip", "w") as packed:
+        packed.writestr("data.parquet", b"PAR1")
+    (tmp_path / "data.json").write_text("[]")
+    frame.to_pickle(tmp_path / "data.pkl")
+    for name, said in (
+        ("data.zip", "expected a text file in .*data.zip but got 'data.parquet'; unpack it first"),
+        ("data.json", "one object per line"),
+        ("data.pkl", "is a .pkl file, which cannot be read; save it as CSV or Parquet"),
+    ):
+        with pytest.raises(InputError, match=said):
+            dagopt.learn(tmp_path / name)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_damaged_page_of_a_parquet_file_is_found_by_its_checksum(alone: bool, frame, tmp_path) -> None:
+    """If the file has checksums; without them changed numbers cannot be told from others."""
+    from pyarrow import parquet
+
+    path = tmp_path / "data.parquet"
+    parquet.write_table(pa.Table.from_pandas(frame), path, write_page_checksum=True, compression="none")
+    agrees(path, frame)
+    content = bytearray(path.read_bytes())
+    content[2_000] ^= 0xFF
+    path.write_bytes(bytes(content))
+    with pytest.raises(InputError, match=r"cannot read .*data\.parquet.*CRC"):
+        dagopt.learn(path if alone else tmp_path)
 
 
 def test_an_empty_folder_gets_a_sentence(tmp_path) -> None:

@@ -116,8 +116,9 @@ def batches_of(data: object, na_values: tuple[str, ...] = ()) -> Iterator[Batch]
     elif isinstance(data, list | tuple):
         yield from _files([path for one in data for path in _listed(one)], na_values)
     elif type(data).__module__.partition(".")[0] == "polars":
-        for k, frame in enumerate(data.collect_batches(chunk_size=ROWS)):  # type: ignore[attr-defined]
-            yield _of_arrow(frame.to_arrow(), f"batch {k + 1}")
+        with _in_words("the polars LazyFrame"):
+            for k, frame in enumerate(data.collect_batches(chunk_size=ROWS)):  # type: ignore[attr-defined]
+                yield _of_arrow(frame.to_arrow(), f"batch {k + 1}")
     elif isinstance(data, pd.DataFrame):
         yield _of_frame(data, "the frame")
     elif hasattr(data, "__arrow_c_stream__"):
@@ -223,7 +224,7 @@ def _binary(path: Path, na_values: tuple[str, ...]) -> Iterator[tuple[Batch, flo
             with parquet.ParquetFile(path) as file:
                 fields, held = file.schema_arrow, file.metadata
             words = [name for name, kind in zip(fields.names, fields.types, strict=True) if str(kind) in WORDS]
-            how: dict[str, Any] = {"pre_buffer": False, "buffer_size": BUFFER}
+            how: dict[str, Any] = {"pre_buffer": False, "buffer_size": BUFFER, "page_checksum_verification": True}
             with parquet.ParquetFile(path, metadata=held, read_dictionary=words, **how) as file:
                 total = max(file.metadata.num_rows, 1)
                 for batch in file.iter_batches(ROWS):

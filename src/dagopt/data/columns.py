@@ -149,7 +149,11 @@ def column_from_series(name: str, series: pd.Series[Any]) -> Column:
         if not holes.any() or holes.all() or not _all_whole(values[~holes]):
             return Column(name, "continuous", values)
         series = pd.Series(values).astype("Int64")
-    codes, uniques = pd.factorize(series, use_na_sentinel=True)
+    try:
+        codes, uniques = pd.factorize(series, use_na_sentinel=True)
+    except TypeError:
+        why = "holds lists or records; give each of their parts a column of its own, or leave it out with exclude="
+        return _troubled(name, series, why)
     found = _discrete(name, codes, [str(level) for level in uniques], _numbers(list(uniques)))
     return replace(found, whole=pd.api.types.is_integer_dtype(series.dtype) or _is_integer_object(series))
 

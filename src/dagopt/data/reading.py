@@ -42,6 +42,8 @@ SEPARATORS = (",", "\t", ";", "|")
 SHEETS = {".xlsx", ".xls", ".xlsm", ".ods"}
 IN_ONE_PASS = {".jsonl", ".ndjson", ".feather", ".arrow", ".ipc"}  # formats that have no other reader
 URL = re.compile(r"(https?|ftp|s3|gs|abfs|hdfs):/")
+URL_CUT = re.compile(r"(?<=:)/+")  # a path has one slash where an address has two
+NOT_TEXT = {".parquet", ".pq", ".feather", ".arrow", ".ipc", ".xlsx", ".xls", ".ods", ".pdf"}
 SOURCES = "a path, a frame, a two-dimensional array, a list of dicts, an Arrow stream or an iterator of frames"
 COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
@@ -249,7 +251,7 @@ def _read_file(path: Path, na_values: tuple[str, ...], deadline: Deadline) -> li
         return _read_text(content, "standard input", None, na_values, deadline)
     if URL.match(str(path)):
         raise InputError(
-            f"{path} is an address on the net, which is not read here; download the file first, for instance with "
+            f"{URL_CUT.sub('//', str(path))} is an address on the net, which is not read here; download the file first, for instance with "
             f"curl -LO, and give its path"
         )
     if not path.exists():
@@ -259,13 +261,18 @@ def _read_file(path: Path, na_values: tuple[str, ...], deadline: Deadline) -> li
     kind = [suffix.lower() for suffix in path.suffixes]
     if kind[-1:] and kind[-1] in SHEETS:
         return columns_from_frame(_read_sheet(path))
-    if any(suffix in {".rds", ".rda", ".rdata", ".sav", ".dta", ".mat", ".h5", ".nc", ".json"} for suffix in kind):
-        raise InputError(f"{path} is a {path.suffix} file, which cannot be read; save it as CSV or Parquet")
+    if any(
+        suffix
+        in {".rds", ".rda", ".rdata", ".sav", ".dta", ".mat", ".h5", ".nc", ".json", ".sas7bdat", ".pkl", ".pickle"}
+        for suffix in kind
+    ):
+        how = ", or as .jsonl with one object per line" if path.suffix.lower() == ".json" else ""
+        raise InputError(f"{path} is a {path.suffix} file, which cannot be read; save it as CSV or Parquet{how}")
     try:
         with opened_unpacked(path) as opened:
             content = _whole(opened, str(path))
     except (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile) as error:
-        raise InputError(f"cannot read {path}: {error}") from error
+        raise InputError(f"cannot read {path}: {str(error).rstrip('.')}; it may be cut off: write it again") from error
     separator = "\t" if ".tsv" in kind or ".tab" in kind else None
     return _read_text(content, str(path), separator, na_values, deadline)
 
@@ -278,6 +285,8 @@ def opened_unpacked(path: Path) -> Any:
     members = [name for name in packed.namelist() if not name.endswith("/") and not name.startswith("__MACOSX")]
     if len(members) != 1:
         raise InputError(f"expected one file in {path} but got {quoted(members) or 'none'}; unpack it first")
+    if Path(members[0]).suffix.lower() in NOT_TEXT:
+        raise InputError(f"expected a text file in {path} but got {members[0]!r}; unpack it first")
     return packed.open(members[0])
 
 
@@ -308,7 +317,7 @@ def _whole(opened: Any, source: str) -> bytearray:
 
 def _read_parquet(path: Path) -> pd.DataFrame:
     try:
-        return pd.read_parquet(path)
+        return pd.read_parquet(path, page_checksum_verification=True)
     except ImportError as error:
         raise InputError(f"reading {path} needs pyarrow; install it with: pip install 'dagopt[parquet]'") from error
     except Exception as error:
