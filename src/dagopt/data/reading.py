@@ -43,6 +43,7 @@ SHEETS = {".xlsx", ".xls", ".xlsm", ".ods"}
 IN_ONE_PASS = {".jsonl", ".ndjson", ".feather", ".arrow", ".ipc"}  # formats that have no other reader
 URL = re.compile(r"(https?|ftp|s3|gs|abfs|hdfs):/")
 URL_CUT = re.compile(r"(?<=:)/+")  # a path has one slash where an address has two
+UNREADABLE = {".rds", ".rda", ".rdata", ".sav", ".dta", ".mat", ".h5", ".nc", ".json", ".sas7bdat", ".pkl", ".pickle"}
 NOT_TEXT = {".parquet", ".pq", ".feather", ".arrow", ".ipc", ".xlsx", ".xls", ".ods", ".pdf"}
 SOURCES = "a path, a frame, a two-dimensional array, a list of dicts, an Arrow stream or an iterator of frames"
 COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
@@ -250,8 +251,9 @@ def _read_file(path: Path, na_values: tuple[str, ...], deadline: Deadline) -> li
         content = _whole(sys.stdin.buffer, "standard input")
         return _read_text(content, "standard input", None, na_values, deadline)
     if URL.match(str(path)):
+        address = URL_CUT.sub("//", str(path), count=1)
         raise InputError(
-            f"{URL_CUT.sub('//', str(path))} is an address on the net, which is not read here; download the file first, for instance with "
+            f"{address} is an address on the net, which is not read here; download the file first, for instance with "
             f"curl -LO, and give its path"
         )
     if not path.exists():
@@ -261,18 +263,16 @@ def _read_file(path: Path, na_values: tuple[str, ...], deadline: Deadline) -> li
     kind = [suffix.lower() for suffix in path.suffixes]
     if kind[-1:] and kind[-1] in SHEETS:
         return columns_from_frame(_read_sheet(path))
-    if any(
-        suffix
-        in {".rds", ".rda", ".rdata", ".sav", ".dta", ".mat", ".h5", ".nc", ".json", ".sas7bdat", ".pkl", ".pickle"}
-        for suffix in kind
-    ):
+    if any(suffix in UNREADABLE for suffix in kind):
         how = ", or as .jsonl with one object per line" if path.suffix.lower() == ".json" else ""
         raise InputError(f"{path} is a {path.suffix} file, which cannot be read; save it as CSV or Parquet{how}")
     try:
         with opened_unpacked(path) as opened:
             content = _whole(opened, str(path))
     except (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile) as error:
-        raise InputError(f"cannot read {path}: {str(error).rstrip('.')}; it may be cut off: write it again") from error
+        damaged = not isinstance(error, OSError) or isinstance(error, gzip.BadGzipFile)
+        how = "; it may be damaged or cut off: write it again" if damaged else ""
+        raise InputError(f"cannot read {path}: {str(error).rstrip('.')}{how}") from error
     separator = "\t" if ".tsv" in kind or ".tab" in kind else None
     return _read_text(content, str(path), separator, na_values, deadline)
 
@@ -321,7 +321,8 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     except ImportError as error:
         raise InputError(f"reading {path} needs pyarrow; install it with: pip install 'dagopt[parquet]'") from error
     except Exception as error:
-        raise InputError(f"cannot read {path} as Parquet: {str(error).splitlines()[0]}") from error
+        said = str(error).splitlines()[0].rstrip(".")
+        raise InputError(f"cannot read {path} as Parquet: {said}; it may be damaged: write it again") from error
 
 
 def _read_text(
