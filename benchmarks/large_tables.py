@@ -4,11 +4,13 @@
     python -m benchmarks.large_tables --rows 1e6 1e7 1e8 --format parquet
     python -m benchmarks.large_tables --rows 1e7 --columns 100
     python -m benchmarks.large_tables --engines --rows 2e6       # pyarrow, polars and duckdb, just reading
+    python -m benchmarks.large_tables --turns 3 --rows 2e6       # reading and summarise by turns in one process
     python -m benchmarks.large_tables --quick
 
 The files are written to a temporary folder, which is removed; ``--most`` is the largest size of a file in GB, and
 larger ones are left out. Discrete tables have few distinct rows, ``distinct`` ones about as many as rows. Each
-measurement has a process of its own; seconds are those of the clock and of the processor.
+measurement has a process of its own; seconds are those of the clock and of the processor. With ``--turns`` both run by
+turns in one process, and the least CPU seconds of each are compared: the ratio to look at on a busy machine.
 """
 
 from __future__ import annotations
@@ -97,6 +99,22 @@ def measure(path: str, what: str) -> tuple[int, float, float, float]:
     return rows, seconds, cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
+def by_turns(path: str, turns: int) -> tuple[float, float, float]:
+    """Return the least CPU seconds of just reading and of ``summarise``, and the peak memory in MB of both."""
+    import resource
+
+    import dagopt
+
+    dagopt.summarise(np.eye(3))  # modules are loaded
+    least = [np.inf, np.inf]
+    for _ in range(turns):
+        for k, work in enumerate((lambda: just_read(path, "pyarrow"), lambda: dagopt.summarise(path))):
+            start = time.process_time()
+            work()
+            least[k] = min(least[k], time.process_time() - start)
+    return least[0], least[1], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
 def alone(path: Path, what: str) -> tuple[int, float, float, float]:
     with get_context("spawn").Pool(1) as pool:
         found: tuple[int, float, float, float] = pool.apply(measure, (str(path), what))
@@ -110,6 +128,7 @@ def main() -> None:
     parser.add_argument("--kind", choices=("gaussian", "discrete", "distinct", "mixed"), default="gaussian")
     parser.add_argument("--format", choices=("csv", "parquet"), nargs="+", default=["parquet", "csv"])
     parser.add_argument("--engines", action="store_true", help="compare engines at just reading")
+    parser.add_argument("--turns", type=int, help="so many turns of reading and summarise in one process")
     parser.add_argument("--most", type=float, default=3.0, help="GB of the largest file")
     parser.add_argument("--quick", action="store_true", help="100,000 rows")
     arguments = parser.parse_args()
@@ -126,6 +145,16 @@ def main() -> None:
                 path = Path(folder) / f"table.{form}"
                 write(path, rows, arguments.columns, arguments.kind)
                 first = 0.0
+                if arguments.turns:
+                    with get_context("spawn").Pool(1) as pool:
+                        reading, both, peak = pool.apply(by_turns, (str(path), arguments.turns))
+                    size = path.stat().st_size / 1e9
+                    about = f"| {arguments.kind} | {rows:,} | {arguments.columns} | {form} | {size:.2f} "
+                    print(
+                        f"{about}| by turns | | {reading:.2f}, {both:.2f} | {both / reading:.2f} | {peak:.0f} |",
+                        flush=True,
+                    )
+                    continue
                 for what in engines:
                     _, seconds, cpu, peak = alone(path, what)
                     first = first or cpu

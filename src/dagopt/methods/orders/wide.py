@@ -155,6 +155,7 @@ def search_wide(
         scale,
     )
     _first_pairs(run, columns, blocks, score.least, deadline, progress)
+    run.rows.append((deadline.elapsed(), "correlations", run.score))
     if start is not None:
         _begin_at(run, start, named)
     if not len(run.copies):
@@ -194,6 +195,7 @@ def _search(
                 _note(run, orders, "kicks", deadline, progress)
         changed = np.array([v for v in range(n) if not _same(run.parents[v], checked[v])], dtype=np.int64)
         hidden = _hidden(run, orders, columns, blocks, score, changed, deadline, progress)
+        run.rows.append((deadline.elapsed(), "all pairs", run.score))
         if hidden is None:
             break
         for v in changed:
