@@ -526,3 +526,41 @@ def test_landmarks_can_be_read_from_far_away(large):
     while scale(large) < 0.6:
         large.click("#zoom-in")
     assert large.run(f"{boxes}.length") == 0
+
+
+def test_one_button_folds_time(browser, tmp_path):
+    """Past and present, then one node per series with lags, then back to where everything was."""
+    made = dagopt.simulate_series(4, 300, lags=2, random_state=1)
+    result = dagopt.learn(made.data, lags=2, progress=False)
+    browser.resize(1280, 1100)
+    browser.open(result.report(tmp_path / "time.html"))
+    browser.run("document.querySelector('.canvas').scrollIntoView()")
+    places = "[...document.querySelectorAll('.node')].map(n => n.getAttribute('transform')).join()"
+    shown = "[...document.querySelectorAll('%s')].filter(n => n.getBoundingClientRect().width > 0).length"
+    before = browser.run(places)
+    assert browser.run(shown % ".node") == 12
+    assert browser.run(shown % ".moment") == 3
+    assert browser.run(shown % ".lag") == 0
+    browser.click("#fold-time")
+    assert browser.run(shown % ".node") == 4
+    assert browser.run(shown % ".moment") == 0
+    assert browser.run(shown % ".lag") == result.graph.n_edges
+    lags = browser.run("[...document.querySelectorAll('.lag text')].map(n => n.textContent).join()")
+    assert sorted(lags.split(",")) == sorted(map(str, result.graph.edges["lag"]))
+    browser.click(".node[data-node='1'] rect")
+    said = browser.run("document.getElementById('panel').innerText")
+    parents = result.graph.edges.query("to == 'x1'")
+    assert "x1" in said
+    for name, lag in zip(parents["from"], parents["lag"], strict=True):
+        assert (f"{name}(t-{lag})" if lag else name) in said
+    own = result.graph.edges.query("`from` == 'x1' or to == 'x1'")
+    assert browser.run("document.querySelectorAll('.edge.up, .edge.down, .edge.side').length") == len(own)
+    dot = browser.run("dagoptReport.dot()")
+    for one in result.graph.edges.itertuples():
+        assert f'"{one[1]}" -> "{one.to}" [label="{one.lag}"' in dot
+    drawn = browser.run("dagoptReport.drawing().text")
+    assert drawn.count('class="node"') == 4
+    browser.click("#fold-time")
+    assert browser.run(places) == before
+    assert browser.run(shown % ".lag") == 0
+    assert browser.problems == []

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from dagopt.report.labels import label
 from dagopt.report.layout import Layout
-from dagopt.report.ports import cubics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +23,7 @@ PADDING = 8.0  # beside a label
 MARGIN = 10.0  # points around the drawing
 HEAD_LENGTH, HEAD_WIDTH = 7.5, 6.5  # points, of an arrow
 NODE_FILL, NODE_RIM, NODE_TEXT = "#eaf1f8", "#7d93ab", "#17212b"
+LAG_FONT, LAG_DISC, LAG_TEXT = 8.5, 6.5, "#44505d"  # points, of a lag beside an edge
 LARGEST_FIGURE = (15.0, 10.0)  # inches
 SMALLEST_FIGURE = (2.5, 1.5)  # inches
 LEGEND_HEIGHT = 0.35  # of one row
@@ -105,6 +105,7 @@ def draw(
     ax.set_axis_off()
     scale = _points_per_unit(ax, layout)
     _draw_edges(ax, layout, styles, set(heads), scale)
+    _draw_texts(ax, layout)
     _draw_nodes(ax, layout, names, scale)
     if legend:
         from matplotlib.lines import Line2D
@@ -144,17 +145,14 @@ def _draw_edges(ax: Axes, layout: Layout, styles: Mapping[Pair, EdgeStyle], head
 
     triangles: list[NDArray[np.float64]] = []
     colours: list[str] = []
-    for edge, route in layout.routes.items():
+    for edge in layout.routes:
         style = styles[edge]
-        line = route
         if edge in heads:
-            triangle = arrow_head(route, HEAD_WIDTH + 1.2 * style.width)
-            triangles.append(triangle)
+            triangles.append(layout.head(edge, HEAD_LENGTH, HEAD_WIDTH + 1.2 * style.width))
             colours.append(style.colour)
-            line = np.vstack([route[:-1], triangle[[0, 2]].mean(axis=0)])
         ax.add_patch(
             PathPatch(
-                _path(line),
+                _path(layout.line(edge, HEAD_LENGTH if edge in heads else 0.0)),
                 facecolor="none",
                 edgecolor=style.colour,
                 linewidth=style.width * scale,
@@ -166,30 +164,30 @@ def _draw_edges(ax: Axes, layout: Layout, styles: Mapping[Pair, EdgeStyle], head
     ax.add_collection(PolyCollection(triangles, facecolors=colours, edgecolors="none", zorder=2), autolim=False)
 
 
-def arrow_head(route: NDArray[np.float64], width: float) -> NDArray[np.float64]:
-    """Return the three corners of the head at the end of a route: left, tip, right."""
-    tip = route[-1]
-    back = -HEAD_LENGTH if route[-1, 1] >= route[-2, 1] else HEAD_LENGTH
-    return np.array([[tip[0] - width / 2, tip[1] + back], tip, [tip[0] + width / 2, tip[1] + back]])
-
-
-def _path(route: NDArray[np.float64]) -> Path:
+def _path(line: NDArray[np.float64]) -> Path:
     from matplotlib.path import Path
 
-    vertices = [tuple(route[0]), *(point for piece in cubics(route) for point in piece)]
-    return Path(vertices, [Path.MOVETO, *[Path.CURVE4] * (len(vertices) - 1)])
+    return Path(line, [Path.MOVETO, *[Path.CURVE4] * (len(line) - 1)])
+
+
+def _draw_texts(ax: Axes, layout: Layout) -> None:
+    """Draw the lags beside edges, on discs, and the titles."""
+    from matplotlib.patches import Circle
+
+    for x, y, text in layout.labels.values():
+        ax.add_patch(Circle((x, y), LAG_DISC, facecolor="white", edgecolor="none", zorder=2.4))
+        _draw_text(ax, text, (x, y), LAG_FONT, LAG_TEXT, 2.5)
+    for x, y, text in layout.titles:
+        _draw_text(ax, text, (x, y), FONT, LAG_TEXT, 2.5)
 
 
 def _draw_nodes(ax: Axes, layout: Layout, names: Sequence[str], scale: float) -> None:
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.patches import FancyBboxPatch, PathPatch
-    from matplotlib.path import Path
-    from matplotlib.textpath import text_to_path
+    from matplotlib.patches import FancyBboxPatch
 
-    font = FontProperties(size=FONT)
-    to_units = FONT / text_to_path.FONT_SCALE
     high = layout.node_height
     for name, (x, y), width in zip(names, layout.centres, layout.widths, strict=True):
+        if not np.isfinite(x):  # the past of a folded drawing
+            continue
         box = FancyBboxPatch(
             (x - width / 2, y - high / 2),
             width,
@@ -202,10 +200,20 @@ def _draw_nodes(ax: Axes, layout: Layout, names: Sequence[str], scale: float) ->
         )
         box.set_gid(f"node {name}")
         ax.add_patch(box)
-        corners, codes = text_to_path.get_text_path(font, label(name), ismath=False)
-        if len(corners) == 0:
-            continue
-        letters = np.asarray(corners) * to_units
-        middle = (letters[:, 0].min() + letters[:, 0].max()) / 2
-        places = np.column_stack([letters[:, 0] - middle + x, y + 0.36 * FONT - letters[:, 1]])
-        ax.add_patch(PathPatch(Path(places, codes), facecolor=NODE_TEXT, edgecolor="none", zorder=4))
+        _draw_text(ax, label(name), (x, y), FONT, NODE_TEXT, 4)
+
+
+def _draw_text(ax: Axes, text: str, middle: tuple[float, float], size: float, colour: str, zorder: float) -> None:
+    """Draw a text as shapes, so that it is scaled with the drawing."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+    from matplotlib.textpath import text_to_path
+
+    corners, codes = text_to_path.get_text_path(FontProperties(size=size), text, ismath=False)
+    if len(corners) == 0:
+        return
+    letters = np.asarray(corners) * (size / text_to_path.FONT_SCALE)
+    centre = (letters[:, 0].min() + letters[:, 0].max()) / 2
+    places = np.column_stack([letters[:, 0] - centre + middle[0], middle[1] + 0.36 * size - letters[:, 1]])
+    ax.add_patch(PathPatch(Path(places, codes), facecolor=colour, edgecolor="none", zorder=zorder))

@@ -17,14 +17,14 @@ from dagopt.files import write_text
 from dagopt.report.part import shown_part
 from dagopt.report.pictures import FEWEST_ROWS
 from dagopt.report.sections import EMBEDDED, SECTIONS, caption, data_sentence, header, large_tools, switch
-from dagopt.report.svg import graph_svg
+from dagopt.report.svg import edge_paths, folded, graph_svg, line_width
 from dagopt.report.view import CLEAR, OVERWHELMING, View, page_view_of
 from dagopt.report.words import title_of
 from dagopt.results.result import Result
 
 __all__ = ["render_report", "write_report"]
 
-SCRIPTS = ("page.js", "page.pictures.js", "page.panel.js", "page.tools.js", "page.large.js")
+SCRIPTS = ("page.js", "page.pictures.js", "page.panel.js", "page.tools.js", "page.large.js", "page.time.js")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -109,6 +109,23 @@ def drawn(view: View) -> tuple[str, dict[str, Any]]:
         "sample": view.sample,
         "fewest": FEWEST_ROWS,
         "heavy": [CLEAR, OVERWHELMING],
+        "folded": _folded(view),
+    }
+
+
+def _folded(view: View) -> dict[str, Any] | None:
+    """Return where nodes and edges are if there is one node per series; None if rows are not moments."""
+    layout = folded(view)
+    if layout is None or view.lags is None:
+        return None
+    largest = max((edge.worth or 0.0 for edge in view.edges), default=0.0)
+    n = view.lags.n_series
+    return {
+        "series": n,
+        "places": [[round(float(x), 1), round(float(y), 1)] for x, y in layout.centres[:n]],
+        "paths": [edge_paths(layout, (edge.tail, edge.head), line_width(edge.worth, largest)) for edge in view.edges],
+        "width": round(layout.width, 1),
+        "height": round(layout.height, 1),
     }
 
 

@@ -13,7 +13,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -22,11 +22,12 @@ from numpy.typing import ArrayLike, NDArray
 from dagopt.graph.order import checked_adjacency
 from dagopt.lp.highs import LinearProgram
 from dagopt.report.layering import Layers, Pair, downward, layered
-from dagopt.report.ports import spread_ends
+from dagopt.report.ports import cubics, spread_ends
 from dagopt.report.settling import settled
 
 __all__ = ["Layout", "layered_layout"]
 
+NODE_HEIGHT = 26.0  # of every node, unless another is asked for
 NODE_GAP = 18.0  # between neighbours in a layer
 POINT_GAP = 11.0  # beside a passing edge
 LAYER_GAP = 34.0  # between layers, at least
@@ -57,6 +58,12 @@ class Layout:
         the border of the first node to the border of the second. The line is vertical at each of them.
     width, height : float
         Size of the drawing.
+    bends : dict
+        Edges whose lines are not vertical at each point: the points of their cubic Bézier pieces, 3 k + 1 of them.
+    labels : dict
+        What is written beside an edge: x, y and the text.
+    titles : tuple of (float, float, str)
+        What is written above parts of the drawing: x, y and the text.
     """
 
     centres: NDArray[np.float64]
@@ -65,6 +72,33 @@ class Layout:
     routes: dict[Pair, NDArray[np.float64]]
     width: float
     height: float
+    bends: dict[Pair, NDArray[np.float64]] = field(default_factory=dict)
+    labels: dict[Pair, tuple[float, float, str]] = field(default_factory=dict)
+    titles: tuple[tuple[float, float, str], ...] = ()
+
+    def line(self, edge: Pair, head: float = 0.0) -> NDArray[np.float64]:
+        """Return the Bézier points of an edge's line, which ends before a head of this length."""
+        if edge in self.bends:
+            bend = self.bends[edge].copy()
+            bend[-2:] -= head * self.way(edge)
+            return bend
+        route = self.routes[edge]
+        route = np.vstack([route[:-1], route[-1] - head * self.way(edge)])
+        return np.array([route[0], *(point for piece in cubics(route) for point in piece)])
+
+    def way(self, edge: Pair) -> NDArray[np.float64]:
+        """Return the direction in which an edge arrives, of length 1."""
+        if edge in self.bends:
+            way = self.bends[edge][-1] - self.bends[edge][-2]
+            return np.asarray(way / max(float(np.hypot(*way)), 1e-9))
+        route = self.routes[edge]
+        return np.array([0.0, 1.0 if route[-1, 1] >= route[-2, 1] else -1.0])
+
+    def head(self, edge: Pair, length: float, width: float) -> NDArray[np.float64]:
+        """Return the three corners of the head of an edge, its tip second."""
+        tip, way = self.routes[edge][-1], self.way(edge)
+        base, aside = tip - length * way, width / 2 * np.array([-way[1], way[0]])
+        return np.array([base + aside, tip, base - aside])
 
 
 @dataclass(frozen=True)
@@ -81,7 +115,7 @@ def layered_layout(
     adjacency: ArrayLike,
     widths: Sequence[float] | NDArray[np.float64],
     *,
-    node_height: float = 26.0,
+    node_height: float = NODE_HEIGHT,
     along: ArrayLike | None = None,
 ) -> Layout:
     """Lay out a graph in layers.

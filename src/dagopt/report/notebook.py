@@ -10,6 +10,7 @@ import pandas as pd
 
 from dagopt.data.html_table import html_of
 from dagopt.graph.cpdag import extend_pdag
+from dagopt.graph.series_graph import SeriesGraph
 from dagopt.report.small_charts import Estimate, Loss, intervals_svg, losses_svg
 from dagopt.report.svg import still_svg
 from dagopt.report.view import Edge, View, view_of
@@ -56,7 +57,8 @@ def _view(graph: Graph) -> View:
     turned = [(i, j) if member is None or member[i, j] else (j, i) for i, j in pairs]
     edges = (*directed, *(Edge(i, j, True, None, direction="open") for i, j in turned))
     drawn = graph.adjacency if member is None else member
-    return View(graph.names, edges, drawn, member is not None, graph.is_dag, ({},) * graph.n_nodes)
+    lags = graph.lags if isinstance(graph, SeriesGraph) else None
+    return View(graph.names, edges, drawn, member is not None, graph.is_dag, ({},) * graph.n_nodes, lags=lags)
 
 
 def explanation_html(explanation: Explanation) -> str:

@@ -6,6 +6,7 @@ const around = data.names.map(() => []);
 data.edges.forEach((edge, k) => { around[edge.tail].push(k); around[edge.head].push(k); });
 let essential = !data.startsWithDag;
 let chosen = null; // {node: k} or {edge: k}
+let alone = null; // the column that is shown with its neighbours only
 
 /* ---- moving and zooming: place = t + k * point ---- */
 const at = { x: 0, y: 0, k: 1 };
@@ -50,7 +51,7 @@ function pan(dx, dy) {
   place();
 }
 function bringIntoView(k, centre) {
-  const box = size(), node = data.nodes[k];
+  const box = size(), node = data.nodes[standsFor(k)];
   const x = at.x + at.k * node.x, y = at.y + at.k * node.y, edge = 50;
   if (centre || x < edge || y < edge || x > box.width - edge || y > box.height - edge) {
     if (at.k < 0.7) at.k = 0.9;
@@ -114,23 +115,29 @@ const isUndirected = (k) => essential && data.edges[k].undirected;
 function side(k, node) { // how the other end of edge k is related to the node
   return isUndirected(k) ? "side" : data.edges[k].head === node ? "up" : "down";
 }
+/* If time is folded, the present of a series stands for its past. */
+let timeFolded = false;
+const standsFor = (k) => timeFolded && alone === null ? k % data.folded.series : k;
+const sameSeries = (k) => !timeFolded || alone !== null ? [k]
+  : data.names.flatMap((_, i) => i % data.folded.series === k % data.folded.series ? [i] : []);
 const otherEnd = (k, node) => data.edges[k].tail === node ? data.edges[k].head : data.edges[k].tail;
 function light(what) {
   for (const element of graph.querySelectorAll(".node, .edge")) element.classList.remove("pick", "up", "down", "side");
   graph.classList.toggle("lit", what !== null);
   if (what === null) return;
   if (what.node !== undefined) {
-    nodes[what.node].classList.add("pick");
-    enlarge(what.node);
-    for (const k of around[what.node]) {
-      edges[k].classList.add(side(k, what.node));
-      nodes[otherEnd(k, what.node)].classList.add(side(k, what.node));
+    const node = standsFor(what.node);
+    nodes[node].classList.add("pick");
+    enlarge(node);
+    for (const i of sameSeries(node)) for (const k of around[i]) {
+      edges[k].classList.add(side(k, i));
+      nodes[standsFor(otherEnd(k, i))].classList.add(side(k, i));
     }
   } else {
     const edge = data.edges[what.edge];
     edges[what.edge].classList.add("pick");
-    nodes[edge.tail].classList.add(isUndirected(what.edge) ? "side" : "up");
-    nodes[edge.head].classList.add(isUndirected(what.edge) ? "side" : "down");
+    nodes[standsFor(edge.tail)].classList.add(isUndirected(what.edge) ? "side" : "up");
+    nodes[standsFor(edge.head)].classList.add(isUndirected(what.edge) ? "side" : "down");
   }
 }
 
@@ -139,14 +146,15 @@ function choose(what) {
   chosen = what;
   light(what);
   nodes.forEach((node, k) => {
-    const pressed = what !== null && what.node === k;
+    const pressed = what !== null && what.node !== undefined && standsFor(what.node) === k;
     node.setAttribute("aria-pressed", String(pressed));
     if (pressed) rove(k);
   });
   for (const row of rows) {
     const edge = data.edges[row.dataset.edge];
     row.classList.toggle("chosen", what !== null &&
-      (what.node === undefined ? what.edge === Number(row.dataset.edge) : [edge.tail, edge.head].includes(what.node)));
+      (what.node === undefined ? what.edge === Number(row.dataset.edge)
+        : [edge.tail, edge.head].some((k) => standsFor(k) === standsFor(what.node))));
   }
   panel.replaceChildren();
   panel.scrollTop = 0;

@@ -16,11 +16,21 @@ if (strongSlider) {
 /* One column with those up to some steps away: ancestors above it, the others below, one row for each step. The nodes
    and edges move there, and later back. */
 const HIGH = 28, ROW = 110, GAP = 26;
-const homes = nodes.map((node) => node.getAttribute("transform"));
-const places = data.nodes.map((node) => ({ x: node.x, y: node.y }));
-const paths = edges.map((edge) => [...edge.querySelectorAll("path")].map((path) => path.getAttribute("d")));
-const whole = { width: data.width, height: data.height };
-let alone = null;
+let places = data.nodes.map((node) => ({ x: node.x, y: node.y })); // where everything is: side by side, or folded
+let paths = edges.map((edge) => [...edge.querySelectorAll("path")].map((path) => path.getAttribute("d")));
+let whole = { width: data.width, height: data.height };
+function putBack() {
+  data.nodes.forEach((node, i) => Object.assign(node, places[i]));
+  nodes.forEach((node, i) => {
+    if (!Number.isNaN(places[i].x)) node.setAttribute("transform", `translate(${places[i].x.toFixed(1)},${places[i].y.toFixed(1)})`);
+    node.classList.remove("away");
+  });
+  edges.forEach((edge, e) => {
+    edge.classList.remove("away");
+    edge.querySelectorAll("path").forEach((path, i) => path.setAttribute("d", paths[e][i]));
+  });
+  Object.assign(data, whole);
+}
 const wideOf = (k) => nodes[k].querySelector("rect").width.baseVal.value;
 function inRows(members, top) { // several rows if one would be too wide; returns the next free height
   const most = 900;
@@ -51,15 +61,7 @@ function redraw(e) {
   tip.setAttribute("d", `M${x1},${y1}l-5,${-8 * turn}h10z`);
 }
 function showAlone(k) {
-  if (alone !== null) { // back to where everything was
-    data.nodes.forEach((node, i) => Object.assign(node, places[i]));
-    nodes.forEach((node, i) => { node.setAttribute("transform", homes[i]); node.classList.remove("away"); });
-    edges.forEach((edge, e) => {
-      edge.classList.remove("away");
-      edge.querySelectorAll("path").forEach((path, i) => path.setAttribute("d", paths[e][i]));
-    });
-    Object.assign(data, whole);
-  }
+  if (alone !== null) putBack();
   alone = k;
   graph.classList.toggle("alone", k !== null); // weak edges are shown there too
   const button = byId("alone");
@@ -151,6 +153,7 @@ function nameLandmarks() {
   for (const k of byDegree.slice(0, 40)) {
     const wide = wideOf(k) * READABLE / far + 6 / far, high = HIGH * READABLE / far + 6 / far;
     const { x, y } = data.nodes[k];
+    if (Number.isNaN(x)) continue; // its present stands for it
     if (taken.some((one) => Math.abs(one.x - x) < (one.wide + wide) / 2 && Math.abs(one.y - y) < high)) continue;
     taken.push({ x, y, wide });
     nodes[k].classList.add("landmark");

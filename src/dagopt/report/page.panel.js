@@ -144,7 +144,7 @@ function showNode(k) {
   panel.append(make("h3", "Column"), make("strong", data.names[k]));
   if (data.nodes[k].picture.kind) showPicture(columnPicture(k));
   warn(data.nodes[k].failed);
-  const of = (wanted) => around[k].filter((e) => side(e, k) === wanted).map((e) => [otherEnd(e, k), e]);
+  const of = (wanted) => sameSeries(k).flatMap((i) => around[i].filter((e) => side(e, i) === wanted).map((e) => [otherEnd(e, i), e]));
   const lists = [["Parents", of("up")], ["Children", of("down")]];
   if (essential) lists.push(["Undirected", of("side")]);
   for (const [title, items] of lists) listOf(title, items);

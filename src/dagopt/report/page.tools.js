@@ -106,6 +106,7 @@ if (body) body.addEventListener("click", (event) => {
 
 /* ---- downloads ---- */
 function dot() {
+  if (timeFolded && alone === null) return foldedDot();
   const quote = (name) => '"' + name.replaceAll("\\", "\\\\").replaceAll('"', '\\"') + '"';
   const line = (k) => `  ${quote(data.names[data.edges[k].tail])} -> ${quote(data.names[data.edges[k].head])}`;
   const all = data.edges.map((_, k) => k);
@@ -115,12 +116,13 @@ function dot() {
 }
 const DRAWING = `svg{background:#fff}.node rect{fill:#eaf1f8;stroke:#7d93ab;stroke-width:1.2}
 .node text{fill:#1a2430;font:13px system-ui,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}
-.edge path{fill:none;stroke:#5a6877}.edge .head{fill:#5a6877;stroke:none}`;
+.edge path{fill:none;stroke:#5a6877}.edge .head{fill:#5a6877;stroke:none}.lag circle{fill:#fff}
+.lag text,.moment{fill:#44505d;font:12px system-ui,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}`;
 function drawing() {
   const before = alone;
   if (before !== null) showAlone(null); // the picture is that of the whole graph
   const copy = graph.cloneNode(true), margin = 16;
-  for (const extra of copy.querySelectorAll(".near, .more, " + (essential ? ".edge.undirected .head, .edge:not(.undirected) .rest" : ".rest") + ", .weak, .folded")) extra.remove();
+  for (const extra of copy.querySelectorAll(".near, .more, " + (essential ? ".edge.undirected .head, .edge:not(.undirected) .rest" : ".rest") + ", .weak, .folded, " + (timeFolded ? ".past, .moment" : ".lag"))) extra.remove();
   for (const element of copy.querySelectorAll(".node, .edge")) {
     for (const name of ["tabindex", "role", "aria-pressed", "data-node", "data-edge"]) element.removeAttribute(name);
     element.setAttribute("class", element.classList.contains("node") ? "node" : "edge");

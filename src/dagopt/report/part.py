@@ -44,7 +44,7 @@ def shown_part(result: Result) -> Result:
         f"this page shows {len(names)} of {len(result.names):,} columns, those with most edges and their neighbours; "
         "dagopt show result.json --around COLUMN shows others"
     )
-    part = replace(result, names=names, adjacency=dag, figures=figures, notes=(note, *result.notes))
+    part = replace(result, names=names, adjacency=dag, figures=figures, notes=(note, *result.notes), lags=None)
     vars(part)["cpdag_adjacency"] = essential
     return part
 

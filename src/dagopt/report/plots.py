@@ -14,9 +14,11 @@ from dagopt.graph.cpdag import cpdag
 from dagopt.graph.dag import Graph, as_graph
 from dagopt.graph.metrics import compare
 from dagopt.graph.order import topological_order
+from dagopt.graph.series_graph import SeriesGraph
 from dagopt.report.drawing import EdgeStyle, draw, figure_for, node_widths
+from dagopt.report.in_time import folded_layout, moments_layout
 from dagopt.report.layering import downward
-from dagopt.report.layout import layered_layout
+from dagopt.report.layout import NODE_HEIGHT, Layout, layered_layout
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,8 +36,14 @@ THINNEST, THICKEST = 0.7, 4.2  # points, of an edge by what it is worth
 Pair = tuple[int, int]
 
 
-def plot_graph(graph: Any, ax: Axes | None = None, strength: Mapping[tuple[str, str], float] | None = None) -> Axes:
-    """Draw a graph in layers from top to bottom.
+def plot_graph(
+    graph: Any,
+    ax: Axes | None = None,
+    strength: Mapping[tuple[str, str], float] | None = None,
+    *,
+    folded: bool = False,
+) -> Axes:
+    """Draw a graph in layers from top to bottom, a dynamic network with past and present side by side.
 
     Parameters
     ----------
@@ -46,6 +54,8 @@ def plot_graph(graph: Any, ax: Axes | None = None, strength: Mapping[tuple[str, 
     strength : mapping of (from, to) to float, optional
         The larger its value (at least 0), the wider an edge is drawn. An undirected edge may be given in either
         direction; an edge without a value is thin.
+    folded : bool
+        For a dynamic network: one node per series, with the lags beside the edges.
 
     Returns
     -------
@@ -53,12 +63,22 @@ def plot_graph(graph: Any, ax: Axes | None = None, strength: Mapping[tuple[str, 
         Without frame, equally scaled in both directions.
     """
     drawn = as_graph(graph)
-    layout = layered_layout(drawn.adjacency, node_widths(drawn.names))
+    layout = _layout_of(drawn, folded=folded)
     width = _line_widths(drawn, strength)
     styles = {edge: EdgeStyle(INK, width.get(edge, 1.3)) for edge in layout.routes}
     target = figure_for(layout) if ax is None else ax
     draw(target, layout, drawn.names, styles, _heads(drawn.adjacency, layout.routes))
     return target
+
+
+def _layout_of(graph: Graph, *, folded: bool) -> Layout:
+    """Return where a graph is drawn."""
+    widths = node_widths(graph.names)
+    if isinstance(graph, SeriesGraph):
+        return (folded_layout if folded else moments_layout)(graph.adjacency, graph.lags, widths, NODE_HEIGHT)
+    if folded:
+        raise InputError("folded=True draws one node per series, but these rows are not moments; learn with lags=1")
+    return layered_layout(graph.adjacency, widths)
 
 
 def plot_comparison(learned: Any, true: Any, ax: Axes | None = None) -> Axes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Cubic", "cubics", "spread_ends"]
+__all__ = ["Cubic", "apart", "cubics", "spread_ends"]
 
 Pair = tuple[int, int]
 Point = tuple[float, float]
@@ -41,7 +41,7 @@ def spread_ends(
             at.setdefault(edge[side], []).append(edge)
         for node, edges in at.items():
             edges.sort(key=lambda edge: (wanted[edge][side], _direction(edge, passes[edge], side, centres), edge))
-            places = _apart([wanted[edge][side] for edge in edges], centres[node, 0], half[node])
+            places = apart([wanted[edge][side] for edge in edges], centres[node, 0], half[node])
             for edge, place in zip(edges, places, strict=True):
                 ends[edge][side] = place
     rim = node_height / 2
@@ -79,10 +79,10 @@ def _direction(edge: Pair, between: list[Point], side: int, centres: NDArray[np.
     return float((there[0] - here[0]) / max(abs(there[1] - here[1]), 1.0))
 
 
-def _apart(wanted: list[float], centre: float, half: float) -> list[float]:
+def apart(wanted: list[float], centre: float, half: float, end_gap: float = END_GAP) -> list[float]:
     """Return the positions nearest to the wanted ones, in order, a gap apart and on the node (pooled violators)."""
     count = len(wanted)
-    gap = min(END_GAP, 2 * half / max(count - 1, 1))
+    gap = min(end_gap, 2 * half / max(count - 1, 1))
     blocks: list[list[float]] = []  # [mean, size]
     for k, value in enumerate(wanted):
         blocks.append([value - k * gap, 1.0])

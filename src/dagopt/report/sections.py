@@ -49,9 +49,13 @@ def _doubts(result: Result) -> str:
 
 def _tiles(result: Result) -> list[tuple[str, str, str]]:
     """Return the main numbers: name, value and a remark."""
-    tiles = [("Columns", f"{len(result.names):,}", "")]
+    lags = result.lags
+    if lags is None:
+        tiles = [("Columns", f"{len(result.names):,}", "")]
+    else:
+        tiles = [("Series", f"{lags.n_series:,}", f"and {counted(lags.count, 'lag')}")]
     if result.n_samples:
-        tiles.append(("Rows", f"{result.n_samples:,}", ""))
+        tiles.append(("Rows" if lags is None else "Moments", f"{result.n_samples:,}", ""))
     tiles.append(("Edges", f"{result.graph.n_edges:,}", ""))
     if result.score is not None:
         tiles.append(("Score", f"{result.score:,.3f}", _score_remark(result)))
@@ -80,15 +84,21 @@ def _tile(name: str, value: str, remark: str) -> str:
 
 
 def switch(view: View) -> str:
-    """Return the switch between DAG and essential graph; empty if the class has no DAG."""
+    """Return the switch between DAG and essential graph, if the class has a DAG, and the button that folds time."""
+    button = (
+        ""
+        if view.lags is None
+        else '<button type="button" id="fold-time" aria-pressed="false" title="Change between past and present side by '
+        'side and one node per series, with lags beside the edges">One node per series</button>'
+    )
     if not view.has_dag:
-        return ""
+        return button
     options = [("dag", "DAG", view.starts_with_dag), ("essential", "Essential graph", not view.starts_with_dag)]
     inputs = "".join(
         f'<label><input type="radio" name="mode" value="{value}"{" checked" if on else ""}>{text}</label>'
         for value, text, on in options
     )
-    return f'<fieldset class="switch"><legend class="hidden">Which graph</legend>{inputs}</fieldset>'
+    return f'<fieldset class="switch"><legend class="hidden">Which graph</legend>{inputs}</fieldset>{button}'
 
 
 def large_tools(view: View) -> str:
@@ -137,6 +147,12 @@ def caption(view: View) -> str:
             " In the essential graph, a line without a head is an undirected edge: it could point either way."
             if view.has_dag
             else " A line without a head is an undirected edge: it could point either way."
+        )
+    if view.lags is not None:
+        said += (
+            ' <span class="in-moments">The past is on the left, the present on the right; arcs on the right are edges '
+            'within a moment.</span><span class="in-one">A number on an edge is its lag in moments: 0 is within a '
+            "moment.</span>"
         )
     return said
 

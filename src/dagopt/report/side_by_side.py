@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from dagopt.arrays import Dag
 from dagopt.graph.order import topological_order
 from dagopt.report.layout import Layout, layered_layout
-from dagopt.report.svg import MARGIN, NODE_HEIGHT, STILL, arrow_shape, box, node_svg, node_widths
+from dagopt.report.svg import MARGIN, NODE_HEIGHT, STILL, box, edge_paths, node_svg, node_widths
 
 __all__ = ["side_by_side"]
 
@@ -58,9 +59,10 @@ def _picture(names: Sequence[str], layout: Layout, dag: Dag, other: Dag) -> str:
 
 def _edge(names: Sequence[str], layout: Layout, i: int, j: int, other: Dag) -> str:
     """Return the edge i → j as SVG."""
-    route = layout.routes[i, j] if (i, j) in layout.routes else layout.routes[j, i][::-1]
+    if (i, j) not in layout.routes:
+        layout = replace(layout, routes={(i, j): layout.routes[j, i][::-1]})
     kind = "edge" if other[i, j] else "edge turned" if other[j, i] else "edge own"
-    line, head = arrow_shape(route, LINE)
+    line, _, head = edge_paths(layout, (i, j), LINE)
     told = f"{escape(names[i])} → {escape(names[j])}"
     return (
         f'<g class="{kind}"><title>{told}</title><path class="line" stroke-width="{LINE}" d="{line}"/>'

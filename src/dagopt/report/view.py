@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dagopt.data.lags import Lags
 from dagopt.graph.cpdag import extend_pdag
 from dagopt.report.edge_confidence import LOST
 from dagopt.report.parameters import coefficients, estimates, fitted_or_why
@@ -96,6 +97,8 @@ class View:
         The same for each edge.
     sample : list of list, optional
         Some rows, column by column, if the reader asked for them.
+    lags : Lags, optional
+        The layout of the columns in time, if rows are moments.
     """
 
     names: tuple[str, ...]
@@ -110,6 +113,7 @@ class View:
     pictures: tuple[dict[str, Any], ...] = ()
     edge_pictures: tuple[dict[str, Any], ...] = ()
     sample: list[list[Any]] | None = None
+    lags: Lags | None = None
 
 
 def page_view_of(result: Result, *, with_data: bool = False) -> View:
@@ -177,7 +181,7 @@ def view_of(result: Result) -> View:
         value = strength if lost is None else lost
         edges.append(Edge(int(i), int(j), undirected, strength, named, word, value, weight_of(value), lost is None))
     figures = _figures(details.get("node_scores"), result.names)
-    return View(result.names, tuple(edges), drawn, member is not None, learned_dag, figures)
+    return View(result.names, tuple(edges), drawn, member is not None, learned_dag, figures, lags=result.lags)
 
 
 def weight_of(worth: float | None) -> Weight | None:

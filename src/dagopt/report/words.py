@@ -31,13 +31,16 @@ def counted(number: int, one: str, many: str | None = None) -> str:
 
 
 def title_of(result: Result) -> str:
-    """Return a title: how many columns and edges."""
-    return f"{counted(result.graph.n_edges, 'edge')} among {counted(len(result.names), 'column')}"
+    """Return a title: how many columns, or series, and edges."""
+    lags = result.lags
+    among = counted(len(result.names), "column") if lags is None else counted(lags.n_series, "series", "series")
+    return f"{counted(result.graph.n_edges, 'edge')} among {among}"
 
 
 def found(result: Result, view: View) -> str:
     """Return what was found."""
-    rows = f" from {counted(result.n_samples, 'row')} of data" if result.n_samples else ""
+    what = "row" if result.lags is None else "moment"
+    rows = f" from {counted(result.n_samples, what)} of data" if result.n_samples else ""
     if not view.edges:
         return f"No edge was found{rows}: no column predicts another one well enough to justify an edge."
     words = [edge.direction for edge in view.edges]

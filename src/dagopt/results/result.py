@@ -798,8 +798,11 @@ class Result:
 
         return plain_of(self)
 
-    def plot(self, ax: Axes | None = None, *, essential: bool = False) -> Axes:
+    def plot(self, ax: Axes | None = None, *, essential: bool = False, folded: bool = False) -> Axes:
         """Draw the graph in layers; ``essential`` draws the essential graph instead.
+
+        A dynamic network is drawn with past and present side by side; ``folded`` draws one node per series, with the
+        lags beside the edges.
 
         Examples
         --------
@@ -809,7 +812,7 @@ class Result:
         >>> result.plot().figure.savefig("graph.png")
         """
         shown = self._named(self.cpdag_adjacency) if essential else self.graph
-        drawn: Axes = by_name("report.plots", "plot_graph")(shown, ax)
+        drawn: Axes = by_name("report.plots", "plot_graph")(shown, ax, folded=folded)
         return drawn
 
     def plot_convergence(self, ax: Axes | None = None) -> Axes:
