@@ -106,7 +106,8 @@ def moments_layout(adjacency: NDArray[np.int8], lags: Lags, widths: Sequence[flo
     arcs = [bends[edge][1, 0] for edge in edges if edge[0] < n]
     right = max([left[0] + room[0], *(left[0] + room[0] + 0.75 * (x - left[0] - room[0]) for x in arcs)])
     titles = tuple((float(middle[lag]), TITLE / 3, moment_in_words(lag)) for lag in range(lags.count + 1))
-    height = float(TITLE + n * step - ROW_GAP)
+    lowest = [float(bend[:, 1].max()) for bend in bends.values()]  # a line may pass below the last row
+    height = max([float(TITLE + n * step - ROW_GAP), *lowest])
     return Layout(centres, wide, node_height, routes, float(right), height, bends, titles=titles)
 
 

@@ -104,7 +104,7 @@ def test_discrete_series_are_forecast_by_levels() -> None:
         assert own.loc[f"u{k}", "level"] == part["a"].iloc[-1]
         assert own.loc[f"u{k}", "probability"] == pytest.approx(0.9, abs=0.05)
     with pytest.raises(InputError, match="continuous series"):
-        result.dynamics().effects("a", "b")
+        _ = result.dynamics().weights
 
 
 def test_graphs_are_folded_and_unrolled(learned) -> None:

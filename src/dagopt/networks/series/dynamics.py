@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from statistics import NormalDist
 from typing import Any
@@ -13,13 +14,16 @@ import pandas as pd
 from dagopt.arrays import Floats
 from dagopt.data.continuous import ContinuousTable
 from dagopt.data.html_table import html_of
-from dagopt.data.lags import Lags
+from dagopt.data.lags import Lags, lagged_name
 from dagopt.data.mixed import MixedTable
 from dagopt.data.table import DiscreteTable, Table
-from dagopt.errors import InputError, checked_share, checked_whole, unknown_name
-from dagopt.networks.checks import RandomState, as_generator, topological_order
+from dagopt.errors import InputError, checked_number, checked_share, checked_whole, unknown_name
+from dagopt.networks.checks import RandomState, as_generator
 from dagopt.networks.fitted.fitted_gaussian import FittedGaussian
 from dagopt.networks.fitted.fitted_network import FittedNetwork
+from dagopt.networks.questions import Expectation
+from dagopt.networks.series.futures import futures
+from dagopt.networks.series.level_effects import level_effects
 from dagopt.networks.series.responses import Coefficients, response_errors, responses
 from dagopt.networks.series.simulated import largest_root
 
@@ -78,8 +82,18 @@ class Dynamics:
         """The largest root of the dynamics in absolute value; below 1 if the series return to their means."""
         return largest_root(self.weights)
 
-    def effects(self, cause: str, outcome: str | None = None, *, steps: int = 10, level: float = 0.95) -> pd.DataFrame:
-        """Return the effect of changing a series by one unit from outside, once, after 0, 1, ... moments.
+    def effects(
+        self,
+        cause: str,
+        outcome: str | None = None,
+        *,
+        steps: int = 10,
+        level: float = 0.95,
+        change: tuple[Any, Any] | None = None,
+        random_state: RandomState = 0,
+        n_draws: int = DRAWS,
+    ) -> pd.DataFrame:
+        """Return the effect of changing a series from outside, once, after 0, 1, ... moments.
 
         This is the impulse response: the total effect, over all paths. The graph and its directions are taken as they
         were learned.
@@ -94,23 +108,153 @@ class Dynamics:
             The largest number of moments.
         level : float
             The level of the intervals.
+        change : (value, value), optional
+            What the series is set to instead of what: by default one unit more, for a series with levels each level
+            instead of the first. Unless all series are continuous, effects need not be proportional to the change, and
+            one unit more is from the mean on.
+        random_state, n_draws
+            Seed and number of drawn futures, if there are too many levels for exact sums, or series of both kinds.
 
         Returns
         -------
         DataFrame
-            ``outcome``, ``step``, ``effect``, ``standard_error``, ``low``, ``high``.
+            ``outcome``, ``step``, ``effect``, ``standard_error``, ``low``, ``high``. If some series have levels, also
+            ``level``, whose probability changes (empty for a continuous outcome), ``from`` and ``to``, and
+            ``simulation_error``, the part of the standard error that more draws would remove; effects are then averaged
+            over the pasts of the table.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> made = dagopt.simulate_series(3, 300, random_state=0)
+        >>> dynamics = dagopt.learn(made.data, lags=1).dynamics()
+        >>> dynamics.effects("x0", "x1", steps=2).columns.tolist()
+        ['outcome', 'step', 'effect', 'standard_error', 'low', 'high']
+        >>> levels = (made.data > 0).astype(str)
+        >>> dynamics = dagopt.learn(levels, lags=1).dynamics()
+        >>> dynamics.effects("x0", "x0", steps=1, change=("False", "True"))["level"].tolist()
+        ['False', 'True', 'False', 'True']
         """
         steps = checked_whole("steps", steps, 0)
         half = NormalDist().inv_cdf((1 + checked_share("level", level)) / 2)
         i = self._place(cause)
         outcomes = [self._place(outcome)] if outcome is not None else list(range(self.lags.n_series))
+        if change is not None and (not isinstance(change, Sequence) or isinstance(change, str) or len(change) != 2):
+            raise InputError(f"expected change= to be two values, from and to, but got {change!r}; give two")
+        if isinstance(self.fitted, FittedGaussian):
+            found = self._linear_effects(i, outcomes, steps, 1.0 if change is None else _difference(change))
+        else:
+            draws = checked_whole("n_draws", n_draws, 2)
+            found = self._level_effects(i, outcomes, steps, change, as_generator(random_state), draws)
+        reach = half * found["standard_error"]
+        found.insert(found.columns.get_loc("standard_error") + 1, "low", found["effect"] - reach)
+        found.insert(found.columns.get_loc("low") + 1, "high", found["effect"] + reach)
+        return found
+
+    def _linear_effects(self, cause: int, outcomes: Sequence[int], steps: int, by: float) -> pd.DataFrame:
+        """Return the effects in linear dynamics, by the formula."""
         theta, parts = responses(self.weights, steps), []
         for j in outcomes:
-            errors = response_errors(theta, self._equations, i, j)
-            effect = theta[:, i, j]
-            facts = {"outcome": self.names[j], "step": np.arange(steps + 1), "effect": effect, "standard_error": errors}
-            parts.append(pd.DataFrame({**facts, "low": effect - half * errors, "high": effect + half * errors}))
+            errors = abs(by) * response_errors(theta, self._equations, cause, j)
+            facts = {"outcome": self.names[j], "step": np.arange(steps + 1), "effect": by * theta[:, cause, j]}
+            parts.append(pd.DataFrame({**facts, "standard_error": errors}))
         return pd.concat(parts, ignore_index=True)
+
+    def _level_effects(
+        self,
+        cause: int,
+        outcomes: Sequence[int],
+        steps: int,
+        change: tuple[Any, Any] | None,
+        rng: np.random.Generator,
+        n_draws: int,
+    ) -> pd.DataFrame:
+        """Return the effects where some series have levels."""
+        n, cells = self.lags.n_series, _cells(self._table)
+        pasts = cells[~np.isnan(cells[:, n:]).any(axis=1), n:]
+        levels, parts = self.fitted.network.levels_of(cause), []
+        if change is not None:
+            changes = [(change[0], change[1])]
+        elif levels is None:
+            mean = float(np.nanmean(cells[:, cause]))
+            changes = [(mean, mean + 1)]
+        else:
+            changes = [(levels[0], one) for one in levels[1:]]
+        for low, high in changes:
+            both = self._code(cause, low), self._code(cause, high)
+            found = level_effects(self.fitted, self.lags, self._table, pasts, cause, both, steps, rng, n_draws)
+            for k, (j, own) in enumerate(found.figures):
+                if j not in outcomes:
+                    continue
+                spelled = self.fitted.network.levels_of(j)
+                parts.append(
+                    pd.DataFrame(
+                        {
+                            "outcome": self.names[j],
+                            "level": "" if own is None or spelled is None else spelled[own],
+                            "from": low,
+                            "to": high,
+                            "step": np.arange(steps + 1),
+                            "effect": found.effect[:, k],
+                            "standard_error": found.standard_error[:, k],
+                            "simulation_error": found.simulation_error[:, k],
+                        }
+                    )
+                )
+        every = pd.concat(parts, ignore_index=True)
+        return every.sort_values(["outcome", "to", "step"], kind="stable", key=_in_order).reset_index(drop=True)
+
+    def query(
+        self,
+        target: str,
+        evidence: Mapping[str, Any] | None = None,
+        *,
+        data: object = None,
+        unit: str | None = None,
+    ) -> pd.Series[float] | Expectation:
+        """Return the distribution of a series at the next moment, given the last ones.
+
+        Parameters
+        ----------
+        target : str
+            The series.
+        evidence : mapping of str to value, optional
+            What else is known about the next moment.
+        data : DataFrame, optional
+            The last moments of one unit, in order, instead of the rows learned from.
+        unit : str, optional
+            Whose last moments are meant, if the table has several units.
+
+        Returns
+        -------
+        Series or Expectation
+            As ``fitted.query``, which also answers if only part of the past is known.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> made = dagopt.simulate_series(3, 300, random_state=0)
+        >>> dynamics = dagopt.learn(made.data, lags=1).dynamics()
+        >>> dynamics.query("x0").mean == dynamics.predict(1)["mean"][0]
+        True
+        >>> dynamics.query("x0", {"x1": 2.0}).name
+        'x0'
+        """
+        starts = {"": self._given_past(data)} if data is not None else self._last_past()
+        if unit is None and len(starts) > 1:
+            raise InputError(
+                f"the table has {len(starts)} units; say which one with unit=, such as {next(iter(starts))!r}"
+            )
+        if unit is not None and unit not in starts:
+            raise unknown_name("unit", unit, list(starts))
+        past = starts[unit] if unit is not None else next(iter(starts.values()))
+        known: dict[str, Any] = {}
+        for lag in range(1, self.lags.count + 1):
+            for j, name in enumerate(self.names):
+                value = past[lag - 1, j]
+                levels = self.fitted.network.levels_of(j)
+                known[lagged_name(name, lag)] = value if levels is None else levels[int(value)]
+        return self.fitted.query(target, known | dict(evidence or {}))
 
     def predict(
         self,
@@ -170,7 +314,7 @@ class Dynamics:
         rng, past = as_generator(random_state), self._last_past()
         begin = next(iter(past.values()))[None, :, :]
         held = {self._place(name): self._code(self._place(name), value) for name, value in (do or {}).items()}
-        cells = self._futures(begin, BURN_IN + n_moments, rng, held)[0, BURN_IN:]
+        cells = futures(self.fitted.network, self.lags, begin, BURN_IN + n_moments, rng, held)[0, BURN_IN:]
         return pd.DataFrame({name: self._spelled(j, cells[:, j]) for j, name in enumerate(self.names)})
 
     def log_likelihood(self) -> float:
@@ -226,20 +370,6 @@ class Dynamics:
 
     # --- the future ---
 
-    def _futures(self, past: Floats, steps: int, rng: np.random.Generator, held: Mapping[int, float]) -> Floats:
-        """Return drawn moments ``[draw, step, series]`` after pasts ``[draw, lag - 1, series]``."""
-        n, p, network = self.lags.n_series, self.lags.count, self.fitted.network
-        order = [j for j in topological_order(network.names, network.parents) if j < n]
-        cells = np.zeros((len(past), n * (p + 1)))
-        cells[:, n:] = past.reshape(len(past), n * p)
-        found = np.empty((len(past), steps, n))
-        for step in range(steps):
-            for j in order:
-                cells[:, j] = held[j] if j in held else network.draw_node(j, cells, rng)
-            found[:, step] = cells[:, :n]
-            cells[:, n:] = cells[:, : n * p].copy()
-        return found
-
     def _gaussian_forecast(
         self, past: Floats, steps: int, level: float, rng: np.random.Generator, n_draws: int
     ) -> pd.DataFrame:
@@ -265,7 +395,8 @@ class Dynamics:
         self, past: Floats, steps: int, level: float, rng: np.random.Generator, n_draws: int
     ) -> pd.DataFrame:
         """Return what many drawn futures have in common."""
-        drawn = self._futures(np.repeat(past[None], n_draws, axis=0), steps, rng, {})
+        begin = np.repeat(past[None], n_draws, axis=0)
+        drawn = futures(self.fitted.network, self.lags, begin, steps, rng, {})
         rows: list[dict[str, Any]] = []
         tails = [(1 - level) / 2, (1 + level) / 2]
         for step in range(steps):
@@ -285,8 +416,8 @@ class Dynamics:
     def _gaussian(self) -> FittedGaussian:
         if not isinstance(self.fitted, FittedGaussian):
             raise InputError(
-                "effects after some moments are computed for continuous series, but some are discrete; compare "
-                "simulate(do={...}) with simulate(), or read the levels as numbers with kind='continuous'"
+                "coefficients and roots belong to continuous series, but some have levels; ask for effects(), or read "
+                "the levels as numbers with kind='continuous'"
             )
         return self.fitted
 
@@ -311,6 +442,17 @@ class Dynamics:
         if name not in self.names:
             raise unknown_name("series", name, list(self.names))
         return self.names.index(name)
+
+
+def _difference(change: Sequence[Any]) -> float:
+    """Return how far a continuous series is moved."""
+    low, high = (checked_number("change", value, least=-math.inf) for value in change)
+    return high - low
+
+
+def _in_order(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return the places of values by their first occurrence."""
+    return pd.Series(pd.factorize(column)[0], index=column.index)
 
 
 def _cells(table: Table) -> Floats:
