@@ -218,3 +218,14 @@ def test_one_series_has_its_own_past() -> None:
     assert sorted(result.graph.edges["lag"]) == [1, 2]
     with pytest.raises(InputError, match="at least two columns"):
         dagopt.learn(frame[["spots"]])
+
+
+def test_beliefs_about_lagged_edges_have_their_log_odds() -> None:
+    """A probability is turned into log-odds once, whatever its size, and x(t-*) is every lag."""
+    made = dagopt.simulate_series(3, 100, random_state=0)
+    believed = [("x2(t-1)", "x0", 0.8), ("x1(t-*)", "x0", 0.6), ("x1", "x2", 0.3)]
+    table = dagopt.as_table(made.data, lags=2)
+    odds = dagopt.Constraints(edge_prior=believed).resolve(table.names, table.lags).log_odds
+    expected = np.zeros((9, 9))
+    expected[5, 0], expected[[4, 7], 0], expected[1, 2] = np.log(4), np.log(1.5), np.log(3 / 7)
+    assert odds == pytest.approx(expected)

@@ -102,6 +102,15 @@ def test_walks_beside_an_index_of_time_are_found():
     assert all("year" not in finding.columns for finding in found if finding.code == "serial")
 
 
+def test_one_series_beside_its_times_is_found():
+    """A year and one series that wanders: they would be joined. A series of noise is fine."""
+    years = pd.DataFrame({"year": np.arange(1700, 2000)})
+    finding = next(one for one in dagopt.examine(years.assign(w=walks(n=1)["w0"])).findings if one.code == "serial")
+    assert "time='year'" in finding.remedy
+    assert finding.columns == ("w",)
+    assert "serial" not in codes(years.assign(x=noise(n=1)["x0"]))
+
+
 def test_repeated_rows_are_found_and_their_distinct_rows_are_fine():
     frame = pd.concat([noise(n_rows=40)] * 25, ignore_index=True).sample(frac=1.0, random_state=0)
     assert "repeated-rows" in codes(frame)

@@ -39,6 +39,8 @@ FEWEST_DISTINCT = 10  # distinct rows of a discrete table that repeat equally of
 def serial_dependence(columns: Sequence[Column], order: Bools | None = None) -> list[Finding]:
     """Find out whether successive rows are alike, in at least two columns, beyond what sorting explains.
 
+    One such column is enough beside a column that numbers the rows, with which it would be joined.
+
     The test is the lag-one correlation of ranks. If the table is sorted by one of its columns, only rows within blocks
     of (nearly) the same value of that column are compared, with the block means removed.
 
@@ -55,11 +57,13 @@ def serial_dependence(columns: Sequence[Column], order: Bools | None = None) -> 
     known = np.zeros(len(columns), dtype=bool) if order is None else order
     starts, is_sorted = sorted_runs([column.values[:n_rows] for column in columns], known)
     tested = [j for j in range(0, len(columns), -(-len(columns) // MOST_COLUMNS)) if not (is_sorted[j] or known[j])]
-    if len(tested) < 2:
+    if len(tested) < (1 if known.any() else 2):
         return []
     ranks = np.array([ranks_of(columns[j].values[:n_rows], columns[j].missing[:n_rows]) for j in tested])
     strongest, correlation = _alike(ranks, starts)
     rows = len(columns[0].values)
+    if len(strongest) == 1 and known.any():
+        return _one_series(columns[tested[strongest[0]]].name, correlation[strongest[0]], columns, known, rows)
     left = _rows_left(rows, correlation[strongest])
     if left >= MATTERING_SHARE * rows:
         return []
@@ -81,6 +85,26 @@ def serial_dependence(columns: Sequence[Column], order: Bools | None = None) -> 
         "times; if rows belong to units, such as patients, name the units with groups=",
     )
     return [finding]
+
+
+def _one_series(name: str, correlation: float, columns: Sequence[Column], times: Bools, rows: int) -> list[Finding]:
+    """Return the finding on one column whose successive rows are alike, beside one that numbers the rows."""
+    left = _rows_left(rows, np.array([correlation, 1.0]))
+    if left >= MATTERING_SHARE * rows:
+        return []
+    time = columns[int(np.argmax(times))].name
+    return [
+        Finding(
+            "warning",
+            "serial",
+            (name,),
+            f"successive rows are alike in {name!r} (correlation of neighbours {correlation:.2f}), and {time!r} numbers"
+            " them",
+            f"scores count {rows} independent rows, but with {time!r} they say as much as about {left}; an edge "
+            "between the two may be spurious, and the proof does not notice",
+            f"if rows follow each other in time, learn a network over time with lags=1 and time={time!r}",
+        )
+    ]
 
 
 def _alike(ranks: Floats, starts: Ints) -> tuple[Ints, Floats]:

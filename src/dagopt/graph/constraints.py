@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dagopt.data.lags import Lags
 from dagopt.errors import InputError, unknown_name
 from dagopt.graph.dag import Graph, as_graph, find_cycle, is_array, is_bare
-from dagopt.graph.edge_prior import kept_prior, log_odds_of, named_prior
+from dagopt.graph.edge_prior import Believed, kept_prior, log_odds_of, named_prior
 from dagopt.graph.knowledge import Knowledge, reaching
 from dagopt.graph.knowledge_files import read_knowledge, write_knowledge
 from dagopt.graph.order import COPIES
@@ -282,7 +282,7 @@ class Constraints:
             before=pairs(self.before),
             ancestors=pairs(self.ancestors),
             edge_prior=[
-                (a, b, odds)
+                Believed(a, b, odds)
                 for tail, head, odds in self.edge_prior or ()
                 for a in lags.spelled(tail)
                 for b in lags.spelled(head)
