@@ -5,8 +5,9 @@
 
 Series are drawn from random vector autoregressions with effects within a moment. For each number of moments one line
 has the coverage of 95 % intervals of all effects that the learned graph does not fix at zero, over all draws, and over
-the draws in which the learned edges are the true ones. With ``--resamples``, one line per range of shares says how many
-of the edges that so many block resamples join are true.
+the draws in which the learned edges are the true ones. With ``--resamples``, the same for intervals over that many
+block resamples (``Bootstrap.effects``), which allow for other graphs: of the same effects, and of all effects, zero or
+not. One line per range of shares says how many of the edges that so many block resamples join are true.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 import dagopt
 from dagopt.networks.series.responses import responses
 
+ROUNDING = 1e-9  # of an effect
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 
@@ -34,6 +36,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     n, steps = asked.series, asked.steps
     hits = np.zeros((2, steps + 1, 2))  # [all draws or the right graph, step, covered or asked]
+    over = np.zeros((2, steps + 1, 2))  # [the same effects or all of them, step, covered or asked]
     edges = np.zeros((len(SHARES) - 1, 2))  # [range of shares, true or found]
     n_right = 0
     for seed in range(asked.draws):
@@ -43,13 +46,23 @@ def main() -> None:
         found = np.stack([result.adjacency[:n, :n], result.adjacency[n:, :n]]) != 0
         right = bool((found == true).all())
         n_right += right
+        drawn = None
+        if asked.resamples:
+            drawn = dagopt.bootstrap(data, asked.resamples, lags=1, random_state=seed, n_jobs=1, progress=False)
         for i, cause in enumerate(data.columns):
             frame = result.dynamics().effects(cause, steps=steps)
             for one in frame[frame["standard_error"] > 0].itertuples():
                 value = truth[one.step, i, list(data.columns).index(one.outcome)]
                 hits[: 2 if right else 1, one.step] += (one.low <= value <= one.high, 1)
-        if asked.resamples:
-            drawn = dagopt.bootstrap(data, asked.resamples, lags=1, random_state=seed, progress=False)
+            if drawn is None:
+                continue
+            resampled = drawn.effects(cause, steps=steps)
+            for one, fixed in zip(resampled.itertuples(), frame["standard_error"] == 0, strict=True):
+                value = truth[one.step, i, list(data.columns).index(one.outcome)]
+                inside = one.low - ROUNDING <= value <= one.high + ROUNDING
+                if one.step or one.outcome != cause:  # what is set is known
+                    over[int(fixed) :, one.step] += (inside, 1)
+        if drawn is not None:
             for one in drawn.edges.itertuples():
                 tail, _, past = str(getattr(one, "_1", None) or one[1]).partition("(")
                 i, j = list(data.columns).index(tail), list(data.columns).index(one.to)
@@ -60,6 +73,9 @@ def main() -> None:
     for step in range(steps + 1):
         shown = {name: f"{one[step, 0] / max(one[step, 1], 1):.3f} of {one[step, 1]:.0f}"
                  for name, one in zip(("all draws", "right graphs"), hits, strict=True)}  # fmt: skip
+        if asked.resamples:
+            shown |= {name: f"{one[step, 0] / max(one[step, 1], 1):.3f} of {one[step, 1]:.0f}"
+                      for name, one in zip(("resamples", "resamples, all effects"), over, strict=True)}  # fmt: skip
         print({"step": step, **shown})
     for low, high, (good, count) in zip(SHARES, SHARES[1:], edges, strict=False):
         if count:

@@ -7,6 +7,7 @@ import pytest
 import dagopt
 from dagopt.confidence.cross_validation import _parts
 from dagopt.data.resampling import block_length, resampled
+from dagopt.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +70,27 @@ def test_the_summary_says_that_time_directs_edges() -> None:
     assert set(result.figures.told_edges) == {
         f"{a} -> {b}" for a, b in result.graph.directed_edges if a.endswith("(t-1)")
     }
+
+
+def test_effects_over_resamples_are_those_of_each_resample() -> None:
+    """Learning from the rows of each resample and asking for its effects gives the same percentiles."""
+    made = dagopt.simulate_series(3, 200, random_state=4)
+    sure = dagopt.bootstrap(made.data, 12, lags=1, random_state=5, n_jobs=1, progress=False)
+    table = sure.result.problem.table
+    found = []
+    for k in range(12):
+        rng = np.random.default_rng(np.random.SeedSequence(5, spawn_key=(k,)))
+        rows = resampled(table, rng, table.n_rows)
+        one = dagopt.learn(rows, "exact", score="bic", progress=False)
+        assert (one.cpdag_adjacency == sure.essential[k]).all()
+        found.append(np.linalg.inv(np.eye(3) - dagopt.fit(rows, one.dag).network.weights[:3, :3]))
+    effects = sure.effects("x1", steps=0).set_index("outcome")
+    for j in range(3):
+        own = [theta[1, j] for theta in found]
+        assert effects.loc[f"x{j}", "low"] == pytest.approx(np.quantile(own, 0.025), abs=1e-9)
+        assert effects.loc[f"x{j}", "high"] == pytest.approx(np.quantile(own, 0.975), abs=1e-9)
+    later = sure.effects("x1", steps=3)
+    fixed = sure.result.dynamics().effects("x1", steps=3)
+    assert later["effect"].to_numpy() == pytest.approx(fixed["effect"].to_numpy())
+    with pytest.raises(InputError, match="continuous series"):
+        dagopt.bootstrap(made.data, 2, progress=False).effects("x1")

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dagopt.by_name import by_name
+from dagopt.confidence.series_effects import effects_over_resamples
 from dagopt.data.html_table import html_of
 from dagopt.data.writing import write_frame
 from dagopt.errors import InputError, checked_number
@@ -63,6 +64,8 @@ class Bootstrap:
         Wall-clock time.
     grouped : bool
         Whether whole groups of rows were drawn.
+    random_state : int
+        The seed of the resamples.
 
     Examples
     --------
@@ -86,6 +89,7 @@ class Bootstrap:
     status: Status
     seconds: float
     grouped: bool = False
+    random_state: int = 0
 
     @property
     def drawn(self) -> str:
@@ -114,6 +118,39 @@ class Bootstrap:
         10
         """
         return len(self.essential)
+
+    def effects(self, cause: str, outcome: str | None = None, *, steps: int = 10, level: float = 0.95) -> pd.DataFrame:
+        """Return effects after 0, 1, ... moments, with intervals over the resamples: for continuous series.
+
+        The intervals of ``result.dynamics().effects`` take the graph as it was learned. These allow for other graphs:
+        each resample has its own.
+
+        Parameters
+        ----------
+        cause : str
+            The series that is changed by one unit from outside, once.
+        outcome : str, optional
+            The series that may change; all series unless given.
+        steps : int
+            The largest number of moments.
+        level : float
+            The level of the intervals, from one percentile of the resamples to the other: give at least 100 resamples.
+
+        Returns
+        -------
+        DataFrame
+            ``outcome``, ``step``, ``effect`` from all rows, ``standard_error``, ``low``, ``high``, and ``not_zero``,
+            the share of the resamples whose graph has a path that takes so long.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> made = dagopt.simulate_series(3, 300, random_state=0)
+        >>> sure = dagopt.bootstrap(made.data, 20, lags=1)
+        >>> sure.effects("x0", "x0", steps=1)["not_zero"].tolist()
+        [1.0, 1.0]
+        """
+        return effects_over_resamples(self, cause, outcome, steps=steps, level=level)
 
     @cached_property
     def frequency(self) -> NDArray[np.float64]:

@@ -183,6 +183,7 @@ def bootstrap(
         method=method,
         status="converged" if len(graphs) == n else deadline.reason or "time_limit",
         seconds=deadline.elapsed(),
+        random_state=random_state,
     )
 
 
