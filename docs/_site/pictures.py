@@ -1,6 +1,6 @@
 """Draw the pictures of the documentation again: python docs/_site/pictures.py (needs chromium).
 
-``python docs/_site/pictures.py studio``, or ``report``, draws only these.
+``python docs/_site/pictures.py studio``, ``report`` or ``series`` draws only these.
 """
 
 from __future__ import annotations
@@ -172,10 +172,50 @@ def large_reports(folder: Path) -> None:
         smaller(IMAGES / "report-phone.png")
 
 
+def series(folder: Path) -> None:
+    """Draw the economy of the tutorial on rows in time: its report in both forms, and effects over time."""
+    import matplotlib.pyplot as plt
+
+    page = (IMAGES.parent / "tutorials" / "series.md").read_text(encoding="utf-8")
+    blocks = [block.split("```")[0] for block in page.split("```python\n")[1:]]
+    scope: dict[str, object] = {}
+    os.chdir(folder)
+    for block in blocks:
+        if "yearly" not in block and "panel" not in block:
+            exec(block, scope)
+        if "dynamics = " in block:
+            break
+    result, dynamics = scope["result"], scope["dynamics"]
+    with Browser(folder / "series-profile", 1280, 1000) as browser:
+        browser.open(result.report(folder / "series.html"))
+        browser.run("document.getElementById('graph-title').scrollIntoView()")
+        browser.settle()
+        browser.resize(1280, 760)
+        browser.screenshot(IMAGES / "series-moments.png")
+        browser.click("#fold-time")
+        browser.click(f".node[data-node='{dynamics.names.index('unemployment')}'] rect")
+        browser.settle()
+        browser.screenshot(IMAGES / "series-folded.png")
+    figure, both = plt.subplots(1, 2, figsize=(8, 2.8), layout="constrained")
+    for ax, outcome in zip(both, ("investment", "unemployment"), strict=True):
+        found = dynamics.effects("interest", outcome, steps=8)
+        ax.fill_between(found["step"], found["low"], found["high"], color="#cfe0f0")
+        ax.plot(found["step"], found["effect"], "o-", color="#0068a8", markersize=4)
+        ax.axhline(0, color="#566474", linewidth=0.8)
+        ax.set(title=f"interest on {outcome}", xlabel="quarters later", ylabel=f"change of {outcome}")
+        ax.spines[["top", "right"]].set_visible(False)
+    figure.savefig(IMAGES / "series-effects.png", dpi=110)
+    for picture in IMAGES.glob("series-*.png"):
+        smaller(picture)
+
+
 def main() -> None:
     """Draw all but ``closing_gap.png``, which a benchmark draws; ``studio`` and ``report`` draw theirs only."""
     if sys.argv[1:] == ["studio"]:
         studio(Path(tempfile.mkdtemp()))
+        return
+    if sys.argv[1:] == ["series"]:
+        series(Path(tempfile.mkdtemp()))
         return
     if sys.argv[1:] != ["report"]:
         side_by_side(IMAGES.parent / "notebooks" / "alarm.ipynb", IMAGES / "alarm.png")
@@ -203,6 +243,7 @@ def main() -> None:
     if sys.argv[1:] == ["report"]:
         return
     studio(folder)
+    series(folder)
     call = [sys.executable, "-m", "dagopt.cli", "learn", "data.csv", "--explain", "--bootstrap", "20"]
     terminal(call, IMAGES / "terminal.png", folder)
 

@@ -1,11 +1,14 @@
 """Tables of moments become tables of lagged columns: by hand, with units, gaps and missing moments."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import dagopt
 from dagopt.bits import members
+from dagopt.data.continuous import ContinuousTable
 from dagopt.data.lags import lagged_values
 from dagopt.data.row_checks import FEWEST_ROWS
 from dagopt.data.series_checks import dickey_fuller
@@ -229,3 +232,21 @@ def test_beliefs_about_lagged_edges_have_their_log_odds() -> None:
     expected = np.zeros((9, 9))
     expected[5, 0], expected[[4, 7], 0], expected[1, 2] = np.log(4), np.log(1.5), np.log(3 / 7)
     assert odds == pytest.approx(expected)
+
+
+def test_many_lags_are_not_copied() -> None:
+    """Correlations of lagged views are those of the copied columns, and take less memory than the columns would."""
+    values = np.random.default_rng(0).normal(size=(9_000, 3)).cumsum(axis=0) * 1e-3 + 1e6
+    table = dagopt.as_table(values, lags=25)
+    assert np.shares_memory(table.values[:, :3], table.values[:, 3:6])
+    copied = ContinuousTable(table.names, np.ascontiguousarray(table.values), {}, table.lags)
+    assert np.abs(table.correlation - copied.correlation).max() < 1e-13
+    assert table.scale == pytest.approx(copied.scale, rel=1e-12)
+    again = dagopt.as_table(values, lags=25)
+    tracemalloc.start()
+    try:
+        assert again.correlation.shape == (78, 78)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < copied.values.nbytes

@@ -12,7 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from dagopt.arrays import Bools, Floats, Ints
 from dagopt.data.em import Moments, WithMissing, em_moments
-from dagopt.data.gram import centred, column_means, column_sums, exact_factor, product_roundings, products
+from dagopt.data.gram import (
+    centred,
+    column_means,
+    column_sums,
+    correlations_in_pieces,
+    exact_factor,
+    product_roundings,
+    products,
+)
 from dagopt.data.row_facts import PLAIN, RowFacts
 from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError, quoted
@@ -110,6 +118,8 @@ class ContinuousTable(WithMissing):
     @cached_property
     def scale(self) -> Floats:
         """The standard deviations of the columns (dividing by N)."""
+        if self._is_view:
+            return self._in_pieces[1]
         if self.is_complete:
             return np.sqrt(column_sums(self._centred() ** 2) / self.mass)
         return np.sqrt(np.diag(self.moments.covariance))
@@ -156,13 +166,18 @@ class ContinuousTable(WithMissing):
 
     def _correlations(self, deadline: Deadline) -> Floats:
         rows, n = self.values.shape
-        require_memory(BYTES * (n**2 + COPIES * rows * n), f"the correlations of {n:,} columns with {rows:,} rows")
+        cells = 0 if self._is_view else COPIES * rows * n
+        require_memory(BYTES * (n**2 + cells), f"the correlations of {n:,} columns with {rows:,} rows")
         spread = np.nanmax(self.values, axis=0) - np.nanmin(self.values, axis=0)
         constant = [self.names[j] for j in np.flatnonzero(spread == 0)]
         if constant:
             raise InputError(
                 f"column {quoted(constant)} is constant and has no correlation; leave it out with exclude="
             )
+        if self._is_view:
+            if "_in_pieces" not in self.__dict__:
+                self.__dict__["_in_pieces"] = correlations_in_pieces(self.values, deadline)
+            return self._in_pieces[0]
         if self.is_complete:
             standard = self._centred() / self.scale
             matrix = products(standard, deadline)  # symmetric, and large: divided in its place
@@ -174,6 +189,17 @@ class ContinuousTable(WithMissing):
             matrix = (matrix + matrix.T) / 2
         np.fill_diagonal(matrix, 1.0)
         return matrix
+
+    @property
+    def _is_view(self) -> bool:
+        """Whether the columns are views of fewer numbers, as lagged ones are, and complete."""
+        values = self.values
+        fewer = values.ndim == 2 and values.size > 0 and abs(values.strides[0]) < values.shape[1] * values.itemsize
+        return fewer and values.strides[1] == values.itemsize and self.about.scaled is None and self.is_complete
+
+    @cached_property
+    def _in_pieces(self) -> tuple[Floats, Floats]:
+        return correlations_in_pieces(self.values)
 
     @cached_property
     def covariance(self) -> Floats:

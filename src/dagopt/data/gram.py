@@ -26,6 +26,7 @@ __all__ = [
     "column_means",
     "column_sums",
     "correlations",
+    "correlations_in_pieces",
     "exact_factor",
     "exact_products",
     "is_cheap",
@@ -36,6 +37,7 @@ __all__ = [
 
 
 BLOCK = 64  # rows that are added without a tree
+ROWS_OF_A_PIECE = 4096  # of columns that are views of fewer numbers
 BITS = 64  # of a column that are kept, below its largest number
 LEAST_EXPONENT = -900  # of two, so that the inverse is a number
 DIGITS = 60  # of the factor of exact products
@@ -140,6 +142,32 @@ def column_means(values: Floats, weights: Floats | None = None) -> Floats:
     if weights is None:
         return column_sums(values) / len(values)
     return np.asarray(column_sums(values * weights[:, None]) / weights.sum())
+
+
+def correlations_in_pieces(values: Floats, deadline: Deadline = FOREVER) -> tuple[Floats, Floats]:
+    """Return the correlations and the standard deviations (dividing by N) of columns, some rows at a time.
+
+    For columns that are views of fewer numbers, such as lagged ones, of which no copy is made. Sums of pieces are added
+    in a balanced tree, as within a piece, so that ``product_roundings`` holds.
+    """
+    rows, begun = len(values), deadline.elapsed()
+
+    def added(of: Callable[[Floats], Floats], first: int, last: int) -> Floats:
+        if last - first <= ROWS_OF_A_PIECE:
+            deadline.check("correlations were computed", first / rows, begun)
+            return of(values[first:last])
+        middle = first + (last - first) // 2
+        return added(of, first, middle) + added(of, middle, last)
+
+    one = added(column_sums, 0, rows) / rows
+    two = added(lambda piece: column_sums(piece - one), 0, rows) / rows
+    scale = np.sqrt(added(lambda piece: column_sums((piece - one - two) ** 2), 0, rows) / rows)
+    length = np.where(scale > 0, scale, 1.0)
+    matrix = (
+        added(lambda piece: _products((piece - one - two) / length, lambda share: None, (0.0, 1.0)), 0, rows) / rows
+    )
+    np.fill_diagonal(matrix, 1.0)
+    return matrix, scale
 
 
 def correlations(values: Floats, deadline: Deadline = FOREVER, weights: Floats | None = None) -> Correlations:
