@@ -2,12 +2,16 @@
 
     python -m benchmarks.series_coverage                       # 200 draws of 4 series with 300 moments
     python -m benchmarks.series_coverage --draws 40 --resamples 50
+    python -m benchmarks.series_coverage --levels --draws 100  # series with two levels
 
 Series are drawn from random vector autoregressions with effects within a moment. For each number of moments one line
 has the coverage of 95 % intervals of all effects that the learned graph does not fix at zero, over all draws, and over
 the draws in which the learned edges are the true ones. With ``--resamples``, the same for intervals over that many
 block resamples (``Bootstrap.effects``), which allow for other graphs: of the same effects, and of all effects, zero or
 not. One line per range of shares says how many of the edges that so many block resamples join are true.
+
+With ``--levels``, series have two levels, and effects are changes of probabilities: for parameters fitted to the true
+graph, and for the learned one. The truth is that of the true tables, averaged over the pasts of the same rows.
 """
 
 from __future__ import annotations
@@ -16,12 +20,64 @@ import argparse
 import warnings
 
 import numpy as np
+import pandas as pd
 
 import dagopt
+from dagopt.data.lags import Lags
+from dagopt.networks.discrete_network import DiscreteNetwork
+from dagopt.networks.fitted.fitting import fit_table
+from dagopt.networks.series.dynamics import Dynamics
+from dagopt.networks.series.futures import Chain, futures
 from dagopt.networks.series.responses import responses
+
+BURN_IN = 200  # moments that are dropped
 
 ROUNDING = 1e-9  # of an effect
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
+
+
+def drawn_levels(n: int, moments: int, seed: int) -> tuple[pd.DataFrame, DiscreteNetwork, Lags]:
+    """Return series with two levels and the network behind them: own past, others' past, and edges within a moment."""
+    rng = np.random.default_rng(seed)
+    lags = Lags(tuple(f"x{j}" for j in range(n)), 1)
+    order = rng.permutation(n)
+    parents: list[tuple[int, ...]] = []
+    for j in range(n):
+        within = [i for i in range(n) if order[i] < order[j] and rng.random() < 1 / n]
+        past = [n + i for i in range(n) if i == j or rng.random() < 1 / n]
+        parents.append((*within, *past))
+    tables = [rng.uniform(0.15, 0.85, size=(2,) * len(own)) for own in parents]
+    both = [np.stack([1 - table, table], axis=-1) for table in tables] + [np.full(2, 0.5)] * n
+    network = DiscreteNetwork(lags.names, (("no", "yes"),) * 2 * n, (*parents, *((),) * n), tuple(both))
+    values = futures(network, lags, np.zeros((1, 1, n)), BURN_IN + moments, rng, {})[0, BURN_IN:]
+    return pd.DataFrame(np.where(values > 0, "yes", "no"), columns=list(lags.series)), network, lags
+
+
+def of_levels(draws: int, n: int, moments: int, steps: int) -> None:
+    """Print the coverage of effects on probabilities by step."""
+    hits = np.zeros((2, steps + 1, 2))  # [true or learned graph, step, covered or asked]
+    for seed in range(draws):
+        data, network, lags = drawn_levels(n, moments, seed)
+        result = dagopt.learn(data, lags=1, progress=False)
+        table = result.problem.table
+        true = np.zeros((2 * n, 2 * n), dtype=np.int8)
+        for j, own in enumerate(network.parents):
+            true[list(own), j] = 1
+        chain = Chain([2] * n, 1, network.parents[:n], network.tables[:n])
+        past = chain.past_of((data.to_numpy()[:-1] == "yes").astype(np.intp))
+        for k, dynamics in enumerate((Dynamics(fit_table(table, true), table.lags, table), result.dynamics())):
+            for i, cause in enumerate(lags.series):
+                low, high = (chain.marginals(past, steps, i, value) for value in (0, 1))
+                frame = dynamics.effects(cause, steps=steps, change=("no", "yes")).query("level == 'yes'")
+                for one in frame[frame["standard_error"] > ROUNDING].itertuples():
+                    j = lags.series.index(one.outcome)
+                    value = high[one.step][j][1] - low[one.step][j][1]
+                    hits[k, one.step] += (one.low <= value <= one.high, 1)
+    print({"draws": draws, "series with levels": n, "moments": moments})
+    for step in range(steps + 1):
+        shown = {name: f"{one[step, 0] / max(one[step, 1], 1):.3f} of {one[step, 1]:.0f}"
+                 for name, one in zip(("true graph", "learned graph"), hits, strict=True)}  # fmt: skip
+        print({"step": step, **shown})
 
 
 def main() -> None:
@@ -32,8 +88,12 @@ def main() -> None:
     parser.add_argument("--moments", type=int, default=300)
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--resamples", type=int, default=0)
+    parser.add_argument("--levels", action="store_true")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
+    if asked.levels:
+        of_levels(asked.draws, asked.series, asked.moments, asked.steps)
+        return
     n, steps = asked.series, asked.steps
     hits = np.zeros((2, steps + 1, 2))  # [all draws or the right graph, step, covered or asked]
     over = np.zeros((2, steps + 1, 2))  # [the same effects or all of them, step, covered or asked]

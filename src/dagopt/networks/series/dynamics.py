@@ -147,8 +147,9 @@ class Dynamics:
             draws = checked_whole("n_draws", n_draws, 2)
             found = self._level_effects(i, outcomes, steps, change, as_generator(random_state), draws)
         reach = half * found["standard_error"]
-        found.insert(found.columns.get_loc("standard_error") + 1, "low", found["effect"] - reach)
-        found.insert(found.columns.get_loc("low") + 1, "high", found["effect"] + reach)
+        place = list(found.columns).index("standard_error") + 1
+        found.insert(place, "low", found["effect"] - reach)
+        found.insert(place + 1, "high", found["effect"] + reach)
         return found
 
     def _linear_effects(self, cause: int, outcomes: Sequence[int], steps: int, by: float) -> pd.DataFrame:

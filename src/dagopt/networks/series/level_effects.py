@@ -109,7 +109,8 @@ def level_effects(
 
 
 def _n_cells(network: DiscreteNetwork, lags: Lags) -> int:
-    return prod(len(network.levels[j]) for j in range(lags.n_series)) ** (lags.count + 1)
+    present = prod(len(network.levels[j]) for j in range(lags.n_series))
+    return int(present ** (lags.count + 1))
 
 
 def _summed(
