@@ -144,7 +144,7 @@ def edge_paths(layout: Layout, both: tuple[int, int], width: float) -> tuple[str
     return (
         _path(line),
         f"M{x:.1f},{y:.1f}L{x1:.1f},{y1:.1f}",
-        f"M{x1:.1f},{y1:.1f}L{x0:.1f},{y0:.1f}L{x2:.1f},{y2:.1f}z",
+        f"M{x1:.1f},{y1:.1f}l{x0 - x1:.1f},{y0 - y1:.1f}l{x2 - x0:.1f},{y2 - y0:.1f}z",
     )
 
 
