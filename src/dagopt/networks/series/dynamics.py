@@ -236,7 +236,7 @@ class Dynamics:
         >>> import dagopt
         >>> made = dagopt.simulate_series(3, 300, random_state=0)
         >>> dynamics = dagopt.learn(made.data, lags=1).dynamics()
-        >>> dynamics.query("x0").mean == dynamics.predict(1)["mean"][0]
+        >>> bool(abs(dynamics.query("x0").mean - dynamics.predict(1)["mean"][0]) < 1e-9)
         True
         >>> dynamics.query("x0", {"x1": 2.0}).name
         'x0'
