@@ -69,25 +69,40 @@ def test_the_mean_is_that_over_all_dags(problem, prior):
     np.testing.assert_allclose(signs, 1, atol=1e-9)
 
 
-def test_the_interval_is_that_of_drawn_values():
-    """Quantiles of a mixture of two normals and a point are those of many draws; a level inside the point is zero."""
-    rng = np.random.default_rng(0)
-    parts = pd.DataFrame(
+def parts(weights, means, spreads):
+    """Return a mixture of two normals and a point without an effect."""
+    reach = 1.959964 * np.array(spreads)
+    return pd.DataFrame(
         {
-            "probability_of_parents": [0.5, 0.3, 0.2],
-            "effect": [1.0, -0.4, 0.0],
-            "upper": [1.0 + 1.959964 * 0.2, -0.4 + 1.959964 * 0.1, 0.0],
+            "probability_of_parents": weights,
+            "effect": means,
+            "lower": np.array(means) - reach,
+            "upper": np.array(means) + reach,
             "adjustment": ["{}", "{a}", "no effect"],
         }
     )
-    found = _mixed(parts, 0.95)
-    which = rng.choice(3, p=[0.5, 0.3, 0.2], size=1_000_000)
-    drawn = np.array([1.0, -0.4, 0.0])[which] + np.array([0.2, 0.1, 0.0])[which] * rng.normal(size=which.size)
-    assert found["lower"] == pytest.approx(np.quantile(drawn, 0.025), abs=0.005)
-    assert found["upper"] == pytest.approx(np.quantile(drawn, 0.975), abs=0.005)
+
+
+@pytest.mark.parametrize("weights", [[0.5, 0.3, 0.2], [0.1, 0.05, 0.85], [0.1, 0.899, 0.001]])
+def test_the_interval_is_that_of_drawn_values(weights):
+    """Quantiles of a mixture of two normals and a point are those of many draws: of all, and of those with an effect."""
+    rng = np.random.default_rng(0)
+    means, spreads = np.array([1.0, -0.4, 0.0]), np.array([0.2, 0.1, 0.0])
+    found = _mixed(parts(weights, means, spreads), 0.95)
+    which = rng.choice(3, p=weights, size=1_000_000)
+    drawn = means[which] + spreads[which] * rng.normal(size=which.size)
+    lower, upper = (np.quantile(own, [0.025, 0.975]) for own in (drawn, drawn[which < 2]))
+    assert found["lower"] == pytest.approx(min(lower[0], upper[0]), abs=0.01)
+    assert found["upper"] == pytest.approx(max(lower[1], upper[1]), abs=0.01)
     assert found["positive"] == pytest.approx((drawn > 0).mean(), abs=0.002)
-    assert found["zero"] == pytest.approx(0.2)
-    assert _mixed(parts, 1e-6)["lower"] == 0.0 == _mixed(parts, 1e-6)["upper"]
+    assert found["zero"] == pytest.approx(weights[2])
+
+
+def test_a_mixture_without_an_effect_is_a_point():
+    """If every likely parent set has the outcome in it, the interval is zero."""
+    only = parts([0.0, 0.0, 1.0], [1.0, -0.4, 0.0], [0.2, 0.1, 0.0])
+    assert (_mixed(only, 0.95)["lower"], _mixed(only, 0.95)["upper"]) == (0.0, 0.0)
+    assert (_mixed(only.tail(1), 0.95)["lower"], _mixed(only.tail(1), 0.95)["upper"]) == (0.0, 0.0)
 
 
 def test_many_rows_do_not_underflow():

@@ -18,6 +18,7 @@ from dagopt.networks.effects.logit_effect import probability_changes
 
 __all__ = ["estimate"]
 
+PRIOR_ROWS = 0.5  # rows that Jeffreys' prior adds to every cell
 DEPENDENT = 1e-12  # smallest eigenvalue of the correlations of the regressors, relative to the largest
 
 
@@ -165,10 +166,11 @@ def _mixed_slopes(table: MixedTable, cause: int, outcome: int, adjustment: list[
 
 
 def _differences(table: DiscreteTable, cause: int, outcome: int, adjustment: list[int], level: float) -> pd.DataFrame:
-    r"""Return differences of standardised probabilities, with standard errors from their influence function.
+    r"""Return differences of standardised probabilities, with intervals from their posterior.
 
-    :math:`P(y | do(x)) = \sum_o P(o) P(y | x, o)`; a row contributes
-    :math:`1[x_i = x] / P(x | o_i) (1[y_i = y] - P(y | x, o_i)) + P(y | x, o_i) - P(y | do(x))`.
+    :math:`P(y | do(x)) = \sum_o P(o) P(y | x, o)`. The effect is that of the shares in the data. Its interval is the mean
+    of the posterior and some standard deviations, with Jeffreys' prior (half a row in every cell) for each
+    :math:`P(y | x, o)`: shares of 0 and 1 in small cells are not taken for certain. It reaches at least to the effect.
     """
     weights = table.weights / table.copies
     _, stratum = np.unique(table.codes[adjustment].T, axis=0, return_inverse=True)
@@ -180,20 +182,16 @@ def _differences(table: DiscreteTable, cause: int, outcome: int, adjustment: lis
     totals = counts.sum(axis=2)
     pooled = counts.sum(axis=0) / _or_one(counts.sum(axis=(0, 2)))[:, None]
     shares = np.where(totals[..., None] > 0, counts / _or_one(totals)[..., None], pooled)
-    chances = totals / totals.sum(axis=1, keepdims=True)
     size = weights.sum()
-    means = np.einsum("s,scy->cy", totals.sum(axis=1) / size, shares)
-    influence = shares[stratum] - means
-    own = np.arange(len(weights))
-    hits = (outcomes[:, None] == np.arange(n_outcomes)) - shares[stratum, causes]
-    influence[own, causes] += hits / chances[stratum, causes][:, None]
+    strata = totals.sum(axis=1) / size
+    means = np.einsum("s,scy->cy", strata, shares)
+    centres, errors = _posterior_changes(counts, strata, size)
     reach = float(ndtri((1 + level) / 2))
     rows = []
     for x in range(1, n_causes):
-        lacking = (totals[:, [0, x]] == 0).any(axis=1) @ totals.sum(axis=1) / size
+        lacking = (totals[:, [0, x]] == 0).any(axis=1) @ strata
         for y in range(n_outcomes):
             effect = float(means[x, y] - means[0, y])
-            error = float(np.sqrt(weights @ (influence[:, x, y] - influence[:, 0, y]) ** 2) / size)
             rows.append(
                 {
                     "level": table.levels[outcome][y],
@@ -201,13 +199,43 @@ def _differences(table: DiscreteTable, cause: int, outcome: int, adjustment: lis
                     "to": table.levels[cause][x],
                     "probability": float(means[x, y]),
                     "effect": effect,
-                    "standard_error": error,
-                    "lower": effect - reach * error,
-                    "upper": effect + reach * error,
+                    "standard_error": float(errors[x, y]),
+                    "lower": min(float(centres[x, y] - reach * errors[x, y]), effect),
+                    "upper": max(float(centres[x, y] + reach * errors[x, y]), effect),
                     "unsupported": float(lacking),
                 }
             )
     return pd.DataFrame(rows)
+
+
+def _posterior_changes(
+    counts: NDArray[np.float64], strata: NDArray[np.float64], size: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return mean and standard deviation of ``P(y | do(x)) - P(y | do(first))``, ``[x, y]``.
+
+    Parameters
+    ----------
+    counts : array of shape (strata, levels of the cause, levels of the outcome)
+        The number of rows in each cell.
+    strata : array
+        The share of each stratum.
+    size : float
+        The number of rows.
+
+    Notes
+    -----
+    With independent weights W of the strata and differences D inside them, the variance of sum W D is
+    sum E[W^2] Var[D] + Var[sum W E[D]]; weights of observed strata have a Dirichlet posterior.
+    """
+    cells = counts + PRIOR_ROWS
+    totals = cells.sum(axis=2, keepdims=True)
+    shares = cells / totals
+    variances = shares * (1 - shares) / (totals + 1)
+    changes, both = shares - shares[:, :1], variances + variances[:, :1]
+    centres = np.einsum("s,scy->cy", strata, changes)
+    squares = strata**2 + strata * (1 - strata) / (size + 1)
+    between = np.einsum("s,scy->cy", strata, (changes - centres) ** 2) / (size + 1)
+    return centres, np.sqrt(np.einsum("s,scy->cy", squares, both) + between)
 
 
 def _or_one(sums: NDArray[np.float64]) -> NDArray[np.float64]:
