@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from dagopt.networks.series.dynamics import Dynamics
     from dagopt.progress import Progress
     from dagopt.results.explanation import Explanation
+    from dagopt.results.graph_sample import GraphSample
     from dagopt.results.rivals import Rivals
 
 __all__ = ["Result", "Status", "result_of"]
@@ -766,6 +767,56 @@ class Result:
         find = by_name("confidence.rivals", "rivals")
         options = {"time_limit": time_limit, "n_jobs": n_jobs, "memory_limit": memory_limit, "progress": progress}
         found: Rivals = find(self, within, most=most, **options)
+        return found
+
+    def sample_graphs(
+        self,
+        count: int = 200,
+        *,
+        prior: str = "fair",
+        random_state: int = 0,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        progress: bool | Progress | None = None,
+    ) -> GraphSample:
+        """Draw DAGs by their probability given the data, and ask all of them.
+
+        A DAG has the weight e^score, so the score should be the logarithm of a marginal likelihood (``bge``, ``bdeu``)
+        or approximate one (``bic``). Several walks go through the orders of the columns, as in ``edge_posterior`` with
+        ``method="sampled"``, and a DAG is drawn from time to time.
+
+        Parameters
+        ----------
+        count : int
+            How many DAGs.
+        prior : {"fair", "uniform"}
+            The weight of parent sets before the data, as in ``edge_posterior``.
+        random_state : int
+            The seed. Without a time limit, the answer depends on it alone.
+        time_limit : float, optional
+            Seconds.
+        n_jobs : int, optional
+            The number of threads; all cores for None and -1. The answer does not depend on it.
+        progress : bool, Progress or None
+            Whether to show the run; on a terminal by default.
+
+        Returns
+        -------
+        GraphSample
+            The DAGs; ``edges``, and ``query`` and ``predict``, averaged over them, beside the learned graph.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=300, random_state=0)
+        >>> sample = dagopt.learn(data, score="bge").sample_graphs(100)
+        >>> len(sample)
+        100
+        """
+        self._refuse_set_rows("a result learned")
+        draw = by_name("confidence.graph_sample", "sample_graphs")
+        how = {"prior": prior, "random_state": random_state, "time_limit": time_limit}
+        found: GraphSample = draw(self, count, **how, n_jobs=n_jobs, progress=progress)
         return found
 
     def summary(self) -> str:

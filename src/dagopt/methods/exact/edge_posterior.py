@@ -13,7 +13,7 @@ Koivisto (2006). Advances in exact Bayesian structure discovery in Bayesian netw
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import lgamma
 
@@ -95,25 +95,27 @@ class OrderSums:
         evidence = self._sum_orders()
         return self._probabilities(), evidence
 
-    def choices(self, node: int) -> tuple[Floats, Floats]:
-        """Return, in logarithms, the sums over the parent sets inside every set, and the weights of a node's sets.
+    def choices(self, nodes: Sequence[int]) -> tuple[Floats, list[Floats]]:
+        """Return, in logarithms, the sums over the parent sets inside every set, and the weights of some nodes' sets.
 
-        ``[i, U]`` is the sum for node i and a set U of the other nodes, as bits without its own. The weights, of no
-        node for -1, have the same index.
+        ``[i, U]`` is the sum for node i and a set U of the other nodes, as bits without its own. The weights have the
+        same index.
         """
         size = 1 << (self.n - 1)
         self._parts, self._levels = np.empty(size), np.empty(size)
         self._choice = np.empty((self.n, size))
         self._fill_potentials()
         self._sum_choices("weights of parent sets")
-        if node < 0:
-            return self._choice, np.zeros(0)
-        masks = np.arange(size, dtype=np.int64)
+        return self._choice, [self._log_weights(node) for node in nodes]
+
+    def _log_weights(self, node: int) -> Floats:
+        """Return the logarithms of the weights of a node's parent sets, as bits without its own."""
+        masks = np.arange(1 << (self.n - 1), dtype=np.int64)
         masks = (masks >> node << (node + 1)) | (masks & ((1 << node) - 1))
         table = self._potentials.of(node)
         weights = table[masks + (1 << node)] - table[masks] - self._empty[node] + self._prior[np.bitwise_count(masks)]
         weights[~self._knowledge.allows_masks(node, masks)] = -np.inf
-        return self._choice, weights
+        return np.asarray(weights)
 
     def parents_of(self, node: int) -> tuple[Ints, Floats]:
         """Return every parent set of a node as bits, the most probable first, and its probability; or ``Stopped``.

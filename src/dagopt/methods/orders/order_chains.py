@@ -16,7 +16,7 @@ from functools import partial
 
 import numpy as np
 
-from dagopt.arrays import Floats
+from dagopt.arrays import Dag, Floats
 from dagopt.errors import InputError
 from dagopt.kernels.orders import sampled as kernels
 from dagopt.methods.ordered_problem import refuse_ancestors
@@ -36,6 +36,7 @@ LARGEST_LEFT_OUT = 0.05  # estimated probability of an edge that no walk can hav
 LEAST_VARIANCE = 1e-6  # of a probability along a walk; edges that vary less are as good as certain
 POWERS = np.linspace(0.05, 1.0, 20)  # of the weights, one after the other, before anything counts
 SWEEPS_PER_POWER = 50
+MOST_BETWEEN = 2_000  # sweeps between two DAGs that are drawn
 PHASE = "walks over orders"
 
 
@@ -121,9 +122,13 @@ class OrderChains:
         Where chance comes from.
     node : int
         The node whose parent sets are wanted; -1 for none.
+    draws : bool
+        Whether DAGs will be drawn, which takes the weights of all nodes.
     """
 
-    def __init__(self, problem: Problem, prior: Floats, workers: Workers, seed: int, node: int = -1) -> None:
+    def __init__(
+        self, problem: Problem, prior: Floats, workers: Workers, seed: int, node: int = -1, *, draws: bool = False
+    ) -> None:
         refuse_ancestors(problem.knowledge, "a walk through orders")
         if problem.knowledge.earlier is not None:
             raise InputError(
@@ -133,7 +138,8 @@ class OrderChains:
             )
         self._workers, self._node = workers, node
         self.n = problem.n_nodes
-        self.tables: SumTables = found_tables(problem, prior, workers, seed, node)
+        wanted = range(self.n) if draws else [] if node < 0 else [node]
+        self.tables: SumTables = found_tables(problem, prior, workers, seed, wanted)
         self._given = self.tables.for_kernels
         randoms = [np.random.default_rng(one) for one in np.random.SeedSequence(seed).spawn(CHAINS)]
         self._chains = [_Chain(self.tables.first_walk(random), random) for random in randoms]
@@ -228,6 +234,23 @@ class OrderChains:
         means = batches.mean(axis=1)
         difference = float(np.abs(means - means.mean(axis=0)).max())
         return Agreement(CHAINS, count * self._per_batch, rhat, min(ess, total), difference, self.tables.left_out)
+
+    def drawn(self, count: int, workers: Workers) -> list[Dag]:
+        """Return DAGs drawn from the walks by turns, so far apart that they are nearly independent; or ``Stopped``."""
+        found = self.agreement()
+        sweeps = min(int(np.ceil(found.n_chains * found.n_sweeps / max(found.ess, 1.0))), MOST_BETWEEN)
+        dags: list[list[Dag]] = [[] for _ in self._chains]
+
+        def draw(chain: _Chain, own: list[Dag]) -> None:
+            steps = sweeps * self.n
+            drawn = chain.random.integers(0, self.n, steps), chain.random.random(steps)
+            kernels.relocate(self._given, chain.walk, *drawn, 1.0)
+            own.append(self.tables.drawn_dag(chain.walk, chain.random))
+
+        for done in range(0, count, CHAINS):
+            pieces = [partial(draw, *one) for one in zip(self._chains, dags, strict=True)]
+            workers.each("graphs", pieces, CHAINS, (done / count, min(done / count + CHAINS / count, 1.0)))
+        return [dag for turn in zip(*dags, strict=True) for dag in turn][:count]
 
     def parents(self) -> tuple[list[tuple[int, ...]], Floats, Floats]:
         """Return the parent sets of the node, the most probable first, with probabilities, in all and ``[chain, set]``.

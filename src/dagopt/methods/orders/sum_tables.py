@@ -13,12 +13,13 @@ Kuipers, Suter, Moffa (2022). Efficient sampling and structure learning of Bayes
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 
 from dagopt.arrays import Dag, Floats, Ints
+from dagopt.bits import members
 from dagopt.graph.order import topological_order
 from dagopt.kernels.orders import sampled as kernels
 from dagopt.memory import available_bytes
@@ -88,14 +89,14 @@ class SumTables:
         pieces: list[Callable[[], None]] = [partial(self._fill, u) for u in new]
         workers.each(PHASE, pieces, len(pieces), share)
 
-    def fill_whole(self, workers: Workers, node: int) -> None:
-        """Take all other columns as candidates; weights are kept for one node, for none if it is -1."""
+    def fill_whole(self, workers: Workers, nodes: Sequence[int]) -> None:
+        """Take all other columns as candidates; weights are kept for some nodes."""
         n = self.n_nodes
         self.candidates = [np.delete(np.arange(n), u) for u in range(n)]
-        sums, weights = OrderSums(self._problem, self._prior, workers).choices(node)
+        sums, weights = OrderSums(self._problem, self._prior, workers).choices(nodes)
         self._whole, self._sums = sums.reshape(-1), list(sums)
-        if node >= 0:
-            self.weights[node] = weights
+        for node, own in zip(nodes, weights, strict=True):
+            self.weights[node] = own
 
     def _fill(self, u: int) -> None:
         own = self.candidates[u]
@@ -136,7 +137,9 @@ class SumTables:
 
     def drawn_set(self, u: int, before: int, random: np.random.Generator) -> int:
         """Return a parent set of u, as bits of its candidates, drawn by weight among those inside ``before``."""
-        inside = np.flatnonzero(np.arange(len(self.weights[u])) & ~before == 0)
+        inside = np.zeros(1, dtype=np.int64)  # all sets inside, in increasing order
+        for bit in members(before):
+            inside = np.concatenate([inside, inside | 1 << bit])
         logs = self.weights[u][inside]
         shares = np.cumsum(np.exp(logs - logs.max()))
         return int(inside[min(np.searchsorted(shares, random.random() * shares[-1], side="right"), len(inside) - 1)])
@@ -177,7 +180,9 @@ def _starts(parts: list[Ints] | list[Floats]) -> Ints:
     return np.concatenate([[0], np.cumsum([len(own) for own in parts])]).astype(np.int64)
 
 
-def found_tables(problem: Problem, prior: Floats, workers: Workers, seed: int, node: int = -1) -> SumTables:
+def found_tables(
+    problem: Problem, prior: Floats, workers: Workers, seed: int, nodes: Sequence[int] = ()
+) -> SumTables:
     """Return tables over the candidates that matter, or raise ``Stopped``.
 
     Parameters
@@ -188,8 +193,8 @@ def found_tables(problem: Problem, prior: Floats, workers: Workers, seed: int, n
         The threads, and the clock.
     seed : int
         Where chance comes from.
-    node : int
-        The node whose weights are wanted; -1 for none.
+    nodes : sequence of int
+        The nodes whose weights are wanted in any case.
     """
     known, n = problem.knowledge, problem.n_nodes
     tables = SumTables(problem, prior)
@@ -199,7 +204,7 @@ def found_tables(problem: Problem, prior: Floats, workers: Workers, seed: int, n
         tables.fill(allowed, workers, (0.0, 1.0))
         return tables
     if _whole_fits(problem, workers):
-        tables.fill_whole(workers, node)
+        tables.fill_whole(workers, nodes)
         return tables
     # first guess: the neighbours in a good DAG, then the columns nearest by association
     dag, _ = order_incumbent(problem, workers.deadline, NoProgress(), random_state=seed, n_jobs=workers.count)
