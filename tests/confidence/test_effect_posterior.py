@@ -85,7 +85,7 @@ def parts(weights, means, spreads):
 
 @pytest.mark.parametrize("weights", [[0.5, 0.3, 0.2], [0.1, 0.05, 0.85], [0.1, 0.899, 0.001]])
 def test_the_interval_is_that_of_drawn_values(weights):
-    """Quantiles of a mixture of two normals and a point are those of many draws: of all, and of those with an effect."""
+    """Quantiles of two normals and a point are those of many draws: of all, and of those with an effect."""
     rng = np.random.default_rng(0)
     means, spreads = np.array([1.0, -0.4, 0.0]), np.array([0.2, 0.1, 0.0])
     found = _mixed(parts(weights, means, spreads), 0.95)

@@ -60,7 +60,7 @@ def test_dags_are_drawn_by_their_probability(prior, whole, monkeypatch):
 
 @pytest.mark.parametrize("do", [None, {"a": 1.0}])
 def test_answers_are_averaged_over_all_dags(do):
-    """The average is near that over all DAGs, each fitted and asked; the learned graph's own answer stands beside it."""
+    """The average is near that over all DAGs, each fitted and asked; the learned graph's answer is beside it."""
     result = dagopt.learn(continuous_table(3, 3, 60), "exact", score="bge", progress=False)
     sample = result.sample_graphs(1_000, n_jobs=1, progress=False)
     told = sample.query("b", {"c": 0.5}, do=do)

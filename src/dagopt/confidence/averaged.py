@@ -176,7 +176,9 @@ def _sampled_ways(answers: _Answers, share: Floats, level: float) -> dict[str, F
     reached = np.cumsum(share[1:][order], axis=0)
     # the smallest answer with at least this share of the graphs up to it
     lower, upper = (
-        np.take_along_axis(ranked, (reached < goal - 1e-9).sum(axis=0, keepdims=True).clip(max=len(ranked) - 1), axis=0)[0]
+        np.take_along_axis(
+            ranked, (reached < goal - 1e-9).sum(axis=0, keepdims=True).clip(max=len(ranked) - 1), axis=0
+        )[0]
         for goal in ((1 - level) / 2, (1 + level) / 2)
     )
     return {

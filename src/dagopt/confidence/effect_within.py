@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dagopt.bits import members
-from dagopt.confidence.rivals import a_dag, by_recursion, checked_problem
+from dagopt.confidence.rivals import a_dag, by_recursion, checked_problem, rivals
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.methods.branch_and_cut.near_parents import NearParents, near_parents
 from dagopt.methods.exact.near_families import checked_within, near_families
 from dagopt.networks.effects.effect import Effect, checked_pair, effect_of_parents
+from dagopt.networks.effects.joint_effect import checked_causes, joint_effect_of_dags
 from dagopt.progress import NoProgress
 from dagopt.results.result import Result
 from dagopt.workers import Stopped, Workers
 
-__all__ = ["effect_within"]
+__all__ = ["effect_within", "joint_effect_within"]
+
+MOST_DAGS = 20_000  # in which two columns are set
 
 
 def effect_within(
@@ -37,6 +40,26 @@ def effect_within(
             f"time_limit=, lower within= or set max_parents="
         ) from None
     return effect_of_parents(table, cause, outcome, found.sets, found.losses, limit, level, found.n_undecided)
+
+
+def joint_effect_within(
+    result: Result, causes: tuple[str, str], outcome: str, within: float, level: float, time_limit: float | None = None
+) -> Effect:
+    """Return the effects of setting two columns in all DAGs within some points of the best.
+
+    An effect of two columns depends on the parents of both, so the DAGs are listed.
+    """
+    assert result.problem is not None
+    table = result.problem.table
+    checked_causes(table, causes, outcome, level)
+    found = rivals(result, within, most=MOST_DAGS, time_limit=time_limit, progress=False)
+    if not found.is_complete:
+        raise InputError(
+            f"the effect of two columns needs a list of all DAGs within {within:g} points, of which there are at least "
+            f"{found.at_least:,}, more than {MOST_DAGS:,} or than the time allows; lower within= or raise time_limit="
+        )
+    dags = (found.adjacency(rank) for rank in range(len(found.losses)))
+    return joint_effect_of_dags(table, dags, (found.losses, float(within)), causes, outcome, level)
 
 
 def _parents_of(result: Result, node: int, within: float, workers: Workers) -> NearParents:

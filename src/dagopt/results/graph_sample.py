@@ -66,7 +66,13 @@ class GraphSample:
         """The share of the DAGs with each edge, and of those that join the two columns, the most joined first."""
         share = self.dags.mean(axis=0)
         rows = [
-            (self.names[i], self.names[j], float(share[i, j]), float(share[i, j] + share[j, i]), bool(self.learned[i, j]))
+            (
+                self.names[i],
+                self.names[j],
+                float(share[i, j]),
+                float(share[i, j] + share[j, i]),
+                bool(self.learned[i, j]),
+            )
             for i, j in np.argwhere(share > 0).tolist()
         ]
         frame = pd.DataFrame(rows, columns=["from", "to", "share", "joined", "learned"])
@@ -154,8 +160,8 @@ class GraphSample:
         agree = "" if self.agrees else "; the chains do not agree yet: raise time_limit="
         return "\n".join(
             [
-                f"{len(self)} DAGs over {len(self.names)} columns drawn by their probability, {self.n_distinct} of them "
-                f"different; {self.score_label}",
+                f"{len(self)} DAGs over {len(self.names)} columns drawn by their probability, {self.n_distinct} of "
+                f"them different; {self.score_label}",
                 f"edges     {sure} in 95 % of them, {len(edges)} in any, {int(self.learned.sum())} in the learned DAG",
                 f"prior     {self.prior}, all orders of the columns equally likely, so not uniform over DAGs",
                 f"sampled   {self.sampling}{agree}",

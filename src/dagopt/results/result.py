@@ -419,7 +419,7 @@ class Result:
 
     def effect(
         self,
-        cause: str,
+        cause: str | tuple[str, str],
         outcome: str,
         *,
         level: float = 0.95,
@@ -431,8 +431,11 @@ class Result:
 
         Parameters
         ----------
-        cause, outcome : str
-            The columns.
+        cause : str or tuple of two str
+            The column that is set; or two, set at once, of continuous or discrete tables. For numbers the effect of
+            two is the change for one unit of each while the other is held; for levels that of both together.
+        outcome : str
+            The column that changes.
         level : float
             The level of the intervals.
         over : {"class", "dag"}
@@ -456,8 +459,11 @@ class Result:
         >>> result = dagopt.learn(data)
         >>> print(str(result.effect("X0", "X2")).splitlines()[0])
         total effect of X0 on X2, 95% intervals
+        >>> print(str(result.effect(("X0", "X1"), "X2")).splitlines()[0])
+        total effect of X0 and X1 on X2, 95% intervals
         """
         from dagopt.networks.effects.effect import effect_in
+        from dagopt.networks.effects.joint_effect import joint_effect_in
 
         if self.problem is None and is_sparse(self.adjacency):
             raise InputError(
@@ -472,7 +478,9 @@ class Result:
         if within is not None:
             if over != "class":
                 raise InputError("over='dag' is for one DAG and within= for many; leave one of them out")
-            near = by_name("confidence.effect_within", "effect_within")
+            near = by_name(
+                "confidence.effect_within", "effect_within" if isinstance(cause, str) else "joint_effect_within"
+            )
             certified: Effect = near(self, cause, outcome, within, level, time_limit)
             return certified
         if self._member is None:
@@ -487,7 +495,9 @@ class Result:
             )
         graph = self.cpdag_adjacency if over == "class" else self._member.adjacency
         limits = self.problem.knowledge.at_most if over == "class" else None
-        return effect_in(self.problem.table, graph, cause, outcome, level, limits)
+        if isinstance(cause, str):
+            return effect_in(self.problem.table, graph, cause, outcome, level, limits)
+        return joint_effect_in(self.problem.table, graph, cause, outcome, level, limits)
 
     def effect_posterior(
         self,
@@ -543,6 +553,11 @@ class Result:
         ['mean', 'lower', 'upper', 'positive', 'negative', 'zero']
         """
         self._refuse_set_rows("a result learned")
+        if not isinstance(cause, str):
+            raise InputError(
+                "the posterior of an effect is that of one column; for two set at once use "
+                "result.sample_graphs().query(outcome, do={...}), or result.effect with within="
+            )
         average = by_name("confidence.effect_posterior", "effect_posterior")
         running = {"time_limit": time_limit, "n_jobs": n_jobs, "memory_limit": memory_limit, "progress": progress}
         how = {"prior": prior, "method": method, "random_state": random_state}

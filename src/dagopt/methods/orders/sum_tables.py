@@ -180,9 +180,7 @@ def _starts(parts: list[Ints] | list[Floats]) -> Ints:
     return np.concatenate([[0], np.cumsum([len(own) for own in parts])]).astype(np.int64)
 
 
-def found_tables(
-    problem: Problem, prior: Floats, workers: Workers, seed: int, nodes: Sequence[int] = ()
-) -> SumTables:
+def found_tables(problem: Problem, prior: Floats, workers: Workers, seed: int, nodes: Sequence[int] = ()) -> SumTables:
     """Return tables over the candidates that matter, or raise ``Stopped``.
 
     Parameters

@@ -24,7 +24,14 @@ from numpy.typing import NDArray
 from dagopt.errors import InputError
 from dagopt.graph.cpdag import extend_pdag, meek_closure, v_structures
 
-__all__ = ["Possibility", "optimal_adjustment", "parent_sets_by_neighbours", "possibilities"]
+__all__ = [
+    "Possibility",
+    "optimal_adjustment",
+    "oriented_graphs",
+    "parent_sets_by_neighbours",
+    "possibilities",
+    "reached",
+]
 
 MOST_SIBLINGS = 20  # all combinations of their directions are examined
 
@@ -65,12 +72,20 @@ def possibilities(
         adjustment set [3]_.
     """
     found = []
+    for oriented in oriented_graphs(adjacency, cause, limits):
+        parents = tuple(np.flatnonzero(oriented[:, cause]).tolist())
+        found.append(Possibility(parents, optimal_adjustment(oriented, cause, outcome)))
+    return found
+
+
+def oriented_graphs(
+    adjacency: NDArray[np.int8], cause: int, limits: NDArray[np.int64] | None
+) -> Iterator[NDArray[np.int8]]:
+    """Yield the graph with every way in which the undirected edges at a cause may point, and what follows from it."""
     for chosen in _parent_sets(adjacency, cause):
         oriented = _oriented(adjacency, cause, chosen)
         if oriented is not None and (limits is None or _has_member(oriented, limits)):
-            parents = tuple(np.flatnonzero(oriented[:, cause]).tolist())
-            found.append(Possibility(parents, optimal_adjustment(oriented, cause, outcome)))
-    return found
+            yield oriented
 
 
 def optimal_adjustment(adjacency: NDArray[np.int8], cause: int, outcome: int) -> tuple[int, ...] | None:
@@ -90,10 +105,10 @@ def optimal_adjustment(adjacency: NDArray[np.int8], cause: int, outcome: int) ->
     first rule, so the possible descendants of X are its descendants.
     """
     directed = (adjacency != 0) & (adjacency.T == 0)
-    below = _reached(directed, cause)
+    below = reached(directed, cause)
     if not below[outcome]:
         return None
-    causal = below & (_reached(directed.T, outcome) | (np.arange(len(adjacency)) == outcome))
+    causal = below & (reached(directed.T, outcome) | (np.arange(len(adjacency)) == outcome))
     around = directed[:, causal].any(axis=1) & ~below
     around[cause] = False
     return tuple(np.flatnonzero(around).tolist())
@@ -133,7 +148,7 @@ def _too_many(siblings: int) -> InputError:
     )
 
 
-def _reached(directed: NDArray[np.bool_], start: int) -> NDArray[np.bool_]:
+def reached(directed: NDArray[np.bool_], start: int) -> NDArray[np.bool_]:
     """Return the nodes at the end of directed paths from a node, without the node itself."""
     found = np.zeros(len(directed), dtype=bool)
     waiting = [start]

@@ -27,7 +27,7 @@ from dagopt.networks.effects.estimates import estimate
 __all__ = ["Effect", "checked_pair", "effect", "effect_in", "effect_of_parents"]
 
 FIGURES = ("effect", "standard_error", "lower", "upper")
-CONTRASTS = ("level", "from", "to")  # columns that say which change of which level an effect is about
+CONTRASTS = ("of", "level", "from", "to")  # columns that say which change of which level an effect is about
 MOST_ROWS_SHOWN = 12  # rows of the table in a summary
 
 ASSUMED = (
@@ -133,6 +133,7 @@ class Effect:
         said = "not identified: DAGs that the data cannot tell apart have effects"
         for row in self.ranges.to_dict("records"):
             about = f" on {self.outcome} = {row['level']}" if "level" in row else ""
+            about += f" of {row['of']}" if "of" in row else ""
             if "from" in row:
                 about += f" of {self.cause} from {row['from']} to {row['to']}"
             lines.append(f"{said}{about} from {row['lowest']:.4g} to {row['highest']:.4g}")
