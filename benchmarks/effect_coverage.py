@@ -2,7 +2,7 @@
 
     python -m benchmarks.effect_coverage [--networks 40] [--kinds gaussian discrete] [--nodes 6 10 15] [--quick]
                                          [--rows 100 500 2000] [--seconds 240] [--score bic] [--ess 1] [--prior fair]
-                                         [--all-pairs]
+                                         [--all-pairs] [--first 0]
 
 Random networks of degree 1.5, Gaussian or discrete with two levels per column. Of each, up to five random pairs of
 columns of which the first has an effect on the second (any pairs with ``--all-pairs``: a posterior promises its share
@@ -86,13 +86,13 @@ def intervals_of(result, table, dag, pair: tuple[int, int], prior: str):
 
 
 def coverage(
-    kind: str, nodes: int, rows: int, networks: int, seconds: float, scoring: dict, prior: str, every: bool = False
+    kind: str, nodes: int, rows: int, seeds: range, seconds: float, scoring: dict, prior: str, every: bool = False
 ) -> str:
     """Return one line of the table: coverage and median width of each way."""
     hits, widths, missed = defaultdict(list), defaultdict(list), {False: 0, True: 0}
     start = time.perf_counter()
-    for seed in range(networks):
-        if seed and time.perf_counter() - start > seconds:
+    for seed in seeds:
+        if seed > seeds[0] and time.perf_counter() - start > seconds:
             break
         network = network_of(kind, nodes, seed)
         table = as_table(network.sample(rows, seed))
@@ -129,9 +129,11 @@ def main() -> None:
     parser.add_argument("--ess", type=float, default=1.0, help="equivalent sample size of bdeu")
     parser.add_argument("--prior", default="fair", help="of the posterior")
     parser.add_argument("--all-pairs", action="store_true", help="pairs without an effect count too")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first network, for other draws")
     parser.add_argument("--quick", action="store_true", help="4 networks of 6 columns")
     arguments = parser.parse_args()
     networks, nodes = (4, [6]) if arguments.quick else (arguments.networks, arguments.nodes)
+    seeds = range(arguments.first, arguments.first + networks)
     scoring = {"score": arguments.score, "equivalent_sample_size": arguments.ess}
     print(f"| data | columns | rows | effects | {' | '.join(WAYS)} | misses |")
     print("|---" * (len(WAYS) + 5) + "|")
@@ -139,9 +141,7 @@ def main() -> None:
         for size in nodes:
             for rows in arguments.rows:
                 print(
-                    coverage(
-                        kind, size, rows, networks, arguments.seconds, scoring, arguments.prior, arguments.all_pairs
-                    ),
+                    coverage(kind, size, rows, seeds, arguments.seconds, scoring, arguments.prior, arguments.all_pairs),
                     flush=True,
                 )
 

@@ -168,8 +168,8 @@ def _mixed_slopes(table: MixedTable, cause: int, outcome: int, adjustment: list[
 def _differences(table: DiscreteTable, cause: int, outcome: int, adjustment: list[int], level: float) -> pd.DataFrame:
     r"""Return differences of standardised probabilities, with intervals from their posterior.
 
-    :math:`P(y | do(x)) = \sum_o P(o) P(y | x, o)`. The effect is that of the shares in the data. Its interval is the mean
-    of the posterior and some standard deviations, with Jeffreys' prior (half a row in every cell) for each
+    :math:`P(y | do(x)) = \sum_o P(o) P(y | x, o)`. The effect is that of the shares in the data. Its interval is the
+    mean of the posterior and some standard deviations, with Jeffreys' prior (half a row in every cell) for each
     :math:`P(y | x, o)`: shares of 0 and 1 in small cells are not taken for certain. It reaches at least to the effect.
     """
     weights = table.weights / table.copies
