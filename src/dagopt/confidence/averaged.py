@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -70,14 +71,14 @@ def _asked_all(
     target: str,
     evidence: Mapping[str, object] | None,
     ways: Callable[[_Answers], dict[str, Floats]],
-    attrs: dict[str, float],
+    attrs: dict[Any, Any],
 ) -> pd.DataFrame:
     """Return what all networks answer to a question, in some ways."""
     answers = [_figures(network.query(target, evidence)) for network in networks]
     names = answers[0].index
     found = ways(_Answers(np.array([answer.to_numpy() for answer in answers]), "std" in names))
     frame = pd.DataFrame(found, index=names)
-    frame.attrs = {"graphs": len(networks), **attrs}
+    frame.attrs = {"graphs": len(networks)} | attrs
     return frame
 
 
@@ -86,7 +87,7 @@ def _predicted_by_all(
     data: object,
     column: str,
     ways: Callable[[_Answers], dict[str, Floats]],
-    attrs: dict[str, float],
+    attrs: dict[Any, Any],
 ) -> pd.DataFrame:
     """Return what all networks predict for every row, in some ways."""
     answers = [network.predict_proba(data, column) for network in networks]
@@ -95,7 +96,7 @@ def _predicted_by_all(
     parts = {name: pd.DataFrame(values, index=answers[0].index, columns=names) for name, values in found.items()}
     frame = pd.concat(parts, axis=1).swaplevel(axis=1)
     frame = frame[[(name, way) for name in names for way in found]]
-    frame.attrs = {"graphs": len(networks), **attrs}
+    frame.attrs = {"graphs": len(networks)} | attrs
     return frame
 
 

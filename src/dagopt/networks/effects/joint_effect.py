@@ -133,7 +133,7 @@ def joint_effect_of_dags(
         for place, (name, text) in enumerate(setting.told(table.names).items()):
             rows.insert(place, name, text)
         frames.append(rows)
-    assumed = ASSUMED if near is None else ASSUMED_NEAR
+    assumed: tuple[str, ...] = ASSUMED if near is None else ASSUMED_NEAR
     if isinstance(table, ContinuousTable):
         assumed = (*assumed, LINEAR)
     label = " and ".join(causes)
@@ -232,9 +232,9 @@ def _changes(table: DiscreteTable, setting: _Setting, pair: tuple[int, int], y: 
         if codes == (0, 0):
             continue
         at = codes if pair == setting.causes else codes[::-1]
-        change = draws[(slice(None), *at)] - draws[:, 0, 0]
+        change = draws[:, at[0], at[1]] - draws[:, 0, 0]
         for k, name in enumerate(table.levels[y]):
-            effect = float(means[(0, *at, k)] - means[0, 0, 0, k])
+            effect = float(means[0, at[0], at[1], k] - means[0, 0, 0, k])
             lower, upper = np.quantile(change[:, k], tails)
             rows.append(
                 {
