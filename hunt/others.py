@@ -1,36 +1,41 @@
 """Tables of other kinds against extended precision: mixed columns, interventions, missing cells, your own scores.
 
 Every method runs on each table; graph, score, bound and claim of optimality are held against the best of all DAGs, as
-in ``claims``; so are the best classes and regrets of ``exact``. Scores are numbers, the cost of one parameter, so that
-nothing depends on how rows are counted.
+in ``claims``; so are the best classes and regrets of ``exact``. ``branch-and-cut`` runs once more with few parent sets
+listed, so that they are priced and pairs give bounds, and once by the search from the end of the order. Scores are
+numbers, the cost of one parameter, so that nothing depends on how rows are counted. ``benchmarks.kinds_check`` makes
+the same comparisons on many tables of each kind.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
 import dagopt
+from dagopt.methods.branch_and_cut import suffix_search as suffixes
 from hunt.claims import RELATIVE, Wrong, check_graph, watched
 from hunt.tables import NAMES
 from hunt.truth import (
     Known,
     Local,
     Real,
-    all_dags,
     all_local,
     best_score,
     bge,
     bits,
-    class_of,
+    classes_of,
+    dags_of,
     gaussian,
     multinomial,
     parents_of,
@@ -65,44 +70,69 @@ def look(seed: int, number: int, counts: Counter[str], family: str | None = None
     """Run one case; return what is wrong about it, or None."""
     rng = np.random.default_rng([seed, number, 5])
     case = DRAWN[number % len(DRAWN)](rng)
-    counts[f"tables: {case.kind}"] += 1
     try:
-        for method in METHODS:
-            _check(case, method, counts)
-        _check_classes(case, counts, int(rng.integers(2, 12)))
-        _check_regrets(case, counts)
+        compare(case, rng, counts)
     except Exception as error:  # whatever it is, it is a finding
         return f"{type(error).__name__}: {error}\npython -m hunt others --seed {seed} --only {number}"
     return None
 
 
-def _check(case: Case, method: str, counts: Counter[str]) -> None:
+def compare(case: Case, rng: np.random.Generator, counts: Counter[str], methods: tuple[str, ...] = METHODS) -> None:
+    """Check all that is said about a table; raise ``Wrong`` for a claim that does not hold."""
+    counts[f"tables: {case.kind}"] += 1
+    for method in methods:
+        _check(case, method, counts)
+    for way in WAYS:
+        with _forced(way):
+            few = int(rng.integers(1, 3 * case.n))
+            _check(case, "branch-and-cut", counts, way, max_sets=few)
+    dags = dags_of(case.n)
+    table = np.full((case.n, 1 << case.n), -np.inf, dtype=Real)
+    for (i, mask), score in case.local.items():
+        table[i, mask] = score
+    scores = sum(table[i, dags[:, i]] for i in range(case.n))
+    _check_classes(case, scores, counts, int(rng.integers(2, 12)))
+    _check_regrets(case, scores, counts)
+
+
+WAYS = ("few sets", "from the end")
+
+
+@contextmanager
+def _forced(way: str) -> Iterator[None]:
+    """Let the search from the end begin with any number of columns, or with none."""
+    with patch.object(suffixes, "FEWEST_NODES", 2 if way == "from the end" else suffixes.MOST_NODES + 1):
+        yield
+
+
+def _check(case: Case, method: str, counts: Counter[str], way: str = "", **more: Any) -> None:
     try:
         with watched():
-            result = dagopt.learn(case.given(), method, progress=False, **case.options)
+            result = dagopt.learn(case.given(), method, progress=False, **case.options, **more)
     except dagopt.InputError as error:
         counts[f"refused: {str(error)[:50]}"] += 1
         return
-    counts[f"runs: {method}"] += 1
+    name = f"{method}, {way}" if way else method
+    counts[f"runs: {name}"] += 1
+    if way == "from the end" and any("from its end" in note for note in result.notes):
+        counts["searches from the end"] += 1
     has_limit = method == "gobnilp" and "levels" not in case.kind  # of its own, unless all columns are discrete
     known = Known(max_parents=min(3, case.n - 1)) if has_limit else Known()
     check_graph(result, known)
     true = float(score_of(case.local, result.adjacency))
     slack = RELATIVE * max(abs(true), case.unit) + result.details.get("rounding", 0.0)
     if not abs(true - result.score) <= slack:
-        raise Wrong(f"{method}, {case.kind}: says its DAG scores {result.score!r} but it scores {true!r}")
+        raise Wrong(f"{name}, {case.kind}: says its DAG scores {result.score!r} but it scores {true!r}")
     if result.bound is None:
         return
     counts["bounds"] += 1
     best = float(best_score(case.local, case.n, Known() if result.scope == "all DAGs" else known))
     if best > result.bound + 1e-13 * max(abs(best), case.unit):
-        raise Wrong(
-            f"{method}, {case.kind}: says no DAG over {result.scope} exceeds {result.bound!r}, one has {best!r}"
-        )
+        raise Wrong(f"{name}, {case.kind}: says no DAG over {result.scope} exceeds {result.bound!r}, one has {best!r}")
     if result.status == "optimal":
         counts["proofs"] += 1
         if best - true > slack + (result.bound - result.score):
-            raise Wrong(f"{method}, {case.kind}: says {result.score!r} is optimal but {best!r} is there")
+            raise Wrong(f"{name}, {case.kind}: says {result.score!r} is optimal but {best!r} is there")
 
 
 def _answer(case: Case, counts: Counter[str], **options: Any) -> dagopt.Result | None:
@@ -115,30 +145,31 @@ def _answer(case: Case, counts: Counter[str], **options: Any) -> dagopt.Result |
         return None
 
 
-def _check_classes(case: Case, counts: Counter[str], wanted: int) -> None:
-    """Check the best classes against all DAGs, for up to four columns."""
-    result = _answer(case, counts, n_best=wanted) if case.n <= 4 else None
+def _check_classes(case: Case, scores: np.ndarray, counts: Counter[str], wanted: int) -> None:
+    """Check the best classes against all DAGs."""
+    result = _answer(case, counts, n_best=wanted)
     if result is None:
         return
     counts["n_best"] += 1
-
-    def name(dag: tuple[int, ...]) -> object:
-        return class_of(dag), frozenset((j, i) for i, mask in enumerate(dag) for j in bits(mask) if (j, i) in case.told)
-
-    best: dict[object, float] = {}
-    for dag in all_dags(case.n):
-        total = float(sum(case.local[i, mask] for i, mask in enumerate(dag)))
-        best[name(dag)] = max(best.get(name(dag), total), total)
-    true = sorted((value for value in best.values() if np.isfinite(value)), reverse=True)[:wanted]
+    dags, told = dags_of(case.n), np.zeros((case.n, case.n), dtype=bool)
+    for edge in case.told:
+        told[edge] = True
+    own = np.array([sum(1 << int(j) for j in np.flatnonzero(told[:, i])) for i in range(case.n)])
+    names = np.column_stack([classes_of(case.n), dags & own])
+    _, name = np.unique(names, axis=0, return_inverse=True)
+    best = np.full(int(name.max()) + 1, -np.inf)
+    np.maximum.at(best, name, scores.astype(np.float64))
+    true = np.sort(best[np.isfinite(best)])[::-1][:wanted]
     found = result.details["best_classes"]
-    if len({name(tuple(parents_of(one["adjacency"]))) for one in found}) != len(true):
+    place = {tuple(dag): int(own) for dag, own in zip(dags.tolist(), name, strict=True)}
+    if len({place[tuple(parents_of(one["adjacency"]))] for one in found}) != len(true):
         raise Wrong(f"{case.kind}: n_best={wanted} gives {len(found)} classes where there are {len(true)}")
     slack = RELATIVE * max(abs(true[0]), case.unit) + 2 * result.details.get("rounding", 0.0)
     if max(abs(one["score"] - value) for one, value in zip(found, true, strict=True)) > slack:
         raise Wrong(f"{case.kind}: n_best={wanted} gives {[one['score'] for one in found]} but there are {true}")
 
 
-def _check_regrets(case: Case, counts: Counter[str]) -> None:
+def _check_regrets(case: Case, scores: np.ndarray, counts: Counter[str]) -> None:
     """Check what the score loses without each edge."""
     result = _answer(case, counts)
     if result is None or not result.adjacency.any():
@@ -146,13 +177,13 @@ def _check_regrets(case: Case, counts: Counter[str]) -> None:
     with watched():
         table = result.regrets(method="exact", progress=False)
     counts["regrets"] += 1
-    best = best_score(case.local, case.n, Known())
+    dags, best = dags_of(case.n), scores.max()
     slack = 1e-7 * max(abs(float(best)), case.unit) + 2 * result.details.get("rounding", 0.0)
     for row in table.to_dict(orient="records"):
-        edge = NAMES.index(row["from"]), NAMES.index(row["to"])
-        lost = float(best - best_score(case.local, case.n, replace(Known(), forbidden=(edge,))))
+        a, b = NAMES.index(row["from"]), NAMES.index(row["to"])
+        lost = float(best - scores[dags[:, b] >> a & 1 == 0].max())
         if np.isfinite(lost) and not abs(row["without"] - lost) <= slack:
-            raise Wrong(f"{case.kind}: without {edge} {row['without']!r} is lost, not {lost!r}")
+            raise Wrong(f"{case.kind}: without {(a, b)} {row['without']!r} is lost, not {lost!r}")
 
 
 def _numbers(rng: np.random.Generator, rows: int, n: int) -> np.ndarray:

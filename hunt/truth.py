@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations, permutations
 
 import numpy as np
@@ -270,6 +271,19 @@ def class_of(masks: tuple[int, ...]) -> tuple[frozenset[frozenset[int]], frozens
         if frozenset((a, b)) not in joined
     }
     return frozenset(joined), frozenset(colliders)
+
+
+@cache
+def dags_of(n: int) -> np.ndarray:
+    """Return the parents of every node in every DAG, as bits of ``[dag, node]``."""
+    return np.array(list(all_dags(n)))
+
+
+@cache
+def classes_of(n: int) -> np.ndarray:
+    """Return the number of the equivalence class of each DAG of ``dags_of``."""
+    numbers: dict[object, int] = {}
+    return np.array([numbers.setdefault(class_of(tuple(dag)), len(numbers)) for dag in dags_of(n).tolist()])
 
 
 def edge_probabilities(

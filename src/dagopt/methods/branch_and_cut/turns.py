@@ -88,7 +88,7 @@ def take_turns(parts: Sequence[Part], score: float, tolerance: float, deadline: 
     Parameters
     ----------
     parts : sequence of Part
-        In the order of their first turns.
+        In the order of their first turns; perhaps none, for a score without such bounds.
     score : float
         That of the best DAG known.
     tolerance : float
@@ -98,7 +98,7 @@ def take_turns(parts: Sequence[Part], score: float, tolerance: float, deadline: 
     """
     turn = max(TURN_SHARE * min(deadline.remaining(), LONGEST), LEAST_TURN)
     players = [_Player(part, turn) for part in parts]
-    while deadline.reason is None and not any(part.finished for part in parts):
+    while parts and deadline.reason is None and not any(part.finished for part in parts):
         known = min(part.bound for part in parts)
         open_ones = [player for player in players if not player.over]
         if not open_ones or known <= score + tolerance:
