@@ -5,8 +5,8 @@
 For each kind that many random tables. The local scores of the oracle are those of ``hunt/truth.py`` and
 ``hunt/others.py``, in extended precision and without code of the library. Compared are, by ``hunt.others.compare``:
 
-- score, bound and claim of optimality of ``exact``, ``branch-and-cut``, ``order`` and ``hc``, and of branch and cut with
-  few parent sets listed (pricing, pairs), and by the search from the end of the order;
+- score, bound and claim of optimality of ``exact``, ``branch-and-cut``, ``order`` and ``hc``, and of branch and cut
+  with few parent sets listed (pricing, pairs), and by the search from the end of the order;
 - the scores of the best classes, and their number;
 - what the score loses without each edge.
 
@@ -32,6 +32,7 @@ from hunt import others
 __all__ = ["KINDS", "check", "checked"]
 
 METHODS = ("exact", "branch-and-cut", "order", "hc")
+ONE_KIND = ("Gaussian, BIC", "Gaussian, BGe", "discrete, BIC", "discrete, BDeu")
 COLUMNS = ("tables", "bounds", "proofs", "n_best", "regrets")
 
 
@@ -44,7 +45,7 @@ def _of(number: int, rng: np.random.Generator) -> others.Case:
 
 
 KINDS: dict[str, Callable[[np.random.Generator], others.Case]] = {
-    **{kind: partial(_of_one_kind, kind) for kind in ("Gaussian, BIC", "Gaussian, BGe", "discrete, BIC", "discrete, BDeu")},
+    **{kind: partial(_of_one_kind, kind) for kind in ONE_KIND},
     **{one.__name__[1:].replace("_", ", "): partial(_of, number) for number, one in enumerate(others.DRAWN)},
 }  # fmt: skip
 

@@ -23,7 +23,6 @@ from dagopt.methods.branch_and_cut import branch_and_cut, gobnilp, pair_bound, s
 from dagopt.methods.branch_and_cut.branch_and_cut import ROW_KINDS
 from dagopt.posing import pose
 from dagopt.progress import NoProgress
-from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Workers
 from hunt.claims import watched
 from hunt.record import Wrong
@@ -210,19 +209,20 @@ def _priced(rng: np.random.Generator, counts: Counter[str]) -> None:
 
 def _suffixes(rng: np.random.Generator, counts: Counter[str]) -> None:
     """Check the search from the end of the order: a start far away, small tables for its bound."""
-    case = numbers(rng, 6, 12)
+    case = numbers(rng, 6, 12) if rng.random() < 0.5 else blocks(rng)
     best = case.best()
     problem, _ = pose(case.data, **case.options)
     score = problem.score
     tolerance = 1e-8 * max(abs(best.score), 1.0)
     with patch.object(suffix_search, "FEWEST_NODES", 2), Workers(Deadline(20), NoProgress(), 1) as workers:
-        if not isinstance(score, GaussianScore) or not suffix_search.is_suited(score, problem.knowledge, tolerance):
+        costs = suffix_search.suited(score, problem.knowledge, tolerance)
+        if costs is None:
             return
         n = problem.n_nodes
         start = np.triu(rng.random((n, n)) < rng.choice([0.0, 0.3]), 1).astype(np.int8)
         told: list[float] = []
         bits = int(rng.integers(1, n))
-        search = suffix_search.SuffixSearch(score, start, tolerance, workers, bits, told.append)
+        search = suffix_search.SuffixSearch(score, costs, start, tolerance, workers, bits, told.append)
         with patch.object(suffix_search, "BUDGET", int(rng.choice([0, 30, 1200]))):
             search.run()
     counts["searches from the end"] += 1

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dagopt.data.chance import chance_edges
 from dagopt.data.data_options import DataOptions
+from dagopt.data.experiments import Experiments, with_indicators
 from dagopt.data.findings import Diagnosis, warn_of
 from dagopt.data.incomplete import IncompleteLevels, incomplete_levels
 from dagopt.data.lags import Lags
@@ -89,6 +90,7 @@ def learn(
     progress: bool | Progress | None = None,
     format: str | None = None,
     interventions: object = None,
+    experiments: str | None = None,
     edge_prior: object = None,
     **options: Any,
 ) -> Result:
@@ -125,6 +127,10 @@ def learn(
         Which columns each row sets from outside: the column of the file or DataFrame that names them, or one entry per
         row, a name, several, or None; numbers are positions of columns from 1, and 0 is none. A row does not count for
         the local score of the columns that it sets.
+    experiments : str, optional
+        The column of the file or DataFrame that names the experiment of each row, if it is not known what these change.
+        Each experiment becomes a column that may only be a parent; its children are what it changed:
+        ``Result.targets``.
     edge_prior : table, path or mapping, optional
         How probable edges are before the data, as in ``Constraints``; a note says which edges this changes.
     {options}
@@ -155,6 +161,12 @@ def learn(
         return solve_scores(Path(str(data)), method, given, with_limit(known, max_parents), deadline, progress)
     if covariance is not None or names is not None:
         data = covariance_table(data, covariance, names, asked.posing.pop("n_samples", None))
+    made = None
+    if experiments is not None:
+        if interventions is not None:
+            raise InputError("give interventions= if the targets are known, else experiments=, not both")
+        made = asked.with_experiments(data, experiments)
+        data = made.data
     if interventions is not None:
         data = asked.with_interventions(data, interventions)
     data = asked.read_again(data)
@@ -162,6 +174,8 @@ def learn(
     incomplete = asked.incomplete(data)
     result = asked.solve(data) if incomplete is None else structural_em(incomplete, asked.solve, deadline)
     notes = [note for note in (chosen, asked.decided_by_beliefs(result)) if note is not None]
+    if made is not None:
+        notes += changed_by(result, made)
     result = replace(result, notes=(*result.notes, *notes))
     warn_of(result.findings)
     return result
@@ -199,6 +213,17 @@ class _Asked:
         table, told = interventional_score(data, interventions, scoring, DataOptions(**self.posing))
         self.posing = {"score": told}
         return table
+
+    def with_experiments(self, data: object, column: str) -> Experiments:
+        """Return the table with a column for each experiment, to which no edge may lead from then on."""
+        made = with_indicators(data, column, self.posing.get("na_values", ()))
+        self.constraints = replace(
+            self.constraints, forbidden=(*self.constraints.forbidden, *made.forbidden())
+        )  # fmt: skip
+        if self.posing.get("columns") is not None:
+            named = self.posing["columns"]
+            self.posing["columns"] = [*([named] if isinstance(named, str) else named), *made.indicators]
+        return made
 
     def read_again(self, data: object) -> object:
         """Return data that can be read more than once, if they have to be."""
@@ -262,6 +287,15 @@ class _Asked:
         said = differences(free, result) or "no edge is different"
         ended = "" if clock.reason is None else ", as far as a search of the same time says"
         return f"{beliefs}, compared with none{ended}: {said}"
+
+
+def changed_by(result: Result, made: Experiments) -> list[str]:
+    """Return a note on what each experiment changed."""
+    targets = result.targets(made.column)
+    return [
+        f"experiment {name!r} changed {', '.join(found) or 'no column'}, compared with {made.reference}"
+        for name, found in targets.items()
+    ]
 
 
 def solve(

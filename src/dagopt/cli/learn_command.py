@@ -108,6 +108,13 @@ def learn(
             metavar="COLUMN",
         ),
     ] = None,
+    experiments: Annotated[
+        str | None,
+        typer.Option(
+            help="Column that names the experiment of each row, if it is not known which columns these change.",
+            metavar="COLUMN",
+        ),
+    ] = None,
     interview: Annotated[
         bool,
         typer.Option("--interview", help="Ask on the terminal what comes first, before learning; nothing is assumed."),
@@ -202,12 +209,14 @@ def learn(
     asked: dict[str, Any] = {"time_limit": time_limit, "progress": not quiet, **knowledge.known()}
     if interview:
         asked["constraints"], reading = _interviewed(data, asked["constraints"], reading)
-    if is_score_file(data, format) and (explain or bootstrap or interventions):
+    if is_score_file(data, format) and (explain or bootstrap or interventions or experiments):
         raise InputError(
-            f"--explain, --bootstrap and --interventions need data, but {data} holds local scores; leave them out"
+            f"--explain, --bootstrap, --interventions and --experiments need data, but {data} holds local scores; "
+            f"leave them out"
         )
-    if interventions is not None and bootstrap is not None:
-        raise InputError("--bootstrap cannot resample rows that set columns; leave out --bootstrap or --interventions")
+    if (interventions or experiments) is not None and bootstrap is not None:
+        flag = "--experiments" if interventions is None else "--interventions"
+        raise InputError(f"--bootstrap cannot resample rows of experiments; leave out --bootstrap or {flag}")
     if is_score_file(data, format):
         if folder is not None:
             folder.check(name, "a list of local scores")
@@ -218,7 +227,8 @@ def learn(
         asked |= scoring.to_dict() | {"progress": _Announced(display(not quiet), folder, name, quiet)}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # they are printed before the method starts
-            result = learned(data, name, interventions=interventions, **asked, **reading.to_dict(), **own)
+            asked |= {"interventions": interventions, "experiments": experiments}
+            result = learned(data, name, **asked, **reading.to_dict(), **own)
     with Deadline() as stop:  # a first Ctrl-C ends what is computed from here on, but what was found is written
         result = _as_written(result, context.meta["written"])
         if time_limit is not None:

@@ -259,9 +259,12 @@ class NodeGrowth:
         """Return the work of bounding what grows from the sets of the frontier."""
         bulk, sets = self._score.bulk_joints, self._last
         grows = np.flatnonzero(sets.reach > sets.next)
-        if bulk is None or not len(grows) or not np.isfinite(sets.best).all():
+        if not len(grows) or not np.isfinite(sets.best).all():
             return []
         parts = spans(len(grows), SETS_PER_PIECE)
+        if bulk is None:
+            some = self._score.bounds_sets
+            return [partial(self._bound_tails, sets, grows[a:b]) for a, b in parts] if some else []
         return [partial(self._find_tails, bulk, sets, grows[a:b], True) for a, b in parts]
 
     def _find_tails(self, bulk: BulkJoints, sets: _Open, which: Ints, exact: bool) -> None:
@@ -274,6 +277,13 @@ class NodeGrowth:
             sets.tail[which] = np.minimum(tail + self._margin, sets.ceiling[which])
         else:
             sets.reach[which] = reach
+
+    def _bound_tails(self, sets: _Open, which: Ints) -> None:
+        """Bound what grows from some sets: these members, and any later candidates."""
+        for k in which.tolist():
+            parents = np.concatenate([self._must, self._free[sets.members[k]]])
+            bound = self._score.bound(self.node, np.sort(parents), self._free[sets.next[k] :])
+            sets.tail[k] = min(bound, sets.ceiling[k])
 
     @property
     def _last(self) -> _Open:

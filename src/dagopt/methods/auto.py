@@ -229,6 +229,9 @@ def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
         why = f"{lack}, and too many parent sets to list can be part of a best DAG, but a bound can be proven"
         return Choice("branch-and-cut", why, problem.knowledge, listing, is_hard=listing is not None)
     if problem.score.likelihood is None and problem.score.bulk_joints is None:
+        if n_sets is None and problem.n_nodes <= MOST_COLUMNS and _bounds_the_rest(problem):
+            why = f"{lack}, but small parent sets can be listed, and the others have bounds"
+            return Choice("gobnilp", why, problem.knowledge)
         return Choice("order", lack, problem.knowledge, is_hard=True)
     return Choice("cg-dca", lack, problem.knowledge)
 
@@ -237,6 +240,12 @@ def _can_bound(problem: Problem) -> bool:
     from dagopt.methods.branch_and_cut.branch_and_cut import can_bound
 
     return can_bound(problem.score)
+
+
+def _bounds_the_rest(problem: Problem) -> bool:
+    from dagopt.methods.branch_and_cut.gobnilp import bounds_the_rest
+
+    return bounds_the_rest(problem.score)
 
 
 def _listed(problem: Problem, patience: float, cores: int) -> Knowledge | None:

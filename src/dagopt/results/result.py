@@ -292,6 +292,24 @@ class Result:
         """
         return proof_of(self)
 
+    def targets(self, column: str) -> dict[str, list[str]]:
+        """Return what each experiment changed: the children of its column, if ``learn`` had ``experiments=column``.
+
+        Examples
+        --------
+        >>> import dagopt
+        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=400, random_state=0)
+        >>> data["trial"] = ["none"] * 200 + ["a"] * 200
+        >>> data.loc[200:, "X2"] += 3.0
+        >>> dagopt.learn(data, experiments="trial").targets("trial")
+        {'a': ['X2']}
+        """
+        start = f"{column}="
+        found = {name.removeprefix(start): k for k, name in enumerate(self.names) if name.startswith(start)}
+        if not found:
+            raise InputError(f"there is no experiment of a column {column!r}; learn with experiments={column!r}")
+        return {name: [self.names[j] for j in np.flatnonzero(self.adjacency[k])] for name, k in found.items()}
+
     def directions(
         self, threshold: float = DIRECTED, *, time_limit: float | None = None
     ) -> dict[tuple[str, str], Direction]:

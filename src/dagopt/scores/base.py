@@ -259,6 +259,12 @@ class Score(ABC):
         fall = self.bounds_fall_by(node, np.sort(np.append(own, candidates))) if fewer else 0.0
         return float(bounds[0] - fall)
 
+    @property
+    def bounds_sets(self) -> bool:
+        """Whether ``bound`` says something, so that parent sets of any size can be listed, and the rest bounded."""
+        own = type(self)
+        return own.bound is not Score.bound or own.local_and_bounds is not Score.local_and_bounds
+
     def bounds_fall_by(self, node: int, candidates: Ints) -> float:
         """Return how much lower the bounds of ``local_and_bounds`` are when only these may be parents."""
         return 0.0

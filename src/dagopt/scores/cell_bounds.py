@@ -135,6 +135,11 @@ class CellBounds:
         self._groups = self._list_groups()
         self._fits: dict[int, _Fits] = {}
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether the sets of discrete columns are listed, so that there are bounds."""
+        return self._groups is not None
+
     def bound(self, node: int, parents: Ints, candidates: Ints) -> float:
         """Return a number that no local score of a node with these parents and any of the candidates exceeds.
 

@@ -140,6 +140,11 @@ class ConditionalGaussianScore(Score):
     def _bounds(self) -> CellBounds:
         return CellBounds(self._table, self.parameter_cost)
 
+    @property
+    def bounds_sets(self) -> bool:
+        """Whether the sets of discrete columns are few enough to list."""
+        return self._bounds.is_finite
+
     def bound(self, node: int, parents: Ints, candidates: Ints) -> float:
         """Return a bound on the local scores with these parents and any of the candidates."""
         return self._bounds.bound(node, np.asarray(parents, dtype=np.int64), np.asarray(candidates, dtype=np.int64))

@@ -67,6 +67,11 @@ class FunctionScore(Score):
             self._empty[node] = value
         return float(value)
 
+    @property
+    def bounds_sets(self) -> bool:
+        """Whether the function has a bound."""
+        return getattr(self._function, "bound", None) is not None
+
     def bound(self, node: int, parents: Ints, candidates: Ints) -> float:
         """Return the user's bound; infinite without one."""
         find = getattr(self._function, "bound", None)
@@ -117,6 +122,11 @@ class ScaledScore(Score):
     def local(self, node: int, parents: Iterable[int] = ()) -> float:
         """Return the local score times the power of two."""
         return math.ldexp(self._score.local(node, parents), self._power)
+
+    @property
+    def bounds_sets(self) -> bool:
+        """Whether the score has bounds."""
+        return self._score.bounds_sets
 
     def bound(self, node: int, parents: Ints, candidates: Ints) -> float:
         """Return the bound of the score times the power of two."""

@@ -104,6 +104,11 @@ class InterventionalScore(Score):
         """Return the local score of a node from the rows that do not target it."""
         return self.parts[node].local(node, parents)
 
+    @property
+    def bounds_sets(self) -> bool:
+        """Whether all parts have bounds."""
+        return all(part.bounds_sets for part in self.parts)
+
     def bound(self, node: int, parents: Ints, candidates: Ints) -> float:
         """Return the bound of the rows that count for a node."""
         return self.parts[node].bound(node, parents, candidates)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dagopt.data.data_options import DataOptions
-from dagopt.data.reading import read_columns
+from dagopt.data.experiments import frame_of_file
 from dagopt.data.table import ContinuousTable, DiscreteTable, Table, as_frame, as_table
 from dagopt.errors import InputError
 from dagopt.networks.rows import matched
@@ -47,7 +47,7 @@ def interventional_score(
         raise InputError("interventions= needs one target per row but missing='drop' leaves rows out; drop them first")
     if isinstance(interventions, str):
         if isinstance(data, str | Path):
-            data = _frame_of_file(data, reading)
+            data = frame_of_file(data, reading.na_values)
         if not isinstance(data, pd.DataFrame) or interventions not in data.columns:
             raise InputError(
                 f"expected interventions= to be a column of the data or one entry per row but got {interventions!r}"
@@ -73,12 +73,3 @@ def interventional_score(
     made = InterventionalScore(whole, parts, np.unique(masks, axis=0))
     made.reason = reason
     return table, made
-
-
-def _frame_of_file(path: str | Path, reading: DataOptions) -> pd.DataFrame:
-    """Return all columns of a file: floats, or levels as text, None where a level is missing."""
-    found = {}
-    for column in read_columns(path, na_values=reading.na_values):
-        levels = np.array([*column.levels, None], dtype=object)  # the last one is that of code -1
-        found[column.name] = column.values if column.kind == "continuous" else levels[column.values]
-    return pd.DataFrame(found)

@@ -63,6 +63,11 @@ class OrderedScore(Score):
             return -np.inf
         return float(self._score.local_many([node] * len(sets), sets).max())
 
+    @property
+    def bounds_sets(self) -> bool:
+        """Whether the score has bounds."""
+        return self._score.bounds_sets
+
     def bound(self, node: int, parents: Ints, candidates: Ints) -> float:
         """Return a bound on the scores of all sets between two, with added parents or without."""
         own, added = np.asarray(parents, dtype=np.int64), self._added[node]

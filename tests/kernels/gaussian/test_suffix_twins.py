@@ -23,12 +23,14 @@ def test_largest_over_subsets(rng):
 
 @pytest.mark.parametrize("n_sizes", [1, 3, 6])
 def test_the_least_lack(n_sizes, rng):
-    fit, most, cost, out = 5 * rng.random(32), 5 * rng.random(32), 0.7, np.empty(32)
-    kernels.least_lack(fit, most, cost, n_sizes, out)
-    for a in range(32):
-        sets = [t for t in range(32) if inside(t, a) and t.bit_count() < n_sizes]
-        lacks = [cost * t.bit_count() + max(0.0, fit[a] - most[t]) for t in sets]
-        assert out[a] == pytest.approx(min(*lacks, cost * n_sizes))
+    fit, most, costs, out = 5 * rng.random(32), 5 * rng.random(32), np.cumsum(rng.random(n_sizes + 1)), np.empty(32)
+    for is_lack in (True, False):
+        kernels.least_lack(fit, most, costs, is_lack, out)
+        for a in range(32):
+            told = [(costs[min(t.bit_count(), n_sizes)], fit[a] - most[t]) for t in range(32) if inside(t, a)]
+            if is_lack:  # no larger set costs less than the last cost
+                told = [(cost, max(lack, 0.0)) for cost, lack in told if cost < costs[-1]] + [(costs[-1], 0.0)]
+            assert out[a] == pytest.approx(min(map(sum, told)))
 
 
 def test_gains_and_where_they_are_attained(rng):
@@ -121,11 +123,14 @@ def test_slopes_of_bounds(rng):
         weights.kappa[g, part] -= step
 
 
+@pytest.mark.parametrize("is_lack", [True, False])
+@pytest.mark.parametrize("sizes", [[1] * 6, [1, 3, 2, 1, 1, 2]], ids=["columns", "blocks"])
 @pytest.mark.parametrize("limit", [3.0, 6.0, 1e9])
-def test_states_lose_each_node_in_turn(limit, rng):
+def test_states_lose_each_node_in_turn(limit, sizes, is_lack, rng):
     """A node is removed as the last one if neither its cost nor the bound on the rest reaches the limit."""
     weights, near, patterns = made(rng)
-    matrix = np.corrcoef(rng.normal(size=(6, 12)) @ rng.normal(size=(12, 12)))
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    matrix = np.corrcoef(rng.normal(size=(starts[-1], 20)) @ rng.normal(size=(20, 20)))
     half, first = 2.0, 11
     states = kernels.States(np.array([0b111011, 0b001101], dtype=np.uint64), rng.random(2), rng.integers(0, 3, (2, 6)))
     values = rng.normal(size=(6, 3))
@@ -133,12 +138,16 @@ def test_states_lose_each_node_in_turn(limit, rng):
     expected = set()
     for q, S in enumerate(sets_of(states.keys)):
         for i in S:
-            fit = -half * np.log(naive.variance(matrix, i, sorted(S - {i})))
-            cost = states.cost[q] + max(fit - values[i, states.places[q, i]], 0.0)
-            if max(cost, cost + bound(weights, near, patterns, S - {i})) < limit:
+            others = [c for j in sorted(S - {i}) for c in range(starts[j], starts[j + 1])]
+            columns = range(starts[i], starts[i + 1])
+            fit = -half * sum(np.log(naive.variance(matrix, c, [*others, *range(starts[i], c)])) for c in columns)
+            lack = fit - values[i, states.places[q, i]]
+            cost = states.cost[q] + (max(lack, 0.0) if is_lack else lack)
+            bounds = [cost + bound(weights, near, patterns, S - {i})] + [cost] * is_lack
+            if max(bounds) < limit:
                 expected.add((sum(1 << j for j in S - {i}), round(cost, 9), first + q, i))
     out = kernels.Found(np.zeros(12, dtype=np.uint64), np.zeros(12), *np.zeros((2, 12), dtype=np.int64))
-    count = kernels.expand(states, trees, matrix, half, weights, patterns, limit, first, out)
+    count = kernels.expand(states, trees, matrix, starts, half, is_lack, weights, patterns, limit, first, out)
     assert {(int(k), round(float(c), 9), int(o), int(v)) for k, c, o, v in zip(*out, strict=True) if k} == expected
     assert count == len(expected)
 

@@ -13,13 +13,15 @@ from dagopt.deadline import Deadline
 from dagopt.graph.constraints import Constraints
 from dagopt.methods.branch_and_cut import suffix_search as suffixes
 from dagopt.methods.branch_and_cut.branch_and_cut import solve_branch_and_cut
+from dagopt.methods.branch_and_cut.order_costs import order_costs
 from dagopt.methods.branch_and_cut.suffix_bound import SuffixBound
-from dagopt.methods.branch_and_cut.suffix_search import SuffixSearch, is_suited
+from dagopt.methods.branch_and_cut.suffix_search import SuffixSearch, suited
 from dagopt.methods.exact.exact import solve_exact
 from dagopt.progress import NoProgress
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Workers
 from made_problems import gaussian_table, problem_of, quiet
+from made_tables import mixed_frame
 
 TOLERANCE = 1e-6
 
@@ -27,7 +29,7 @@ TOLERANCE = 1e-6
 def search(problem, dag, bits=suffixes.PATTERN_BITS, deadline=None, n_jobs=1):
     """Run the search of a problem from a DAG."""
     with Workers(deadline or Deadline(), NoProgress(), n_jobs) as workers:
-        found = SuffixSearch(problem.score, dag, TOLERANCE, workers, bits)
+        found = SuffixSearch(problem.score, order_costs(problem.score), dag, TOLERANCE, workers, bits)
         found.run()
     return found
 
@@ -69,7 +71,9 @@ def test_the_bound_is_told_as_it_falls():
     best = solve_exact(problem, **quiet()).score
     told = []
     with Workers(Deadline(), NoProgress(), 1) as workers:
-        SuffixSearch(problem.score, empty(problem), TOLERANCE, workers, tell=told.append).run()
+        SuffixSearch(
+            problem.score, order_costs(problem.score), empty(problem), TOLERANCE, workers, tell=told.append
+        ).run()
     assert len(told) > 2
     assert told == sorted(told, reverse=True)
     assert told[-1] >= best - 1e-9
@@ -152,7 +156,7 @@ def test_the_bound_of_a_set_holds_for_any_weights(bits):
     costs = np.array([cost_of_set(problem, one) for one in sets])
     rng = np.random.default_rng(0)
     for budget in (0, 2, 1000):
-        weights = SuffixBound(problem.score, best, bits)
+        weights = SuffixBound(order_costs(problem.score), best, bits)
         with Workers(Deadline(), NoProgress(), 1) as workers:
             weights.tabulate(workers, budget)
         assert (weights.bound(keys) <= costs + 1e-6).all()
@@ -183,12 +187,72 @@ def test_branch_and_cut_takes_it_for_dense_tables(monkeypatch):
 def test_it_applies_only_without_knowledge(constraints):
     """Parent limits and forbidden edges are left to pricing."""
     problem = problem_of(gaussian_table(0, 20, rows=100))
-    assert is_suited(problem.score, problem.knowledge, 1.0)
-    assert not is_suited(problem.score, constraints.resolve(problem.names), 1.0)
+    assert suited(problem.score, problem.knowledge, 1.0) is not None
+    assert suited(problem.score, constraints.resolve(problem.names), 1.0) is None
 
 
 def test_it_applies_only_if_every_parent_costs_the_same():
     """The penalty of bnlearn's convention is not linear."""
     problem = problem_of(gaussian_table(0, 20, rows=100))
     other = GaussianScore(problem.table, 1.0, "bnlearn")
-    assert not is_suited(other, problem.knowledge, 1.0)
+    assert suited(other, problem.knowledge, 1.0) is None
+
+
+def problem_of_kind(kind, seed, n=6, rows=200):
+    """Return a problem whose nodes are blocks, or have matrices of their own."""
+    rng = np.random.default_rng(seed)
+    data = mixed_frame(seed, n, rows) if kind.startswith("mixed") else dagopt.simulate(n, rows, 2.0, seed).data
+    options = {"score": "basis" if kind == "basis" else "bic"}
+    if "told" in kind:
+        names = list(data.columns)
+        options["interventions"] = rng.choice([None, None, names[0], names[1], f"{names[2]},{names[3]}"], rows).tolist()
+    return dagopt.learn(data, "hc", progress=False, **options).problem
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("bits", [2, 12])
+@pytest.mark.parametrize("kind", ["mixed", "basis", "numbers, told", "mixed, told"])
+@pytest.mark.parametrize("seed", range(3))
+def test_blocks_and_matrices_of_nodes_are_searched_too(kind, seed, bits):
+    """From the empty DAG and from the best one: the same DAG as by the recursion, and no bound below it."""
+    problem = problem_of_kind(kind, seed)
+    costs = order_costs(problem.score)
+    assert costs.is_lack == ("told" not in kind)
+    best = solve_exact(problem, **quiet())
+    for start in (empty(problem), best.adjacency):
+        found = search(problem, start, bits)
+        assert found.finished
+        assert problem.score.total(found.dag) == pytest.approx(best.score, abs=1e-5)
+        assert best.score - 1e-9 <= found.bound <= best.score + 1e-3
+        assert found.root_bound >= best.score - 1e-9
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["mixed", "numbers, told"])
+def test_a_stopped_search_of_blocks_has_a_bound(kind):
+    """Wherever it is stopped, no bound is below the optimum."""
+    problem = problem_of_kind(kind, 1)
+    best = solve_exact(problem, **quiet()).score
+    for seconds in (2, 20, 60):
+        assert search(problem, empty(problem), 3, Deadline(float(seconds), clock=Ticks())).bound >= best - 1e-9
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["mixed", "basis", "numbers, told", "mixed, told"])
+def test_the_cost_of_a_dag_is_what_its_score_lacks(kind):
+    """Costs of two DAGs differ by the difference of their scores."""
+    problem = problem_of_kind(kind, 2)
+    costs, rng = order_costs(problem.score), np.random.default_rng(0)
+    first = empty(problem)
+    for _ in range(5):
+        dag = np.triu(rng.random(first.shape) < 0.4, 1).astype(np.int8)
+        lost = problem.score.total(first) - problem.score.total(dag)
+        assert costs.of_dag(dag) - costs.of_dag(first) == pytest.approx(lost, abs=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_scores_that_are_no_likelihood_less_costs_have_no_such_costs():
+    """BGe has terms of the parents' own matrix, and local scores without data have no matrix."""
+    table = gaussian_table(0, 5)
+    assert order_costs(problem_of(table, score="bge").score) is None
+    assert order_costs(problem_of(table, score=lambda node, parents: -float(len(parents))).score) is None

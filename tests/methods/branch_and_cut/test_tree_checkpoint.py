@@ -89,7 +89,7 @@ def test_a_search_from_the_end_is_continued_to_the_same_end(kept, tmp_path, monk
 
 def test_pricing_is_continued_to_the_same_end(kept, tmp_path, monkeypatch):
     """Without a time limit the bounds take turns by rounds alone, so that the same rounds follow."""
-    monkeypatch.setattr(branch_and_cut, "is_suited", lambda *facts: False)
+    monkeypatch.setattr(branch_and_cut, "suited", lambda *facts: None)
     data, _ = dagopt.simulate(8, 400, 1.5, 2)
     monkeypatch.setattr(PairBound, "run", lambda pairs, until=None: setattr(pairs, "over", True))
     options = {"max_sets": 10, "checkpoint": tmp_path / "run.json"}

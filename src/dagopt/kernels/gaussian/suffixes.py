@@ -2,7 +2,8 @@
 
 A state is a set S of nodes whose order is open; the others come after them, in the cheapest way known. The cost of node
 i after the nodes P is c_i(P) = l_i(P) - best_i(P), what its best parents inside P lack of the likelihood with all of P
-as parents. The docstring of ``methods/cutting_planes/suffixes.py`` has the bound on the cost of S.
+as parents. Nodes are blocks of columns of a matrix, often of one. ``methods/branch_and_cut/suffix_bound.py`` has the
+bound on the cost of S.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dagopt.kernels.cuts.prefixes import FULL, slot
+from dagopt.kernels.gaussian.block_matrices import logdet_of
 from dagopt.kernels.store import njit
 
 ONE = np.uint64(1)  # a bit; with a plain 1 numba would compute in floats
@@ -74,23 +76,37 @@ def close_subsets(values):
 
 
 @njit(cache=True, nogil=True)
-def least_lack(fit, most, cost, n_sizes, out):
-    """Fill ``out[A]`` with the least of Λ|T| + max(0, fit(A) - most(T)) over T ⊆ A, at most Λ times ``n_sizes``."""
+def least_lack(fit, most, costs, is_lack, out):
+    """Fill ``out[A]`` with the least of costs[|T|] + fit(A) - most(T) over T ⊆ A.
+
+    ``costs`` has one number more than the sizes of T that are told apart; the last is that of all larger T. With
+    ``is_lack`` a difference fit - most below 0 counts as 0.
+    """
+    n_sizes = costs.shape[0] - 1
     size = np.empty(fit.shape[0], dtype=np.int64)
     size[0] = 0
     for a in range(1, fit.shape[0]):
         size[a] = size[a >> 1] + (a & 1)
     largest = np.empty(fit.shape[0])
-    for a in range(fit.shape[0]):
-        out[a] = cost * n_sizes
+    if is_lack:
+        for a in range(fit.shape[0]):
+            out[a] = costs[n_sizes]
+    else:
+        for a in range(fit.shape[0]):
+            largest[a] = most[a] if size[a] >= n_sizes else -np.inf
+        close_subsets(largest)
+        for a in range(fit.shape[0]):
+            out[a] = costs[n_sizes] + fit[a] - largest[a]
     for t in range(n_sizes):
         for a in range(fit.shape[0]):
             largest[a] = most[a] if size[a] == t else -np.inf
         close_subsets(largest)
         for a in range(fit.shape[0]):
-            lack = cost * t + max(fit[a] - largest[a], 0.0)
-            if lack < out[a]:
-                out[a] = lack
+            lack = fit[a] - largest[a]
+            if is_lack:
+                lack = max(lack, 0.0)
+            if costs[t] + lack < out[a]:
+                out[a] = costs[t] + lack
 
 
 @njit(cache=True, nogil=True)
@@ -141,30 +157,47 @@ def _members(key, nodes):
 
 
 @njit(cache=True, nogil=True)
-def _likelihoods(matrix, nodes, count, half, factor, out):
-    """Fill ``out`` with -N/2 log var(i | the other nodes) for each node: N/2 log of the diagonal of the inverse.
+def _likelihoods(matrix, starts, nodes, count, half, rooms, out):
+    """Fill ``out`` with the likelihood of each node given the others: half log det of its block of the inverse.
 
-    The inverse of the Cholesky factor L is filled by rows, and the diagonal of the inverse is its columns' squares.
+    The inverse of the Cholesky factor L is filled by rows; the blocks of the inverse are products of its columns.
     """
+    factor, lower, room, columns, squares = rooms
+    width = 0
     for r in range(count):
+        for c in range(starts[nodes[r]], starts[nodes[r] + 1]):
+            columns[width] = c
+            width += 1
+    for r in range(width):
         for c in range(r + 1):
-            value = matrix[nodes[r], nodes[c]]
+            value = matrix[columns[r], columns[c]]
             for k in range(c):
                 value -= factor[r, k] * factor[c, k]
             factor[r, c] = math.sqrt(value) if r == c else value / factor[c, c]
-    for c in range(count):
-        out[c] = 0.0
-    n = factor.shape[0] // 2
-    for r in range(count):
+    for c in range(width):
+        squares[c] = 0.0
+    for r in range(width):
         for c in range(r + 1):
             value = 1.0 if r == c else 0.0
             for k in range(c, r):
-                value -= factor[r, k] * factor[n + k, c]
+                value -= factor[r, k] * lower[k, c]
             value /= factor[r, r]
-            factor[n + r, c] = value
-            out[c] += value * value
-    for c in range(count):
-        out[c] = half * math.log(out[c])
+            lower[r, c] = value
+            squares[c] += value * value
+    first = 0
+    for r in range(count):
+        last = first + starts[nodes[r] + 1] - starts[nodes[r]]
+        if last - first == 1:
+            out[r] = half * math.log(squares[first])
+        else:
+            for a in range(first, last):
+                for b in range(first, a + 1):
+                    value = 0.0
+                    for k in range(a, width):
+                        value += lower[k, a] * lower[k, b]
+                    room[a, b] = value
+            out[r] = half * logdet_of(room, first, last, 1.0, factor)
+        first = last
 
 
 @njit(cache=True, nogil=True)
@@ -260,7 +293,7 @@ def _bounds(key, cost, weights, patterns, nodes, own, parts, lack):
 
 
 @njit(cache=True, nogil=True)
-def expand(states, trees, matrix, half, weights, patterns, limit, first, out):
+def expand(states, trees, matrix, starts, half, is_lack, weights, patterns, limit, first, out):
     """Remove each node of each state in turn; keep what may cost less than ``limit``.
 
     Where a node's place in its tree has a set that is not inside the state, the cost is only a lower bound.
@@ -271,8 +304,10 @@ def expand(states, trees, matrix, half, weights, patterns, limit, first, out):
         Some states; the first of them is state number ``first`` of its layer.
     trees : Trees
         The best sets.
-    matrix, half : array, float
-        The correlations and N/2.
+    matrix, starts, half : array, int array, float
+        The matrix of the likelihood with all predecessors, the columns of each node, and the factor of its logarithms.
+    is_lack : bool
+        Whether best sets are scored by the same matrix: then no cost is below 0.
     weights, patterns : Weights, Patterns
         What the bound needs.
     limit : float
@@ -285,20 +320,26 @@ def expand(states, trees, matrix, half, weights, patterns, limit, first, out):
     int
         The number of new states, not yet without duplicates.
     """
-    n = matrix.shape[0]
+    n, width = starts.shape[0] - 1, matrix.shape[0]
     nodes, own = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    factor, fit, lack = np.empty((2 * n, n)), np.empty(n), np.empty(n)
+    rooms = (
+        np.empty((width, width)), np.empty((width, width)), np.empty((width, width)), np.empty(width, dtype=np.int64),
+        np.empty(width),
+    )  # fmt: skip
+    fit, lack = np.empty(n), np.empty(n)
     parts = np.empty(weights.kappa.shape[0], dtype=np.int64)
     n_out = 0
     for q in range(states.keys.shape[0]):
         count = _members(states.keys[q], nodes)
-        _likelihoods(matrix, nodes, count, half, factor, fit)
+        _likelihoods(matrix, starts, nodes, count, half, rooms, fit)
         for r in range(count):
-            fit[r] = max(fit[r] - trees.values[nodes[r], states.places[q, nodes[r]]], 0.0)
+            fit[r] -= trees.values[nodes[r], states.places[q, nodes[r]]]
+            if is_lack:
+                fit[r] = max(fit[r], 0.0)
             lack[r] = fit[r]
         _bounds(states.keys[q], states.cost[q], weights, patterns, nodes, own, parts, lack)
         for r in range(count):
-            if lack[r] < limit and states.cost[q] + fit[r] < limit:
+            if lack[r] < limit and (not is_lack or states.cost[q] + fit[r] < limit):
                 out.keys[n_out] = states.keys[q] ^ (ONE << np.uint64(nodes[r]))
                 out.cost[n_out] = states.cost[q] + fit[r]
                 out.origin[n_out] = first + q

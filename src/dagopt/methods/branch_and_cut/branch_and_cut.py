@@ -54,7 +54,7 @@ from dagopt.methods.branch_and_cut.checkpoint import (
 )
 from dagopt.methods.branch_and_cut.pair_bound import PairBound
 from dagopt.methods.branch_and_cut.subtrees import Cluster, Subtrees, opened
-from dagopt.methods.branch_and_cut.suffix_search import SuffixSearch, SuffixState, is_suited
+from dagopt.methods.branch_and_cut.suffix_search import SuffixSearch, SuffixState, suited
 from dagopt.methods.branch_and_cut.tree import MEMORY, Outcome, Rules, Tree, TreeState
 from dagopt.methods.branch_and_cut.turns import Part, take_turns
 from dagopt.methods.checkpoint_file import Saver, identity_of, resumed_path
@@ -78,7 +78,6 @@ from dagopt.results.figures import Figures
 from dagopt.scores.base import Score
 from dagopt.scores.block_likelihood import BlockLikelihood
 from dagopt.scores.by_columns import ByColumns
-from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Stopped, Workers, thread_count
 
 __all__ = ["ROW_KINDS", "BranchAndCutOptions", "can_bound", "solve_branch_and_cut"]
@@ -413,10 +412,11 @@ class _Run:
         score = self._problem.score
         value = score.total(dag)
         tolerance = RULES.tolerance * max(abs(value), 1.0)
-        if not isinstance(score, GaussianScore) or not is_suited(score, self._problem.knowledge, tolerance):
+        costs = suited(score, self._problem.knowledge, tolerance)
+        if costs is None:
             return None
         self._suffixes = SuffixSearch(
-            score, dag, tolerance, workers, tell=lambda bound: self._tell(value, bound, 0, 0, 0),
+            score, costs, dag, tolerance, workers, tell=lambda bound: self._tell(value, bound, 0, 0, 0),
             note=lambda state: self._save(dag, suffixes=state), state=state,
         )  # fmt: skip
         self._suffixes.run()

@@ -48,9 +48,12 @@ from dagopt.progress import Progress
 from dagopt.results.answer import Answer, worth
 from dagopt.results.certificate import GIVEN_POOL, Certificate, scope_of, tightest
 from dagopt.results.figures import Figures
+from dagopt.scores.base import Score
 from dagopt.workers import Stopped, Workers, thread_count
 
-__all__ = ["CutOptions", "GobnilpOptions", "best_over_families", "solve_gobnilp", "solve_pool_by_cuts"]
+__all__ = [
+    "CutOptions", "GobnilpOptions", "best_over_families", "bounds_the_rest", "solve_gobnilp", "solve_pool_by_cuts"
+]  # fmt: skip
 
 
 CLUSTERS_PER_ROUND = 30  # maximum number of cluster rows added per round
@@ -102,7 +105,7 @@ def solve_gobnilp(problem: Problem, options: GobnilpOptions, deadline: Deadline,
         With ``status="optimal"`` if the gap between bound and score is within the tolerance; at the deadline, the best
         DAG so far with a proven bound.
     """
-    if problem.score.bulk_joints is None:
+    if not bounds_the_rest(problem.score):
         _refuse_too_many(problem)
     if options.n_best > 1 and problem.knowledge.limit is None:
         problem = replace(problem, knowledge=listable(problem.knowledge, CLASS_PARENTS))
@@ -114,6 +117,17 @@ def solve_gobnilp(problem: Problem, options: GobnilpOptions, deadline: Deadline,
             assert deadline.reason is not None
             answer = replace(answer, status=deadline.reason)
     return answer
+
+
+def bounds_the_rest(score: Score) -> bool:
+    """Say whether sets that are not listed are bounded: discrete scores, and others with bounds, but not Gaussian ones.
+
+    What is listed for these are undominated sets, by ``branch-and-cut``.
+    """
+    if score.bulk_joints is not None or score.block_likelihood is not None or not score.bounds_sets:
+        return score.bulk_joints is not None
+    none, others = np.zeros(0, dtype=np.int64), np.arange(1, score.n_nodes)
+    return bool(np.isfinite(score.bound(0, none, others)))
 
 
 def _refuse_too_many(problem: Problem) -> None:
@@ -251,8 +265,9 @@ class _Rounds:
         self._deadline = deadline
         self._progress = progress
         self._candidates = Candidates(problem.score, problem.knowledge)
-        self._bounded = problem.score.bulk_joints is not None  # whether unlisted sets have bounds
-        likely = LISTING_SHARE * deadline.remaining() * thread_count(options.n_jobs) / SECONDS_PER_SET
+        self._bounded = bounds_the_rest(problem.score)  # whether unlisted sets have bounds
+        per_set = SECONDS_PER_SET if problem.score.bulk_joints is not None else problem.score.seconds_per_local
+        likely = LISTING_SHARE * deadline.remaining() * thread_count(options.n_jobs) / per_set
         self._most_sets = int(max(min(likely, FIRST_SETS) // problem.n_nodes, 1))  # of one size of one node
         self._share = LISTING_SHARE
         given = None if options.start is None else start_dag(problem, options.start)

@@ -1,6 +1,6 @@
 """A lower bound on what a set of nodes costs, from a weight for each pair of nodes.
 
-The cost of node i after the nodes P is c_i(P) = l_i(P) - best_i(P) ≥ 0 (``suffixes.py``). In every order each pair of
+The cost of node i after the nodes P is c_i(P) = l_i(P) - best_i(P) (``order_costs.py``). In every order each pair of
 nodes is ordered in one of the two ways, so for any symmetric weights w the nodes of S, in any order, cost
 
     Σ_i c_i(P_i)  =  Σ over pairs of S of w  +  Σ_i [c_i(P_i) - w_i(P_i)]
@@ -14,17 +14,21 @@ Besides pairs, each subset of some disjoint groups of nodes has a weight κ, who
 The maximum is found in a table. Only pairs {i, j} with j in Q_i and i in Q_j have weights, where Q_i are the nodes that
 matter most to i. With A = P ∩ Q_i and parents T + Z, T ⊆ A and Z outside Q_i,
 
-    c_i(P) ≥ l_i(A + Z) - l_i(T + Z) + Λ(|T| + |Z|),
+    c_i(P) ≥ l_i(A + Z) - s_i(T + Z),
 
 whose least value over T and Z is tabulated for every A. Sets Z are enumerated from the most promising one. Those not
-reached enter with a lower bound: if Z grows inside Z + O, its cost is at least
+reached enter with a lower bound: if Z grows inside Z + O, and parents T cost a(T), its cost is at least
 
-    Λ(|Z| + 1) + min over T ⊆ A of [Λ|T| + max(0, l_i(A + Z) - l_i(T + Z + O))].
+    a(Z) + the least a of a member of O + min over T ⊆ A of [a(T) + max(0, l_i(A + Z) - l_i(T + Z + O))].
+
+Where the nodes have matrices of their own, l_i(P) is that of the shared matrix and l_i(T + Z + O) that of node i, and
+the difference may be below 0.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -33,10 +37,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.arrays import Dag, Floats, Ints, Words
-from dagopt.bits import bit_counts
 from dagopt.kernels.gaussian import suffixes as kernels
+from dagopt.kernels.gaussian.blocks import logdet_slice
 from dagopt.kernels.gaussian.logdet import all_logdets
-from dagopt.scores.gaussian import GaussianScore
+from dagopt.methods.branch_and_cut.order_costs import OrderCosts
+from dagopt.scores.block_likelihood import NodeLikelihood
 from dagopt.workers import Workers
 
 __all__ = ["SuffixBound"]
@@ -56,8 +61,8 @@ class SuffixBound:
 
     Parameters
     ----------
-    score : GaussianScore
-        The score; the cost Λ of every parent is the same.
+    costs : OrderCosts
+        What nodes cost.
     dag : int8 array
         The best DAG known, from which the bound takes what is near what.
     size : int
@@ -73,16 +78,17 @@ class SuffixBound:
         The least cost of each pattern of each node.
     """
 
-    score: GaussianScore
+    costs: OrderCosts
     dag: Dag
     size: int
 
     def __post_init__(self) -> None:
-        n = self.score.n_nodes
+        n = self.costs.n_nodes
         self.size = min(self.size, n - 1)
-        self._cost = float(self.score.costs[1] - self.score.costs[0])
+        self._unit = self.costs.unit
         joined = (self.dag != 0) | (self.dag.T != 0)
-        order = [ranked(self.score.correlation, self.dag, i) for i in range(n)]
+        near = partial_correlations(self.costs.matrix, self.costs.starts)
+        order = [ranked(near, self.dag, i) for i in range(n)]
         group, bit = _grouped(order, min(GROUP, self.size + 1))
         bits = np.zeros((n, n), dtype=np.int64)
         self._inside, self._outside = [], []
@@ -94,7 +100,8 @@ class SuffixBound:
             self._outside.append(near[self.size :])
             bits[i, near[: self.size]] = 1 << np.arange(self.size)
         self._paired = (bits > 0) & (bits.T > 0)
-        pairs = np.where(self._paired & joined, FIRST_WEIGHT * self._cost, 0.0)
+        cheaper = np.minimum(self.costs.parents, self.costs.parents.T)
+        pairs = np.where(self._paired & joined, FIRST_WEIGHT * cheaper, 0.0)
         kappa = np.zeros((int(group.max()) + 1, 1 << int(np.bincount(group).max())))
         self.weights = kernels.Weights(pairs, kappa, group, bit)
         shape = (n, 1 << self.size)
@@ -108,7 +115,7 @@ class SuffixBound:
         """
         n = len(self._inside)
         parts = zip(self._inside, self._outside, strict=True)
-        tables = [_LeastCosts(self.score, i, *part, self._cost) for i, part in enumerate(parts)]
+        tables = [_LeastCosts(self.costs, i, *part) for i, part in enumerate(parts)]
         full = np.array([(1 << n) - 1], dtype=np.uint64)
         for turn in range(TURNS):
             pieces = [partial(self._refine, tables[i], i, budget // TURNS) for i in range(n)]
@@ -146,7 +153,7 @@ class SuffixBound:
         best, best_weights = (np.inf, np.inf), self.weights
         for step in range(n_steps + 1):
             total = cost + self.bound(keys)
-            shares = np.exp(-np.maximum(total - limit, 0.0) / self._cost)
+            shares = np.exp(-np.maximum(total - limit, 0.0) / self._unit)
             now = (float((total < limit).sum()), -float(np.minimum(total, limit).sum()))
             if now < best:
                 best, best_weights = now, self.weights
@@ -156,7 +163,7 @@ class SuffixBound:
             kernels.slopes(keys, shares, self.weights, self.patterns, pairs, kappa)
             pairs[~self._paired] = 0.0
             kappa[:, 0] = 0.0  # the empty set has no weight
-            length = STEP * self._cost / (1 + SHRINK * step)
+            length = STEP * self._unit / (1 + SHRINK * step)
             self.weights = self.weights._replace(
                 pairs=self.weights.pairs + _scaled(pairs, length), kappa=self.weights.kappa + _scaled(kappa, length)
             )
@@ -191,12 +198,19 @@ def _grouped(order: list[Ints], size: int) -> tuple[Ints, Ints]:
     return group, bit
 
 
-def ranked(correlation: Floats, dag: Dag, i: int) -> Ints:
+def partial_correlations(matrix: Floats, starts: Ints) -> Floats:
+    """Return for each two nodes the largest absolute partial correlation of a column of one and of the other."""
+    inverse = np.linalg.inv(matrix)
+    size = np.sqrt(np.diag(inverse))
+    found = np.abs(inverse) / np.outer(size, size)
+    rows = np.maximum.reduceat(found, starts[:-1], axis=0)
+    return np.asarray(np.minimum(np.maximum.reduceat(rows, starts[:-1], axis=1), 1.0))
+
+
+def ranked(near: Floats, dag: Dag, i: int) -> Ints:
     """Return the other nodes from what matters most to node i: neighbours, other parents of children, the rest."""
-    inverse = np.linalg.inv(correlation)
-    partial_correlation = np.abs(inverse[i]) / np.sqrt(inverse[i, i] * np.diag(inverse))
     beside = (dag[:, dag[i] != 0] != 0).any(axis=1)
-    key = 2.0 * (((dag[i] != 0) | (dag[:, i] != 0)).astype(float) + beside) + np.minimum(partial_correlation, 1.0)
+    key = 2.0 * (((dag[i] != 0) | (dag[:, i] != 0)).astype(float) + beside) + near[i]
     key[(dag[i] != 0) | (dag[:, i] != 0)] += 2.0
     key[i] = -1.0
     order: Ints = np.argsort(-key, kind="stable")[:-1]
@@ -214,13 +228,18 @@ class _Waiting(NamedTuple):
 class _LeastCosts:
     """The table of one node: lower bounds on the cost of every pattern A ⊆ Q_i, which rise as sets Z are enumerated."""
 
-    def __init__(self, score: GaussianScore, node: int, inside: Ints, outside: Ints, cost: float) -> None:
-        self._matrix = score.correlation
-        self._half = 0.5 * score.n_samples
-        self._cost = cost
+    def __init__(self, costs: OrderCosts, node: int, inside: Ints, outside: Ints) -> None:
+        self._costs, self._node = costs, node
         self._own = np.append(inside, node)
         self._outside = tuple(int(j) for j in outside)
-        self._sizes = bit_counts(len(inside))
+        self._of_parents = costs.parents[node]
+        self._paid = np.zeros(1)  # for each T inside
+        for j in inside:
+            self._paid = np.concatenate([self._paid, self._paid + self._of_parents[j]])
+        fewest = np.concatenate([[0.0], np.cumsum(np.sort(self._of_parents[inside]))])
+        sizes = np.minimum(np.arange(MOST_PARENTS + 1), len(inside))
+        self._fewest = np.ascontiguousarray(fewest[sizes])  # what so many parents inside cost at least
+        self._is_uniform = bool(np.ptp(self._of_parents[inside]) <= 0.0)
         self._logdet = np.empty(2 << len(inside))
         fit, best = self._given(())
         self._least = fit - best  # over the sets Z that were enumerated
@@ -255,7 +274,7 @@ class _LeastCosts:
             for k in range(top.rest, len(self._outside)):
                 chosen = (*top.chosen, self._outside[k])
                 fit, best = self._given(chosen)
-                np.minimum(self._least, self._cost * len(chosen) + fit - best, out=self._least)
+                np.minimum(self._least, self._price(chosen) + fit - best, out=self._least)
                 budget -= 1
                 if k + 1 < len(self._outside):
                     one = self._wait(chosen, k + 1, fit)
@@ -280,29 +299,50 @@ class _LeastCosts:
         """Return by how much sets that wait make the largest gain of some pattern worse."""
         return float((total - one.bound - gains).max())
 
+    def _price(self, chosen: tuple[int, ...]) -> float:
+        """Return what parents cost."""
+        return float(sum(self._of_parents[j] for j in chosen))
+
     def _wait(self, chosen: tuple[int, ...], rest: int, fit: Floats) -> _Waiting:
         """Return the sets that add to ``chosen`` one or more of the nodes from ``rest`` on."""
-        most = self._fit((*chosen, *self._outside[rest:]))
+        most = self._fit((*chosen, *self._outside[rest:]), self._costs.nodes[self._node])
         lack = np.empty_like(most)
-        kernels.least_lack(fit, most, self._cost, MOST_PARENTS, lack)
-        bound = self._cost * (len(chosen) + 1) + lack
+        kernels.least_lack(fit, most, self._fewest, self._costs.is_lack, lack)
+        if not self._is_uniform:  # which sets have the least cost is not told by their number
+            most -= self._paid
+            kernels.close_subsets(most)
+            np.maximum(lack, fit - most, out=lack)
+        bound = self._price(chosen) + min(self._of_parents[j] for j in self._outside[rest:]) + lack
         return _Waiting(chosen, rest, np.nextafter(bound.astype(np.float32), np.float32(-np.inf)))
 
     def _given(self, chosen: tuple[int, ...]) -> tuple[Floats, Floats]:
         """Return, for every A, the likelihood of the node given A + Z, and the best over T ⊆ A less the cost of T."""
-        fit = self._fit(chosen)
-        best = fit - self._cost * self._sizes
+        costs = self._costs
+        own = self._fit(chosen, costs.nodes[self._node])
+        fit = own if costs.is_lack else self._fit(chosen, costs)
+        best = own - self._paid
         kernels.close_subsets(best)
         return fit, best
 
-    def _fit(self, chosen: tuple[int, ...]) -> Floats:
-        """Return the likelihood of the node given A + Z for every A."""
-        own = self._matrix[np.ix_(self._own, self._own)]
+    def _fit(self, chosen: tuple[int, ...], by: OrderCosts | NodeLikelihood) -> Floats:
+        """Return the likelihood of the node given A + Z for every A, by the shared matrix or by that of the node."""
+        sizes = np.diff(by.starts)
+        columns, given = _columns(by.starts, self._own), _columns(by.starts, chosen)
+        own = by.matrix[np.ix_(columns, columns)]
         if chosen:
-            given = np.array(chosen)
-            cross = self._matrix[np.ix_(given, self._own)]
-            own = own - cross.T @ np.linalg.solve(self._matrix[np.ix_(given, given)], cross)
-        all_logdets(np.ascontiguousarray(own), np.zeros(len(self._own)), self._logdet)
-        half = len(self._sizes)
-        fit: Floats = -self._half * (self._logdet[half:] - self._logdet[:half])
+            cross = by.matrix[np.ix_(given, columns)]
+            own = own - cross.T @ np.linalg.solve(by.matrix[np.ix_(given, given)], cross)
+        own, none = np.ascontiguousarray(own), np.zeros(len(self._own))
+        if len(columns) == len(self._own):
+            all_logdets(own, none, self._logdet)
+        else:
+            starts = np.concatenate([[0], np.cumsum(sizes[self._own])])
+            logdet_slice(own, none, starts, 0, len(self._own), self._logdet)
+        half = len(self._paid)
+        fit: Floats = -by.half * (self._logdet[half:] - self._logdet[:half])
         return fit
+
+
+def _columns(starts: Ints, nodes: Iterable[int]) -> Ints:
+    """Return the columns of some nodes."""
+    return np.array([column for j in nodes for column in range(starts[j], starts[j + 1])], dtype=np.int64)

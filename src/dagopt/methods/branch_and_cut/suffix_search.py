@@ -1,10 +1,7 @@
-"""The best DAG of a dense continuous table, by a search over what comes last in its order.
+"""The best DAG of a dense table, by a search over what comes last in its order.
 
-With L(S) the log-likelihood of the saturated model of S and l_i(P) = L(P + i) - L(P), a DAG with parents J_i inside the
-predecessors P_i of an order scores Σ s_i(J_i) = L(V) - Σ [l_i(P_i) - s_i(J_i)]. So the best DAG is a cheapest order, in
-which node i after the nodes P costs
-
-    c_i(P) = l_i(P) - best_i(P) ≥ 0,     best_i(P) = max over J ⊆ P of s_i(J).
+The best DAG is a cheapest order, in which node i after the nodes P costs c_i(P) = l_i(P) - best_i(P), the likelihood
+with all of P as parents less the best score with parents inside P (``order_costs.py``).
 
 The search goes from the last node of the order to the first. A state is the set S of the nodes that are left, with the
 least cost of the others after them, and a lower bound on the cost of the nodes of S (``suffix_bound.py``). A state is
@@ -38,11 +35,12 @@ from dagopt.kernels.cuts.prefixes import FULL
 from dagopt.kernels.gaussian import best_subsets as subsets
 from dagopt.kernels.gaussian import suffixes as kernels
 from dagopt.memory import available_bytes
+from dagopt.methods.branch_and_cut.order_costs import OrderCosts, order_costs
 from dagopt.methods.branch_and_cut.suffix_bound import SuffixBound
-from dagopt.scores.gaussian import GaussianScore
+from dagopt.scores.base import Score
 from dagopt.workers import Stopped, Workers, spans
 
-__all__ = ["SuffixSearch", "SuffixState", "is_suited"]
+__all__ = ["SuffixSearch", "SuffixState", "suited"]
 
 
 PHASE = "search from the end"
@@ -60,18 +58,12 @@ FORESEEN_FROM = 100_000  # from this many states of one size on, the number of l
 PATIENCE = 3.0  # the search is given up if it would take this many times the time that is left
 
 
-def is_suited(score: GaussianScore, knowledge: Knowledge, tolerance: float) -> bool:
-    """Say whether the search applies: all sets allowed, the same cost for every parent, and little rounding."""
-    if not FEWEST_NODES <= score.n_nodes <= MOST_NODES or not knowledge.is_free:
-        return False
-    costs = score.costs
-    linear = bool(np.isfinite(costs).all()) and np.ptp(np.diff(costs)) <= 1e-12 * costs[-1]
-    return linear and score.logdets_suffice and rounding(score) < MOST_ROUNDING * tolerance
-
-
-def rounding(score: GaussianScore) -> float:
-    """Return a bound on the rounding of the cost of an order and of its bound."""
-    return 4 * score.n_nodes * score.block_likelihood.margin
+def suited(score: Score, knowledge: Knowledge, tolerance: float) -> OrderCosts | None:
+    """Return the costs if the search applies: all sets allowed, a cost for every parent, and little rounding."""
+    if not FEWEST_NODES <= score.n_nodes <= MOST_NODES or not knowledge.is_free or not score.logdets_suffice:
+        return None
+    costs = order_costs(score)
+    return costs if costs is not None and costs.rounding < MOST_ROUNDING * tolerance else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +100,10 @@ class SuffixSearch:
 
     Parameters
     ----------
-    score : GaussianScore
+    score : Score
         The score.
+    costs : OrderCosts
+        What nodes cost by that score.
     dag : int8 array
         The best DAG known; the search is for a better one.
     tolerance : float
@@ -139,7 +133,8 @@ class SuffixSearch:
         The bound before the first step.
     """
 
-    score: GaussianScore
+    score: Score
+    costs: OrderCosts
     dag: Dag
     tolerance: float
     workers: Workers
@@ -155,35 +150,24 @@ class SuffixSearch:
 
     def run(self) -> None:
         """Search until no state is left, the time is up, or the states no longer fit in memory."""
-        n = self.score.n_nodes
-        self._half = 0.5 * self.score.n_samples
-        self._cost = float(self.score.costs[1] - self.score.costs[0])
-        self._matrix = np.ascontiguousarray(self.score.correlation)
-        self._whole = np.linalg.inv(self._matrix)
-        self._rounding = rounding(self.score)
-        self._target = self._cost_of(self.dag)
+        n, costs = self.costs.n_nodes, self.costs
+        self._matrix = np.ascontiguousarray(costs.matrix)
+        self._rounding = costs.rounding
+        self._target = costs.of_dag(self.dag)
         self._value = float(self.score.total(self.dag))
         self.tolerance += 2 * self._rounding
         self._limit = self._target - self.tolerance + self._rounding
         self._most = int(SHARE_OF_MEMORY * available_bytes()) // (12 * n + 200)
         self._share = 0.0
-        self.bound = self._value + self._target + self._rounding
+        if costs.is_lack:  # no order costs less than nothing
+            self.bound = self._value + self._target + self._rounding
         try:
             self._search(n)
         except Stopped:
             return
 
-    def _cost_of(self, dag: Dag) -> float:
-        """Return L(V) minus the score of a DAG."""
-        total = -self._half * float(np.linalg.slogdet(self._matrix)[1])
-        for i in range(len(dag)):
-            parents = np.flatnonzero(dag[:, i])
-            both = [float(np.linalg.slogdet(self._matrix[np.ix_(k, k)])[1]) for k in (parents, np.append(parents, i))]
-            total += self._half * (both[1] - both[0]) + self._cost * len(parents)
-        return total
-
     def _search(self, n: int) -> None:
-        weights = SuffixBound(self.score, self.dag, self.pattern_bits)
+        weights = SuffixBound(self.costs, self.dag, self.pattern_bits)
         self._plant(n)
         clock = self.workers.deadline
         if self.state is None:
@@ -229,7 +213,7 @@ class SuffixSearch:
         self.bound, self.root_bound = min(self.bound, state.bound), state.root_bound
         self._begin = self.workers.deadline.elapsed() - state.seconds
         keys = self._layers[-1][0]
-        return kernels.States(keys, state.cost, np.zeros((len(keys), len(self._matrix)), dtype=np.int32))
+        return kernels.States(keys, state.cost, np.zeros((len(keys), self.costs.n_nodes), dtype=np.int32))
 
     def _note_bound(self, states: kernels.States, weights: SuffixBound) -> None:
         """Lower the bound: a better DAG passes through one of the states."""
@@ -257,7 +241,12 @@ class SuffixSearch:
     def _plant(self, n: int) -> None:
         self._trees = _room(n, FIRST_ROOM)
         for i in range(n):
-            subsets.plant(self._trees, i, self._whole, self._half, self._cost)
+            subsets.plant(self._trees, i, *self._terms(i))
+
+    def _terms(self, i: int) -> tuple[Floats, Ints, float, Floats]:
+        """Return what the tree of a node is made from."""
+        node = self.costs.nodes[i]
+        return self.costs.inverses[i], node.starts, node.half, self.costs.parents[i]
 
     def _tune(self, states: kernels.States, weights: SuffixBound) -> None:
         """Tune the weights on what comes after some of the states."""
@@ -265,7 +254,7 @@ class SuffixSearch:
         chosen = np.unique(np.linspace(0, n_all - 1, min(n_all, SAMPLE)).astype(np.int64))
         some = kernels.States(*(np.ascontiguousarray(part[chosen]) for part in states))
         self._walk(some, weights)  # so that the weights do not depend on what was walked before
-        out = _lists(len(chosen) * len(self._matrix))
+        out = _lists(len(chosen) * self.costs.n_nodes)
         count = self._remove(some, weights, 0, out)
         if count:
             weights.tune(out.keys[:count], out.cost[:count], self._limit, STEPS)
@@ -274,8 +263,8 @@ class SuffixSearch:
         """Fill ``out`` with what the removal of a node makes of each state; return the number of new states."""
         return int(
             kernels.expand(
-                states, self._trees, self._matrix, self._half, weights.weights, weights.patterns, self._limit, first,
-                out,
+                states, self._trees, self._matrix, self.costs.starts, self.costs.half, self.costs.is_lack,
+                weights.weights, weights.patterns, self._limit, first, out,
             )
         )  # fmt: skip
 
@@ -284,13 +273,13 @@ class SuffixSearch:
         wanted = np.zeros(states.places.shape, dtype=np.bool_)
 
         def note(first: int, last: int) -> None:
-            out = _lists((last - first) * len(self._matrix))
+            out = _lists((last - first) * self.costs.n_nodes)
             count = self._remove(kernels.States(*(part[first:last] for part in states)), weights, first, out)
             kernels.note_wanted(out, count, wanted)
 
         parts = spans(len(states.keys), CHUNK)
         self._each([partial(note, *part) for part in parts])
-        done = np.zeros(len(self._matrix), dtype=np.int64)
+        done = np.zeros(self.costs.n_nodes, dtype=np.int64)
         while (done < len(states.keys)).any():
             nodes = [int(i) for i in np.flatnonzero(done < len(states.keys))]
             if (self._trees.used[nodes] == self._trees.sets.shape[1]).any():
@@ -306,9 +295,7 @@ class SuffixSearch:
                 continue
             places = np.ascontiguousarray(states.places[begin:last, i])
             own = np.ascontiguousarray(wanted[begin:last, i])
-            done[i] = begin + subsets.walk_down(
-                self._trees, i, states.keys[begin:last], own, places, self._whole, self._half, self._cost
-            )
+            done[i] = begin + subsets.walk_down(self._trees, i, states.keys[begin:last], own, places, *self._terms(i))
             states.places[begin:last, i] = places
             if done[i] < last:
                 return
@@ -346,14 +333,14 @@ class SuffixSearch:
         self.workers.each(PHASE, pieces, len(pieces), (self._share, self._share))
 
     def _tell(self, size: int, fraction: float, used: int) -> None:
-        n = len(self._matrix)
+        n = self.costs.n_nodes
         self._share = (n - size - 1 + fraction) / max(n - 1, 1)
         facts = {"score": self._value, "bound": self.bound, "states": used}
         self.workers.progress.update(PHASE, self._share, **facts, nodes_left=size)
 
     def _take(self, at: int) -> None:
         """Read the DAG of a last state back to the full set and keep it if it is better."""
-        n = len(self._matrix)
+        n = self.costs.n_nodes
         key = self._layers[-1][0][at]
         dag = np.zeros((n, n), dtype=np.int8)
         for keys, last in reversed(self._layers):
@@ -362,7 +349,7 @@ class SuffixSearch:
             place = np.zeros(1, dtype=np.int32)
             key_of = np.array([key], dtype=np.uint64)
             wanted = np.ones(1, dtype=np.bool_)
-            while not subsets.walk_down(self._trees, i, key_of, wanted, place, self._whole, self._half, self._cost):
+            while not subsets.walk_down(self._trees, i, key_of, wanted, place, *self._terms(i)):
                 self._trees = _with_more_room(self._trees)
             dag[members(int(self._trees.sets[i, place[0]])), i] = 1
         if self.score.total(dag) > self.score.total(self.dag):
