@@ -47,7 +47,7 @@ def test_it_is_the_same_as_columns_made_by_hand():
 
 
 def test_rows_without_an_experiment_are_the_reference():
-    """Missing, empty, 0, none and control mean none; without such rows the most frequent experiment is compared with."""
+    """Missing, empty, 0, none and control mean none; without such rows it is the most frequent experiment."""
     frame = pd.DataFrame({"x": range(6), "by": [None, "", 0, "Control", "a", "b"]})
     made = with_indicators(frame, "by")
     assert made.names == ("a", "b")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dagopt.arrays import Bools, Ints
+from dagopt.arrays import Bools, Floats, Ints
 from dagopt.data.table import Table
 from dagopt.errors import InputError
 from dagopt.scores.base import Score
@@ -17,6 +17,7 @@ from dagopt.scores.digits import UNIT
 
 __all__ = ["FunctionScore", "ScaledScore", "custom_score", "is_custom", "is_made_from_table", "power_to_usual_size"]
 
+BOUND_ROUNDING = 1e-9  # share of a score by which a bound of the user may be below it
 USUAL_SIZES = (1.0, 2.0**40)  # of local scores: the tolerances of the methods are made for these
 
 
@@ -32,7 +33,8 @@ class FunctionScore(Score):
         ``parents`` a tuple of the names of its parents, in the order of the columns. It must return the same number
         for the same arguments, and may be called by several threads at once. Minus infinity rules a set out.
         It may have an attribute ``bound``, a function ``bound(node, parents, candidates)`` of names: a number that no
-        score of the node with these parents and any of the candidates exceeds.
+        score of the node with these parents and any of the candidates exceeds. A bound that is below the score of the
+        parents themselves is an error; otherwise it is believed.
     """
 
     def __init__(self, table: Table, function: Callable[[str, tuple[str, ...]], float]) -> None:
@@ -74,13 +76,33 @@ class FunctionScore(Score):
 
     def bound(self, node: int, parents: Ints, candidates: Ints) -> float:
         """Return the user's bound; infinite without one."""
-        find = getattr(self._function, "bound", None)
-        if find is None:
+        if not self.bounds_sets:
             return math.inf
-        name, *others = self.names[node], *(tuple(self.names[j] for j in sorted(own)) for own in (parents, candidates))
-        value = find(name, *others)
+        return self._checked_bound(node, parents, candidates, self.local(node, parents))
+
+    def local_and_bounds(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
+        """Return local scores of packed sets, and for each the user's bound on all its supersets."""
+        scores, bounds = self.local_packed(nodes, flat, offsets), np.full(len(nodes), math.inf)
+        if self.bounds_sets:
+            for k, i in enumerate(nodes.tolist()):
+                own = flat[offsets[k] : offsets[k + 1]]
+                others = np.delete(np.arange(self.n_nodes), np.append(own, i))
+                bounds[k] = self._checked_bound(i, own, others, float(scores[k]))
+        return scores, bounds
+
+    def _checked_bound(self, node: int, parents: Ints, candidates: Ints, score: float) -> float:
+        """Return the user's bound, or raise an error if it is below the score of the parents themselves."""
+        find: Callable[..., object] = getattr(self._function, "bound")  # noqa: B009  any callable may have it
+        name = self.names[node]
+        own, more = (tuple(self.names[j] for j in sorted(some)) for some in (parents, candidates))
+        value = find(name, own, more)
         if not isinstance(value, int | float | np.number) or math.isnan(value):
             raise InputError(f"expected a number from bound({name!r}, ...) of the score but got {value!r}; check it")
+        if value < score - BOUND_ROUNDING * max(abs(score), 1.0):
+            raise InputError(
+                f"expected bound({name!r}, {own!r}, {more!r}) to exceed all scores between, but it is {value!r} "
+                f"and score({name!r}, {own!r}) is {score!r}; correct the bound"
+            )
         return float(value)
 
 
