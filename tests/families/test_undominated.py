@@ -10,6 +10,8 @@ from dagopt.bits import from_words, members
 from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.families import families
+from dagopt.families import undominated as undominated_sets
 from dagopt.families.undominated import Listing, TooMany, is_searchable
 from dagopt.graph.constraints import Constraints
 from dagopt.progress import NoProgress
@@ -94,8 +96,10 @@ def test_infinite_penalties_are_no_reason_to_warn():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_listing_that_is_stopped_again_and_again_finds_the_same_sets(n_jobs):
-    """Also while pairs and candidates are excluded; nothing is done twice."""
+def test_a_listing_that_is_stopped_again_and_again_finds_the_same_sets(n_jobs, monkeypatch):
+    """Also while pairs and candidates are excluded, and sets are scored and compared; nothing is done twice."""
+    monkeypatch.setattr(undominated_sets, "SCORED_PER_PIECE", 10)
+    monkeypatch.setattr(families, "COMPARED", 10)
     table = gaussian_table(3, 12, rows=200)
     sets, _, score, knowledge = listed(table, score="bic")
     listing, n_stops, found = Listing(score, knowledge, 10**6), 0, None
@@ -106,7 +110,7 @@ def test_a_listing_that_is_stopped_again_and_again_finds_the_same_sets(n_jobs):
                 found = listing.run(workers)
             except Stopped:
                 n_stops += 1
-    assert n_stops > 5
+    assert n_stops > 15
     own = [found.own(node) for node in range(12)]
     assert [{tuple(members(from_words(row))) for row in found.words[places]} for places in own] == sets
     assert listing.seconds_left(1) == 0.0

@@ -140,3 +140,37 @@ def test_the_conditional_gaussian_is_a_gaussian_per_configuration(seed):
         )
         assert score.local(i, J) == pytest.approx(expected, abs=1e-6)
     assert finite > 20
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("is_binary", [True, False], ids=["two levels", "more levels"])
+def test_the_form_of_blocks_is_the_score(is_binary):
+    """Gains of parents are log-determinants of the form less its costs; with two levels it is the plain Gaussian one."""
+    data = dagopt.simulate(6, 300, 1.5, random_state=2).data
+    for name in ("X1", "X4"):
+        cuts = [0.5] if is_binary else [0.3, 0.6]
+        data[name] = [f"L{k}" for k in np.searchsorted(np.quantile(data[name], cuts), data[name])]
+    score = make_score(dagopt.as_table(data), score="ebic")
+    form = score.block_likelihood
+    assert all(node.is_plain == is_binary for node in form.nodes)
+    rng = np.random.default_rng(0)
+    for i in range(6):
+        own = form.nodes[i]
+        columns = [list(range(own.starts[j], own.starts[j + 1])) for j in range(6)]
+        for _ in range(8):
+            chosen = [j for j in range(6) if j != i and rng.random() < 0.5]
+            given = [c for j in chosen for c in columns[j]]
+            sets = (given + columns[i], given, columns[i])
+            both, alone, first = (np.linalg.slogdet(own.matrix[np.ix_(k, k)])[1] for k in sets)
+            gain = -own.half * (both - alone - first) - own.costs[len(chosen)] - own.edges[chosen].sum()
+            assert score.local(i, chosen) - score.local(i) == pytest.approx(gain, abs=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_table_of_two_levels_is_proven_as_by_the_recursion():
+    """Branch and cut with the plain form finds the optimum of exact."""
+    data = dagopt.simulate(7, 400, 1.5, random_state=5).data
+    data["X2"] = np.where(data["X2"] > 0, "high", "low")
+    best, found = (dagopt.learn(data, method, progress=False) for method in ("exact", "branch-and-cut"))
+    assert found.status == "optimal"
+    assert found.score == pytest.approx(best.score, abs=1e-6)

@@ -27,13 +27,14 @@ from dagopt.kernels.gaussian import useful as kernels
 from dagopt.kernels.gaussian.subset_walk import inverse_of
 from dagopt.scores.base import Score
 from dagopt.scores.block_likelihood import NodeLikelihood
-from dagopt.workers import Workers
+from dagopt.workers import Workers, spans
 
 __all__ = ["Estimate", "Listing", "TooMany", "is_searchable", "scored", "undominated"]
 
 STEPS_PER_PAIR = 300  # after which a pair is kept undecided
 ENTRIES_PER_PIECE = 100_000  # pairs times the size of the matrix, which each step of a pair changes
 STEPS_PER_PIECE = 20_000  # steps of one node between two looks at the clock, about 0.1 s
+SCORED_PER_PIECE = 5_000  # sets scored between two looks at the clock, about 0.1 s
 FIRST_STEPS = 2_000  # steps per node from which the total work is estimated
 SECONDS_PER_STEP = 4e-6  # on one thread
 LEAST_SHARE = 1e-12  # the share assumed done when a search has hardly begun
@@ -119,6 +120,7 @@ class Listing:
         self._found: Families | None = None  # all families, before they are compared
         self._compared: tuple[Bools, Iterator[partial[None]], int] | None = None  # dominated; what is to be compared
         self._searches: list[NodeSearch | BlockSearch] = []
+        self._scoring: _Scoring | None = None
 
     def estimate(self, workers: Workers) -> Estimate:
         """Exclude pairs, do the first steps of each node, and return an estimate of the remaining work."""
@@ -210,8 +212,11 @@ class Listing:
             share = float(np.mean([search.share for search in self._searches]))
             workers.each(PHASE, [partial(search.run, STEPS_PER_PIECE) for search in left], len(left), (share, share))
             self._check()
+        if self._scoring is None:
+            self._scoring = _Scoring(self._score, [search.members(self._score.n_nodes) for search in self._searches])
+        workers.each("scores of parent sets", self._scoring.pieces, self._scoring.count, (1.0, 1.0))
         if self._found is None:
-            self._found = _scored(self._score, [search.members(self._score.n_nodes) for search in self._searches])
+            self._found = self._scoring.families()
         if self._slack > 0.0:
             return self._found
         if self._compared is None:
@@ -243,10 +248,37 @@ def scored(score: Score, node: Ints, rows: Bools) -> Families:
 
 def undominated(score: Score, members: Sequence[Bools], workers: Workers | None = None) -> Families:
     """Return the families of sets of each node, given as rows of truth values, without dominated ones."""
-    return _scored(score, members).without_dominated(workers)
+    scoring = _Scoring(score, members)
+    if workers is None:
+        for piece in scoring.pieces:
+            piece()
+    else:
+        workers.each("scores of parent sets", scoring.pieces, scoring.count)
+    return scoring.families().without_dominated(workers)
 
 
-def _scored(score: Score, members: Sequence[Bools]) -> Families:
-    """Return the families of sets of each node, given as rows of truth values."""
-    node = np.repeat(np.arange(len(members)), [len(rows) for rows in members])
-    return scored(score, node, np.concatenate(members))
+class _Scoring:
+    """The scores of sets of each node, given as rows of truth values, a piece at a time: what is stopped goes on.
+
+    Attributes
+    ----------
+    pieces : iterator
+        The pieces of the work that were not begun.
+    count : int
+        How many there were at first.
+    """
+
+    def __init__(self, score: Score, members: Sequence[Bools]) -> None:
+        self._score, self._rows = score, np.concatenate(members)
+        self._node = np.repeat(np.arange(len(members)), [len(rows) for rows in members])
+        self._scores = np.empty(len(self._node))
+        parts = spans(len(self._node), SCORED_PER_PIECE)
+        self.count, self.pieces = len(parts), iter([partial(self._work, *part) for part in parts])
+
+    def _work(self, first: int, last: int) -> None:
+        sets = [np.flatnonzero(row) for row in self._rows[first:last]]
+        self._scores[first:last] = self._score.local_many(self._node[first:last], sets)
+
+    def families(self) -> Families:
+        """Return the families, when all pieces are done."""
+        return Families.of(self._score.names, self._node, words_of_bools(self._rows), self._scores)

@@ -98,10 +98,20 @@ class DegenerateGaussianScore(JointScore):
 
     @cached_property
     def block_likelihood(self) -> BlockLikelihood:
-        """One matrix, the blocks of the embedding, and a cost of each pair of columns."""
+        """One matrix, the blocks of the embedding, and a cost of each pair of columns.
+
+        If no column has more than two levels, every parent costs the same, which is the plain Gaussian form.
+        """
         matrix, starts, half = self._form.matrix, self._form.starts, 0.5 * self.n_samples
         margin = rounding_margin(matrix, self.n_samples)
         nothing = np.zeros(self.n_nodes)
+        if (self.sizes == 1).all():
+            size = np.sqrt(np.diag(matrix))  # 1, up to the noise of levels; units of columns do not matter
+            matrix = matrix / np.outer(size, size)
+            np.fill_diagonal(matrix, 1.0)
+            each = self.parameter_cost + self.edge_cost
+            own = NodeLikelihood(matrix, starts, half, each * np.arange(self.n_nodes), nothing, 0.0, margin)
+            return BlockLikelihood((own,) * self.n_nodes, matrix, starts, self.n_samples)
         nodes = tuple(
             NodeLikelihood(matrix, starts, half, nothing, self._cost(i, self.sizes, 1), 0.0, margin)
             for i in range(self.n_nodes)
