@@ -1,7 +1,7 @@
 """Public tables that are not of one kind, as ``auto`` proves them: ``python -m benchmarks.mixed_tables``.
 
-Mixed tables: auto-mpg, penguins (package palmerpenguins), randhie (statsmodels) and breast_cancer (scikit-learn, with
-its diagnosis). Sachs is learned twice: with the knowledge of which column each row sets, and without; both are compared
+Mixed tables: auto-mpg, penguins (package palmerpenguins), randhie, fair and anes96 (statsmodels), wine with its
+cultivar, diabetes and breast_cancer with its diagnosis (scikit-learn). Sachs is learned twice: with the knowledge of which column each row sets, and without; both are compared
 with the consensus graph of its authors. A table whose file or package is not there is skipped, and named. ``--seconds``
 limits each run, ``--threads`` its threads.
 """
@@ -41,6 +41,26 @@ def _randhie() -> tuple[pd.DataFrame, dict[str, Any]]:
     return _with_levels(data, [str(name) for name in data if data[name].nunique() <= 4]), {}
 
 
+def _fair() -> tuple[pd.DataFrame, dict[str, Any]]:
+    data = importlib.import_module("statsmodels.datasets.fair").load_pandas().data
+    return _with_levels(data, ["rate_marriage", "religious", "occupation", "occupation_husb"]), {}
+
+
+def _anes96() -> tuple[pd.DataFrame, dict[str, Any]]:
+    data = importlib.import_module("statsmodels.datasets.anes96").load_pandas().data.drop(columns="logpopul")
+    return _with_levels(data, ["selfLR", "ClinLR", "DoleLR", "PID", "vote"]), {}
+
+
+def _wine() -> tuple[pd.DataFrame, dict[str, Any]]:
+    data = importlib.import_module("sklearn.datasets").load_wine(as_frame=True).frame
+    return _with_levels(data, ["target"]), {}
+
+
+def _diabetes() -> tuple[pd.DataFrame, dict[str, Any]]:
+    data = importlib.import_module("sklearn.datasets").load_diabetes(as_frame=True, scaled=False).frame
+    return _with_levels(data, ["sex"]), {}
+
+
 def _breast_cancer() -> tuple[pd.DataFrame, dict[str, Any]]:
     data = importlib.import_module("sklearn.datasets").load_breast_cancer(as_frame=True).frame
     return _with_levels(data, ["target"]), {}
@@ -57,6 +77,10 @@ CASES: dict[str, Callable[[], tuple[pd.DataFrame, dict[str, Any]]]] = {
     "auto-mpg": _auto_mpg,
     "penguins": _penguins,
     "randhie": _randhie,
+    "fair": _fair,
+    "anes96": _anes96,
+    "wine": _wine,
+    "diabetes": _diabetes,
     "breast_cancer": _breast_cancer,
     "sachs, interventions told": lambda: _sachs(True),
     "sachs, not told": lambda: _sachs(False),

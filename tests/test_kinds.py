@@ -13,7 +13,13 @@ from made_tables import mixed_frame
 GUIDE = Path(__file__).resolve().parents[1] / "docs" / "user_guide.md"
 CONTINUOUS = dagopt.simulate(5, 200, 1.0, random_state=0).data
 DISCRETE = dagopt.datasets.load("asia", n_samples=300, random_state=0)[0].iloc[:, :5]
-TARGETS = np.random.default_rng(0).choice([None, None, "X0", "X1"], 200).tolist()
+MIXED = mixed_frame(1, 5, 200)
+
+
+def targets(data):
+    """Return what each row sets: nothing, or one of the first two columns."""
+    names = [None, None, *data.columns[:2]]
+    return np.random.default_rng(0).choice(np.array(names, dtype=object), len(data)).tolist()
 
 
 def own(node, parents):
@@ -24,11 +30,15 @@ def own(node, parents):
 KINDS = {
     "continuous": (CONTINUOUS, {}),
     "continuous, BGe": (CONTINUOUS, {"score": "bge"}),
+    'continuous, `"basis"`': (CONTINUOUS, {"score": "basis"}),
+    'continuous, `transform="rank"`': (CONTINUOUS, {"transform": "rank"}),
     "discrete": (DISCRETE, {}),
     "discrete, BDeu": (DISCRETE, {"score": "bdeu"}),
-    "mixed": (mixed_frame(1, 5, 200), {}),
+    "mixed": (MIXED, {}),
     'mixed, `"cg"`': (mixed_frame(1, 4, 400), {"score": "cg"}),
-    "with interventions": (CONTINUOUS, {"interventions": TARGETS}),
+    "continuous, with interventions": (CONTINUOUS, {"interventions": targets(CONTINUOUS)}),
+    "discrete, with interventions": (DISCRETE, {"interventions": targets(DISCRETE)}),
+    "mixed, with interventions": (MIXED, {"interventions": targets(MIXED)}),
     "a function of your own": (CONTINUOUS, {"score": own}),
 }
 

@@ -18,7 +18,7 @@ from dagopt.data.summarise import Told
 from dagopt.data.table import DiscreteTable, Table, read_table
 from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError
-from dagopt.families.listing import count_sets, limited, listable
+from dagopt.families.listing import bounds_the_rest, count_sets, limited, listable
 from dagopt.graph.constraints import Constraints
 from dagopt.methods.memory_needed import announce_memory
 from dagopt.methods.registry import METHODS
@@ -26,8 +26,9 @@ from dagopt.networks.checks import checked_names
 from dagopt.options import with_options
 from dagopt.problem import Problem
 from dagopt.progress import Progress, begin_part, expect
+from dagopt.scores.base import Score
 from dagopt.scores.build import score_of
-from dagopt.scores.prior import with_prior
+from dagopt.scores.prior import PriorScore, with_prior
 from dagopt.scores.score_options import ScoreOptions
 
 __all__ = ["ROW_SCORES", "covariance_table", "pose", "pose_read", "pose_table", "read_posed", "with_limit"]
@@ -120,7 +121,8 @@ def pose_table(
             "'auto', or leave edge_prior= out"
         )
     usual = METHODS[method].max_parents
-    if usual is not None and max_parents is None and known.max_parents is None and score.likelihood != "multinomial":
+    is_open = max_parents is None and known.max_parents is None and not _bounds_all(score)
+    if usual is not None and is_open:
         knowledge = listable(knowledge, usual) if knowledge.in_superstructure else limited(knowledge, usual)
     if max_parents is None and known.max_parents is None and (few := fewer_rows_than_columns(table)):
         knowledge, findings = limited(knowledge, few[0]), (*findings, few[1])
@@ -135,6 +137,13 @@ def pose_table(
         by_chance = chance_finding(table.names, penalty.sizes_in(table), *costs, table.lags, is_ebic=is_ebic)
         diagnosis = replace(diagnosis, findings=(*diagnosis.findings, *by_chance))
     return problem, diagnosis
+
+
+def _bounds_all(score: Score) -> bool:
+    """Say whether a prover that lists parent sets needs no limit on their size: the others are bounded."""
+    if score.bulk_joints is not None or isinstance(score, PriorScore):
+        return score.likelihood == "multinomial"
+    return bounds_the_rest(score)
 
 
 def covariance_table(data: object, covariance: object, names: Sequence[str] | None, n_samples: Any) -> Table:

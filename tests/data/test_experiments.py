@@ -12,13 +12,15 @@ from dagopt.cli import app
 from dagopt.data.experiments import with_indicators
 
 
-def trials(seed, rows=600, n=4):
-    """Return a table in which one experiment changes X1 and another X0 and X3, and a column that names them."""
-    data = dagopt.simulate(n, rows, 1.0, seed).data
-    names = np.random.default_rng(seed).choice(["none", "heat", "dose"], rows)
-    data.loc[names == "heat", "X1"] += 2.0
-    data.loc[names == "dose", ["X0", "X3"]] -= 2.0
-    return data.assign(trial=names)
+def trials(seed, rows=600):
+    """Return a chain X0 → X1 → X2 and X0 → X3; "heat" shifts X1, "dose" X0 and X3, and a column names them."""
+    rng = np.random.default_rng(seed)
+    names = rng.choice(["none", "heat", "dose"], rows)
+    noise = rng.normal(size=(4, rows))
+    x0 = noise[0] - 2.0 * (names == "dose")
+    x1 = x0 + noise[1] + 2.0 * (names == "heat")
+    x3 = x0 + noise[3] + 4.0 * (names == "dose")
+    return pd.DataFrame({"X0": x0, "X1": x1, "X2": x1 + noise[2], "X3": x3, "trial": names})
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -5,10 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
+import dagopt
 import naive
 from dagopt.data.columns import Column, columns_from_frame
 from dagopt.data.mixed import MixedTable
 from dagopt.data.table import ContinuousTable
+from dagopt.scores.build import make_score
 from dagopt.scores.conditional_gaussian import ConditionalGaussianScore
 from dagopt.scores.degenerate_gaussian import DegenerateGaussianScore
 from dagopt.scores.gaussian import GaussianScore
@@ -145,7 +147,7 @@ def test_the_conditional_gaussian_is_a_gaussian_per_configuration(seed):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("is_binary", [True, False], ids=["two levels", "more levels"])
 def test_the_form_of_blocks_is_the_score(is_binary):
-    """Gains of parents are log-determinants of the form less its costs; with two levels it is the plain Gaussian one."""
+    """Gains of parents are log-determinants of the form less its costs; with two levels it is the plain one."""
     data = dagopt.simulate(6, 300, 1.5, random_state=2).data
     for name in ("X1", "X4"):
         cuts = [0.5] if is_binary else [0.3, 0.6]

@@ -56,7 +56,7 @@ from dagopt.graph.knowledge import Knowledge
 from dagopt.scores.base import BulkJoints, Score
 from dagopt.workers import Stopped, Workers, spans
 
-__all__ = ["MOST_SETS", "Candidates", "candidate_pool", "count_sets", "limited", "listable"]
+__all__ = ["MOST_SETS", "Candidates", "bounds_the_rest", "candidate_pool", "count_sets", "limited", "listable"]
 
 MOST_SETS = 100_000_000  # the most sets scored; above this the user must lower max_parents
 MOST_UNASKED = 3_000_000  # the most sets inside a superstructure if no limit is given
@@ -93,6 +93,17 @@ def listable(knowledge: Knowledge, least: int, most_sets: int = MOST_UNASKED) ->
     while count_sets(limited(knowledge, size + 1)) <= most_sets:
         size += 1
     return limited(knowledge, size)
+
+
+def bounds_the_rest(score: Score) -> bool:
+    """Say whether sets that are not listed are bounded: discrete scores, and others with bounds, but not Gaussian ones.
+
+    What is listed for these are undominated sets, by ``branch-and-cut``.
+    """
+    if score.bulk_joints is not None or score.block_likelihood is not None or not score.bounds_sets:
+        return score.bulk_joints is not None
+    none, others = np.zeros(0, dtype=np.int64), np.arange(1, score.n_nodes)
+    return bool(np.isfinite(score.bound(0, none, others)))
 
 
 def candidate_pool(score: Score, knowledge: Knowledge, workers: Workers, slack: float = 0.0) -> Families:

@@ -35,7 +35,7 @@ from dagopt.by_name import by_name
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.families.families import Families
-from dagopt.families.listing import MOST_SETS, count_sets, limited
+from dagopt.families.listing import MOST_SETS, bounds_the_rest, count_sets, limited
 from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels import ahead
 from dagopt.methods.checkpoint_file import resumed_path
@@ -229,7 +229,7 @@ def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
         why = f"{lack}, and too many parent sets to list can be part of a best DAG, but a bound can be proven"
         return Choice("branch-and-cut", why, problem.knowledge, listing, is_hard=listing is not None)
     if problem.score.likelihood is None and problem.score.bulk_joints is None:
-        if n_sets is None and problem.n_nodes <= MOST_COLUMNS and _bounds_the_rest(problem):
+        if n_sets is None and problem.n_nodes <= MOST_COLUMNS and bounds_the_rest(problem.score):
             why = f"{lack}, but small parent sets can be listed, and the others have bounds"
             return Choice("gobnilp", why, problem.knowledge)
         return Choice("order", lack, problem.knowledge, is_hard=True)
@@ -240,12 +240,6 @@ def _can_bound(problem: Problem) -> bool:
     from dagopt.methods.branch_and_cut.branch_and_cut import can_bound
 
     return can_bound(problem.score)
-
-
-def _bounds_the_rest(problem: Problem) -> bool:
-    from dagopt.methods.branch_and_cut.gobnilp import bounds_the_rest
-
-    return bounds_the_rest(problem.score)
 
 
 def _listed(problem: Problem, patience: float, cores: int) -> Knowledge | None:

@@ -298,11 +298,11 @@ class Result:
         Examples
         --------
         >>> import dagopt
-        >>> data, _ = dagopt.simulate(n_nodes=4, n_samples=400, random_state=0)
-        >>> data["trial"] = ["none"] * 200 + ["a"] * 200
-        >>> data.loc[200:, "X2"] += 3.0
+        >>> data, _ = dagopt.simulate(n_nodes=3, n_samples=400, degree=0, random_state=0)
+        >>> data["trial"] = ["none"] * 200 + ["heat"] * 200
+        >>> data.loc[200:, "X1"] += 3.0
         >>> dagopt.learn(data, experiments="trial").targets("trial")
-        {'a': ['X2']}
+        {'heat': ['X1']}
         """
         start = f"{column}="
         found = {name.removeprefix(start): k for k, name in enumerate(self.names) if name.startswith(start)}

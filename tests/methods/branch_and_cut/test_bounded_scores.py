@@ -9,10 +9,9 @@ import pytest
 
 import dagopt
 from dagopt.deadline import Deadline
-from dagopt.families.listing import Candidates
+from dagopt.families.listing import Candidates, bounds_the_rest
 from dagopt.methods import auto
 from dagopt.methods.branch_and_cut import gobnilp
-from dagopt.methods.branch_and_cut.gobnilp import bounds_the_rest
 from dagopt.progress import NoProgress
 from dagopt.workers import Workers
 from made_problems import gaussian_table, problem_of

@@ -29,7 +29,15 @@ from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.families.families import Families
 from dagopt.families.jkl import write_jkl
-from dagopt.families.listing import MOST_SETS, Candidates, candidate_pool, count_sets, limited, listable
+from dagopt.families.listing import (
+    MOST_SETS,
+    Candidates,
+    bounds_the_rest,
+    candidate_pool,
+    count_sets,
+    limited,
+    listable,
+)
 from dagopt.graph.known_directions import essential_told
 from dagopt.lp.rows.clusters import ClusterRows, pair_rows
 from dagopt.lp.rows.local import LocalRows
@@ -48,12 +56,9 @@ from dagopt.progress import Progress
 from dagopt.results.answer import Answer, worth
 from dagopt.results.certificate import GIVEN_POOL, Certificate, scope_of, tightest
 from dagopt.results.figures import Figures
-from dagopt.scores.base import Score
 from dagopt.workers import Stopped, Workers, thread_count
 
-__all__ = [
-    "CutOptions", "GobnilpOptions", "best_over_families", "bounds_the_rest", "solve_gobnilp", "solve_pool_by_cuts"
-]  # fmt: skip
+__all__ = ["CutOptions", "GobnilpOptions", "best_over_families", "solve_gobnilp", "solve_pool_by_cuts"]
 
 
 CLUSTERS_PER_ROUND = 30  # maximum number of cluster rows added per round
@@ -117,17 +122,6 @@ def solve_gobnilp(problem: Problem, options: GobnilpOptions, deadline: Deadline,
             assert deadline.reason is not None
             answer = replace(answer, status=deadline.reason)
     return answer
-
-
-def bounds_the_rest(score: Score) -> bool:
-    """Say whether sets that are not listed are bounded: discrete scores, and others with bounds, but not Gaussian ones.
-
-    What is listed for these are undominated sets, by ``branch-and-cut``.
-    """
-    if score.bulk_joints is not None or score.block_likelihood is not None or not score.bounds_sets:
-        return score.bulk_joints is not None
-    none, others = np.zeros(0, dtype=np.int64), np.arange(1, score.n_nodes)
-    return bool(np.isfinite(score.bound(0, none, others)))
 
 
 def _refuse_too_many(problem: Problem) -> None:
