@@ -121,8 +121,8 @@ def pose_table(
             "'auto', or leave edge_prior= out"
         )
     usual = METHODS[method].max_parents
-    is_open = max_parents is None and known.max_parents is None and not _bounds_all(score)
-    if usual is not None and is_open:
+    is_open = max_parents is None and known.max_parents is None
+    if usual is not None and is_open and not _bounds_all(score):
         knowledge = listable(knowledge, usual) if knowledge.in_superstructure else limited(knowledge, usual)
     if max_parents is None and known.max_parents is None and (few := fewer_rows_than_columns(table)):
         knowledge, findings = limited(knowledge, few[0]), (*findings, few[1])

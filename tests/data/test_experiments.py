@@ -66,7 +66,7 @@ def test_rows_without_an_experiment_are_the_reference():
     [
         ({"x": [1.0, 2.0]}, "by", "check the name"),
         ({"x": [1.0, 2.0], "by": ["a", "a"]}, "by", "at least two"),
-        ({"x": [1.0, 2.0], "by": ["a", "b"], "by=a": [1, 2]}, "by", "rename it"),
+        ({"x": [1.0, 2.0], "by": ["a", "b"], "by=b": [1, 2]}, "by", "rename it"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(frame, column, words):

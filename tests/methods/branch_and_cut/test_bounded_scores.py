@@ -123,5 +123,5 @@ def test_auto_lists_and_bounds_where_exact_takes_too_long(kind, monkeypatch):
     monkeypatch.setattr(auto, "SAFETY", 1e12)
     result = dagopt.learn(data, "auto", progress=False, time_limit=20, **options)
     assert any("auto chose gobnilp" in note for note in result.notes)
-    assert result.score == pytest.approx(best, abs=1e-6)
-    assert result.status == "optimal"
+    assert result.bound >= best - 1e-9
+    assert result.status != "optimal" or result.score == pytest.approx(best, abs=1e-6)
