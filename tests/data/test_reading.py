@@ -273,3 +273,16 @@ def test_a_file_that_unpacks_to_more_than_the_memory_is_refused(tmp_path, monkey
     monkeypatch.setattr(reading, "available_bytes", lambda: 600_000)
     with pytest.raises(InputError, match=r"bomb\.csv\.gz has more than 100\.0 kB of text, too much for the free"):
         read_columns(path)
+
+
+def test_single_spaces_separate_columns_if_nothing_else_does(tmp_path):
+    """As R writes tables; a first line of words with other numbers of them below is one column."""
+    path = tmp_path / "spaces.txt"
+    path.write_text('"a" "b c" "d"\n1 2.5 "x y"\n3 4.5 z\n')
+    columns = read_columns(path)
+    assert [column.name for column in columns] == ["a", "b c", "d"]
+    assert columns[1].values.tolist() == [2.5, 4.5]
+    assert columns[2].levels == ("x y", "z")
+    path.write_text("two words\none\nthree\n")
+    with pytest.raises(InputError, match="only one column"):
+        read_columns(path)

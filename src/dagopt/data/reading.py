@@ -39,6 +39,7 @@ __all__ = [
 
 BYTES_PER_BYTE = 6  # approximate bytes of memory per byte of text while it is read
 SEPARATORS = (",", "\t", ";", "|")
+LINES, SAMPLE = 10, 1 << 16  # lines, and characters, by which spaces are told from words
 SHEETS = {".xlsx", ".xls", ".xlsm", ".ods"}
 IN_ONE_PASS = {".jsonl", ".ndjson", ".feather", ".arrow", ".ipc"}  # formats that have no other reader
 URL = re.compile(r"(https?|ftp|s3|gs|abfs|hdfs):/")
@@ -348,8 +349,17 @@ def _read_text(
 
 
 def separator_of(text: str) -> str:
-    """Return the separator that occurs most often in the first line."""
-    first = text.lstrip().splitlines()[0]
+    """Return the separator that occurs most often in the first line.
+
+    A space, if none does and the first lines have the same number of words between single spaces, as R writes them.
+    """
+    text = text.lstrip()
+    first = text.partition("\n")[0]
+    if not any(one in first for one in SEPARATORS):
+        lines = text[:SAMPLE].splitlines()[:LINES]
+        widths = {len(row) for row in csv.reader(lines, delimiter=" ") if row}
+        if len(widths) == 1 and len(lines) > 1 and max(widths) > 1:
+            return " "
     return max(SEPARATORS, key=first.count)
 
 
