@@ -281,9 +281,20 @@ def dags_of(n: int) -> np.ndarray:
 
 @cache
 def classes_of(n: int) -> np.ndarray:
-    """Return the number of the equivalence class of each DAG of ``dags_of``."""
-    numbers: dict[object, int] = {}
-    return np.array([numbers.setdefault(class_of(tuple(dag)), len(numbers)) for dag in dags_of(n).tolist()])
+    """Return the number of the equivalence class of each DAG of ``dags_of``: skeleton and v-structures, as bits."""
+    dags = dags_of(n)
+    has = (dags[:, None, :] >> np.arange(n)[:, None] & 1).astype(bool)  # [dag, parent, child]
+    joined = has | has.transpose(0, 2, 1)
+    facts = [joined[:, a, b] for a, b in combinations(range(n), 2)]
+    facts += [
+        has[:, a, i] & has[:, b, i] & ~joined[:, a, b]
+        for i in range(n)
+        for a, b in combinations([j for j in range(n) if j != i], 2)
+    ]
+    words = np.zeros(len(dags), dtype=np.int64)
+    for fact in facts:
+        words = 2 * words + fact
+    return np.unique(words, return_inverse=True)[1]
 
 
 def edge_probabilities(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -11,8 +12,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks import kinds_check
 from dagopt.methods.branch_and_cut.prefix_search import PrefixSearch
-from hunt import cuts, files, knowing, near, others, provers, series
+from hunt import cuts, files, knowing, near, others, provers, series, truth
 from hunt.__main__ import look_at_claims
 from hunt.claims import Wrong, check_method, shrunk
 from hunt.record import Record
@@ -37,6 +39,36 @@ def test_claims_about_other_tables_hold(number):
     counts = Counter()
     assert others.look(11, number, counts) is None
     assert counts["bounds"] > 0
+
+
+@pytest.mark.parametrize("n", [3, 4])
+def test_classes_of_all_dags_are_those_of_skeletons_and_v_structures(n):
+    """DAGs have the same number if and only if they have the same skeleton and v-structures."""
+    names = [truth.class_of(tuple(dag)) for dag in truth.dags_of(n).tolist()]
+    pairs = set(zip(truth.classes_of(n).tolist(), names, strict=True))
+    assert len(pairs) == len(set(names)) == int(truth.classes_of(n).max()) + 1 == {3: 11, 4: 185}[n]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", kinds_check.ONE_KIND)
+def test_brute_force_over_one_kind_of_columns(kind):
+    """A table of each kind that the hunt for other tables does not draw, by the command's own comparison."""
+    counts, wrong = kinds_check.check(kind, [3])
+    assert wrong == []
+    assert counts["tables"] == counts["n_best"] == 1
+    assert counts["bounds"] == 6
+
+
+def test_a_false_claim_is_found(monkeypatch):
+    """With the scores of the oracle raised a little, every claim of an optimum is wrong."""
+    plain = kinds_check.KINDS["Gaussian, BIC"]
+
+    def raised(rng):
+        case = plain(rng)
+        return dataclasses.replace(case, local={family: value + 1e-3 for family, value in case.local.items()})
+
+    monkeypatch.setitem(kinds_check.KINDS, "Gaussian, BIC", raised)
+    assert len(kinds_check.check("Gaussian, BIC", [3])[1]) == 1
 
 
 @pytest.mark.filterwarnings("ignore::dagopt.errors.DataWarning")

@@ -109,8 +109,8 @@ class DegenerateGaussianScore(JointScore):
             size = np.sqrt(np.diag(matrix))  # 1, up to the noise of levels; units of columns do not matter
             matrix = matrix / np.outer(size, size)
             np.fill_diagonal(matrix, 1.0)
-            each = self.parameter_cost + self.edge_cost
-            own = NodeLikelihood(matrix, starts, half, each * np.arange(self.n_nodes), nothing, 0.0, margin)
+            costs = (self.parameter_cost + self.edge_cost) * np.arange(self.n_nodes, dtype=np.float64)
+            own = NodeLikelihood(matrix, starts, half, costs, nothing, 0.0, margin)
             return BlockLikelihood((own,) * self.n_nodes, matrix, starts, self.n_samples)
         nodes = tuple(
             NodeLikelihood(matrix, starts, half, nothing, self._cost(i, self.sizes, 1), 0.0, margin)

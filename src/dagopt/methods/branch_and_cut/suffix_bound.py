@@ -87,8 +87,8 @@ class SuffixBound:
         self.size = min(self.size, n - 1)
         self._unit = self.costs.unit
         joined = (self.dag != 0) | (self.dag.T != 0)
-        near = partial_correlations(self.costs.matrix, self.costs.starts)
-        order = [ranked(near, self.dag, i) for i in range(n)]
+        strength = partial_correlations(self.costs.matrix, self.costs.starts)
+        order = [ranked(strength, self.dag, i) for i in range(n)]
         group, bit = _grouped(order, min(GROUP, self.size + 1))
         bits = np.zeros((n, n), dtype=np.int64)
         self._inside, self._outside = [], []
