@@ -59,7 +59,7 @@ def test_brute_force_over_one_kind_of_columns(kind):
     assert counts["bounds"] == 6
 
 
-def test_a_false_claim_is_found(monkeypatch):
+def test_scores_that_differ_from_the_oracle_are_found(monkeypatch):
     """With the scores of the oracle raised a little, every claim of an optimum is wrong."""
     plain = kinds_check.KINDS["Gaussian, BIC"]
 

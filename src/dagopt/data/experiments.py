@@ -11,7 +11,7 @@ Mooij, Magliacane, Claassen (2020). Joint causal inference from multiple context
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def indicator_name(column: str, experiment: str) -> str:
     return f"{column}={experiment}"
 
 
-def with_indicators(data: object, column: str, na_values: Sequence[str] = ()) -> Experiments:
+def with_indicators(data: object, column: str, na_values: Iterable[str] = ()) -> Experiments:
     """Return the data with a column for each experiment in place of the one that names them.
 
     Parameters
@@ -73,7 +73,7 @@ def with_indicators(data: object, column: str, na_values: Sequence[str] = ()) ->
         The column that names the experiment of each row. Rows without one are those in which it is missing, empty, 0,
         "none", "control" or "observed". If there are none, the most frequent experiment is what others are compared
         with.
-    na_values : sequence of str
+    na_values : iterable of str
         Further texts that mean a missing cell of a file.
     """
     if isinstance(data, str | Path):
@@ -99,7 +99,7 @@ def with_indicators(data: object, column: str, na_values: Sequence[str] = ()) ->
     return Experiments(made, column, names, reference)
 
 
-def frame_of_file(path: str | Path, na_values: Sequence[str] = ()) -> pd.DataFrame:
+def frame_of_file(path: str | Path, na_values: Iterable[str] = ()) -> pd.DataFrame:
     """Return all columns of a file: floats, or levels as text, None where a level is missing."""
     found = {}
     for column in read_columns(path, na_values=na_values):
