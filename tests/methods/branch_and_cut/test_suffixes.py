@@ -256,3 +256,25 @@ def test_scores_that_are_no_likelihood_less_costs_have_no_such_costs():
     table = gaussian_table(0, 5)
     assert order_costs(problem_of(table, score="bge").score) is None
     assert order_costs(problem_of(table, score=lambda node, parents: -float(len(parents))).score) is None
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["mixed", "numbers, told"])
+def test_branch_and_cut_takes_it_for_blocks(kind, monkeypatch):
+    """If there are too many sets to list, the search proves the best DAG of other kinds of tables too."""
+    monkeypatch.setattr(suffixes, "FEWEST_NODES", 5)
+    problem = problem_of_kind(kind, 0)
+    result = solve_branch_and_cut(problem, max_sets=3, **quiet())
+    best = solve_exact(problem, **quiet()).score
+    assert result.status == "optimal"
+    assert result.score == pytest.approx(best, abs=1e-6)
+    assert best <= result.bound <= best + 1e-3
+    assert "from its end" in result.notes[0]
+
+
+def test_branch_and_cut_bounds_nothing_where_no_part_can():
+    """A discrete table with more sets than may be listed has no bound by pairs or prices, and no error."""
+    data = dagopt.datasets.load("asia", n_samples=200, random_state=0)[0]
+    result = dagopt.learn(data, "branch-and-cut", max_sets=3, progress=False)
+    assert result.status == "converged"
+    assert result.bound >= dagopt.learn(data, "exact", progress=False).score

@@ -97,6 +97,7 @@ NEARLY_SHARE = 0.5  # the listing goes on if it is expected to take at most this
 UNPRICED_SHARE = 0.6  # the share of the time limit for the listing where sets cannot be priced
 LISTING_TIME = 600.0  # seconds; a longer time limit counts as this much for these shares
 LEAST_LISTING = 5.0  # seconds that the listing has in any case
+SUFFIX_SHARE = 0.4  # of the time left, for the search from the end of blocks, whose steps take longer
 RULES = Rules(
     tolerance=1e-8, rounds_back=(12, 3), share=(0.05, 0.1), most_rounds=6, idle_rounds=5, pairs=6
 )  # fmt: skip
@@ -415,11 +416,14 @@ class _Run:
         costs = suited(score, self._problem.knowledge, tolerance)
         if costs is None:
             return None
-        self._suffixes = SuffixSearch(
-            score, costs, dag, tolerance, workers, tell=lambda bound: self._tell(value, bound, 0, 0, 0),
-            note=lambda state: self._save(dag, suffixes=state), state=state,
-        )  # fmt: skip
-        self._suffixes.run()
+        is_plain = costs.is_lack and all(node.is_plain for node in costs.nodes)
+        clock = self._deadline if is_plain else self._deadline.within(SUFFIX_SHARE * self._deadline.remaining())
+        with Workers(clock, self._progress, workers.count) as some:
+            self._suffixes = SuffixSearch(
+                score, costs, dag, tolerance, some, tell=lambda bound: self._tell(value, bound, 0, 0, 0),
+                note=lambda state: self._save(dag, suffixes=state), state=state,
+            )  # fmt: skip
+            self._suffixes.run()
         return self._suffixes
 
     def bound_all(self, dag: Dag, workers: Workers, state: Bounds | None) -> tuple[Dag, Families | None, list[Row]]:
