@@ -321,8 +321,8 @@ _SEARCHES = (
     Fault(
         "search from the end: sets that wait count with one parent more",
         "methods/branch_and_cut/suffix_bound.py",
-        "bound = self._cost * (len(chosen) + 1) + lack",
-        "bound = self._cost * (len(chosen) + 2) + lack",
+        "for j in self._outside[rest:]) + lack",
+        "for j in self._outside[rest:]) + self._costs.unit + lack",
         SUFFIX,
     ),
     Fault(
@@ -335,8 +335,15 @@ _SEARCHES = (
     Fault(
         "search from the end: the best parents inside a set are not the best",
         "kernels/gaussian/best_subsets.py",
-        "if most - loss - cost * n_forced <= best:",
-        "if most - loss - cost * (n_forced + 1) <= best:",
+        "if most - loss - paid <= best:",
+        "if most - loss - paid - costs[y] <= best:",
+        SUFFIX,
+    ),
+    Fault(
+        "search from the end: with a matrix per node costs count as if none were negative",
+        "methods/branch_and_cut/order_costs.py",
+        "return all(node.matrix is self.matrix and node.half == self.half for node in self.nodes)",
+        "return True",
         SUFFIX,
     ),
     Fault(
