@@ -227,8 +227,8 @@ def learn(
         asked |= scoring.to_dict() | {"progress": _Announced(display(not quiet), folder, name, quiet)}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # they are printed before the method starts
-            asked |= {"interventions": interventions, "experiments": experiments}
-            result = learned(data, name, **asked, **reading.to_dict(), **own)
+            told = {"interventions": interventions, "experiments": experiments}
+            result = learned(data, name, **told, **asked, **reading.to_dict(), **own)
     with Deadline() as stop:  # a first Ctrl-C ends what is computed from here on, but what was found is written
         result = _as_written(result, context.meta["written"])
         if time_limit is not None:
