@@ -227,7 +227,7 @@ def learn(
         asked |= scoring.to_dict() | {"progress": _Announced(display(not quiet), folder, name, quiet)}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # they are printed before the method starts
-            told = {"interventions": interventions, "experiments": experiments}
+            told: dict[str, Any] = {"interventions": interventions, "experiments": experiments}
             result = learned(data, name, **told, **asked, **reading.to_dict(), **own)
     with Deadline() as stop:  # a first Ctrl-C ends what is computed from here on, but what was found is written
         result = _as_written(result, context.meta["written"])
