@@ -78,9 +78,18 @@ def public_members():
 
 def test_every_public_name_has_an_example():
     """Functions, classes, their methods and properties; but for the inner parts of ``Statistics``."""
-    inner = ("of_cells", "most_kept", "starts", "most_levels", "without_rows", "with_kinds", "level_counts")
+    inner = (
+        "of_columns",
+        "most_kept",
+        "starts",
+        "most_levels",
+        "without_rows",
+        "moments_of",
+        "as_part_of",
+        "with_kinds",
+    )
     without = [name for name, thing in public_members() if ">>>" not in (inspect.getdoc(thing) or "")]
-    assert without == [f"Statistics.{name}" for name in (*inner, "given_columns")]
+    assert without == [f"Statistics.{name}" for name in (*inner, "with_kinds", "level_counts", "given_columns")]
 
 
 @pytest.mark.parametrize("name", modules())

@@ -207,7 +207,7 @@ def test_text_and_categories_are_levels():
 def test_cells_that_hold_many_values_are_refused():
     """A dict in a cell is no level."""
     X = np.array([[1.5, 2.5], [2.5, 1.0], [0.5, {}]], dtype=object)
-    with pytest.raises(InputError, match="single values in the cells"):
+    with pytest.raises(InputError, match="holds lists or records"):
         ExactDP().fit(X)
 
 

@@ -236,10 +236,10 @@ def test_a_wish_to_stop_returns_what_is_done(levels, monkeypatch):
     """From then on no further resample is counted, and the summary says how many there are."""
     learner = bootstrapping._Learner
 
-    def stopping(self, seed, deadline):
+    def stopping(self, seed, deadline, *more):
         if seed.spawn_key == (4,):
             deadline.interrupt()
-        return original(self, seed, deadline)
+        return original(self, seed, deadline, *more)
 
     original = learner.essential
     monkeypatch.setattr(learner, "essential", stopping)

@@ -112,10 +112,18 @@ def in_score_of_graph(data, given, result):
     assert dagopt.score_table(data, result.graph, "bic", **options)["score"].sum() == pytest.approx(told)
 
 
+def in_sample(data, given, result):
+    """Check that no sampled DAG has an edge that is believed never to be."""
+    edges = result.sample_graphs(20).edges
+    assert len(edges)
+    assert not {("X1", "X2"), ("X2", "X1")} & set(zip(edges["from"], edges["to"], strict=True))
+
+
 QUESTIONS = {
     "edge_posterior": (in_posterior, ()),
     "effect_posterior": (in_effect_posterior, ()),
     "save_proof": (in_proof, ("before", "edge_prior")),
+    "sample_graphs": (in_sample, ("before", "lags")),
     "rivals": (in_rivals, ("before",)),
     "explain": (in_explanation, ("before",)),
     "regrets": (lambda data, given, result: result.regrets(), ("before",)),
@@ -171,7 +179,7 @@ def test_every_question_is_asked() -> None:
     answers = {name for name, one in vars(dagopt.Result).items() if inspect.isfunction(one) and name[0] != "_"}
     about_one_graph = {
         "check", "directions", "dynamics", "fit", "log_likelihood", "plot", "plot_convergence", "predict", "report",
-        "save", "summary", "to_dict", "widget",
+        "save", "summary", "targets", "to_dict", "widget",
     }  # fmt: skip
     assert answers - about_one_graph <= set(QUESTIONS)
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import dagopt
-from benchmarks.knowledge import draw, faults
+from benchmarks.knowledge import Checked, draw, faults
 from dagopt.errors import InputError
 from dagopt.graph.constraints import Constraints
 from dagopt.graph.knowledge import reaching
@@ -21,9 +21,10 @@ SEARCHING = ("order", "hc", "tabu")
 def test_every_method_holds_order_paths_and_beliefs(seed: int) -> None:
     """Proven answers are the best of all DAGs that obey, searches obey, and bounds hold."""
     drawn = draw(seed)
+    checked = Checked(drawn)
     for method in (*PROVING, *SEARCHING) if seed < 2 else PROVING[:2]:
         counts: Counter[str] = Counter()
-        assert faults(drawn, method, counts) == []
+        assert faults(drawn, checked, method, counts) == []
         assert not counts["refused"]
         if method in PROVING[:2]:
             assert counts["best"] == counts["proven"] == 1

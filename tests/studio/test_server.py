@@ -274,7 +274,7 @@ def test_a_session_of_another_table_is_refused(table, tmp_path):
     with pytest.raises(InputError, match="expected JSON but"):
         Session.open(tmp_path / "one", table)
     (tmp_path / "one" / "session.json").write_text("{}")
-    with pytest.raises(InputError, match="no session"):
+    with pytest.raises(InputError, match="expected the key"):
         Session.open(tmp_path / "one", table)
 
 

@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None, commands: typer.Typer = app, na
 def _only_asked(commands: typer.Typer, arguments: Sequence[str]) -> typer.Typer:
     """Return the commands with the one that is asked for alone: to make the flags of all takes a tenth of a second."""
     asked = [one for one in commands.registered_commands if arguments[:1] == [_name(one)]]
-    if not asked:
+    if not asked or commands.registered_callback is None:  # alone and without a root it would have no name
         return commands
     alone = copy(commands)
     alone.registered_commands = asked
