@@ -89,7 +89,7 @@ def test_every_public_name_has_an_example():
         "with_kinds",
     )
     without = [name for name, thing in public_members() if ">>>" not in (inspect.getdoc(thing) or "")]
-    assert without == [f"Statistics.{name}" for name in (*inner, "with_kinds", "level_counts", "given_columns")]
+    assert set(without) == {f"Statistics.{name}" for name in (*inner, "with_kinds", "level_counts", "given_columns")}
 
 
 @pytest.mark.parametrize("name", modules())
