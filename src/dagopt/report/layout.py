@@ -19,13 +19,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dagopt.graph.order import checked_adjacency
+from dagopt.graph.order import checked_adjacency, topological_order
 from dagopt.lp.highs import LinearProgram
 from dagopt.report.layering import Layers, Pair, downward, layered
 from dagopt.report.ports import cubics, spread_ends
 from dagopt.report.settling import settled
 
-__all__ = ["Layout", "layered_layout"]
+__all__ = ["Layout", "along_order", "layered_layout"]
 
 NODE_HEIGHT = 26.0  # of every node, unless another is asked for
 NODE_GAP = 18.0  # between neighbours in a layer
@@ -154,6 +154,13 @@ def layered_layout(
         turned = graph[a, b] == 0 or (graph[b, a] == 1 and b < a)
         routes[(b, a) if turned else (a, b)] = route[::-1] if turned else route
     return Layout(centres, wide, node_height, dict(sorted(routes.items())), width, height)
+
+
+def along_order(union: NDArray[np.int8], dag: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Return the skeleton of the union directed along an order of the DAG."""
+    rank = np.empty(len(dag), dtype=np.intp)
+    rank[topological_order(dag)] = np.arange(len(dag))
+    return np.where(rank[:, None] < rank[None, :], union | union.T, 0).astype(np.int8)
 
 
 def _parts(dag: NDArray[np.int8]) -> list[tuple[list[int], list[Pair]]]:

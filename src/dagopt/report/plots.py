@@ -13,12 +13,11 @@ from dagopt.errors import InputError, quoted
 from dagopt.graph.cpdag import cpdag
 from dagopt.graph.dag import Graph, as_graph
 from dagopt.graph.metrics import compare
-from dagopt.graph.order import topological_order
 from dagopt.graph.series_graph import SeriesGraph
 from dagopt.report.drawing import EdgeStyle, draw, figure_for, node_widths
 from dagopt.report.in_time import folded_layout, moments_layout
 from dagopt.report.layering import downward
-from dagopt.report.layout import NODE_HEIGHT, Layout, layered_layout
+from dagopt.report.layout import NODE_HEIGHT, Layout, along_order, layered_layout
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,7 +107,7 @@ def plot_comparison(learned: Any, true: Any, ax: Axes | None = None) -> Axes:
     first = as_graph(learned, second.names)
     ours, theirs = (_essential(graph) for graph in (first, second))
     union = ours | (theirs & ~(ours | ours.T))
-    layout = layered_layout(union, node_widths(second.names), along=_along(union, downward(second.adjacency)))
+    layout = layered_layout(union, node_widths(second.names), along=along_order(union, downward(second.adjacency)))
     place = {name: k for k, name in enumerate(second.names)}
     styles = dict.fromkeys(layout.routes, CORRECT)
     for pairs, style in ((found.missing, MISSING), (found.extra, EXTRA), (found.reversed, OTHER_MARK)):
@@ -171,13 +170,6 @@ def plot_convergence(trace: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 def _essential(graph: Graph) -> NDArray[np.int8]:
     return cpdag(graph.adjacency) if graph.is_dag else graph.adjacency
-
-
-def _along(union: NDArray[np.int8], dag: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Return the skeleton of the union directed along an order of the DAG."""
-    rank = np.empty(len(dag), dtype=np.intp)
-    rank[topological_order(dag)] = np.arange(len(dag))
-    return np.where(rank[:, None] < rank[None, :], union | union.T, 0).astype(np.int8)
 
 
 def _heads(adjacency: NDArray[np.int8], edges: Iterable[Pair]) -> set[Pair]:

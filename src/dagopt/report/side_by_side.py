@@ -9,8 +9,7 @@ from html import escape
 import numpy as np
 
 from dagopt.arrays import Dag
-from dagopt.graph.order import topological_order
-from dagopt.report.layout import Layout, layered_layout
+from dagopt.report.layout import Layout, along_order, layered_layout
 from dagopt.report.svg import MARGIN, NODE_HEIGHT, STILL, box, edge_paths, node_svg, node_widths
 
 __all__ = ["side_by_side"]
@@ -39,10 +38,7 @@ def side_by_side(names: Sequence[str], first: Dag, second: Dag) -> tuple[str, st
         ``[i, j] = 1`` means i → j.
     """
     both = first | second
-    rank = np.empty(len(names), dtype=np.intp)
-    rank[topological_order(first)] = np.arange(len(names))
-    along = np.where(rank[:, None] < rank[None, :], both | both.T, 0).astype(np.int8)
-    layout = layered_layout(along, node_widths(names), node_height=NODE_HEIGHT)
+    layout = layered_layout(along_order(both, first), node_widths(names), node_height=NODE_HEIGHT)
     return _picture(names, layout, first, second), _picture(names, layout, second, first)
 
 
