@@ -23,15 +23,22 @@ class Fault(NamedTuple):
 
 CUT = "tests/methods/branch_and_cut"
 ROWS_TESTS = f"tests/lp/rows {CUT}/test_rows_method.py"
-PAIRS = f"{CUT}/test_pair_bound.py tests/kernels/gaussian"
-SUFFIX = f"{CUT}/test_suffixes.py tests/kernels/gaussian"
-SEARCH = "tests/families/test_undominated.py tests/families/test_node_search.py tests/kernels/gaussian"
-PRICE = (
-    "tests/families/test_node_search.py tests/lp/test_pricing.py tests/lp/test_priced_root.py tests/kernels/gaussian"
+GAUSSIAN = "tests/kernels/gaussian"
+PAIRS = f"{CUT}/test_pair_bound.py {GAUSSIAN}/test_pair_weights.py"
+PAIR_KERNELS = f"{GAUSSIAN}/test_pair_weights.py {CUT}/test_pair_bound.py"
+SUFFIX = f"{CUT}/test_suffixes.py {GAUSSIAN}/test_suffix_twins.py"
+SEARCH = (
+    f"{GAUSSIAN}/test_useful.py {GAUSSIAN}/test_walk_twins.py tests/families/test_undominated.py "
+    "tests/families/test_node_search.py"
 )
+PRICE = (
+    f"{GAUSSIAN}/test_price_ceiling.py {GAUSSIAN}/test_price_climbs.py {GAUSSIAN}/test_walk_twins.py "
+    "tests/families/test_node_search.py tests/lp/test_pricing.py tests/lp/test_priced_root.py"
+)
+TREE = f"{CUT}/test_branch_and_cut.py {CUT}/test_rows_method.py {CUT}/test_precedence.py {CUT}/test_prefixes.py"
 LISTING = "tests/families/test_listing.py tests/families/test_unlimited_listing.py"
 SCORES = "tests/scores"
-EXACT = "tests/methods/exact tests/kernels/lattice"
+EXACT = "tests/kernels/lattice tests/methods/exact"
 
 _BOUNDS = (
     Fault(
@@ -67,21 +74,21 @@ _BOUNDS = (
         "kernels/gaussian/pair_weights.py",
         "end = size if m > 0 else min(last, size)",
         "end = size - 1 if m > 0 else min(last, size)",
-        PAIRS,
+        PAIR_KERNELS,
     ),
     Fault(
         "bound by pairs: what a stopped search has not reached is forgotten",
         "kernels/gaussian/pair_weights.py",
         "return Excess(max(best, _open(s, c, e)), value)",
         "return Excess(best, value)",
-        PAIRS,
+        PAIR_KERNELS,
     ),
     Fault(
         "bound by pairs: a column that pays in T is given up too early",
         "kernels/gaussian/pair_weights.py",
         "limit = left / s.half * variance",
         "limit = 0.7 * left / s.half * variance",
-        PAIRS,
+        PAIR_KERNELS,
     ),
     Fault(
         "multipliers of the LP that are not clipped at 0",
@@ -102,35 +109,35 @@ _BOUNDS = (
         "methods/branch_and_cut/lane.py",
         "return bound <= self.best.score + self.slack",
         "return bound <= self.best.score + self.slack + 1e-4 * abs(self.best.score)",
-        CUT,
+        TREE,
     ),
     Fault(
         "families excluded by their reduced cost one point early",
         "methods/branch_and_cut/lane.py",
         "part.alive &= point.bound + point.excess >= self.best.score - self.slack",
         "part.alive &= point.bound + point.excess >= self.best.score + 1.0",
-        CUT,
+        TREE,
     ),
     Fault(
         "branching: the child without the arc is lost",
         "methods/branch_and_cut/lane.py",
         "masks = [node.part.alive & ~(own & has), node.part.alive & ~(own & ~has)]",
         "masks = [node.part.alive & ~(own & ~has)]",
-        CUT,
+        TREE,
     ),
     Fault(
         "probing: what one order of a pair implies is taken for both",
         "methods/branch_and_cut/precedence.py",
         "implied.restrict_to(*(one.part for one in found))",
         "implied.restrict_to(found[0].part)",
-        CUT,
+        f"{CUT}/test_precedence.py {TREE}",
     ),
     Fault(
         "precedence: families whose later nodes are undecided are dropped",
         "kernels/cuts/tree.py",
         "if words[k, w] & later[i, w] or after[k, w] & earlier[i, w]:",
         "if words[k, w] & later[i, w] or after[k, w] & ~later[i, w]:",
-        ROWS_TESTS,
+        f"{CUT}/test_precedence.py {ROWS_TESTS}",
     ),
     Fault(
         "prefixes: those that may still win are dropped one point early",
@@ -236,7 +243,7 @@ _ROWS = (
         "lp/rows/matrices.py",
         "return Row(places, origin.scale * values[places], row.upper, row.kind, origin)",
         "return Row(places, 1.02 * origin.scale * values[places], row.upper, row.kind, origin)",
-        f"tests/lp {ROWS_TESTS}",
+        f"{ROWS_TESTS} tests/lp",
     ),
     Fault(
         "best classes: the row that excludes one class excludes its neighbours",
@@ -302,14 +309,14 @@ _SEARCHES = (
         "lp/pricing.py",
         "most = max(search.limit, search.ceiling, found) + float(self.constant[i])",
         "most = found + float(self.constant[i])",
-        PRICE,
+        f"tests/lp/test_pricing.py {PRICE}",
     ),
     Fault(
         "priced root: half of the gap when the sets left are listed",
         "lp/priced_root.py",
         "limits = [one - gap - self._pricing.margin for one in self._best.most]",
         "limits = [one - 0.5 * gap for one in self._best.most]",
-        PRICE,
+        f"tests/lp/test_priced_root.py {PRICE}",
     ),
     Fault(
         "search from the end: the limit is one point too low",
@@ -337,7 +344,7 @@ _SEARCHES = (
         "kernels/gaussian/best_subsets.py",
         "if most - loss - paid <= best:",
         "if most - loss - paid - costs[y] <= best:",
-        SUFFIX,
+        f"{GAUSSIAN}/test_best_subsets.py {SUFFIX}",
     ),
     Fault(
         "search from the end: with a matrix per node costs count as if none were negative",
@@ -365,7 +372,7 @@ _SEARCHES = (
         "kernels/counts/open_sets.py",
         "- edge - spare[b])",
         "- edge - 4.0 * spare[b])",
-        f"{LISTING} tests/kernels/counts",
+        f"tests/kernels/counts/test_joint_sets.py tests/families/test_unlimited_listing.py {LISTING}",
     ),
     Fault(
         "stand-ins: the worst bound of the sets that they stand for",
@@ -389,7 +396,7 @@ _SCORES = (
         "scores/gaussian.py",
         "freedom = n - sizes - 1",
         "freedom = n - sizes",
-        SCORES,
+        f"{SCORES}/test_gaussian_score.py {SCORES}",
         "claims",
     ),
     Fault(
@@ -397,7 +404,7 @@ _SCORES = (
         "scores/gaussian.py",
         "return max(fall, 0.0) if np.isfinite(fall) else 0.0",
         "return max(1.1 * fall, 0.0) if np.isfinite(fall) else 0.0",
-        f"{LISTING} {SCORES}",
+        f"{SCORES}/test_set_bounds.py {SCORES}/test_gaussian_score.py {LISTING}",
     ),
     Fault(
         "Gaussian: no allowance for the rounding of logarithms",
@@ -412,7 +419,7 @@ _SCORES = (
         "scores/multinomial.py",
         "largest = max(largest, a * (most - alone / (self._rate * (a - 1))))",
         "largest = max(largest, 0.1 * a * (most - alone / (self._rate * (a - 1))))",
-        f"{SCORES} {EXACT}",
+        f"{SCORES}/test_discrete_score.py tests/methods/exact tests/kernels/lattice",
         "claims provers",
     ),
     Fault(
@@ -420,14 +427,14 @@ _SCORES = (
         "scores/bdeu.py",
         "np.asarray(-occurring * np.log(self.arity[nodes])",
         "np.asarray(-(occurring + 2) * np.log(self.arity[nodes])",
-        f"{LISTING} {SCORES}",
+        f"{SCORES}/test_set_bounds.py {SCORES}/test_discrete_score.py {LISTING}",
     ),
     Fault(
         "BGe: the powers of the prior matrix",
         "scores/bge.py",
         "+ 0.5 * before * sizes * math.log(self._prior)",
         "+ 0.5 * (before - 1) * sizes * math.log(self._prior)",
-        SCORES,
+        f"{SCORES}/test_gaussian_score.py {SCORES}",
         "claims",
     ),
     Fault(
@@ -435,7 +442,7 @@ _SCORES = (
         "scores/conditional_gaussian.py",
         "(1 + size * (size + 3) / 2) - 1)",
         "(1 + size * (size + 1) / 2) - 1)",
-        SCORES,
+        f"{SCORES}/test_degenerate_gaussian.py {SCORES}",
         "others",
     ),
     Fault(
@@ -451,7 +458,7 @@ _SCORES = (
         "scores/degenerate_gaussian.py",
         "0.5 * self.parameter_cost * (widths**2 - squares)",
         "0.5 * self.parameter_cost * (widths**2 - widths)",
-        f"{SCORES} tests/methods/test_mixed_methods.py",
+        f"{SCORES}/test_degenerate_gaussian.py {SCORES} tests/methods/test_mixed_methods.py",
         "others",
     ),
     Fault(
@@ -459,7 +466,7 @@ _SCORES = (
         "scores/interventional.py",
         "found = self.parts[int(node)].local_and_bounds(",
         "found = self.parts[0].local_and_bounds(",
-        SCORES,
+        f"{SCORES}/test_interventional.py {SCORES}",
         "others",
     ),
     Fault(
@@ -467,7 +474,7 @@ _SCORES = (
         "scores/custom.py",
         "return 0 if size == 0 or USUAL_SIZES[0] <= size <= USUAL_SIZES[1] else 11 - math.frexp(size)[1]",
         "return 0",
-        f"{SCORES} tests/methods/test_claims.py tests/families/test_jkl.py",
+        f"{SCORES}/test_custom.py {SCORES}/test_rounding.py tests/families/test_jkl.py",
         "others",
     ),
 )
@@ -494,7 +501,7 @@ _EXACT = (
         "kernels/lattice/best_classes.py",
         "(a + 1) * (b + 2) <= k and",
         "(a + 2) * (b + 2) <= k and",
-        EXACT,
+        f"tests/methods/exact/test_best_classes.py {EXACT}",
         "claims",
     ),
     Fault(
@@ -502,7 +509,7 @@ _EXACT = (
         "methods/exact/edge_regret.py",
         "np.where(scores >= best - _rounding(best), best, scores)",
         "np.where(scores >= best - 1.0, best, scores)",
-        EXACT,
+        f"tests/methods/exact/test_edge_regret.py {EXACT}",
         "claims",
     ),
     Fault(
@@ -510,7 +517,7 @@ _EXACT = (
         "methods/exact/edge_posterior.py",
         "-np.array([_log_choose(n - 1, k) for k in range(n)])",
         "-np.array([_log_choose(n, k) for k in range(n)])",
-        EXACT,
+        f"tests/methods/exact/test_edge_posterior.py {EXACT}",
         "claims",
     ),
     Fault(
@@ -518,7 +525,7 @@ _EXACT = (
         "families/families.py",
         "& ~(self.words & ~may).any(axis=1)\n        return self.only(fits & ",
         "\n        return self.only(fits & ",
-        "tests/families",
+        "tests/families/test_pool_recursion.py tests/families",
         "claims",
     ),
     Fault(
@@ -530,7 +537,10 @@ _EXACT = (
     ),
 )
 
-BLOCKS = "tests/families/test_block_search.py tests/kernels/gaussian tests/lp/rows tests/methods/test_mixed_methods.py"
+BLOCKS = (
+    f"{GAUSSIAN}/test_block_useful_twins.py {GAUSSIAN}/test_block_twins.py tests/families/test_block_search.py "
+    "tests/methods/test_mixed_methods.py"
+)
 
 _BLOCKS = (
     Fault(
@@ -573,7 +583,7 @@ _BLOCKS = (
         "lp/rows/blocks.py",
         "return np.asarray(np.bincount(owner, values, len(families)), dtype=np.float64)",
         "return np.asarray(1.05 * np.bincount(owner, values, len(families)), dtype=np.float64)",
-        BLOCKS,
+        f"tests/lp/rows {BLOCKS}",
     ),
     Fault(
         "multinomial: the penalties of no parents do not round",
@@ -588,7 +598,7 @@ _BLOCKS = (
         "methods/branch_and_cut/near_components.py",
         "with LeftFamilies(pool, problem.score.total(dag), within, workers) as left:",
         "with LeftFamilies(pool, problem.score.total(dag), 0.5 * within, workers) as left:",
-        "tests/confidence/test_rivals.py",
+        f"{CUT}/test_near_components.py tests/confidence/test_rivals.py",
         "near",
     ),
     Fault(
@@ -596,7 +606,7 @@ _BLOCKS = (
         "methods/branch_and_cut/near_parents.py",
         "pool = listed_with_slack(problem, within, workers)",
         "pool = listed_with_slack(problem, 0.0, workers)",
-        "tests/confidence/test_effect_within.py",
+        f"{CUT}/test_near_parents.py tests/confidence/test_effect_within.py",
         "near",
     ),
     Fault(
@@ -604,7 +614,7 @@ _BLOCKS = (
         "methods/exact/near_families.py",
         "least = best - within - ROUNDING * max(abs(best), 1.0)",
         "least = best - max(within - 0.1, 0.0) - ROUNDING * max(abs(best), 1.0)",
-        "tests/confidence/test_rivals.py tests/confidence/test_effect_within.py",
+        "tests/methods/exact/test_near_dags.py tests/confidence/test_rivals.py tests/confidence/test_effect_within.py",
         "near",
     ),
     Fault(

@@ -29,6 +29,15 @@ OFTEN = (  # the command with a checkpoint several times in a second instead of 
 )
 PROOF = [sys.executable, "-c", OFTEN, "learn", "data.csv", "--method", "branch-and-cut", "--jobs", "1", "-q"]
 PROOF += ["--checkpoint", "run.json", "--resume", "--out", "folder"]
+WRITING = (  # a file is there in half for some time
+    "import time; from pathlib import Path\n"
+    "def write_bytes(self, data):\n"
+    "    with self.open('wb') as file:\n"
+    "        half = len(data) // 2; file.write(data[:half]); file.flush(); time.sleep(0.3)\n"
+    "        return file.write(data[half:])\n"
+    "Path.write_bytes = write_bytes\n"
+)
+SLOWLY = [sys.executable, "-c", WRITING + OFTEN, *PROOF[3:]]
 LEARN = [*DAGOPT, *["learn", "data.csv", "--method", "order", "--out", "folder", "--restarts", "3", "-q"]]
 TABLE = [sys.executable, "-m", "experiments", *["run", "table1", "--methods", "hc,order", "--nodes", "15"]]
 TABLE += ["--seeds", "0-3", "--jobs", "1", "--results", "results", "-q"]
@@ -38,7 +47,7 @@ PATIENCE = 600.0
 
 def look(seed: int, number: int, counts: Counter[str], family: str | None = None) -> str | None:
     """Run one case; return what is wrong about it, or None."""
-    cases = (_checkpoint, _bootstrap, _learn, _table, _proof, _unwritable)
+    cases = (_checkpoint, _bootstrap, _learn, _table, _proof, _writing, _unwritable)
     case = cases[number % len(cases)]
     counts[f"cases: {case.__name__[1:]}"] += 1
     with tempfile.TemporaryDirectory() as folder:
@@ -56,12 +65,18 @@ def _killed(
     counts: Counter[str],
     how: int = signal.SIGKILL,
     checkpoints: int = 0,
+    drafts: int = 0,
 ) -> int | None:
-    """Start a command, kill it some time after so many checkpoints, and return its exit code; None if it ended."""
+    """Start a command, kill it some time after so many checkpoints, and return its exit code; None if it ended.
+
+    With ``drafts`` it is killed while it writes the file with that number.
+    """
     run = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=_environment())
     ended = True
     try:
         _wait_for_checkpoints(run, folder / "run.json", checkpoints)
+        if drafts:
+            _wait_for_drafts(run, folder, drafts)
         run.wait(seconds)
     except subprocess.TimeoutExpired:
         run.send_signal(how)
@@ -81,6 +96,16 @@ def _wait_for_checkpoints(run: subprocess.Popen[bytes], path: Path, wanted: int)
     while len(seen) < wanted and run.poll() is None and time.monotonic() < until:
         if path.exists():
             seen.add(path.stat().st_mtime_ns)
+        time.sleep(0.005)
+
+
+def _wait_for_drafts(run: subprocess.Popen[bytes], folder: Path, wanted: int) -> None:
+    """Wait until a run writes its file with this number, or has ended."""
+    seen = set(folder.rglob(".*.tmp"))
+    wanted += len(seen)
+    until = time.monotonic() + PATIENCE
+    while len(seen) < wanted and run.poll() is None and time.monotonic() < until:
+        seen |= set(folder.rglob(".*.tmp"))
         time.sleep(0.005)
 
 
@@ -148,6 +173,22 @@ def _proof(folder: Path, rng: np.random.Generator, seed: int, counts: Counter[st
     """Kill branch and cut repeatedly, which saves its tree, rows and bounds; its proof ends with the same answer."""
     _data(folder, seed, 16)
     _again_and_again(PROOF, folder, rng, seed, 16, counts)
+
+
+def _writing(folder: Path, rng: np.random.Generator, seed: int, counts: Counter[str]) -> None:
+    """Kill branch and cut while it writes a checkpoint or a file of its answer: the one before stays, whole."""
+    _data(folder, seed, 12)
+    _, expected = _undisturbed(tuple(PROOF), seed, 12)
+    for _ in range(MOST_STARTS):
+        if _killed(SLOWLY, folder, 0.0, counts, drafts=int(rng.integers(1, 6))) is None:
+            break
+        counts["SIGKILL while a file was half written"] += any(folder.rglob(".*.tmp"))
+        _whole(folder)
+    else:
+        assert _killed(PROOF, folder, PATIENCE, counts) is None, f"did not end within {PATIENCE:.0f} s"
+    found = _contents(folder)
+    assert found == expected, f"resumed to another answer: {str(found)[:200]}"
+    counts["resumed to the same answer"] += 1
 
 
 def _table(folder: Path, rng: np.random.Generator, seed: int, counts: Counter[str]) -> None:

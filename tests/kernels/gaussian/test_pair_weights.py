@@ -77,6 +77,22 @@ def test_columns_without_weights_are_members_up_to_the_last(seed):
     assert searched(matrix, rows, weights, costs, 2, (1, n)).largest == pytest.approx(best, abs=1e-7)
 
 
+@pytest.mark.parametrize("share", [0.5, 0.75, 0.9, 0.98])
+def test_columns_that_cost_most_of_what_they_bring_pay_together(share):
+    """Near copies of one column: all of them in T cost hardly more than the first, which takes a share of the gain."""
+    n, rows, correlation = 6, 20_000, 0.1
+    matrix = np.full((n, n), 1 - 1e-6)
+    matrix[0, 1:] = matrix[1:, 0] = correlation
+    np.fill_diagonal(matrix, 1.0)
+    total = -rows / 2 * np.log1p(-(correlation**2)) / share
+    weights = np.full(n, total / (n - 1))
+    weights[0] = 0.0
+    costs = total * np.arange(n + 1)
+    best = naive.pair_excess(matrix, rows, weights, costs, 1)
+    assert best == pytest.approx((1 - share) * total, rel=1e-2)
+    assert searched(matrix, rows, weights, costs, 1, (1, n)).largest == pytest.approx(best, abs=1e-7)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_blocks_of_one_column_have_the_excess_of_columns(seed):
     """The general search and the fast one."""

@@ -85,6 +85,8 @@ def by_three(seed, n):
 def test_sets_larger_than_those_searched_count(seed, monkeypatch):
     """No set of two parents leaves little information, but three do: they are too large for the first rounds."""
     monkeypatch.setattr(pair_bound, "FIRST_SIZE", 1)
+    monkeypatch.setattr(pair_bound, "QUICK", 0.0)
+    monkeypatch.setattr(pair_bound, "SIZES_BACK", pair_bound.MOST_SIZE)
     problem = problem_of(by_three(seed, 9))
     best = solve_exact(problem, **quiet())
     told: list[float] = []
