@@ -217,6 +217,31 @@ def test_a_pair_that_is_not_joined():
     assert said.local_loss >= min(said.forward.regret, said.backward.regret) - 1e-9
 
 
+@pytest.mark.parametrize("size", [1e-150, 1e-9, 1.0, 1e200])
+def test_scores_of_any_size_lose_as_much(size):
+    """A score times 1e-150 has the same figures times 1e-150: nothing that differs counts as equal."""
+
+    def own(node, parents):
+        rng = np.random.default_rng([int(node[1]), sum(1 << int(one[1]) for one in parents)])
+        return size * float(rng.integers(-40, 60))
+
+    data = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 4)), columns=[f"X{k}" for k in range(4)])
+    result = dagopt.learn(data, "exact", score=own, **QUIET)
+    for a, b in result.graph.directed_edges:
+        said = result.explain(a, b, **QUIET)
+        expected = by_solving(data, {"score": own}, {}, a, b)
+        found = [said.forward.regret, said.backward.regret, said.neither.regret]
+        assert np.array(found) / size == pytest.approx([(result.score - one) / size for one in expected], abs=1e-6)
+        assert max(found) >= size  # whole numbers that differ
+        assert said.score == pytest.approx(result.score)
+        assert " 0.0000 lower" not in said.summary()
+    table = result.regrets(**QUIET)
+    assert (table["neither"] > 0.5 * size).all()
+    near = result.rivals(within=10 * size, progress=False)
+    assert near.count < 543  # not all DAGs of four columns
+    assert (near.losses <= 10 * size).all()
+
+
 def test_a_dag_that_is_not_the_best():
     """Against a poor DAG a regret is below zero, which is said together with the remedy."""
     data, _, best = learned("gaussian")

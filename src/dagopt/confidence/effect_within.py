@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dagopt.bits import members
 from dagopt.confidence.rivals import a_dag, by_recursion, checked_problem, rivals
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.methods.branch_and_cut.near_parents import NearParents, near_parents
+from dagopt.methods.claims import usual_units
 from dagopt.methods.exact.near_families import checked_within, near_families
 from dagopt.networks.effects.effect import Effect, checked_pair, effect_of_parents
 from dagopt.networks.effects.joint_effect import checked_causes, joint_effect_of_dags
@@ -64,8 +67,11 @@ def joint_effect_within(
 
 def _parents_of(result: Result, node: int, within: float, workers: Workers) -> NearParents:
     """Return the parent sets of the cause."""
-    problem = checked_problem(result, workers)
-    if not by_recursion(problem, workers):
-        return near_parents(problem, node, within, a_dag(result), workers)
-    families = near_families(problem, within, workers, nodes=[node])
-    return NearParents([tuple(members(int(mask))) for mask in families.masks], families.loss.tolist())
+    problem, power = usual_units(checked_problem(result, workers))
+    limit = within * 2.0**power
+    if by_recursion(problem, workers):
+        families = near_families(problem, limit, workers, nodes=[node])
+        found = NearParents([tuple(members(int(mask))) for mask in families.masks], families.loss.tolist())
+    else:
+        found = near_parents(problem, node, limit, a_dag(result), workers)
+    return replace(found, losses=[loss * 2.0**-power for loss in found.losses])

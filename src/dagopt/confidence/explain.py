@@ -15,6 +15,7 @@ from dagopt.graph.dag import as_graph
 from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic
 from dagopt.methods.alternatives import Best, Effort, Pair, Relation, best_by_relation, relation_of
+from dagopt.methods.claims import usual_units
 from dagopt.methods.ordered_problem import refuse_order
 from dagopt.problem import Problem
 from dagopt.progress import Progress, make_progress
@@ -96,7 +97,12 @@ def _explained(
     time_limit: float | None,
     progress: bool | Progress | None,
 ) -> list[Explanation]:
-    """Return the explanation of each pair."""
+    """Return the explanation of each pair.
+
+    DAGs are compared in units that fit the tolerances; what is returned is in the units of the score again.
+    """
+    problem, power = usual_units(problem)
+    unit = 2.0**-power
     deadline = Deadline(time_limit)
     shown = make_progress(progress)
     try:
@@ -117,21 +123,27 @@ def _explained(
                 a=problem.names[a],
                 b=problem.names[b],
                 edge=None if edge is None else (problem.names[edge[0]], problem.names[edge[1]]),
-                score=score - problem.past_score,
+                score=unit * (score - problem.past_score),
                 score_label=problem.score.label,
                 proof=proof,
                 compelled=directed[0],
                 fixed=directed[1],
-                local_loss=_local_loss(problem, dag, a, b),
-                forward=_alternative(problem, score, (a, b), "forward", own["forward"]),
-                backward=_alternative(problem, score, (a, b), "backward", own["backward"]),
-                neither=_alternative(problem, score, (a, b), "neither", own["neither"]),
+                local_loss=_times(unit, _local_loss(problem, dag, a, b)),
+                forward=_alternative(problem, score, (a, b), "forward", own["forward"], unit),
+                backward=_alternative(problem, score, (a, b), "backward", own["backward"], unit),
+                neither=_alternative(problem, score, (a, b), "neither", own["neither"], unit),
             )
         )
     return explanations
 
 
-def _alternative(problem: Problem, score: float, pair: Pair, relation: Relation, best: Best) -> Alternative:
+def _times(unit: float, points: float | None) -> float | None:
+    return None if points is None else unit * points
+
+
+def _alternative(
+    problem: Problem, score: float, pair: Pair, relation: Relation, best: Best, unit: float
+) -> Alternative:
     a, b = pair if relation != "backward" else pair[::-1]
     name = "neither" if relation == "neither" else arrow(problem.names[a], problem.names[b])
     if np.isnan(best.score):
@@ -142,7 +154,8 @@ def _alternative(problem: Problem, score: float, pair: Pair, relation: Relation,
     if abs(regret) <= ROUNDING * max(abs(score), 1.0):
         regret = 0.0
     least = score - best.bound if np.isfinite(best.bound) else (regret if best.proven else None)
-    return Alternative(name, best.score - problem.past_score, regret, best.proven, least=least)
+    own = unit * (best.score - problem.past_score)
+    return Alternative(name, own, unit * regret, best.proven, least=_times(unit, least))
 
 
 def _why_none(problem: Problem, a: int, b: int, relation: Relation) -> str:

@@ -10,7 +10,7 @@ from dagopt.errors import InputError
 from dagopt.graph.dag import as_graph
 from dagopt.methods.auto import PATIENCE
 from dagopt.methods.branch_and_cut.near_components import JoinedDags, Undecided, joined_dags
-from dagopt.methods.claims import refuse_unbounded
+from dagopt.methods.claims import refuse_unbounded, usual_units
 from dagopt.methods.exact.edge_regret import estimate_edge_regrets
 from dagopt.methods.exact.exact import solve_exact
 from dagopt.methods.exact.near_dags import NearDags, TooManySteps
@@ -43,8 +43,8 @@ def rivals(
     shown = make_progress(progress)
     try:
         with deadline, Workers(deadline, shown, n_jobs) as workers:
-            problem = checked_problem(result, workers)
-            limit = checked_within(within)
+            problem, power = usual_units(checked_problem(result, workers))
+            limit, unit = checked_within(within) * 2.0**power, 2.0**-power
             parents, losses = np.zeros((0, problem.n_nodes), dtype=np.int64), np.zeros(0)
             count, at_least, undecided, bound = None, 1, None, -np.inf
             try:
@@ -74,20 +74,20 @@ def rivals(
     return Rivals(
         names=problem.names,
         within=float(within),
-        best=families.best - problem.past_score,
+        best=unit * (families.best - problem.past_score),
         count=count,
         at_least=at_least,
         parents=parents,
-        losses=losses,
+        losses=unit * losses,
         family_node=families.node,
         family_parents=families.masks,
-        family_loss=families.loss,
+        family_loss=unit * families.loss,
         family_undecided=np.zeros(len(families.node), dtype=np.bool_) if undecided is None else undecided,
-        bound=max(bound, families.best) - problem.past_score,
+        bound=unit * (max(bound, families.best) - problem.past_score),
         score_label=problem.score.label,
-        learned_loss=max(families.best - learned, 0.0),
+        learned_loss=unit * max(families.best - learned, 0.0),
         seconds=deadline.elapsed(),
-        problem=problem,
+        problem=result.problem,
     )
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from dagopt.by_name import by_name
 
-__all__ = ["Alternative", "Explanation", "arrow"]
+__all__ = ["Alternative", "Explanation", "arrow", "points_text"]
+
+SMALLEST_PLAIN = 1e-6  # points: scores of tables differ by less only through rounding, own scores may be of any size
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,10 @@ class Alternative:
         if self.regret == 0:
             return f"the same score ({how})"
         if self.regret < 0:
-            return f"{-self.regret:.4f} higher ({how}): the learned DAG is not the best"
+            return f"{points_text(-self.regret)} higher ({how}): the learned DAG is not the best"
         if not self.proven and self.least is not None and self.least > 0:
-            return f"between {self.least:.4f} and {self.regret:.4f} lower (proven)"
-        return f"{'' if self.proven else 'at most '}{self.regret:.4f} lower ({how})"
+            return f"between {points_text(self.least)} and {points_text(self.regret)} lower (proven)"
+        return f"{'' if self.proven else 'at most '}{points_text(self.regret)} lower ({how})"
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,7 @@ class Explanation:
         >>> print(why.summary().splitlines()[0])
         X2 -> X0 is in the learned DAG  (score -1675.2184, proven optimal over all DAGs)
         """
-        lines = [f"{self._what()}  (score {self.score:.4f}, {self.proof})"]
+        lines = [f"{self._what()}  (score {points_text(self.score)}, {self.proof})"]
         if self.edge is not None:
             lines.append(f"direction   {self._direction()}")
         lines.append(f"alone       {self._alone()}")
@@ -217,19 +219,26 @@ class Explanation:
         if self.local_loss is None:
             return f"{what}, all else equal: not allowed"
         change = "lost" if self.local_loss >= 0 else "gained"
-        return f"{what}, all else equal: {abs(self.local_loss):.4f} {change}"
+        return f"{what}, all else equal: {points_text(abs(self.local_loss))} {change}"
 
     def _verdict(self) -> list[str]:
         """Return the conclusions, one sentence each."""
         said = []
         if self.edge is not None and self.neither.regret is not None and self.neither.regret > 0:
             if self.neither.least is not None and self.neither.least > 0:
-                said.append(f"every DAG without an edge between them scores at least {self.neither.least:.4f} less.")
+                said.append(
+                    f"every DAG without an edge between them scores at least {points_text(self.neither.least)} less."
+                )
             else:
                 said.append("no DAG found without an edge between them scores as well; another search might find one.")
         if any((one.regret or 0.0) < 0 for one in (self.forward, self.backward, self.neither)):
             said.append("there is a better DAG than the learned one; learn again with more search or method='exact'.")
         return said
+
+
+def points_text(value: float) -> str:
+    """Return points with four decimals, or with four digits if these would all be zero."""
+    return f"{value:.4f}" if value == 0 or abs(value) >= SMALLEST_PLAIN else f"{value:.4g}"
 
 
 def arrow(tail: str, head: str) -> str:
