@@ -46,6 +46,7 @@ from hunt.truth import (
 
 NOISE = 1e-8  # relative variance that the embedding of levels adds, by definition
 METHODS = ("auto", "exact", "branch-and-cut", "gobnilp", "order", "hc", "tabu", "cg-dca")
+NOT_TAKEN = {("hc", "n_jobs"), ("tabu", "n_jobs")}  # methods without threads
 SHORT = 1.0  # seconds for a proof by a part that is forced; stopped there, its bound must hold
 SPARE = 5  # rows that a cell of the conditional Gaussian has beyond its continuous columns
 
@@ -107,9 +108,10 @@ def _forced(way: str) -> Iterator[None]:
 
 
 def _check(case: Case, method: str, counts: Counter[str], way: str = "", **more: Any) -> None:
+    options = {name: value for name, value in (case.options | more).items() if (method, name) not in NOT_TAKEN}
     try:
         with watched():
-            result = dagopt.learn(case.given(), method, progress=False, **case.options, **more)
+            result = dagopt.learn(case.given(), method, progress=False, **options)
     except dagopt.InputError as error:
         counts[f"refused: {str(error)[:50]}"] += 1
         return
@@ -176,7 +178,7 @@ def _check_regrets(case: Case, scores: np.ndarray, counts: Counter[str]) -> None
     if result is None or not result.adjacency.any():
         return
     with watched():
-        table = result.regrets(method="exact", progress=False)
+        table = result.regrets(method="exact", progress=False, n_jobs=case.options.get("n_jobs"))
     counts["regrets"] += 1
     dags, best = dags_of(case.n), scores.max()
     slack = 1e-7 * max(abs(float(best)), case.unit) + 2 * result.details.get("rounding", 0.0)
