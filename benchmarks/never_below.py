@@ -3,11 +3,14 @@
 python -m benchmarks.never_below [--problems 200] [--first 0] [--limits 1 5 20] [--threads 1 2] [--results FILE]
 python -m benchmarks.never_below --jobs 8                  eight problems at the same time, each in a process of its own
 python -m benchmarks.never_below --kinds mixed bdeu        only problems of these kinds
+python -m benchmarks.never_below --cpu --threads 1         limits of CPU seconds, for a machine that does other work too
 python -m benchmarks.never_below --show                    what is in the results
 
 Each problem, limit and number of threads is one line of JSON in the results. What is there already is not run again, so
 that a long run can be done in pieces. With several jobs, jobs times threads should not exceed the number of cores, or a
-time limit means something else for each method. The program ends with status 1 if ``auto`` was below another method.
+time limit means something else for each method. With ``--cpu`` it means the same on a busy machine: the clock of every
+run is the CPU time of its process, which only counts right with one thread. The program ends with status 1 if ``auto``
+was below another method.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ import json
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,10 +30,13 @@ import pandas as pd
 
 import dagopt
 from benchmarks.jobs import answers
+from dagopt import learning
+from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 
-OTHERS = ("order", "hc", "cg-dca", "gobnilp", "branch-and-cut")
-NO_THREADS = ("hc",)
+OTHERS = ("order", "hc", "tabu", "cg-dca", "gobnilp", "branch-and-cut", "exact")
+NO_THREADS = ("hc", "tabu")
+NO_SEED = ("exact",)
 KINDS = ("gaussian", "ebic", "bge", "few parents", "discrete", "bdeu", "mixed", "incomplete", "tiers", "dense")
 EQUAL = 1e-7  # relative to the score, for sums in another order
 
@@ -62,38 +69,57 @@ def problem(number: int, most_columns: int = 60) -> Posed:
     return Posed(data, options)
 
 
-def compare(number: int, limit: float | None, threads: int, most_columns: int = 60, **of_auto: Any) -> dict[str, Any]:
+@contextmanager
+def counting(clock: Callable[[], float]) -> Iterator[None]:
+    """Let this clock measure the time limits of ``learn``."""
+    before = learning.Deadline
+    learning.__dict__["Deadline"] = lambda seconds=None: Deadline(seconds, clock)
+    try:
+        yield
+    finally:
+        learning.__dict__["Deadline"] = before
+
+
+def compare(
+    number: int, limit: float | None, threads: int, most_columns: int = 60, cpu: bool = False, **of_auto: Any
+) -> dict[str, Any]:
     """Return the scores of all methods on a problem; a method that does not take it has none.
 
-    ``of_auto`` are further options of ``auto``, such as a memory limit that rules out the exact method.
+    With ``cpu`` the limit is one of CPU seconds. ``of_auto`` are further options of ``auto``, such as a memory limit
+    that rules out the exact method.
     """
     data, options = problem(number, most_columns)
+    clock = time.process_time if cpu else time.perf_counter
     found: dict[str, float] = {}
+    taken: dict[str, float] = {}
     line: dict[str, Any] = {"problem": number, "kind": KINDS[number % len(KINDS)], "limit": limit, "threads": threads}
+    line["clock"] = "cpu" if cpu else "wall"
     for method in ("auto", *OTHERS):
-        more: dict[str, Any] = {} if method in NO_THREADS else {"n_jobs": threads, "random_state": 0}
+        more: dict[str, Any] = {} if method in NO_THREADS else {"n_jobs": threads}
+        more |= {} if method in NO_SEED else {"random_state": 0}
         more |= of_auto if method == "auto" else {}
-        begin = time.perf_counter()
+        begin = clock()
         try:
-            result = dagopt.learn(data, method, time_limit=limit, progress=False, **more, **options)
+            with counting(clock):
+                result = dagopt.learn(data, method, time_limit=limit, progress=False, **more, **options)
         except InputError:
             if method == "auto":
                 raise
             continue
-        found[method] = float(result.score)
+        found[method], taken[method] = float(result.score), clock() - begin
         if method == "auto":
             bound = None if result.bound is None else float(result.bound)
-            line |= {"status": result.status, "bound": bound, "seconds": time.perf_counter() - begin}
-    line |= {"columns": data.shape[1], "rows": data.shape[0], "scores": found}
+            line |= {"status": result.status, "bound": bound, "chose": result.method, "seconds": taken[method]}
+    line |= {"columns": data.shape[1], "rows": data.shape[0], "scores": found, "taken": taken}
     return line | {"below": below(found, line["bound"])}
 
 
-def _compare(task: tuple[int, float, int, int]) -> dict[str, Any] | None:
+def _compare(task: tuple[int, float, int, int, bool]) -> dict[str, Any] | None:
     """Compare on one problem; None if ``auto`` refuses its table.
 
     What a process loads at its first run of a kind is loaded before the clock starts.
     """
-    number, limit, threads, columns = task
+    number, limit, threads, columns, cpu = task
     kind = number % len(KINDS)
     if kind not in _warmed:
         _warmed.add(kind)
@@ -102,7 +128,7 @@ def _compare(task: tuple[int, float, int, int]) -> dict[str, Any] | None:
             with suppress(InputError):
                 dagopt.learn(data, method, time_limit=5, progress=False, **options)
     try:
-        return compare(number, limit, threads, columns)
+        return compare(number, limit, threads, columns, cpu)
     except InputError as error:
         print(f"problem {number}: {error}", flush=True)
         return None
@@ -143,16 +169,22 @@ def main() -> None:
     parser.add_argument("--limits", type=float, nargs="+", default=[1.0, 5.0, 20.0], help="seconds")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--columns", type=int, default=60, help="the most columns of a problem")
+    parser.add_argument("--least", type=int, default=0, help="the fewest columns of a problem; others are left out")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--jobs", type=int, default=1, help="problems at the same time")
     parser.add_argument("--results", type=Path, default=Path("never_below.jsonl"))
+    parser.add_argument("--cpu", action="store_true", help="limits of CPU seconds; for one thread")
     parser.add_argument("--show", action="store_true")
     given = parser.parse_args()
+    if given.cpu and given.threads != [1]:
+        parser.error("--cpu counts the time of all threads together; give --threads 1")
     lines = [json.loads(line) for line in given.results.read_text().splitlines()] if given.results.exists() else []
-    done = {(one["problem"], one["limit"], one["threads"]) for one in lines}
+    done = {(one["problem"], one["limit"], one["threads"], one.get("clock") == "cpu") for one in lines}
     numbers = [k for k in range(given.first, given.first + given.problems) if KINDS[k % len(KINDS)] in given.kinds]
+    numbers = [k for k in numbers if given.least <= 0 or problem(k, given.columns).data.shape[1] >= given.least]
     tasks = [(k, limit, threads) for limit in given.limits for threads in given.threads for k in numbers]
-    todo = [] if given.show else [(*task, given.columns) for task in tasks if task not in done]
+    new = [task for task in tasks if (*task, given.cpu) not in done and not given.show]
+    todo = [(*task, given.columns, given.cpu) for task in new]
     for line in answers(_compare, todo, given.jobs):
         if line is None:
             continue

@@ -5,13 +5,16 @@ python -m benchmarks.public_instances --show [--results FILE]
 python -m benchmarks.public_instances --write docs/real_data.md [--results FILE]
 python -m benchmarks.public_instances --methods [--limit 60] [--quick]
 python -m benchmarks.public_instances --uci [--limit 60] [--threads 2] [--jobs 8]
+python -m benchmarks.public_instances --uci --minutes 15 [--threads 2]
 
 Groups are ``tables``, ``micodag``, ``scores``, ``uci`` and ``large`` (a simulated table with as many columns as MUNIN).
 ``--uci`` runs the discrete tables of ``bench/uci`` with ``auto``, 60 s each unless given. ``left`` is the gap as a
 share of what the graph explains, score(best) - score(empty), and the best of the other methods with the same limit is
-named; ``--others`` adds it elsewhere, and ``--alone`` leaves it out. Each
-instance runs in a process of its own, so that its peak memory is its own, and is appended to the results as one line
-of JSON. ``--show`` prints the last run of each and ``--write`` puts the tables between the marks of a page. ``--quick``
+named; ``--others`` adds it elsewhere, and ``--alone`` leaves it out. ``--minutes`` runs all of it in that time: where
+``auto`` has a proof over all DAGs, no other method can be better and none is run; the tables with the fewest columns
+come first, and the limit of a run, the same for all methods on a table, is an equal share of what is left. Each
+instance runs in a process of its own, so that its peak memory is its own, and is appended to the results as one line of
+JSON. ``--show`` prints the last run of each and ``--write`` puts the tables between the marks of a page. ``--quick``
 runs what is over in seconds. ``--methods`` compares ``auto`` with the other methods on 20 instances of all kinds.
 """
 
@@ -26,7 +29,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from datetime import date
@@ -47,6 +50,9 @@ COLUMNS = [
     "MB", "best of others", "known",
 ]  # fmt: skip
 METHODS = ("auto", "gobnilp", "cg-dca", "order", "tabu", "hc", "mmhc")
+OTHERS = (*METHODS[1:], "branch-and-cut", "exact")
+EQUAL = 1e-7  # relative to the score, for sums in another order
+LATEST = 2.0  # seconds that a run may take beyond its limit, for reading and loading
 BIC = {"score": "bic"}  # unless an instance says otherwise
 FIELDS = ("9insurance", "10factors", "11hfinder", "12hepar")
 DENSE = ("10factors", "12hepar")  # moral graphs with 25 neighbours of a node
@@ -225,21 +231,21 @@ def explained_left(result: dagopt.Result) -> float | None:
     return float((result.bound - result.score) / gain) if gain > 1e-9 * abs(result.score) else None
 
 
-def best_of_others(data: Any, options: dict[str, Any], limit: float, threads: int | None) -> str:
-    """Return the best score of the methods other than ``auto``, and which method has it."""
+def best_of_others(data: Any, options: dict[str, Any], limit: float, threads: int | None) -> tuple[str, float]:
+    """Return which of the methods other than ``auto`` has the best score, and the score."""
     found = {}
-    for method in (*METHODS[1:], "branch-and-cut", "exact"):
+    for method in OTHERS:
         jobs = {} if method in ("hc", "tabu", "mmhc") else {"n_jobs": threads}
         with suppress(InputError):  # a method that does not take so many columns
             found[method] = dagopt.learn(
                 data, method, time_limit=limit, progress=False, **jobs, **scored(data, options)
             ).score
     best = max(found, key=lambda method: found[method])
-    return f"{found[best]:.4f} ({best})"
+    return best, float(found[best])
 
 
-def run_one(name: str, bench: Path, limit: float, threads: int | None, others: bool) -> dict[str, Any]:
-    """Run an instance here and return its line."""
+def run_one(name: str, bench: Path, limit: float, threads: int | None, others: str) -> dict[str, Any]:
+    """Run an instance here and return its line; other methods too if ``others`` is all, or "open" and so is the gap."""
     warm, _ = dagopt.datasets.load("asia", n_samples=300, random_state=0)
     for method in ("auto", "gobnilp"):
         dagopt.learn(warm, method, progress=False)  # compiles the kernels
@@ -247,13 +253,19 @@ def run_one(name: str, bench: Path, limit: float, threads: int | None, others: b
     wall, cpu = time.perf_counter(), time.process_time()
     result = dagopt.learn(data, time_limit=limit, n_jobs=threads, progress=False, **scored(data, options))
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    text, best = "not run", None
+    if others == "open" and result.status == "optimal":
+        text = "none can be better"
+    elif others != "none":
+        method, best = best_of_others(data, options, limit, threads)
+        text = f"{best:.4f} ({method})"
     return {
         "instance": name, "columns": len(result.names), "rows": result.n_samples, "method": result.method,
         "score": result.score, "bound": result.bound, "gap": result.gap, "status": result.status,
         "scope": result.scope, "SHD": None if true is None else dagopt.compare(result.graph, true).shd,
         "seconds": wall, "CPU s": cpu, "MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "left": explained_left(result), "known": known(name, bench),
-        "others": best_of_others(data, options, limit, threads) if others else "not run",
+        "others": text, "best of others": best,
         "limit": limit, "threads": threads, "date": str(date.today()),
         "details": {key: value for key, value in result.details.items() if key.startswith("n_")},
     }  # fmt: skip
@@ -279,7 +291,18 @@ def table(lines: dict[str, dict[str, Any]], group: dict[str, Case]) -> str:
         rows.append(f"| {' | '.join(map(str, cells))} |")
     runs = sorted({f"{line['date']}, limit {line['limit']:g} s, {line['threads'] or 'all'} threads" for line in found})
     conditions = f"dagopt {dagopt.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores"
-    return "\n".join([*rows, "", f"{conditions}; {'; '.join(runs)}."])
+    return "\n".join([*rows, "", f"{conditions}; {'; '.join(runs)}.", "", verdict(found)])
+
+
+def verdict(lines: Sequence[dict[str, Any]]) -> str:
+    """Return on how many instances ``auto`` has the best score or a proof, and where it does not."""
+    proven = [line for line in lines if line["status"] == "optimal"]
+    told = [line for line in lines if line.get("best of others") is not None]
+    near = {line["instance"]: EQUAL * max(abs(line["score"]), 1.0) for line in lines}
+    worse = [line for line in told if line["best of others"] > line["score"] + near[line["instance"]]]
+    names = "".join(f"; below on {line['instance']}: {line['others']}" for line in worse)
+    settled = len({line["instance"] for line in (*proven, *told)})
+    return f"auto proven on {len(proven)} of {len(lines)}, best on {settled - len(worse)} of {settled} compared{names}."
 
 
 def write_between(page: Path, mark: str, text: str) -> None:
@@ -304,30 +327,40 @@ def show(results: Path, page: Path | None) -> None:
             write_between(page, mark, table(lines, group))
 
 
+def run_apart(name: str, given: argparse.Namespace, limit: float, others: str) -> None:
+    """Run an instance in a process of its own, append its line to the results, and print it in short."""
+    command = [sys.executable, "-m", "benchmarks.public_instances", name, "--here", others, "--limit", str(limit)]
+    command += ["--shared", str(given.shared)]
+    command += [] if given.threads is None else ["--threads", str(given.threads)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(f"{name}: {(done.stderr.strip() or 'ended early').splitlines()[-1]}", file=sys.stderr)
+        return
+    line = done.stdout.strip().splitlines()[-1]
+    with given.results.open("a") as file:
+        file.write(line + "\n")
+    found = json.loads(line)
+    seconds = f"{found['seconds']:.1f} of {limit:.0f} s"
+    print(name, found["status"], found["score"], found["bound"], found["scope"], seconds, found["others"], flush=True)
+
+
 def run_all(names: list[str], given: argparse.Namespace, limit: float) -> None:
-    """Run instances, each in a process of its own, and append their lines to the results."""
-
-    def run(name: str) -> tuple[str, subprocess.CompletedProcess[str]]:
-        command = [sys.executable, "-m", "benchmarks.public_instances", name, "--here", "--limit", str(limit)]
-        command += ["--shared", str(given.shared)]
-        command += ["--others"] if (given.others or given.uci) and not given.alone else []
-        command += [] if given.threads is None else ["--threads", str(given.threads)]
-        return name, subprocess.run(command, capture_output=True, text=True, check=False)
-
+    """Run instances, as many at the same time as there are jobs."""
+    others = "all" if (given.others or given.uci) and not given.alone else "none"
     with ThreadPoolExecutor(given.jobs) as jobs:
-        for one in as_completed([jobs.submit(run, name) for name in names]):
-            name, done = one.result()
-            if done.returncode:
-                print(f"{name}: {(done.stderr.strip() or 'ended early').splitlines()[-1]}", file=sys.stderr)
-                continue
-            line = done.stdout.strip().splitlines()[-1]
-            with given.results.open("a") as file:
-                file.write(line + "\n")
-            found = json.loads(line)
-            others = f"others {found['others']}"
-            print(
-                name, found["status"], found["score"], found["bound"], f"{found['seconds']:.1f} s", others, flush=True
-            )
+        for one in as_completed([jobs.submit(run_apart, name, given, limit, others) for name in names]):
+            one.result()
+
+
+def run_within(names: list[str], given: argparse.Namespace, limit: float) -> None:
+    """Run instances one after the other within some minutes, those with the fewest columns first."""
+    end = time.perf_counter() + 60.0 * given.minutes
+    widths = {name: len(pd.DataFrame(CASES[name].pose(given.shared / "bench").data).columns) for name in names}
+    todo = sorted(names, key=lambda name: (widths[name], name))
+    for k, name in enumerate(todo):
+        runs = (len(todo) - k) * (1 + len(OTHERS))
+        share = (end - time.perf_counter()) / runs - LATEST
+        run_apart(name, given, max(min(share, limit), 1.0), "none" if given.alone else "open")
 
 
 def kinds(quick: bool) -> dict[str, tuple[Any, dict[str, Any]]]:
@@ -377,22 +410,24 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="instances at the same time")
     for flag in ("--quick", "--show", "--methods", "--uci", "--others", "--alone"):
         parser.add_argument(flag, action="store_true")
-    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--minutes", type=float, help="for all tables together, one after the other; for --uci")
+    parser.add_argument("--here", choices=("all", "open", "none"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     limit = given.limit or (60.0 if given.uci else 600.0)
     limit = min(limit, 10.0) if given.quick else limit
-    given.names += ["uci"] if given.uci else []
+    given.names = given.names or (["uci"] if given.uci else [])
     wrong = [name for name in given.names if name not in CASES and name not in GROUPS]
     if wrong:
         parser.error(f"no instance or group named {', '.join(wrong)}; instances: {', '.join(CASES)}")
     if given.methods:
         compare(limit, given.quick)
     elif given.here:
-        print(json.dumps(run_one(given.names[0], given.shared / "bench", limit, given.threads, given.others)))
+        print(json.dumps(run_one(given.names[0], given.shared / "bench", limit, given.threads, given.here)))
     else:
         if not given.show and given.write is None:
             names = [one for name in given.names for one in GROUPS.get(name, [name])] or list(CASES)
-            run_all([name for name in names if CASES[name].quick or not given.quick], given, limit)
+            run = run_all if given.minutes is None else run_within
+            run([name for name in names if CASES[name].quick or not given.quick], given, limit)
         show(given.results, given.write)
 
 

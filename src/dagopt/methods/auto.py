@@ -41,7 +41,7 @@ from dagopt.kernels import ahead
 from dagopt.methods.checkpoint_file import resumed_path
 from dagopt.methods.exact.exact import ExactOptions, PoolOptions, run_exact, solve_given_pool
 from dagopt.methods.exact.plan import Estimate, ExactPlan, listing_seconds
-from dagopt.methods.method_options import checkpoint, random_state, resume, solver, start
+from dagopt.methods.method_options import MOST_PRICED_NODES, checkpoint, random_state, resume, solver, start
 from dagopt.problem import Problem
 from dagopt.progress import Progress, expect
 from dagopt.results.answer import Answer
@@ -162,8 +162,8 @@ def _search_and_prove(
 
 
 def _can_price(problem: Problem) -> bool:
-    """Say whether column generation takes the problem: its score can be priced, and nothing is known about paths."""
-    return problem.score.likelihood is not None and not problem.knowledge.path_keys
+    """Say whether column generation takes the problem: not too many columns, and nothing is known about paths."""
+    return problem.n_nodes <= MOST_PRICED_NODES and not problem.knowledge.path_keys
 
 
 def _prove(name: str, problem: Problem, **options: Any) -> Answer:

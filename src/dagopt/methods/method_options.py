@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FLAGGED",
+    "MOST_PRICED_NODES",
     "Solver",
     "checkpoint",
     "device",
@@ -31,6 +32,8 @@ __all__ = [
     "start",
     "ties",
 ]
+
+MOST_PRICED_NODES = 100  # beyond this, a round of pricing of cg-dca takes longer than the order search it should help
 
 Taken = TypeVar("Taken", bound=Options)
 Posed = TypeVar("Posed", contravariant=True)

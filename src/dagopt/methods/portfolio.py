@@ -1,12 +1,14 @@
 """Search and proof under one clock: the best DAG of everything that ran, with the tightest certificate.
 
-1. Order search, without a limit on parents, finds a DAG. If its searches differ, a time limit was given and parent sets
-   cannot be listed, the best DAG is hard to find: column generation goes on from it for a share of the time, because
-   growing one parent at a time may miss what it finds. Where the score cannot be priced, further searches go on. A
-   prover starts from the best.
-2. The prover that was chosen for the table runs. A limit on parents that was chosen for it, not by the user, makes its
-   proof one about fewer graphs: it becomes ``Answer.limited``.
-3. If a time limit was given, the gap is open and time is left, such searches go on until it is over.
+1. Order search, without a limit on parents, finds a DAG: the same search as that of ``method="order"``. If its searches
+   differ and a time limit was given, the best DAG is hard to find. If parent sets cannot be listed either, a proof is
+   far away, and column generation goes on from the DAG for a share of the time, because growing one parent at a time
+   may miss what it finds. Where it does not suit the problem, further searches go on. A prover starts from the best.
+2. The prover that was chosen for the table runs. If column generation did not run before, it has a share of the time
+   limit, so that a proof that is not found does not take the time of a better DAG. A limit on parents that was chosen
+   for it, not by the user, makes its proof one about fewer graphs: it becomes ``Answer.limited``.
+3. If a time limit was given, the gap is open and time is left, column generation and searches take turns until it is
+   over.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ __all__ = ["FIRST_SECONDS", "Portfolio"]
 
 FIRST_SHARE = 0.4  # of the time, at most, for the first order search,
 FIRST_SECONDS = 2.0  # but at least this many seconds: with a shorter limit a search alone would find as much
-RUGGED_SHARE = 0.6  # of the time that is left, for column generation where searches differ: a proof is far away there
+RUGGED_SHARE = 0.6  # of the time that is left, for column generation where searches differ and a proof is far away
+LATER_SHARE = 0.5  # of the time that is left, at most, for column generation after the prover: it needs
+LATER_FACTOR, LATER_SECONDS = 4.0, 2.0  # about so many times what the first search took, and these seconds
 NEXT_SEED = 1009  # between the seeds of two searches, so that those of neighbouring seeds differ
 BETTER = 1e-9  # relative to the score; what a DAG must gain to replace another
 
@@ -91,29 +95,46 @@ class Portfolio:
         first = self._clock.within(max(FIRST_SHARE * self._clock.remaining(), FIRST_SECONDS))
         seed = self._shared["random_state"]
         found = self._search(first, seed)
-        if goes_on and is_hard and found.figures.searches_agree is False and self._clock.reason is None:
+        clock, generated = self._clock, False
+        later = max(LATER_FACTOR * first.elapsed(), LATER_SECONDS)
+        if goes_on and is_hard and found.figures.searches_agree is False and clock.reason is None:
+            generated = generate is not None
             if generate is None:
                 seed = self._search_on(first, seed)
             else:
-                longer = self._clock.within(RUGGED_SHARE * self._clock.remaining())
-                given = {**self._shared, "start": StartDag(found.adjacency)}
-                generated = generate(self._problem, deadline=longer, progress=self._progress, **given)
-                if generated.score is not None:
-                    self._keep(generated.adjacency)
+                self._generate(generate, clock.within(RUGGED_SHARE * clock.remaining()), seed)
+        elif goes_on and generate is not None:
+            clock = clock.within(clock.remaining() - min(LATER_SHARE * clock.remaining(), later))
         if not ahead.ready(self._clock):
             return self._with_best(replace(found, status=self._clock.reason or "time_limit").noted(ahead.LATE))
+        answer = self._prove(prove, clock, options)
+        while goes_on and answer.status != "optimal" and self._clock.reason is None:
+            if generate is not None and not generated:
+                self._generate(generate, self._clock, seed)
+            else:
+                seed += NEXT_SEED
+                self._search(self._clock, seed)
+            generated = not generated
+        return self._with_best(answer)
+
+    def _prove(self, prove: Callable[..., Answer], clock: Deadline, options: dict[str, Any]) -> Answer:
+        """Return what the prover proves from the best DAG, which it takes if its limit on parents allows it."""
         posed = replace(self._problem, knowledge=self._knowledge)
         begin = None if self._best is None or not self._knowledge.allows_dag(self._best) else StartDag(self._best)
         given = {**self._shared, "start": begin, **options}
-        answer = prove(posed, deadline=self._clock, progress=self._progress, **given)
+        answer = prove(posed, deadline=clock, progress=self._progress, **given)
         if self._knowledge is not self._problem.knowledge:
             answer = answer.under_limit()
         if answer.score is not None:
             self._keep(answer.adjacency)
-        while goes_on and answer.status != "optimal" and self._clock.reason is None:
-            seed += NEXT_SEED
-            self._search(self._clock, seed)
-        return self._with_best(answer)
+        return answer
+
+    def _generate(self, generate: Callable[..., Answer], clock: Deadline, seed: int) -> None:
+        """Generate parent sets from the best DAG, and keep what is better."""
+        given = {**self._shared, "random_state": seed, "start": None if self._best is None else StartDag(self._best)}
+        found = generate(self._problem, deadline=clock, progress=self._progress, **given)
+        if found.score is not None:
+            self._keep(found.adjacency)
 
     def _search_on(self, clock: Deadline, seed: int) -> int:
         """Search from other seeds until one finds nothing better; return the last seed."""

@@ -37,7 +37,7 @@ from dagopt.methods.cg_dca.pricer import Priced
 from dagopt.methods.cg_dca.run import Run
 from dagopt.methods.cg_dca.start_points import make_start_point
 from dagopt.methods.checkpoint_file import identity_of, resumed_path
-from dagopt.methods.method_options import solver
+from dagopt.methods.method_options import MOST_PRICED_NODES, solver
 from dagopt.methods.orders.order import order_incumbent
 from dagopt.methods.orders.search import BareFamily, families
 from dagopt.methods.start import StartDag, start_dag
@@ -53,7 +53,6 @@ __all__ = ["solve_cg_dca", "solve_cg_dca_paper"]
 MOST_BOUND_CANDIDATES = 15  # free candidates per node up to which all parent sets are priced at the end
 MOST_LISTED_COLUMNS = 200  # of discrete data: beyond this, even the pairs of parents are too many to list by default
 MOST_LISTED, LEAST_LISTED_SIZE = 300_000, 2  # the most parent sets listed by default, and the size always listed
-MOST_PRICED_NODES = 100  # beyond this, one round of pricing takes longer than the order search that it should help
 LOOP_SHARE = 0.8  # the share of the time for the loop, if a bound by rows is to follow
 CLUSTERS_PER_ROUND = 20  # rows added to the LP per round of the bound
 ROW_EFFORT = Effort(steps=10_000, climbs=0, rounds=18, all_steps=400_000)  # of the bound by rows
