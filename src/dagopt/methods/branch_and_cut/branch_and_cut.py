@@ -90,6 +90,7 @@ MOST_SETS = 600_000  # maximum number of listed sets
 BYTES_PER_SET = 6_000  # memory per listed set, which is in a few hundred rows
 MOST_SCORED = 20_000_000  # maximum number of scored sets, for scores other than Gaussian likelihoods
 MOST_COLUMNS = 400  # behind blocks; beyond this a round of pricing takes longer than a minute
+SEARCH_SHARE = 0.2  # of the time, at most, for the order search if there is a DAG to start from
 LISTING_SHARE = 0.2  # the share of the time limit after which sets are priced, unless the listing is nearly done
 LOOK_SHARE, LEAST_LOOK = 0.05, 1.0  # the share of the time, and seconds, between two looks at how far the listing is
 HOPELESS = 30.0  # the listing is given up at once if it is expected to take so many times the time left
@@ -273,9 +274,11 @@ class _Run:
 
     def _search_orders(self) -> Dag:
         """Return the DAG to start from, by a search over orders."""
-        options = self._options
+        options, clock = self._options, self._deadline
+        if options.start is not None:
+            clock = clock.within(SEARCH_SHARE * clock.remaining())
         dag, met = order_incumbent(
-            self._problem, self._deadline, self._progress, restarts=options.restarts,
+            self._problem, clock, self._progress, restarts=options.restarts,
             random_state=options.random_state, n_jobs=options.n_jobs, start=options.start, pool=self.pool_to_search(),
         )  # fmt: skip
         self._met = list(met)

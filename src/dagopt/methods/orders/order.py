@@ -206,7 +206,7 @@ def _alternate(
             break
         run.dag = solve_hc(problem, deadline=deadline, progress=NoProgress(), start=StartDag(run.dag)).adjacency
         climbed = run.row("hill climbing", run.dag)
-        if problem.n_nodes < MANY_COLUMNS or not run.agree:
+        if problem.n_nodes < MANY_COLUMNS or run.agree is False:
             run.dag = parents.improve(run.dag, deadline)
         score = run.row("parents", run.dag)
         again = search_orders(
