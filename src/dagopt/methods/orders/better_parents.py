@@ -43,7 +43,7 @@ class BetterParents:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._form = problem.score.block_likelihood
-        self._vain: set[tuple[int, bytes, bytes]] = set()  # nodes, candidates and parents for which nothing was found
+        self._vain: dict[tuple[int, bytes], Ints] = {}  # candidates among which nothing was found, by node and parents
 
     def improve(self, dag: Dag, deadline: Deadline) -> Dag:
         """Return a DAG with better parents for some nodes, or the same one.
@@ -63,8 +63,11 @@ class BetterParents:
             if deadline.reason is not None:
                 break
             node = _Node(self._problem, v, found, None if self._form is None else self._form.nodes[v])
-            if node.key not in self._vain and not node.improve(found, deadline) and deadline.reason is None:
-                self._vain.add(node.key)
+            vain = self._vain.get(node.key)
+            if vain is not None and np.isin(node.free, vain).all():
+                continue
+            if not node.improve(found, deadline) and deadline.reason is None:
+                self._vain[node.key] = node.free
         return found
 
 
@@ -86,9 +89,14 @@ class _Node:
             self._free = self._free[self._nearest(dag[:, node] != 0)]
 
     @property
-    def key(self) -> tuple[int, bytes, bytes]:
-        """What the search depends on."""
-        return self._node, self._free.tobytes(), self._given.tobytes()
+    def key(self) -> tuple[int, bytes]:
+        """The node and its parents."""
+        return self._node, self._given.tobytes()
+
+    @property
+    def free(self) -> Ints:
+        """The columns that could be parents."""
+        return self._free
 
     def _nearest(self, is_parent: Bools) -> Bools:
         """Say which candidates to look at: the parents, and those most correlated with the node."""
