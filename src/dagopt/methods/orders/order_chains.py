@@ -29,6 +29,7 @@ __all__ = ["Agreement", "OrderChains"]
 CHAINS = 4
 MOST_BATCHES = 32  # per chain, an even number
 STEPS_PER_PIECE = 500_000  # steps times columns between two looks at the clock: hundredths of a second
+MOST_SWEEPS_PER_PIECE = 4_000  # few columns need no more: longer pieces made four columns take seconds
 MOST_SWEEPS = 400_000  # per chain
 LARGEST_RHAT = 1.01
 LARGEST_DIFFERENCE = 0.01  # between an edge's probability in one chain and in all
@@ -143,7 +144,7 @@ class OrderChains:
         self._given = self.tables.for_kernels
         randoms = [np.random.default_rng(one) for one in np.random.SeedSequence(seed).spawn(CHAINS)]
         self._chains = [_Chain(self.tables.first_walk(random), random) for random in randoms]
-        self._sweeps = max(STEPS_PER_PIECE // (self.n * self.n), 20)  # per piece
+        self._sweeps = min(max(STEPS_PER_PIECE // (self.n * self.n), 20), MOST_SWEEPS_PER_PIECE)  # per piece
         self._pieces = 1  # per batch
 
     def run(self) -> bool:
