@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP    := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
 .PHONY: help demo test test-all uncompiled cover lint hunt matrix bench peers paper docs notebooks package clean
 
@@ -51,12 +51,12 @@ demo: $(VENV)/user
 test: $(VENV)/test
 	@$(BIN)/python -m dagopt.cli warm
 	@echo "running the suite on all cores ..."
-	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow"
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow"
 
 test-all: $(VENV)/test
 	@$(BIN)/python -m dagopt.cli warm
 	@echo "running the whole suite on all cores ..."
-	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 uncompiled: $(VENV)/test
 	@echo "running the tests of the kernels as plain Python ..."

@@ -72,7 +72,7 @@ def test_scores_that_differ_from_the_oracle_are_found(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::dagopt.errors.DataWarning")
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.slow), 2, 3])
 def test_what_is_near_the_best_is_right(number):
     """Rivals, effects, directions of small tables against all DAGs, and of larger ones found in two ways."""
     counts = Counter()
@@ -81,7 +81,7 @@ def test_what_is_near_the_best_is_right(number):
 
 
 @pytest.mark.filterwarnings("ignore::dagopt.errors.DataWarning")
-@pytest.mark.parametrize("number", [8, 15, 21])
+@pytest.mark.parametrize("number", [pytest.param(8, marks=pytest.mark.slow), 15, 21])
 def test_claims_under_order_paths_and_beliefs_hold(number):
     """Weights of levels with beliefs, mixed interventions with an order, interventions with paths: every method."""
     counts = Counter()

@@ -100,6 +100,7 @@ def test_a_second_run_has_nothing_to_do(quick, capsys):
     assert listed["headline"]["recorded"] == 2
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_any_moment_and_restarted_gives_the_same(quick, tmp_path):
     """The set of results, with scores and graphs, is that of a run left alone."""
     folder = tmp_path / "results"
@@ -114,6 +115,7 @@ def test_a_run_killed_at_any_moment_and_restarted_gives_the_same(quick, tmp_path
     assert len(read_folder(folder)) == len(alone) == 4
 
 
+@pytest.mark.slow
 def test_the_same_command_on_a_cluster(quick, tmp_path):
     """Two workers of dask make the runs, and they are those of this machine's threads."""
     distributed = pytest.importorskip("distributed")

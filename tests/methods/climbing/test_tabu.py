@@ -43,6 +43,7 @@ def test_without_worse_moves_tabu_is_hill_climbing():
     assert np.array_equal(solve_tabu(problem, **quiet(), max_worse=0).adjacency, solve_hc(problem, **quiet()).adjacency)
 
 
+@pytest.mark.slow
 def test_hailfinder_ends_where_bnlearn_ends(shared):
     """As R bnlearn works, hc and tabu find its scores on HAILFINDER; as they come, better ones."""
     path = shared / "bench" / "tables" / "hailfinder.csv.gz"

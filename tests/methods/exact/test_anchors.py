@@ -21,7 +21,7 @@ def optimum(table):
     return solve_exact(problem, deadline=Deadline(), progress=NoProgress(), device="cpu")
 
 
-@pytest.mark.parametrize("n", [15, 20])
+@pytest.mark.parametrize("n", [15, pytest.param(20, marks=pytest.mark.slow)])
 def test_optima_of_the_paper_instances(paper_instances, n):
     """All 24 proven optima of each size are met to 0.01."""
     chosen = [(record, table) for record, table, _ in paper_instances if record["n"] == n]
@@ -48,6 +48,7 @@ def test_optimum_of_lucas(shared_set):
     assert result.score == pytest.approx(-12241.0397, abs=1e-4)
 
 
+@pytest.mark.slow  # the formulation of GOBNILP proves the same value in its own tests
 def test_optimum_of_insurance(shared_set):
     """The best BIC of INSURANCE over parent sets of at most three is -264708.8598."""
     if available_bytes() < 3 * 2**30:
