@@ -58,8 +58,8 @@ def _refuse_others(problem: Problem) -> None:
     """Raise an error if the checker cannot decide claims about such a problem."""
     if problem.n_nodes > MOST_COLUMNS:
         raise InputError(
-            f"a proof file is for at most {MOST_COLUMNS} columns, because the checker scores every set of them, but got"
-            f" {problem.n_nodes}; choose fewer with columns="
+            f"a proof file is for at most {MOST_COLUMNS} columns, because the checker goes through all sets of them, "
+            f"but got {problem.n_nodes}; choose fewer with columns="
         )
     keys = problem.knowledge.path_keys
     if keys:

@@ -1014,7 +1014,7 @@ class Result:
         """Write what an independent checker needs, as JSON: the graph, its score, the bound, and what they are about.
 
         ``dagopt.verify(path, data)`` and ``dagopt verify`` check it without the methods and scores of the library: they
-        score every set of columns and find the best DAG anew. For up to 22 columns, all continuous or all discrete,
+        score the sets of columns and find the best DAG anew. For up to 30 columns, all continuous or all discrete,
         with complete rows, and for penalised likelihoods (BIC, EBIC, AIC) and BDeu, whatever the method; others are
         refused.
 
