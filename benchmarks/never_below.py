@@ -9,8 +9,9 @@ python -m benchmarks.never_below --show                    what is in the result
 Each problem, limit and number of threads is one line of JSON in the results. What is there already is not run again, so
 that a long run can be done in pieces. With several jobs, jobs times threads should not exceed the number of cores, or a
 time limit means something else for each method. With ``--cpu`` it means the same on a busy machine: the clock of every
-run is the CPU time of its process, which only counts right with one thread. The program ends with status 1 if ``auto``
-was below another method.
+run is the CPU time of its process, which only counts right with one thread. Where ``auto`` is below a method, both run
+twice again: it counts as below if it is below each time, and as below once otherwise, because a limit that ends in the
+middle of a search makes either better by chance. The program ends with status 1 if ``auto`` was below.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ OTHERS = ("order", "hc", "tabu", "cg-dca", "gobnilp", "branch-and-cut", "exact")
 NO_THREADS = ("hc", "tabu")
 NO_SEED = ("exact",)
 KINDS = ("gaussian", "ebic", "bge", "few parents", "discrete", "bdeu", "mixed", "incomplete", "tiers", "dense")
+AGAIN = 2  # further runs of ``auto`` and of the methods above it
 EQUAL = 1e-7  # relative to the score, for sums in another order
 
 
@@ -90,28 +92,32 @@ def compare(
     """
     data, options = problem(number, most_columns)
     clock = time.process_time if cpu else time.perf_counter
-    found: dict[str, float] = {}
-    taken: dict[str, float] = {}
     line: dict[str, Any] = {"problem": number, "kind": KINDS[number % len(KINDS)], "limit": limit, "threads": threads}
-    line["clock"] = "cpu" if cpu else "wall"
-    for method in ("auto", *OTHERS):
+    line |= {"clock": "cpu" if cpu else "wall", "columns": data.shape[1], "rows": data.shape[0]}
+
+    def run(method: str) -> dagopt.Result:
         more: dict[str, Any] = {} if method in NO_THREADS else {"n_jobs": threads}
         more |= {} if method in NO_SEED else {"random_state": 0}
         more |= of_auto if method == "auto" else {}
-        begin = clock()
-        try:
-            with counting(clock):
-                result = dagopt.learn(data, method, time_limit=limit, progress=False, **more, **options)
-        except InputError:
-            if method == "auto":
-                raise
-            continue
-        found[method], taken[method] = float(result.score), clock() - begin
-        if method == "auto":
-            bound = None if result.bound is None else float(result.bound)
-            line |= {"status": result.status, "bound": bound, "chose": result.method, "seconds": taken[method]}
-    line |= {"columns": data.shape[1], "rows": data.shape[0], "scores": found, "taken": taken}
-    return line | {"below": below(found, line["bound"])}
+        with counting(clock):
+            return dagopt.learn(data, method, time_limit=limit, progress=False, **more, **options)
+
+    begin = clock()
+    result = run("auto")
+    bound = None if result.bound is None else float(result.bound)
+    line |= {"status": result.status, "bound": bound, "chose": result.method, "seconds": clock() - begin}
+    found = {"auto": float(result.score)}
+    for method in OTHERS:
+        with suppress(InputError):
+            found[method] = float(run(method).score)
+    losses = below(found, bound)
+    for _ in range(AGAIN if limit is not None else 0):  # what the clock decides is not found again
+        better = [method for method in losses if method in found]
+        if better:
+            top = float(run("auto").score)
+            again = below({"auto": top, **{method: float(run(method).score) for method in better}}, None)
+            losses = {name: by for name, by in losses.items() if name in again or name not in found}
+    return line | {"scores": found, "once": below(found, bound), "below": losses}
 
 
 def _compare(task: tuple[int, float, int, int, bool]) -> dict[str, Any] | None:
@@ -149,11 +155,12 @@ def below(scores: dict[str, float], bound: float | None) -> dict[str, float]:
 def show(lines: list[dict[str, Any]]) -> str:
     """Return how often ``auto`` was below, by limit and threads, and each such problem."""
     counts = Counter((one["limit"], one["threads"]) for one in lines)
-    rows = ["| limit | threads | problems | auto below | proven |", "|---|---|---|---|---|"]
+    rows = ["| limit | threads | problems | auto below | below once | proven |", "|---|---|---|---|---|---|"]
     for (limit, threads), count in sorted(counts.items()):
         own = [one for one in lines if (one["limit"], one["threads"]) == (limit, threads)]
         worse, proven = sum(bool(one["below"]) for one in own), sum(one["status"] == "optimal" for one in own)
-        rows.append(f"| {limit:g} s | {threads} | {count} | {worse} | {proven} |")
+        once = sum(bool(one.get("once")) and not one["below"] for one in own)
+        rows.append(f"| {limit:g} s | {threads} | {count} | {worse} | {once} | {proven} |")
     for one in lines:
         if one["below"]:
             about = f"{one['kind']}, {one['columns']} columns, {one['rows']} rows"

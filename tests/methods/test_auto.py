@@ -222,7 +222,7 @@ def test_exact_runs_by_the_plan_of_auto(monkeypatch):
     made, run = [], []
     plan, solve = exact_solve.plan_exact, auto.run_exact
     monkeypatch.setattr(exact_solve, "plan_exact", lambda *given: made.append(plan(*given)) or made[-1])
-    monkeypatch.setattr(auto, "run_exact", lambda problem, own, n_best: run.append(own) or solve(problem, own, n_best))
+    monkeypatch.setattr(auto, "run_exact", lambda problem, own, *more: run.append(own) or solve(problem, own, *more))
     data, _ = dagopt.simulate(n_nodes=6, n_samples=200, random_state=0)
     assert dagopt.learn(data).method == "exact"
     assert len(made) == len(run) == 1
@@ -248,7 +248,7 @@ def test_a_search_comes_first_where_exact_may_not_end(monkeypatch, share, search
     data, _ = dagopt.simulate(8, 300, 1.5, 1)
     monkeypatch.setattr(auto, "LONG_SHARE", share)
     nothing = np.zeros((8, 8), dtype=np.int8)
-    monkeypatch.setattr(auto, "run_exact", lambda *given: Answer("exact", nothing, -1e9, "time_limit"))
+    monkeypatch.setattr(auto, "run_exact", lambda *given, **more: Answer("exact", nothing, -1e9, "time_limit"))
     result = dagopt.learn(data, time_limit=60, progress=False)
     assert bool(result.adjacency.any()) == searched
     if searched:

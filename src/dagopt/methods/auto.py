@@ -115,7 +115,7 @@ def _search_and_recur(
         found = _method("order")(problem, deadline=clock, progress=progress, **shared)
     if found is not None and not ahead.ready(deadline):
         return found.noted(ahead.LATE)
-    answer = run_exact(problem, plan, options.n_best)
+    answer = run_exact(problem, plan, options.n_best, None if found is None else found.adjacency)
     if found is None or answer.status == "optimal" or answer.score is None or found.score is None:
         return answer
     return answer.with_graph(problem, found.adjacency) if found.score > answer.score else answer
@@ -131,7 +131,7 @@ def _list_and_recur(
     if listed.status == "optimal" or deadline.reason is not None:
         return listed
     progress.note("method exact: the listing takes long")
-    answer = run_exact(problem, plan)
+    answer = run_exact(problem, plan, begun=None if listed.score is None else listed.adjacency)
     if answer.status == "optimal" or listed.score is None:
         return answer.noted("exact followed gobnilp, which had not ended")
     is_better = answer.score is not None and answer.score > listed.score

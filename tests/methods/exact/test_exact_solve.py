@@ -17,6 +17,7 @@ from dagopt.deadline import Deadline
 from dagopt.graph.constraints import Constraints
 from dagopt.methods.exact.exact import solve_exact
 from dagopt.methods.exact.plan import estimate_exact
+from dagopt.methods.exact.stopped import stopped_answer
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.results.certificate import scope_of
@@ -124,6 +125,14 @@ def test_less_memory_is_kept_to():
 
 
 # --- stopping -------------------------------------------------------------------------------------------------
+
+
+def test_a_stopped_run_goes_on_from_a_given_dag():
+    """Its answer is never below the DAG that was found before it."""
+    problem = make_problem("gaussian", 6, 0)
+    best = solve_exact(problem, deadline=Deadline(), progress=NoProgress())
+    answer = stopped_answer(problem, Workers(Deadline(1e-9), NoProgress(), 1), "", best.adjacency)
+    assert (answer.status, answer.score) == ("time_limit", pytest.approx(best.score))
 
 
 @pytest.mark.parametrize("options", [{}, {"max_parents": 3}, {"n_best": 2}])

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dagopt.arrays import Dag
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.families.families import Families
@@ -61,8 +62,8 @@ def solve_exact(problem: Problem, options: ExactOptions, deadline: Deadline, pro
     return run_exact(problem, options.plan(problem, deadline, progress), options.n_best)
 
 
-def run_exact(problem: Problem, plan: ExactPlan, n_best: int = 1) -> Answer:
-    """Return what ``solve_exact`` returns, by a plan that is made."""
+def run_exact(problem: Problem, plan: ExactPlan, n_best: int = 1, begun: Dag | None = None) -> Answer:
+    """Return what ``solve_exact`` returns, by a plan that is made; a run that is stopped searches on from a DAG."""
     workers = plan.workers
     if n_best != 1:
         return solve_best_classes(problem, n_best, workers, plan.memory_limit)
@@ -74,7 +75,7 @@ def run_exact(problem: Problem, plan: ExactPlan, n_best: int = 1) -> Answer:
         with workers:
             adjacency, error = way()
     except Stopped:
-        return stopped_answer(problem, workers, note)
+        return stopped_answer(problem, workers, note, begun)
     return exact_answer(problem, adjacency, note, error)
 
 

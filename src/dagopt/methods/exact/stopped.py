@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dagopt.arrays import Dag
 from dagopt.deadline import Deadline
 from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.start import StartDag
@@ -17,18 +18,19 @@ CLIMB_SECONDS, SEARCH_SECONDS = 1.0, 0.5
 RESTARTS = 5  # of the search
 
 
-def stopped_answer(problem: Problem, workers: Workers, note: str) -> Answer:
-    """Return the DAG of an order search from that of a hill climb; nothing is proven about it."""
+def stopped_answer(problem: Problem, workers: Workers, note: str, begun: Dag | None = None) -> Answer:
+    """Return the DAG of an order search from a given one or that of a hill climb; nothing is proven about it."""
     from dagopt.methods.orders.order import solve_order  # loads numba, which a run that ends in time may not need
 
     reason = workers.deadline.reason
     assert reason is not None
-    climbed = solve_hc(problem, deadline=Deadline(CLIMB_SECONDS), progress=NoProgress())
+    if begun is None:
+        begun = solve_hc(problem, deadline=Deadline(CLIMB_SECONDS), progress=NoProgress()).adjacency
     searched = solve_order(
         problem, deadline=Deadline(SEARCH_SECONDS), progress=NoProgress(), n_jobs=workers.count, restarts=RESTARTS,
-        start=StartDag(climbed.adjacency),
+        start=StartDag(begun),
     )  # fmt: skip
-    dag = max((climbed.adjacency, searched.adjacency), key=problem.score.total)
+    dag = max((begun, searched.adjacency), key=problem.score.total)
     return Answer(
         "exact",
         dag,
