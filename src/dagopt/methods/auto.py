@@ -155,7 +155,10 @@ def _search_and_prove(
     portfolio = Portfolio(problem, chosen.knowledge, shared, clock, progress)
     generate = partial(_prove, "cg-dca") if _can_price(problem) else None
     prove = partial(_prove, chosen.method)
-    answer = portfolio.run(prove, goes_on=has_limit, is_hard=chosen.is_hard, generate=generate, **more)
+    lists_all = chosen.method == "gobnilp" and _is_limited(problem.knowledge)
+    answer = portfolio.run(
+        prove, goes_on=has_limit, is_hard=chosen.is_hard, lists_all=lists_all, generate=generate, **more
+    )
     if answer.status == "time_limit" and not has_limit:
         answer = answer.noted(f"stopped after {PATIENCE:.0f} s; time_limit= allows more")
     return answer
@@ -242,10 +245,15 @@ def _can_bound(problem: Problem) -> bool:
     return can_bound(problem.score)
 
 
+def _is_limited(known: Knowledge) -> bool:
+    """Say whether the user limits the parents, by a number or to those of a superstructure."""
+    return known.in_superstructure or known.limit is not None
+
+
 def _listed(problem: Problem, patience: float, cores: int) -> Knowledge | None:
     """Return the knowledge whose parent sets are to be listed, None if there are too many."""
     known = problem.knowledge
-    is_limited = known.in_superstructure or known.limit is not None
+    is_limited = _is_limited(known)
     if problem.score.bulk_joints is None:
         ways = [known] if is_limited and count_sets(known) <= MOST_CONTINUOUS_SETS else []
     else:

@@ -33,8 +33,9 @@ __all__ = ["FIRST_SECONDS", "Portfolio"]
 FIRST_SHARE = 0.4  # of the time, at most, for the first order search,
 FIRST_SECONDS = 2.0  # but at least this many seconds: with a shorter limit a search alone would find as much
 RUGGED_SHARE = 0.6  # of the time that is left, for column generation where searches differ and a proof is far away
-LATER_SHARE = 0.5  # of the time that is left, at most, for column generation after the prover: it needs
-LATER_FACTOR, LATER_SECONDS = 4.0, 2.0  # about so many times what the first search took, and these seconds
+LATER_SHARE = 0.5  # of the time that is left, at most, for column generation after the prover,
+COMPLETE_SHARE = 0.2  # or this if the prover lists all allowed sets, and so meets what column generation would find:
+LATER_FACTOR, LATER_SECONDS = 4.0, 2.0  # it needs about so many times what the first search took, and these seconds
 NEXT_SEED = 1009  # between the seeds of two searches, so that those of neighbouring seeds differ
 BETTER = 1e-9  # relative to the score; what a DAG must gain to replace another
 
@@ -74,6 +75,7 @@ class Portfolio:
         prove: Callable[..., Answer],
         goes_on: bool,
         is_hard: bool = False,
+        lists_all: bool = False,
         generate: Callable[..., Answer] | None = None,
         **options: Any,
     ) -> Answer:
@@ -87,6 +89,8 @@ class Portfolio:
             Whether to search until the time is over if the gap is open.
         is_hard : bool
             Whether a proof is far away, so that further searches may come before it.
+        lists_all : bool
+            Whether the prover lists all parent sets that are allowed, because they are few.
         generate : callable, optional
             Column generation, called as the prover is, if it suits the problem.
         """
@@ -104,7 +108,8 @@ class Portfolio:
             else:
                 self._generate(generate, clock.within(RUGGED_SHARE * clock.remaining()), seed)
         elif goes_on and generate is not None:
-            clock = clock.within(clock.remaining() - min(LATER_SHARE * clock.remaining(), later))
+            share = COMPLETE_SHARE if lists_all else LATER_SHARE
+            clock = clock.within(clock.remaining() - min(share * clock.remaining(), later))
         if not ahead.ready(self._clock):
             return self._with_best(replace(found, status=self._clock.reason or "time_limit").noted(ahead.LATE))
         answer = self._prove(prove, clock, options)
