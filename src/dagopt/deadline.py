@@ -53,6 +53,11 @@ class Uncounted:
         self._depth = 0
 
     @property
+    def is_under_way(self) -> bool:
+        """Whether seconds are not counted now."""
+        return self._depth > 0
+
+    @property
     def seconds(self) -> float:
         """The seconds so far."""
         with self._lock:
@@ -127,6 +132,11 @@ class Deadline:
             self._whole.answered()
         elif self._compiled_first is None and self._clock is time.perf_counter:
             self._compiled_first = COMPILING.seconds
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether the run has an answer to return."""
+        return self.whole._compiled_first is not None
 
     def check(self, doing: str, share: float, begun: float = 0.0) -> None:
         """Raise an error if it is late and there is nothing to return: data are still being read or measured.

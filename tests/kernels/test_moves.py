@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dagopt.graph.order import is_acyclic
 from dagopt.kernels import climbing as kernels
+from dagopt.kernels import move_arrays
 
 NO_MOVES = np.empty((0, 3), dtype=np.int64)
 
@@ -62,14 +63,16 @@ def test_closure_is_the_sum_of_powers(seed, n):
     """The closure says who reaches whom."""
     dag = random_dag(np.random.default_rng(seed), n)
     reach = np.empty_like(dag)
-    assert kernels.closure(dag, reach)
-    assert np.array_equal(reach, naive_reach(dag))
+    for closure in (kernels.closure, move_arrays.closure_arrays):
+        assert closure(dag, reach)
+        assert np.array_equal(reach, naive_reach(dag))
 
 
 def test_closure_reports_a_cycle():
     """A cycle has no order, and the closure says so."""
     cycle = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]], dtype=np.int8)
     assert not kernels.closure(cycle, np.empty_like(cycle))
+    assert not move_arrays.closure_arrays(cycle, np.empty_like(cycle))
 
 
 @settings(deadline=None)
@@ -82,9 +85,11 @@ def test_extended_closure_is_the_closure_of_the_extension(seed, n):
     legal = [(i, j) for i in range(n) for j in range(n) if i != j and not dag[i, j] and not reach[j, i]]
     if legal:
         i, j = legal[rng.integers(len(legal))]
-        kernels.extend_closure(reach, i, j)
         dag[i, j] = 1
-        assert np.array_equal(reach, naive_reach(dag))
+        for extend in (kernels.extend_closure, move_arrays.extend_closure_arrays):
+            extended = reach.copy()
+            extend(extended, i, j)
+            assert np.array_equal(extended, naive_reach(dag))
 
 
 @settings(max_examples=60, deadline=None)
@@ -98,7 +103,9 @@ def test_best_move_is_the_first_of_the_best_legal_ones(seed, n, ties):
     may = (dag == 1) | (rng.random((n, n)) < 0.8) & ~np.eye(n, dtype=bool)
     at_most = np.maximum(dag.sum(axis=0), rng.integers(0, n, n)).astype(np.int64)
     reach, room = naive_reach(dag), at_most - dag.sum(axis=0)
-    found = kernels.best_move(gain, dag, reach, kernels.Rules(must, may, room), NO_MOVES, 0.0, 1e-9)
+    about = (gain, dag, reach, kernels.Rules(must, may, room), NO_MOVES, 0.0, 1e-9)
+    found = kernels.best_move(*about)
+    assert move_arrays.best_move_arrays(*about) == found
     moves = naive_moves(dag, gain, must, may, at_most)
     for kind in range(3):
         for i in range(n):
@@ -118,5 +125,6 @@ def test_banned_moves_are_passed_over():
     empty, may = np.zeros((2, 2), dtype=np.int8), ~np.eye(2, dtype=bool)
     room = np.ones(2, dtype=np.int64)
     banned = np.array([[kernels.ADD, 0, 1]])
-    found = kernels.best_move(gain, empty, empty.copy(), kernels.Rules(~may & may, may, room), banned, 0.0, 1e-9)
-    assert found == (kernels.ADD, 1, 0, pytest.approx(4.0))
+    for find in (kernels.best_move, move_arrays.best_move_arrays):
+        found = find(gain, empty, empty.copy(), kernels.Rules(~may & may, may, room), banned, 0.0, 1e-9)
+        assert found == (kernels.ADD, 1, 0, pytest.approx(4.0))

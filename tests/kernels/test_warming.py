@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numba
 import numpy as np
@@ -131,6 +132,31 @@ def test_what_is_not_ready_in_time_is_said(empty, monkeypatch):
     assert ahead.is_cold()
     assert not ahead.ready(Deadline(1e-3))
     assert ahead.ready(Deadline(1e-3), "pc")  # which calls none of them
+    for begun, _ in ahead._begun.values():
+        begun.stop()
+
+
+@pytest.mark.usefixtures("small")
+def test_nobody_waits_for_a_kernel_until_after_the_time(empty, monkeypatch):
+    """Without an answer a run waits for no kernel, with one until the time is over, in threads of its own too."""
+    empty("store")
+    monkeypatch.setattr(ahead, "_begun", {})
+    monkeypatch.setattr(store.Store, "absent", None)
+    monkeypatch.setattr(warming, "PROGRAM", "import time; time.sleep(60)")
+    ahead.expect(RUN[0])
+    fresh = store.njit(nogil=True)(subset_walk.inverse_of.py_func)
+    for limit, is_answered in ((1000.0, False), (0.2, True)):
+        clock = Deadline(limit)
+        if is_answered:
+            clock.answered()
+        with pytest.raises(ahead.Late), ahead.in_time(clock.within(500.0)):
+            fresh(np.eye(2))
+        with ThreadPoolExecutor(1) as pool, ahead.in_time(clock), pytest.raises(ahead.Late):
+            pool.submit(fresh, np.eye(2)).result()
+    assert ahead.under_way()
+    unlisted = store.njit(nogil=True)(subset_walk.leave_out.py_func)
+    with pytest.raises(ahead.Late), ahead.in_time(clock):  # not in the list for these types: it is not begun
+        unlisted(np.eye(2), np.eye(2), np.zeros(2, dtype=bool), np.int32(0))
     for begun, _ in ahead._begun.values():
         begun.stop()
 

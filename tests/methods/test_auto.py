@@ -11,6 +11,7 @@ from dagopt.errors import InputError
 from dagopt.families.undominated import Estimate, Listing, TooMany
 from dagopt.graph.constraints import Constraints
 from dagopt.graph.order import is_acyclic
+from dagopt.kernels import ahead
 from dagopt.methods import auto, portfolio
 from dagopt.methods.exact import exact as exact_solve
 from dagopt.methods.exact.plan import estimate_exact
@@ -309,3 +310,23 @@ def test_column_generation_goes_on_where_nothing_is_proven(monkeypatch, agree, i
     answer = run.run(prove, goes_on=True, is_hard=is_hard, generate=generate)
     assert called[:2] == (["prove", "generate"] if agree or not is_hard else ["generate", "prove"])
     assert answer.score == pytest.approx(best.score)
+
+
+@pytest.mark.parametrize("is_ready", [False, True])
+def test_exact_without_its_kernels_is_answered_by_hill_climbing(monkeypatch, is_ready):
+    """On a new machine hill climbing gives the answer, and exact follows if its kernels are there in time."""
+    data = dagopt.simulate(n_nodes=6, n_samples=200, random_state=0).data
+    calls = []
+
+    def run_exact(*arguments):
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise ahead.Late
+        return plain(*arguments)
+
+    plain = auto.run_exact
+    monkeypatch.setattr(auto, "run_exact", run_exact)
+    monkeypatch.setattr(ahead, "ready", lambda deadline, method="": is_ready)
+    result = dagopt.learn(data, time_limit=30.0)
+    assert (result.method, result.status) == (("exact", "optimal") if is_ready else ("hc", "time_limit"))
+    assert (ahead.LATE in result.notes) == (not is_ready)

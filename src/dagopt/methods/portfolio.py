@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -94,9 +95,10 @@ class Portfolio:
         generate : callable, optional
             Column generation, called as the prover is, if it suits the problem.
         """
-        if goes_on:  # with a time limit
-            ahead.is_cold()
+        is_cold = goes_on and ahead.is_cold()  # with a time limit; else compiling does not count
         first = self._clock.within(max(FIRST_SHARE * self._clock.remaining(), FIRST_SECONDS))
+        if is_cold:  # the search, which waits for its kernels, has all of the time: the prover's come after them
+            first = self._clock.within(self._clock.remaining())
         seed = self._shared["random_state"]
         found = self._search(first, seed)
         clock, generated = self._clock, False
@@ -137,9 +139,10 @@ class Portfolio:
     def _generate(self, generate: Callable[..., Answer], clock: Deadline, seed: int) -> None:
         """Generate parent sets from the best DAG, and keep what is better."""
         given = {**self._shared, "random_state": seed, "start": None if self._best is None else StartDag(self._best)}
-        found = generate(self._problem, deadline=clock, progress=self._progress, **given)
-        if found.score is not None:
-            self._keep(found.adjacency)
+        with suppress(ahead.Late), ahead.in_time(clock):
+            found = generate(self._problem, deadline=clock, progress=self._progress, **given)
+            if found.score is not None:
+                self._keep(found.adjacency)
 
     def _search_on(self, clock: Deadline, seed: int) -> int:
         """Search from other seeds until one finds nothing better; return the last seed."""

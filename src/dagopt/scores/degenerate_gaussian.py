@@ -15,7 +15,9 @@ from dagopt.bits import bit_counts
 from dagopt.data.mixed import Embedding, MixedTable
 from dagopt.data.table import Table
 from dagopt.kernels.gaussian import blocks as kernels
+from dagopt.kernels.gaussian import log_arrays
 from dagopt.kernels.gaussian.blocks import BlockForm
+from dagopt.kernels.plain import compiled_or_python
 from dagopt.scores.base import as_set
 from dagopt.scores.block_likelihood import BlockLikelihood, NodeLikelihood, rounding_margin
 from dagopt.scores.by_columns import ByColumns, score_of_columns
@@ -26,6 +28,7 @@ __all__ = ["DegenerateGaussianScore"]
 
 
 SECONDS_PER_POTENTIAL = 2e-8  # per cubed width of a group, on one core
+STEPS_PER_COLUMN = 100  # of potentials by whole arrays, in steps of plain Python
 
 
 class DegenerateGaussianScore(JointScore):
@@ -190,7 +193,9 @@ class DegenerateGaussianScore(JointScore):
     def fill_potentials(self, high: int, low_bits: int, out: Floats, node: int = 0) -> None:
         """Fill ``out`` with ``potential`` of the sets whose bits above ``low_bits`` are those of ``high``."""
         matrix, log_scale, starts, rates = self._form
-        kernels.logdet_slice(matrix, log_scale, starts, high, low_bits, out)
+        steps = out.size * int(self.sizes.max()) ** 2 // 2 + STEPS_PER_COLUMN * len(matrix)
+        find = compiled_or_python(kernels.logdet_slice, steps, arrays=log_arrays.logdet_slice_arrays)
+        find(matrix, log_scale, starts, high, low_bits, out)
         above = np.array([b + low_bits for b in range(high.bit_length()) if high >> b & 1], dtype=np.int64)
         low = np.arange(low_bits)
         widths = self.sizes[above].sum() + _subset_sums(self.sizes[low])
@@ -206,9 +211,14 @@ class DegenerateGaussianScore(JointScore):
 
     def _fit(self, node: int, parents: Ints) -> float:
         """Return the local score before its penalty."""
-        _, logres, _ = kernels.logs(*self._form[:3], node, parents)
+        find = compiled_or_python(kernels.logs, self._steps([node, *parents]))
+        _, logres, _ = find(*self._form[:3], node, parents)
         half, alone = self._form.rates[:2]
         return float(-alone * self.sizes[node] - half * logres)
+
+    def _steps(self, nodes: Iterable[int]) -> int:
+        """Return about how many steps a Cholesky factor over the embedded columns of some nodes takes."""
+        return (int(self.sizes[np.asarray(nodes, dtype=np.int64)].sum()) + 2) ** 3 // 3
 
     def local(self, node: int, parents: Iterable[int] = ()) -> float:
         """Return the local score of ``node`` with the given set of parents."""
@@ -217,7 +227,9 @@ class DegenerateGaussianScore(JointScore):
 
     def _logs_many(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Ints]:
         logres, widths = np.empty(len(nodes)), np.empty(len(nodes), dtype=np.int64)
-        kernels.logs_many(*self._form[:3], nodes, flat, offsets, logres, widths)
+        steps = 4 * int(self.sizes.max()) ** 3 * int(((np.diff(offsets) + 2) ** 3).sum())
+        find = compiled_or_python(kernels.logs_many, steps)
+        find(*self._form[:3], nodes, flat, offsets, logres, widths)
         return logres, widths
 
     def local_packed(self, nodes: Ints, flat: Ints, offsets: Ints) -> Floats:
@@ -239,7 +251,7 @@ class DegenerateGaussianScore(JointScore):
         """Return ``joint`` of the empty set, the first of ``order``, the first two, and so on."""
         order = np.asarray(order, dtype=np.int64)
         logdet = np.empty(len(order) + 1)
-        kernels.joint_chain(*self._form[:3], order, logdet)
+        compiled_or_python(kernels.joint_chain, self._steps(order))(*self._form[:3], order, logdet)
         return self._joint(np.concatenate([[0], np.cumsum(self.sizes[order])]), logdet)
 
     def additions(self, node: int, parents: Iterable[int] = ()) -> Floats:
@@ -249,7 +261,9 @@ class DegenerateGaussianScore(JointScore):
         outside[chosen] = outside[node] = False
         candidates = np.flatnonzero(outside)
         logres, scores = np.empty(len(candidates)), np.full(self.n_nodes, np.nan)
-        _, width = kernels.additions(*self._form[:3], node, chosen, candidates, logres)
+        steps = self._steps([node, *chosen]) * (1 + len(candidates)) // 2
+        find = compiled_or_python(kernels.additions, steps)
+        _, width = find(*self._form[:3], node, chosen, candidates, logres)
         cost = self._cost(node, width + self.sizes[candidates], len(chosen) + 1)
         scores[candidates] = self._value(node, logres, cost)
         return scores

@@ -18,8 +18,8 @@ from dagopt.arrays import Floats, Ints
 from dagopt.bits import bit_counts
 from dagopt.data.table import ContinuousTable
 from dagopt.errors import InputError
+from dagopt.kernels.gaussian import log_arrays, vectors
 from dagopt.kernels.gaussian import logdet as kernels
-from dagopt.kernels.gaussian import vectors
 from dagopt.kernels.gaussian.logdet import LogDetForm
 from dagopt.kernels.gaussian.vectors import LOG_OF_NOTHING
 from dagopt.kernels.lattice.subsets import scale_by_size
@@ -221,7 +221,8 @@ class LogDetScore(JointScore):
     def joint_chain(self, order: Sequence[int] | Ints) -> Floats:
         """Return ``joint`` of the empty set, the first of ``order``, the first two, and so on."""
         logdet = np.empty(len(order) + 1)
-        self._kernels.joint_chain(self._source, self._log_scale, np.asarray(order, dtype=np.int64), logdet)
+        find = compiled_or_python(self._kernels.joint_chain, self._steps(len(order)) // 3)
+        find(self._source, self._log_scale, np.asarray(order, dtype=np.int64), logdet)
         return self._joint(np.arange(len(order) + 1), logdet)
 
     def additions(self, node: int, parents: Iterable[int] = ()) -> Floats:
@@ -230,7 +231,9 @@ class LogDetScore(JointScore):
         if len(chosen) + 1 == self.n_nodes:
             return np.full(self.n_nodes, np.nan)
         logdet, logres = np.empty(self.n_nodes), np.empty(self.n_nodes)
-        self._kernels.additions(self._source, self._log_scale, node, chosen, logdet, logres)
+        arrays, each = (log_arrays.additions_arrays, 20) if self.logdets_suffice else (None, self.n_nodes)
+        find = compiled_or_python(self._kernels.additions, self._steps(len(chosen)) * each, arrays=arrays)
+        find(self._source, self._log_scale, node, chosen, logdet, logres)
         return self._score(len(chosen) + 1, logdet, logres)
 
     def removals(self, node: int, parents: Iterable[int]) -> Floats:

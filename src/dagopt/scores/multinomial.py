@@ -18,8 +18,8 @@ from dagopt.arrays import Floats, Ints
 from dagopt.bits import bit_counts
 from dagopt.data.table import DiscreteTable
 from dagopt.errors import InputError
+from dagopt.kernels.counts import count_arrays, cube, few_cells, joint_sets, slices
 from dagopt.kernels.counts import counting as kernels
-from dagopt.kernels.counts import cube, few_cells, joint_sets, slices
 from dagopt.kernels.counts.counting import CountForm, Counts
 from dagopt.kernels.counts.open_sets import Penalties
 from dagopt.kernels.counts.tails import Wanted, reaches
@@ -344,14 +344,20 @@ class CountingScore(JointScore):
     def joint_chain(self, order: Sequence[int] | Ints) -> Floats:
         """Return ``joint`` of the empty set, the first of ``order``, the first two, and so on."""
         joint = np.empty(len(order) + 1)
-        kernels.joint_chain(self._data, np.asarray(order, dtype=np.int64), joint)
+        steps = 4 * len(order) * self._data.codes.shape[1]
+        count = compiled_or_python(kernels.joint_chain, steps, log1p=self._data.ess > 0)
+        count(self._data, np.asarray(order, dtype=np.int64), joint)
         return joint
 
     def additions(self, node: int, parents: Iterable[int] = ()) -> Floats:
         """Return the local score after adding each column; NaN for the node and its parents."""
         chosen = as_set(parents)
         without, together = np.empty(self.n_nodes), np.empty(self.n_nodes)
-        kernels.additions(self._data, node, chosen, without, together)
+        steps = self.n_nodes * (kernels.STEPS_PER_SET + self._data.codes.shape[1] // 30)
+        count = compiled_or_python(
+            kernels.additions, steps, log1p=self._data.ess > 0, arrays=count_arrays.additions_arrays
+        )
+        count(self._data, node, chosen, without, together)
         return together - without - self._cost(node, self._products(chosen)[-1] * self.arity, len(chosen) + 1)
 
 

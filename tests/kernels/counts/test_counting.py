@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
+from dagopt.kernels.counts import count_arrays, cube, few_cells, labelled, slices
 from dagopt.kernels.counts import counting as kernels
-from dagopt.kernels.counts import cube, few_cells, labelled, slices
 
 # Only uncompiled (NUMBA_DISABLE_JIT=1) do hashes and products say that they wrap around.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -299,3 +299,18 @@ def test_joints_by_arrays_are_the_same_to_the_last_digit(rng, most, monkeypatch)
         monkeypatch.setattr(kernels, "plain", lambda kernel: kernel)
     kernels.joints_many_arrays(data, nodes, flat, offsets, *found)
     np.testing.assert_array_equal(found, expected)
+
+
+def test_additions_by_arrays_are_the_same_to_the_last_digit(rng):
+    """The way without compilation has the numbers of the kernel, also where cells are renumbered or sums split."""
+    arity = np.array([2, 3, 40, 50, 60, 30])
+    codes = np.array([rng.integers(0, a, 300) for a in arity]).astype(np.uint16)
+    weights = rng.integers(1, 4, 300)
+    counts = np.arange(int(weights.sum()) + 1.0)
+    counts[1:] *= np.log(counts[1:])
+    data = kernels.Counts(codes, arity, weights, counts, 0.0)
+    for node, parents in ((0, []), (3, [0, 1]), (5, [2, 3]), (4, [2, 3]), (2, [0, 1, 3, 4])):
+        expected, found = np.empty((2, 2, 6))
+        kernels.additions(data, node, _ints(parents), *expected)
+        count_arrays.additions_arrays(data, node, _ints(parents), *found)
+        np.testing.assert_array_equal(found, expected)

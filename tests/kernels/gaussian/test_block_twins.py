@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import naive_kernels as naive
-from dagopt.kernels.gaussian import blocks, cells
+from dagopt.kernels.gaussian import blocks, cells, log_arrays
 
 STARTS = np.array([0, 1, 3, 6, 7, 9])
 N = 5
@@ -61,6 +61,9 @@ def test_tables_of_groups(low_bits):
     for high in range(1 << N - low_bits):
         out = np.empty(1 << low_bits)
         blocks.logdet_slice(matrix, scale, STARTS, high, low_bits, out)
+        found = np.empty(1 << low_bits)
+        log_arrays.logdet_slice_arrays(matrix, scale, STARTS, high, low_bits, found)
+        np.testing.assert_array_equal(found, out)
         for low, value in enumerate(out):
             mask = high << low_bits | low
             assert value == pytest.approx(logdet(matrix, scale, [j for j in range(N) if mask >> j & 1]), abs=1e-9)

@@ -7,6 +7,7 @@ import pytest
 
 import naive
 from dagopt.data.table import ContinuousTable
+from dagopt.kernels.gaussian import log_arrays
 from dagopt.kernels.gaussian import logdet as kernels
 
 NODES = 6
@@ -104,6 +105,9 @@ def test_additions_are_logs_of_larger_sets(case):
         for J in _sets(node)[:-1]:
             logdet, logres = np.empty(NODES), np.empty(NODES)
             kernels.additions(matrix, log_scale, node, _ints(J), logdet, logres)
+            found = np.empty((2, NODES))
+            log_arrays.additions_arrays(matrix, log_scale, node, _ints(J), *found)
+            np.testing.assert_array_equal(found, [logdet, logres])
             for j in range(NODES):
                 if j == node or j in J:
                     assert np.isnan(logdet[j])

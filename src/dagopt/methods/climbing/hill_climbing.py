@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dagopt.data.table import DiscreteTable
 from dagopt.deadline import Deadline, StopReason
+from dagopt.kernels import ahead
 from dagopt.methods.climbing.moves import KINDS, Move, MovingDag
 from dagopt.methods.climbing.reinsertion import reinsert
 from dagopt.methods.method_options import random_state, solver, start, ties
@@ -216,4 +217,9 @@ def _reinserted(
         return start
     quiet = SearchLog(log.phase, log.names, NoProgress())
     best, score = climb(dag, deadline, log)
-    return reinsert(dag, best, score, lambda: climb(dag, deadline, quiet), log.add_reinsertion, deadline, rng)
+    deadline.answered()
+    try:
+        with ahead.in_time(deadline):
+            return reinsert(dag, best, score, lambda: climb(dag, deadline, quiet), log.add_reinsertion, deadline, rng)
+    except ahead.Late:
+        return best

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from dagopt.deadline import Deadline
 from dagopt.kernels import climbing as kernels
+from dagopt.kernels import move_arrays
+from dagopt.kernels.plain import compiled_or_python
 from dagopt.methods.names import working_order
 from dagopt.problem import Problem
 
@@ -21,6 +23,7 @@ KINDS = ("add", "delete", "reverse")
 RELATIVE_TOLERANCE = 1e-12  # of the score: closer gains (or within rounding) count as equal, smaller ones as none
 LEAST_TOLERANCE = 1e-8  # points of the score; a smaller gain is rounding
 FEW = 4  # with fewer than n / FEW possible parents, only these are scored
+STEPS_OF_ARRAYS = 200  # that a move with whole arrays takes at least, in steps of plain Python
 ATTEMPTS = 100  # draws of a random move before giving up
 
 Kind = TypeVar("Kind", bound=np.generic)
@@ -116,7 +119,7 @@ class MovingDag:
         stale = (adjacency != self.adjacency).any(axis=0) | np.isnan(self.local)
         self.adjacency = adjacency.copy()
         self._room = self._at_most - adjacency.sum(axis=0, dtype=np.int64)
-        kernels.closure(self.adjacency, self._reach)
+        self._close()
         self.local[stale] = np.nan
         for node in map(int, np.flatnonzero(stale)):
             if deadline.reason:
@@ -128,9 +131,9 @@ class MovingDag:
     def best_move(self, least: float = 0.0, banned: NDArray[np.int64] = NO_MOVES) -> Move | None:
         """Return the legal move that gains most, if it gains more than ``least``."""
         rules = kernels.Rules(self._must, self._may, self._room)
-        kind, tail, head, gain = kernels.best_move(
-            self.gain, self.adjacency, self._reach, rules, banned, least, self.tolerance
-        )
+        steps = STEPS_OF_ARRAYS + self.gain.size // 20
+        find = compiled_or_python(kernels.best_move, steps, arrays=move_arrays.best_move_arrays)
+        kind, tail, head, gain = find(self.gain, self.adjacency, self._reach, rules, banned, least, self.tolerance)
         return None if kind < 0 else Move(kind, tail, head, gain)
 
     def random_move(self, rng: np.random.Generator) -> Move | None:
@@ -146,7 +149,8 @@ class MovingDag:
     def is_legal(self, kind: int, tail: int, head: int) -> bool:
         """Say whether a move leads to a DAG within the knowledge."""
         rules = kernels.Rules(self._must, self._may, self._room)
-        return bool(kernels.is_legal(self.adjacency, self._reach, rules, kind, tail, head))
+        find = compiled_or_python(kernels.is_legal, len(self.order))
+        return bool(find(self.adjacency, self._reach, rules, kind, tail, head))
 
     def may_turn(self, adjacency: NDArray[np.int8], tail: int, head: int) -> bool:
         """Say whether the knowledge lets an edge of a DAG be turned round."""
@@ -166,12 +170,20 @@ class MovingDag:
         if kind == REVERSE:
             self.adjacency[head, tail] = 1
         if kind == ADD:
-            kernels.extend_closure(self._reach, tail, head)
+            steps = STEPS_OF_ARRAYS + len(self.order) // 10
+            extend = compiled_or_python(kernels.extend_closure, steps, arrays=move_arrays.extend_closure_arrays)
+            extend(self._reach, tail, head)
         else:
-            kernels.closure(self.adjacency, self._reach)
+            self._close()
         for node in (head, tail) if kind == REVERSE else (head,):
             self._room[node] = self._at_most[node] - self.adjacency[:, node].sum()
             self._renew(node)
+
+    def _close(self) -> None:
+        """Find which nodes reach which."""
+        n = len(self.order)
+        find = compiled_or_python(kernels.closure, STEPS_OF_ARRAYS + n**3 // 2000, arrays=move_arrays.closure_arrays)
+        find(self.adjacency, self._reach)
 
     def _renew(self, node: int) -> None:
         """Score a node with its parents and with every parent set that differs by one edge."""

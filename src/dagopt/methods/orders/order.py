@@ -126,7 +126,7 @@ def _search(
 ) -> _Search:
     """Climb, search over orders from there, and alternate."""
     start = options.start
-    many = start is None and pool is None and problem.n_nodes >= MANY_COLUMNS
+    many = start is None and pool is None and problem.n_nodes >= MANY_COLUMNS and not ahead.under_way()
     if start is None and not many:
         run = _Search(problem, deadline, solve_hc(problem, deadline=deadline, progress=progress).adjacency)
     else:
@@ -134,9 +134,13 @@ def _search(
     run.row("hill climbing" if start is None and not many else "start", run.dag)
     if deadline.reason is None and ahead.ready(deadline, "order"):
         progress.update("order search", None)
-        orders = _orders(problem, options.candidates, run.notes) if pool is None else ListedOrders(pool)
-        states = _stages(run, orders, options, None if many else run.dag, keep_met)
-        _alternate(run, orders, options, progress, states)
+        try:
+            with ahead.in_time(deadline):
+                orders = _orders(problem, options.candidates, run.notes) if pool is None else ListedOrders(pool)
+                states = _stages(run, orders, options, None if many else run.dag, keep_met)
+                _alternate(run, orders, options, progress, states)
+        except ahead.Late:
+            run.notes.append(ahead.LATE)
     if keep_met:
         run.met.update(dict.fromkeys(families(run.dag)))
     return run
