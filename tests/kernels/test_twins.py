@@ -142,6 +142,7 @@ TWINS = {
         "gaussian.cells.cell_sum",
         "gaussian.cells.precise_cell_sum",
     ],
+    "kernels/gaussian/test_block_twins.py::test_gaussians_in_cells_of_all_subsets": ["gaussian.cells.subset_cell_sums"],
     "kernels/gaussian/test_block_twins.py::test_log_determinants_of_cells": ["gaussian.cells.cell_logdets"],
     "kernels/gaussian/test_best_subsets.py::test_walking_down_a_tree_finds_the_best_set_inside_any_set": [
         "gaussian.best_subsets.plant",

@@ -88,6 +88,23 @@ def test_gaussians_in_cells(kernel, chosen, rng):
     assert kernel(values, array(chosen), own, n_cells, 60) == ((-np.inf, 0.0) if chosen else (found, error))
 
 
+@pytest.mark.parametrize("n_fixed", [0, 1, 2])
+def test_gaussians_in_cells_of_all_subsets(n_fixed, rng):
+    """They are those of one set at a time, with their errors; sets that need pairs of floats or more rows are told."""
+    values = rng.normal(size=(6, 6)) @ rng.normal(size=(6, 60)) + 5.0
+    values[5] = values[1] - 2.0 * values[3]
+    own = np.repeat([0, 1, 2], [9, 20, 31])  # rows for four columns and five to spare
+    totals, errors = np.empty((2, 1 << 6 - n_fixed))
+    cells.subset_cell_sums(values, array(range(6)), n_fixed, own, 3, 5, totals, errors)
+    for mask, total in enumerate(totals):
+        chosen = [*range(n_fixed), *(n_fixed + b for b in range(6 - n_fixed) if mask >> b & 1)]
+        expected, error = cells.cell_sum(values, array(chosen), own, 3, len(chosen) + 5)
+        assert errors[mask] == pytest.approx(error, rel=1e-12)
+        assert total == pytest.approx(expected, rel=1e-13)
+        assert (error == np.inf) == ({1, 3, 5} <= set(chosen) and len(chosen) < 5)
+        assert (total == -np.inf) == (len(chosen) > 4)
+
+
 @pytest.mark.parametrize("chosen", [[], [1], [0, 2, 3]])
 def test_log_determinants_of_cells(chosen, rng):
     """They are numpy's, without each column and of all, within the error; NaN where a cell has too few rows."""

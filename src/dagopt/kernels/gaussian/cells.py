@@ -1,6 +1,8 @@
 """Gaussian log-likelihoods within the cells of a contingency table, for the conditional Gaussian score.
 
-``cell_sum`` uses floats and says how far off it can be; ``precise_cell_sum`` uses pairs of floats.
+``cell_sum`` uses floats and says how far off it can be; ``precise_cell_sum`` uses pairs of floats. ``subset_cell_sums``
+does the same as ``cell_sum`` for all subsets of some columns: products of columns are summed once, and each set takes
+one more row of a Cholesky factor than the set without its last column.
 """
 
 from __future__ import annotations
@@ -94,6 +96,106 @@ def cell_sum(values, chosen, cells, n_cells, fewest):
         change = UNIT * (2.0 * count[c] + 3.0 * size + 20.0) * size * size / share
         error += 0.5 * count[c] * change / (1.0 - change) if change < 0.1 else np.inf
     return total, error + UNIT * (n_cells + 16.0) * largest
+
+
+@njit(cache=True, nogil=True)
+def subset_cell_sums(values, chosen, n_fixed, cells, n_cells, spare, totals, errors):
+    """Fill what ``cell_sum`` returns for the first ``n_fixed`` chosen columns with every subset of the others.
+
+    Bit b of a place of ``totals`` and ``errors`` is the column ``chosen[n_fixed + b]``. Every cell must occur. Sets of
+    s columns with a cell of fewer than s + ``spare`` rows have minus infinity; where pairs of floats must decide, the
+    error is infinite.
+    """
+    rows = cells.shape[0]
+    free = chosen.shape[0] - n_fixed
+    totals[:] = -np.inf
+    errors[:] = 0.0
+    count = _counts_and_means(values, chosen[:0], cells, n_cells)[0]
+    shares = np.empty(n_cells)
+    for c in range(n_cells):
+        shares[c] = count[c] * math.log(count[c] / rows)
+    rarest = count.min()
+    if n_fixed == 0:
+        total = 0.0
+        largest = 0.0
+        for c in range(n_cells):
+            total += shares[c]
+            largest += abs(shares[c])
+        totals[0] = total
+        errors[0] = UNIT * (n_cells + 16.0) * largest
+    if chosen.shape[0] == 0 or rarest < max(n_fixed, 1) + spare:
+        return
+    scatter = _scatter(values, chosen, cells, _counts_and_means(values, chosen, cells, n_cells)[1])
+    factor = np.zeros(scatter.shape)
+    state = np.zeros((chosen.shape[0] + 1, n_cells, 3))  # log-determinant, its share, least pivot, by size of the set
+    state[0, :, 1:] = 1.0
+    at = np.zeros(chosen.shape[0], dtype=np.int64)  # the columns of the set
+    for k in range(n_fixed):
+        at[k] = k
+        _append(scatter, count, factor, state, at, k)
+    if n_fixed:
+        totals[0], errors[0] = _sum_of_cells(count, shares, state[n_fixed], n_fixed)
+    # Sets are visited depth first; the columns of a set come in their order.
+    following = np.zeros(free + 1, dtype=np.int64)  # the column to add next at each depth
+    depth = 0
+    mask = 0
+    while depth >= 0:
+        b = following[depth]
+        size = n_fixed + depth + 1
+        if b == free or rarest < size + spare:
+            depth -= 1
+            if depth >= 0:
+                mask ^= 1 << (following[depth] - 1)
+            continue
+        following[depth] += 1
+        mask ^= 1 << b
+        at[size - 1] = n_fixed + b
+        _append(scatter, count, factor, state, at, size - 1)
+        totals[mask], errors[mask] = _sum_of_cells(count, shares, state[size], size)
+        depth += 1
+        following[depth] = b + 1
+
+
+@njit(cache=True, nogil=True)
+def _append(scatter, count, factor, state, at, k):
+    """Add row ``k`` of the Cholesky factor of each cell, as ``_log_det`` does."""
+    a = at[k]
+    for c in range(count.shape[0]):
+        own = scatter[c, a, a] / count[c]
+        state[k + 1, c] = state[k, c]
+        for b in range(k):
+            value = scatter[c, a, at[b]] / count[c]
+            for d in range(b):
+                value -= factor[c, k, d] * factor[c, b, d]
+            factor[c, k, b] = value / factor[c, b, b]
+        value = own
+        for d in range(k):
+            value -= factor[c, k, d] * factor[c, k, d]
+        if own <= 0.0 or value <= 0.0:
+            state[k + 1, c, 2] = 0.0  # of all larger sets, too
+            factor[c, k, k] = 1.0
+            continue
+        state[k + 1, c, 0] += math.log(value)
+        state[k + 1, c, 1] *= value / own
+        state[k + 1, c, 2] = min(state[k, c, 2], value / own)
+        factor[c, k, k] = math.sqrt(value)
+
+
+@njit(cache=True, nogil=True)
+def _sum_of_cells(count, shares, state, size):
+    """Return the log-likelihood and its error, as ``cell_sum`` does."""
+    total = 0.0
+    error = 0.0
+    largest = 0.0
+    for c in range(count.shape[0]):
+        if state[c, 2] < CLOSE * PIVOT_FLOOR:
+            return 0.0, np.inf
+        logdet, share = state[c, 0], state[c, 1]
+        total += shares[c] - 0.5 * count[c] * (size * (1.0 + math.log(2.0 * math.pi)) + logdet)
+        largest += abs(shares[c]) + count[c] * (3.0 * size + abs(logdet))
+        change = UNIT * (2.0 * count[c] + 3.0 * size + 20.0) * size * size / share
+        error += 0.5 * count[c] * change / (1.0 - change) if change < 0.1 else np.inf
+    return total, error + UNIT * (count.shape[0] + 16.0) * largest
 
 
 @njit(cache=True, nogil=True)
