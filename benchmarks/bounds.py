@@ -137,6 +137,8 @@ class Task:
 
 def gap_at(result: dagopt.Result, seconds: float, saturated: float | None) -> float | None:
     """Return how far the bound was above the best score of the whole run at some moment of it."""
+    if "bound" not in result.trace:
+        return None
     trace = result.trace[result.trace["bound"].notna() & (result.trace["seconds"] <= seconds)]
     known = [float(trace["bound"].min())] if len(trace) else []
     known += [] if saturated is None else [saturated]

