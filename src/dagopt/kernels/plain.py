@@ -48,7 +48,7 @@ def compiled_or_python(
         A function that does the same with whole arrays, to the last digit. It is called instead of plain Python.
     """
     compiled: Callable[..., Any] = kernel
-    if not isinstance(kernel, Kernel) or kernel.signatures or log1p:
+    if not isinstance(kernel, Kernel) or kernel.is_in_use or log1p:
         return compiled
     more = steps * _times[0]
     if _steps.get(kernel, 0) + more > MOST_PLAIN_STEPS:

@@ -104,6 +104,11 @@ class Kernel:
         return self.dispatcher._numba_type_
 
     @property
+    def is_in_use(self) -> bool:
+        """Whether the kernel has been called in this process; asked before every call, so it takes no list."""
+        return self._dispatcher is not None and bool(self._dispatcher.overloads)
+
+    @property
     def signatures(self) -> list[Any]:
         """The types that the kernel has been called with in this process."""
         return [] if self._dispatcher is None else list(self._dispatcher.signatures)
