@@ -3,7 +3,8 @@
 Runs of many kinds record the kernels that they call from Python, and compiling these records the kernels that they
 call. The list, ``src/dagopt/kernels/needed.json``, is what ``dagopt warm`` compiles, what a first run compiles ahead of
 need, and what a wheel ships. Run it after a kernel has got other arguments: a kernel that is not in the list still
-works, but its first run compiles it. ``--seconds`` limits each run, ``--jobs`` is how many run side by side.
+works, but its first run compiles it. ``--seconds`` limits each run, ``--jobs`` is how many run side by side. ``--add``
+keeps what is in the list, with what it calls, so only kernels that are new there are compiled.
 """
 
 from __future__ import annotations
@@ -180,8 +181,10 @@ def main() -> None:
                 runs = found[each.key].runs if each.key in found else ()
                 found[each.key] = each._replace(runs=tuple(sorted({*runs, *each.runs})))
             print(f"{run[0]} {run[1] or ''} {run[3]}: {len(needed)} kernels, {len(found) - before} new", flush=True)
-        outer = list(found.values())
-        write_list(with_calls(outer, pool.map(calls_of, [outer[i :: asked.jobs] for i in range(asked.jobs)])))
+        old = {each.key: [listed()[place].key for place in each.calls] for each in listed()} if asked.add else {}
+        new = [each for each in found.values() if each.key not in old]
+        parts = [old, *pool.map(calls_of, [new[i :: asked.jobs] for i in range(asked.jobs)])]
+        write_list(with_calls(list(found.values()), parts))
 
 
 if __name__ == "__main__":
