@@ -2,8 +2,8 @@
 
 One row per run: what the bar first said about the whole run, how long it took, and the larger of both ratios. Runs that
 have only a latest end, such as a time limit, are not estimates and are left out. The last line has the median error and
-the share of runs within a factor of 2. Kernels are loaded before. ``--quick`` takes every fourth run. On a machine that
-does other work, ``--cpu`` compares estimates for one thread with CPU seconds.
+the share of runs within a factor of 2. Kernels are loaded before, by the same run. ``--quick`` takes every fourth run.
+On a machine that does other work, ``--cpu`` compares estimates for one thread with CPU seconds.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def main() -> None:
         if (arguments.quick and number % 4) or time.perf_counter() - begun > arguments.seconds:
             continue
         call, kind, columns, options = case
-        run(call, kind, max(columns - 6, 5), options, arguments.cpu)  # kernels are loaded
+        run(*case, arguments.cpu)  # kernels are loaded; a smaller table may need none
         found = run(*case, arguments.cpu)
         if found is None or max(found) < LEAST_SECONDS:
             continue
