@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import dagopt
+from dagopt import memory
 from dagopt.data.table import as_table
 from dagopt.errors import InputError
-from dagopt.verifier.best import Allowed, best_score, is_acyclic
+from dagopt.verifier.best import Allowed, best_score, bytes_needed, is_acyclic
 from dagopt.verifier.counts import CountLocals, Joints
 from dagopt.verifier.gaussian import WIDE, GaussianLocals, gaussian_joints
 from dagopt.verifier.proof_file import digest
@@ -282,7 +283,7 @@ def test_joints_are_those_of_the_textbook():
 
 def test_the_checker_shares_only_the_reading_of_tables():
     """It imports nothing of the methods and scores, and nothing besides numpy and the standard library."""
-    shared = ("dagopt.data", "dagopt.errors", "dagopt.options", "dagopt.schema", "dagopt.verifier")
+    shared = ("dagopt.data", "dagopt.errors", "dagopt.memory", "dagopt.options", "dagopt.schema", "dagopt.verifier")
     found = set()
     for file in PACKAGE.glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -332,6 +333,17 @@ def test_what_cannot_be_checked_is_refused(tmp_path):
     holes.iloc[0, 0] = np.nan
     refused("needs complete rows", holes, missing="em")
     refused("needs complete rows", None, covariance=continuous().cov(), n_samples=150)
+
+
+def test_what_does_not_fit_into_memory_is_an_error(proof, monkeypatch):
+    """The sentence has what is needed and what is free; the estimate is that of the tables."""
+    path, _ = proof(continuous())
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(memory, "MATTERS", 0)
+    with pytest.raises(InputError, match=r"checking a proof about 6 columns would take .* but 1\.0 kB are free"):
+        dagopt.verify(path, continuous())
+    assert 12e9 < bytes_needed(30) + (8 << 30) < 18e9
+    assert bytes_needed(22) < 1e9
 
 
 def test_dependent_columns_decide_nothing(proof):

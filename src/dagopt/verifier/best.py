@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
+from math import comb
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Allowed", "Locals", "best_score", "is_acyclic", "without"]
+__all__ = ["Allowed", "Locals", "best_score", "bytes_needed", "is_acyclic", "without"]
 
 Floats = NDArray[np.float64]
 
@@ -48,6 +49,13 @@ class Locals(Protocol):
         ``high`` has the high columns H, moved down to the first bits; ``best`` has one entry for each set L of the
         first ``low`` columns, without the bit of i if that is one of them. Sets that are not allowed change nothing.
         """
+
+
+def bytes_needed(n: int, n_low: int = LOW) -> int:
+    """Return how much memory the search takes: the tables of one block, and the best scores of two layers of blocks."""
+    low = min(n, n_low)
+    layers = max(comb(n - low, size) + comb(n - low, size + 1) for size in range(n - low + 1))
+    return 8 * (low << (low - 1)) + 8 * ((layers + 3) << low)
 
 
 def best_score(scores: Locals, n: int, n_low: int = LOW, threads: int = 1) -> float:

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from dagopt.data.continuous import ContinuousTable, CovarianceTable
 from dagopt.data.data_options import DataOptions
 from dagopt.data.table import DiscreteTable, Table, as_table
+from dagopt.memory import require_memory
 from dagopt.options import with_options
-from dagopt.verifier.best import Allowed, best_score, is_acyclic
+from dagopt.verifier.best import Allowed, best_score, bytes_needed, is_acyclic
 from dagopt.verifier.counts import CountLocals, Joints
 from dagopt.verifier.gaussian import WIDE, GaussianLocals, Wide, gaussian_joints
 from dagopt.verifier.proof_file import digest, read_proof
@@ -96,6 +97,8 @@ def verify(proof: str | Path, data: object, **options: Any) -> Verdict:
     if wrong:
         return Verdict(False, wrong)
     parents = _parents(claimed["names"], claimed["edges"])
+    needed = bytes_needed(len(parents)) + isinstance(table, ContinuousTable) * (8 << len(parents))
+    require_memory(needed, f"checking a proof about {len(parents)} columns")
     try:
         scores, rounding = _scores(claimed, table)
     except ArithmeticError as error:
