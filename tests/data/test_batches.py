@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 import dagopt
-from dagopt.data import batches, statistics
+from dagopt.data import batches, kept_rows, statistics
 from dagopt.data.clusters import drawn_in_part, drawn_per_part, parts_of, resamples_of_parts
 from dagopt.data.data_options import DataOptions
+from dagopt.data.statistics import Statistics
 from dagopt.errors import InputError
 from dagopt.scores.build import make_score
 
@@ -152,6 +153,48 @@ def test_a_cluster_gives_what_one_machine_gives(frame) -> None:
     np.testing.assert_allclose(there.moments.products, here.moments.products, rtol=1e-14, atol=1e-10)
     for one, other in zip(drawn_here, drawn_there, strict=True):
         np.testing.assert_allclose(one.moments.products, other.moments.products, rtol=1e-14, atol=1e-10)
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_workers_in_this_process_give_what_one_machine_gives(frame) -> None:
+    """Several workers of a real scheduler: counts of distinct rows are equal, and so are edges of resamples."""
+    dask = pytest.importorskip("dask.dataframe")
+    distributed = pytest.importorskip("distributed")
+    levels, numbers = frame[["level", "few"]], frame[["X0", "X1", "X2"]]
+
+    def found():
+        counts = dagopt.summarise(dask.from_pandas(levels, npartitions=5), rows=False).counts
+        boot = dagopt.bootstrap(dask.from_pandas(numbers, npartitions=4), 3, n_jobs=1, progress=False)
+        return dict(zip(map(tuple, counts.codes.T), counts.weights, strict=True)), boot.essential
+
+    here = found()
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        distributed.Client(cluster, timeout=60),
+    ):
+        there = found()
+    assert there[0] == here[0]
+    assert sum(there[0].values()) == len(frame)
+    np.testing.assert_array_equal(there[1], here[1])
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_rows_that_cannot_be_in_the_sample_are_not_kept(frame, tmp_path, monkeypatch) -> None:
+    """If the source says how many rows it has, few rows beside the sample are kept; the sample is as large as ever."""
+    monkeypatch.setattr(kept_rows, "SAMPLED_ROWS", 100)
+    monkeypatch.setattr(batches, "ROWS", 90)
+    frame.to_parquet(tmp_path / "data.parquet")
+    kept: list[int] = []
+    known = Statistics.of_columns
+    monkeypatch.setattr(
+        Statistics, "of_columns", lambda *args: kept.append(len((one := known(*args)).rows.drawn)) or one
+    )
+    found = dagopt.summarise(tmp_path / "data.parquet")
+    assert len(found.rows.drawn) == 100
+    assert len(kept) == 10
+    assert sum(kept) < 300
+    for row in found.rows.cells[:5]:
+        assert (np.isclose(frame[["X0", "X1", "X2"]], row[:3]).all(axis=1)).sum() == 1
 
 
 @pytest.mark.usefixtures("small_batches")

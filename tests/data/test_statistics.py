@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import pickle
 import zipfile
 from decimal import Decimal
 from fractions import Fraction
@@ -15,7 +16,7 @@ import pytest
 
 import dagopt
 from dagopt import memory
-from dagopt.data import kept_rows, statistics
+from dagopt.data import counts, kept_rows, statistics
 from dagopt.data.columns import column_from_dictionary, column_from_series
 from dagopt.data.comoments import CoMoments
 from dagopt.data.counts import Counts
@@ -339,9 +340,11 @@ def test_fewer_rows_than_columns_are_learned_with_a_limit_and_a_warning() -> Non
         dagopt.learn(data[:10])
 
 
+@pytest.mark.parametrize("most_waiting", [0, 100, 10_000])
 @pytest.mark.parametrize("levels", [3, 70])
-def test_counts_are_those_of_every_row(levels: int) -> None:
-    """Rows that have numbers, and rows that are too many for numbers; levels far from zero; parts added."""
+def test_counts_are_those_of_every_row(levels: int, most_waiting: int, monkeypatch) -> None:
+    """Rows that have numbers, and rows that are too many for numbers; levels far from zero; parts added and sent."""
+    monkeypatch.setattr(counts, "MOST_WAITING", most_waiting)
     rng = np.random.default_rng(levels)
     low = np.array([-5, 0, 7, 10**9, -(2**40), 3, 1, 0, 2, 40, 11, 5])
     cells = low + rng.integers(0, levels, (300, 12))
@@ -354,7 +357,11 @@ def test_counts_are_those_of_every_row(levels: int) -> None:
     wanted: dict[tuple[int, ...], int] = {}
     for row in (cells - low).tolist():
         wanted[tuple(row)] = wanted.get(tuple(row), 0) + 1
-    for found in (whole, parts[0] + parts[1]):
+    both = parts[0] + parts[1]
+    sent = pickle.loads(pickle.dumps(both))
+    assert len(sent.parts[0][1]) == len(wanted)
+    for found in (whole, both, parts[1] + parts[0], sent, sent.recoded([np.arange(levels)] * 12, arity)):
+        assert len(found.weights) == len(wanted)
         assert {tuple(r): w for r, w in zip(found.codes.T.tolist(), found.weights.tolist(), strict=True)} == wanted
     some = whole.select([3, 0])
     assert some.weights.sum() == 300

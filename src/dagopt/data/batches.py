@@ -56,12 +56,15 @@ class Batch(NamedTuple):
         The file or part.
     done : float or None
         The share of all bytes that is read after this batch, None if it is not known.
+    n_rows : int or None
+        The number of its rows, None if it is not known before it is read.
     """
 
     names: Sequence[str]
     read: Callable[[], list[Any]]
     where: str
     done: float | None = None
+    n_rows: int | None = None
 
 
 def is_streamed(data: object) -> bool:
@@ -268,7 +271,7 @@ def _of_arrow(table: Any, where: str, encoded: frozenset[str] = frozenset()) -> 
     def read() -> list[Any]:
         return [_arrow_column(name, table.column(k), types[k]) for k, name in enumerate(names)]
 
-    return Batch(names, read, where)
+    return Batch(names, read, where, n_rows=table.num_rows)
 
 
 def _arrow_column(name: str, array: Any, kind: str) -> Any:

@@ -123,6 +123,8 @@ class ColumnSummary:
 
     def joined(self, other: ColumnSummary, most: int) -> ColumnSummary:
         """Return the summary of the rows of both."""
+        if self._has_all_of(other):
+            return self
         if self.is_word != other.is_word:
             if self.is_word and self.are_numbers:
                 return self.as_numbers(most).joined(other, most)
@@ -156,6 +158,17 @@ class ColumnSummary:
         )
         many = found.is_word and len(levels or ()) > MANY_WORDS and not found.ordered and found.are_numbers
         return found.as_numbers(most) if many else found
+
+    def _has_all_of(self, other: ColumnSummary) -> bool:
+        """Say whether these numbers have nothing to learn from others."""
+        return (
+            not (self.is_word or other.is_word or other.missing)
+            and (self.levels is None or self.levels == other.levels)
+            and self.lowest <= other.lowest
+            and other.highest <= self.highest
+            and self.whole <= other.whole
+            and not (self.ordered or other.way or other.trouble or other.last)
+        )
 
     @property
     def are_numbers(self) -> bool:

@@ -159,7 +159,7 @@ class Statistics:
     @property
     def most_kept(self) -> int:
         """The number of rows up to which all are kept."""
-        return max(KEPT_CELLS // max(len(self.columns), 1), KEPT_ROWS_PER_COLUMN * len(self.columns))
+        return most_kept(len(self.columns))
 
     @cached_property
     def starts(self) -> Ints:
@@ -399,6 +399,11 @@ class Statistics:
         from dagopt.data.statistics_file import load_statistics
 
         return load_statistics(path)
+
+
+def most_kept(n: int) -> int:
+    """Return the number of rows of n columns up to which all are kept."""
+    return max(KEPT_CELLS // max(n, 1), KEPT_ROWS_PER_COLUMN * n)
 
 
 def most_levels(told: str) -> int:

@@ -16,10 +16,10 @@ from dagopt.data.batches import ROWS, Batch, Numbers, batches_of, is_streamed, i
 from dagopt.data.cells import with_missing_level
 from dagopt.data.column_summary import ColumnSummary
 from dagopt.data.data_options import NEED_ROWS, DataOptions
-from dagopt.data.kept_rows import Rows, sample_size
+from dagopt.data.kept_rows import sample_size
 from dagopt.data.kinds import checked_kinds
 from dagopt.data.reading import positions_of, read_columns
-from dagopt.data.statistics import Statistics, most_levels
+from dagopt.data.statistics import Statistics, most_kept, most_levels
 from dagopt.data.statistics_file import SUFFIX
 from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError
@@ -29,6 +29,7 @@ __all__ = ["Told", "added", "is_statistics", "needing_rows", "summarise", "summa
 
 AHEAD = 2  # batches that wait per thread
 CELLS_AHEAD = 20_000_000  # of the batches that wait or are worked on, whatever the number of threads
+SPARE = 1.5  # times the rows of the sample that are kept at first if the number of all rows is known
 FAR_MORE = 4  # times the rows that can be kept: so many are expected if none is to be kept from the start
 Told = Callable[[float | None, int], None]  # called with the share that is read, None if not known, and the rows so far
 
@@ -119,10 +120,33 @@ class BatchMaker:
         self.keeps_rows = True
         self.numbers: frozenset[str] = frozenset()  # columns that are known to be numbers
         self.levels: dict[str, tuple[float, ...]] = {}  # whole numbers that are levels of a column so far
+        self._lowest = np.zeros(0)  # numbers drawn for rows that are in the sample so far
         self.below = np.inf  # rows with a higher number drawn are not in the sample
 
-    def learn_from(self, found: Statistics, n_read: int, sample: Rows, done: float | None = None) -> None:
-        """Take note, for later batches, of numbers and levels, of a sample, and that rows are too many to keep.
+    def expect(self, batch: Batch) -> None:
+        """Take note of how many rows will come, if the first batch and its share of all rows say so.
+
+        Rows that will not be in the sample need not be kept even for a while. If far fewer rows come than expected,
+        the sample has fewer rows too, but it is one.
+        """
+        if batch.n_rows and batch.done:
+            n = max(len(self._kept(list(batch.names), batch.where)), 1)
+            expected = batch.n_rows / max(batch.done, 1e-12)
+            self._stop_keeping(expected / FAR_MORE, most_kept(n))
+            if not self.keeps_rows:
+                self.below = SPARE * sample_size(n) / expected
+
+    def _stop_keeping(self, n_rows: float, most: int) -> None:
+        """Keep rows no longer if so many are too many."""
+        if self.keeps_rows and n_rows > most:
+            self.keeps_rows = False
+            if need := needing_rows(self.options):
+                raise InputError(
+                    f"{need} needs all rows in memory, which are too many; give a frame with a sample of them"
+                )
+
+    def learn_from(self, found: Statistics, n_read: int, done: float | None = None) -> None:
+        """Take note, for later batches, of numbers and levels, of the sample, and that rows are too many to keep.
 
         They are if so many were read, or if by the share of the source that is ``done`` far more will be.
         """
@@ -130,15 +154,13 @@ class BatchMaker:
         for column in found.columns:
             if column.levels is not None and not column.is_word and self.levels.get(column.name) != column.levels:
                 self.levels[column.name] = tuple(sorted({*self.levels.get(column.name, ()), *column.levels}))
-        if len(sample.drawn) >= sample_size(len(found.columns)):
-            self.below = min(self.below, float(sample.drawn.max()))
+        if not (found.has_all_rows and found.n_incomplete):
+            most, drawn = sample_size(len(found.columns)), np.append(self._lowest, found.rows.drawn)
+            self._lowest = np.partition(drawn, most - 1)[:most] if len(drawn) > most else drawn
+            if len(self._lowest) == most:
+                self.below = min(self.below, float(self._lowest.max()))
         expected = n_read if not done else n_read / max(done, 1e-12) / FAR_MORE
-        if self.keeps_rows and max(n_read, expected) > found.most_kept:
-            self.keeps_rows = False
-            if need := needing_rows(self.options):
-                raise InputError(
-                    f"{need} needs all rows in memory, which are too many; give a frame with a sample of them"
-                )
+        self._stop_keeping(max(n_read, expected), found.most_kept)
 
     def of_batch(self, batch: Batch, place: int) -> Statistics:
         """Return the statistics of a batch."""
@@ -185,6 +207,8 @@ def _reduced(maker: BatchMaker, batches: Iterator[Batch], deadline: Deadline, to
     with ThreadPoolExecutor(threads) as pool:
         try:
             for k, batch in enumerate(batches):
+                if not k:
+                    maker.expect(batch)
                 waiting.append((pool.submit(maker.of_batch, batch, k), batch))
                 room = min(AHEAD * threads, max(CELLS_AHEAD // (ROWS * len(batch.names)), 1))
                 while len(waiting) > (room if k else 0):  # the first one says which columns are numbers
@@ -212,7 +236,7 @@ def _take(
         if batch.where in str(error):
             raise
         raise InputError(f"{batch.where}, after row {total.n_read}: {error}") from error
-    maker.learn_from(found, total.n_read, total.last.rows, batch.done)
+    maker.learn_from(found, total.n_read, batch.done)
     deadline.check("the data were read", batch.done or 0.0)
     if told is not None:
         told(batch.done, total.n_read)
@@ -233,11 +257,6 @@ class Tree:
             before, found = self._sums.pop()
             one, terms = found + one, terms + before
         self._sums.append((terms, one))
-
-    @property
-    def last(self) -> Statistics:
-        """The sum that the last term became a part of."""
-        return self._sums[-1][1]
 
     def sum(self) -> Statistics | None:
         """Return the sum of all terms, None if there are none."""
