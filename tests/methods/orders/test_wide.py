@@ -1,11 +1,15 @@
 """Search over very many columns, on few: pairs found in blocks, hidden parents, and the best DAG if it is known."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import dagopt
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.graph.cpdag import cpdag
+from dagopt.graph.order import is_acyclic, parent_lists
 from dagopt.methods.orders import near_pairs, wide
 from dagopt.methods.orders.near_pairs import Blocks, pairs_above, unit_columns
 from dagopt.methods.orders.wide import WideScore, search_wide
@@ -80,6 +84,43 @@ def test_parents_that_help_only_beside_others_are_found(monkeypatch):
     assert constant + found.score == pytest.approx(best, abs=1e-6)
     monkeypatch.setattr(wide, "MOST_ROUNDS", 1)
     assert found_in(data.to_numpy(), penalty, most=14).score < found.score - 1.0
+
+
+def test_parents_beside_which_others_hide_are_those_of_equivalent_dags():
+    """Each is the parent set of the column in a DAG of the class; every undirected edge points to each of its ends."""
+    rng = np.random.default_rng(0)
+    for _ in range(8):
+        dag = np.triu(rng.random((5, 5)) < 0.4, 1).astype(np.int8)
+        nothing = np.zeros(0, dtype=np.int64)
+        run = wide.WideSearch(parent_lists(dag), np.zeros(5), np.arange(5), *([nothing] * 3), "", np.ones(5))
+        cases = wide._cases(run, 5)
+        essential = cpdag(dag)
+        pairs = np.argwhere(np.triu(dag | dag.T))
+        members = []
+        for turned in itertools.product([False, True], repeat=len(pairs)):
+            one = np.zeros((5, 5), dtype=np.int8)
+            for (a, b), back in zip(pairs, turned, strict=True):
+                one[(b, a) if back else (a, b)] = 1
+            if is_acyclic(one) and np.array_equal(cpdag(one), essential):
+                members.append({(v, *np.flatnonzero(one[:, v]).tolist()) for v in range(5)})
+        assert set(cases) <= set().union(*members)
+        assert {(v, *np.flatnonzero(dag[:, v]).tolist()) for v in range(5) if dag[:, v].any()} <= set(cases)
+        for a, b in np.argwhere(essential & essential.T):
+            assert any(case[0] == b and a in case[1:] for case in cases)
+
+
+def test_parents_that_hide_behind_an_edge_the_other_way_are_found(monkeypatch):
+    """Looking only beside the parents that columns have ends far below the order search over all pairs."""
+    data, _ = dagopt.simulate(40, 200, 2.0, 11)
+    penalty = 0.5 * np.log(200) + 4
+    found = found_in(data.to_numpy(), penalty, most=14)
+    best = dagopt.learn(data, "order", score=penalty, progress=False, max_parents=14).score
+    constant = -0.5 * 200 * 40 * (1 + np.log(2 * np.pi)) - 200 * np.log(found.scale).sum()
+    assert constant + found.score > best - 5
+    own = [(v, *parents.tolist()) for v, parents in enumerate(found.parents)]
+    monkeypatch.setattr(wide, "cpdag", lambda dag: dag)
+    assert set(wide._cases(found, 14)) <= set(own)
+    assert found_in(data.to_numpy(), penalty, most=14).score < found.score - 50
 
 
 def test_copies_stop_the_search():

@@ -4,8 +4,9 @@
    without other parents. No such pair is lost (``near_pairs.py``).
 2. Order search over the candidates, with correlations computed from the rows when they are needed.
 3. A parent can be hidden, so that it helps only beside others. So each column's residual, given the parents found, is
-   compared with all columns. Pairs by which the score would rise become candidates too, and the search goes on near
-   them, until there are none or there were ``MOST_ROUNDS``.
+   compared with all columns, and so is that given parents that it has in an equivalent DAG, where an undirected edge of
+   the class points to it. Pairs by which the score would rise become candidates too, and the search goes on near them,
+   until there are none or there were ``MOST_ROUNDS``.
 
 Step 3 lists the columns whose product with the residual is above a bar, and those that are candidates of a parent, and
 scores them exactly. The bar allows for parents that explain up to ``EXPLAINED`` of the column; a column that they
@@ -24,7 +25,8 @@ from numpy.typing import NDArray
 from dagopt.arrays import Floats, Ints
 from dagopt.data.continuous_checks import SAME_CORRELATION
 from dagopt.deadline import Deadline
-from dagopt.graph.order import adjacency_of, topological_order
+from dagopt.graph.cpdag import cpdag
+from dagopt.graph.order import adjacency_of, edge_ends, topological_order
 from dagopt.methods.names import name_order
 from dagopt.methods.orders.linked_orders import LinkedOrders
 from dagopt.methods.orders.near_pairs import Blocks, pairs_above, unit_columns
@@ -175,7 +177,7 @@ def _search(
 ) -> None:
     """Search over the candidates, look for hidden ones, and so on."""
     n = len(columns)
-    checked: list[Ints | None] = [None] * n
+    checked: set[tuple[int, ...]] = set()
     orders: LinkedOrders | None = None
     around: Ints | None = None
     for round_ in range(MOST_ROUNDS):
@@ -193,13 +195,12 @@ def _search(
             if deadline.reason is None:
                 orders.kick(n if around is None else len(around), rng, deadline, around)
                 _note(run, orders, "kicks", deadline, progress)
-        changed = np.array([v for v in range(n) if not _same(run.parents[v], checked[v])], dtype=np.int64)
-        hidden = _hidden(run, orders, columns, blocks, score, changed, deadline, progress)
+        cases = [case for case in _cases(run, len(score.costs) - 1) if case not in checked]
+        hidden = _hidden(run, orders, columns, blocks, score, cases, deadline, progress)
         run.rows.append((deadline.elapsed(), "all pairs", run.score))
         if hidden is None:
             break
-        for v in changed:
-            checked[v] = run.parents[v]
+        checked.update(cases)
         if not len(hidden[0]):
             run.is_checked = True
             break
@@ -264,8 +265,25 @@ def _numbered(run: WideSearch, named: Ints) -> WideSearch:
     )
 
 
-def _same(parents: Ints, checked: Ints | None) -> bool:
-    return checked is not None and np.array_equal(parents, checked)
+def _cases(run: WideSearch, most: int) -> list[tuple[int, ...]]:
+    """Return columns, each with parents beside which others may be hidden: fewer than ``most``, and at least one.
+
+    They are those that it has, and for each undirected edge of the class that points away from it those that it has if
+    the edge points to it: then no other undirected edge needs to.
+    """
+    n = len(run.parents)
+    heads = np.repeat(np.arange(n), [len(own) for own in run.parents])
+    tails = np.concatenate([*run.parents, np.zeros(0, dtype=np.int64)]).astype(np.int64)
+    joined, towards = edge_ends(cpdag(adjacency_of(n, tails, heads)))
+    both = np.isin(joined * n + towards, towards * n + joined)
+    compelled: list[list[int]] = [[] for _ in range(n)]
+    for u, v in zip(joined[~both].tolist(), towards[~both].tolist(), strict=True):
+        compelled[v].append(u)
+    found = [(v, *own.tolist()) for v, own in enumerate(run.parents)]
+    away = ~np.isin(joined * n + towards, tails * n + heads) & both
+    for u, v in zip(joined[away].tolist(), towards[away].tolist(), strict=True):
+        found.append((v, *sorted([*compelled[v], u])))
+    return [case for case in found if 1 < len(case) <= most]
 
 
 def _note(run: WideSearch, orders: LinkedOrders, phase: str, deadline: Deadline, progress: Progress) -> None:
@@ -298,58 +316,64 @@ def _hidden(
     columns: Floats,
     blocks: Blocks,
     score: WideScore,
-    nodes: Ints,
+    cases: list[tuple[int, ...]],
     deadline: Deadline,
     progress: Progress,
 ) -> tuple[Ints, Ints] | None:
-    """Return pairs that are no candidates but of which one would raise the other's score; None if the time ran out."""
+    """Return pairs that are no candidates but of which one would raise the other's score; None if the time ran out.
+
+    Each case is a column and its parents.
+    """
     n = len(columns)
-    sizes = np.array([len(run.parents[v]) for v in nodes], dtype=np.int64)
-    nodes = nodes[(sizes > 0) & (sizes < len(score.costs) - 1)]  # without parents there is nothing to hide behind
-    found = [_beside_parents(run, nodes, n)]
+    if not cases:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    nodes = np.array([case[0] for case in cases], dtype=np.int64)
+    parents = [np.array(case[1:], dtype=np.int64) for case in cases]
+    found = [_beside_parents(run, parents, n)]
     dearest = float(np.diff(score.costs).min())
     bar = math.sqrt((1 - EXPLAINED) * -math.expm1(-2 * dearest / score.n_samples))
     step = blocks.block
     for at in range(0, len(nodes), step):
-        some = nodes[at : at + step]
-        left = _residuals(columns, some, run.parents)
+        left = _residuals(columns, nodes[at : at + step], parents[at : at + step])
         for a, b, _ in blocks.above(bar, deadline, left):
-            found.append(some[a] * n + b)
+            found.append((at + a) * n + b)
         if deadline.reason is not None:
             return None
         progress.update("all pairs", at / len(nodes))
+    case, x = np.divmod(np.unique(np.concatenate(found)), n)
+    v = nodes[case]
     known = np.concatenate([run.first * n + run.second, run.second * n + run.first])
-    codes = np.setdiff1d(np.concatenate(found), known)
-    v, x = np.divmod(codes, n)
-    v, x = v[v != x], x[v != x]
-    gains = orders.values(v, [np.append(run.parents[a], b) for a, b in zip(v.tolist(), x.tolist(), strict=True)])
-    better = gains > run.scores[v] + ENOUGH
+    new = (v != x) & ~np.isin(v * n + x, known)
+    case, v, x = case[new], v[new], x[new]
+    alone = orders.values(nodes, parents)
+    gains = orders.values(v, [np.append(parents[k], b) for k, b in zip(case.tolist(), x.tolist(), strict=True)])
+    better = gains > alone[case] + ENOUGH
     low, high = np.minimum(v[better], x[better]), np.maximum(v[better], x[better])
     first, second = np.divmod(np.unique(low * n + high), n)
     return first, second
 
 
-def _beside_parents(run: WideSearch, nodes: Ints, n: int) -> Ints:
-    """Return the candidates of the parents of these columns, as numbers of pairs."""
+def _beside_parents(run: WideSearch, parents: list[Ints], n: int) -> Ints:
+    """Return the candidates of the parents of each case, as numbers of case and candidate."""
     owners = np.concatenate([run.first, run.second])
     sequence = np.argsort(owners, kind="stable")
     others = np.concatenate([run.second, run.first])[sequence]
     ends = np.cumsum(np.bincount(owners, minlength=n))
     lists = np.split(others, ends[:-1])
-    found = [v * n + lists[p] for v in nodes.tolist() for p in run.parents[v].tolist()]
-    return np.unique(np.concatenate([*found, np.zeros(0, dtype=np.int64)]))
+    found = [k * n + lists[p] for k, own in enumerate(parents) for p in own.tolist()]
+    return np.concatenate([*found, np.zeros(0, dtype=np.int64)])
 
 
 def _residuals(columns: Floats, nodes: Ints, parents: list[Ints]) -> NDArray[np.float32]:
     """Return what the parents leave of each column, with length 1."""
     left = np.empty((len(nodes), columns.shape[1]), dtype=np.float32)
-    sizes = np.array([len(parents[v]) for v in nodes])
+    sizes = np.array([len(own) for own in parents])
     for size in np.unique(sizes):
         places = np.flatnonzero(sizes == size)
         at_once = max(CELLS_AT_ONCE // (columns.shape[1] * int(size)), 1)
         for k in range(0, len(places), at_once):
             some = places[k : k + at_once]
-            gathered = columns[np.array([parents[v] for v in nodes[some]])]  # (m, size, rows)
+            gathered = columns[np.array([parents[k] for k in some])]  # (m, size, rows)
             own = columns[nodes[some]]
             gram = gathered @ gathered.transpose(0, 2, 1) + 1e-12 * np.eye(int(size))
             weights = np.linalg.solve(gram, gathered @ own[:, :, None])
