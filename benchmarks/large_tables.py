@@ -1,21 +1,26 @@
 """Tables of many rows: seconds and peak memory of ``summarise``, beside just reading the file with the engine.
 
     python -m benchmarks.large_tables [--rows 1e6 1e7] [--columns 20] [--kind gaussian|discrete|distinct|mixed]
-    python -m benchmarks.large_tables --rows 1e6 1e7 1e8 --format parquet
-    python -m benchmarks.large_tables --rows 1e7 --columns 100
+    python -m benchmarks.large_tables --rows 1e6 1e7 --most 5
+    python -m benchmarks.large_tables --rows 1e7 --kind discrete
+    python -m benchmarks.large_tables --rows 1e8 --format parquet --most 20
+    python -m benchmarks.large_tables --rows 1e7 --columns 100 --format parquet --most 10
     python -m benchmarks.large_tables --engines --rows 2e6       # pyarrow, polars and duckdb, just reading
     python -m benchmarks.large_tables --turns 3 --rows 2e6       # reading and summarise by turns in one process
     python -m benchmarks.large_tables --quick
 
-The files are written to a temporary folder, which is removed; ``--most`` is the largest size of a file in GB, and
-larger ones are left out. Discrete tables have few distinct rows, ``distinct`` ones about as many as rows. Each
-measurement has a process of its own; seconds are those of the clock and of the processor. With ``--turns`` both run by
-turns in one process, and the least CPU seconds of each are compared: the ratio to look at on a busy machine.
+The files are written to a temporary folder, which is removed; ``--most`` is the largest size of a table in GB, and
+larger ones are left out. Tables of more than 200 million cells are folders of several files, written side by side on
+all cores and batch by batch, so that no table is ever in memory. Discrete tables have few distinct rows, ``distinct``
+ones about as many as rows. Each measurement has a process of its own; seconds are those of the clock and of the
+processor. With ``--turns`` both run by turns in one process, and the least CPU seconds of each are compared: the ratio
+to look at on a busy machine.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 from collections.abc import Iterator
@@ -26,34 +31,36 @@ from typing import Any
 import numpy as np
 
 BATCH = 250_000  # rows that are made and written at once
+CELLS_PER_FILE = 200_000_000
 BYTES_PER_CELL = {"csv": {"gaussian": 20, "mixed": 14}, "parquet": {"gaussian": 9, "mixed": 6}}
 
 
-def frames(rows: int, columns: int, kind: str) -> Iterator[Any]:
+def frames(rows: int, columns: int, kind: str, seed: int = 0) -> Iterator[Any]:
     """Yield the table in batches: a chain in which each column depends on the one before."""
     import pyarrow as pa
 
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     for first in range(0, rows, BATCH):
         size = min(BATCH, rows - first)
-        values = rng.standard_normal((size, columns))
+        values = rng.standard_normal((columns, size))
         for j in range(1, columns):
-            values[:, j] += 0.5 * values[:, j - 1]
+            values[j] += 0.5 * values[j - 1]
         found = {}
         for j in range(columns):
             discrete = kind in ("discrete", "distinct") or (kind == "mixed" and j % 2)
             levels = 2 if kind == "discrete" and j > 9 else 3
-            source = values[:, j % 10] if kind == "discrete" else values[:, j]  # few distinct rows
-            cells = np.digitize(source, [-0.5, 0.5][: levels - 1]) if discrete else values[:, j]
+            source = values[j % 10] if kind == "discrete" else values[j]  # few distinct rows
+            cells = np.digitize(source, [-0.5, 0.5][: levels - 1]) if discrete else values[j]
             found[f"X{j}"] = pa.array(cells if not discrete else cells.astype(np.int64))
         yield pa.table(found)
 
 
-def write(path: Path, rows: int, columns: int, kind: str) -> None:
+def write(path: Path, rows: int, columns: int, kind: str, seed: int = 0) -> None:
+    """Write a table to one file, batch by batch."""
     from pyarrow import csv, parquet
 
     writer: Any = None
-    for table in frames(rows, columns, kind):
+    for table in frames(rows, columns, kind, seed):
         if writer is None:
             make = csv.CSVWriter if path.suffix == ".csv" else parquet.ParquetWriter
             writer = make(str(path), table.schema)
@@ -61,8 +68,34 @@ def write(path: Path, rows: int, columns: int, kind: str) -> None:
     writer.close()
 
 
+def write_parts(folder: Path, form: str, rows: int, columns: int, kind: str) -> Path:
+    """Write a table to a file of the folder, or to several, on all cores, and return the file or the folder."""
+    n_parts = max(-(-rows * columns // CELLS_PER_FILE), 1)
+    ends = [rows * k // n_parts for k in range(n_parts + 1)]
+    paths = [folder / f"table-{k:03}.{form}" for k in range(n_parts)]
+    parts = [(path, ends[k + 1] - ends[k], columns, kind, k) for k, path in enumerate(paths)]
+    with get_context("spawn").Pool(min(n_parts, os.cpu_count() or 1)) as pool:
+        pool.starmap(write, parts, 1)
+    return folder if n_parts > 1 else paths[0]
+
+
+def files_of(path: str) -> list[str]:
+    """Return the files of a table."""
+    return sorted(map(str, Path(path).iterdir())) if Path(path).is_dir() else [path]
+
+
+def gigabytes(path: Path) -> float:
+    """Return the size of a table."""
+    return sum(Path(one).stat().st_size for one in files_of(str(path))) / 1e9
+
+
 def just_read(path: str, engine: str) -> int:
-    """Return the number of rows, read in batches."""
+    """Return the number of rows of a table, read in batches."""
+    return sum(_read(one, engine) for one in files_of(path))
+
+
+def _read(path: str, engine: str) -> int:
+    """Return the number of rows of a file."""
     if engine == "polars":
         import polars
 
@@ -129,7 +162,7 @@ def main() -> None:
     parser.add_argument("--format", choices=("csv", "parquet"), nargs="+", default=["parquet", "csv"])
     parser.add_argument("--engines", action="store_true", help="compare engines at just reading")
     parser.add_argument("--turns", type=int, help="so many turns of reading and summarise in one process")
-    parser.add_argument("--most", type=float, default=3.0, help="GB of the largest file")
+    parser.add_argument("--most", type=float, default=3.0, help="GB of the largest table")
     parser.add_argument("--quick", action="store_true", help="100,000 rows")
     arguments = parser.parse_args()
     engines = ["pyarrow", "polars", "duckdb"] if arguments.engines else ["pyarrow", "dagopt"]
@@ -142,13 +175,11 @@ def main() -> None:
                 print(f"| {arguments.kind} | {rows:,} | {arguments.columns} | {form} | above --most | | | | | |")
                 continue
             with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / f"table.{form}"
-                write(path, rows, arguments.columns, arguments.kind)
-                first = 0.0
+                path = write_parts(Path(folder), form, rows, arguments.columns, arguments.kind)
+                size, first = gigabytes(path), 0.0
                 if arguments.turns:
                     with get_context("spawn").Pool(1) as pool:
                         reading, both, peak = pool.apply(by_turns, (str(path), arguments.turns))
-                    size = path.stat().st_size / 1e9
                     about = f"| {arguments.kind} | {rows:,} | {arguments.columns} | {form} | {size:.2f} "
                     print(
                         f"{about}| by turns | | {reading:.2f}, {both:.2f} | {both / reading:.2f} | {peak:.0f} |",
@@ -158,7 +189,6 @@ def main() -> None:
                 for what in engines:
                     _, seconds, cpu, peak = alone(path, what)
                     first = first or cpu
-                    size = path.stat().st_size / 1e9
                     print(
                         f"| {arguments.kind} | {rows:,} | {arguments.columns} | {form} | {size:.2f} "
                         f"| {what} | {seconds:.1f} | {cpu:.1f} | {cpu / first:.2f} | {peak:.0f} |",
