@@ -260,6 +260,17 @@ def test_a_parquet_part_that_is_cut_off_is_named(frame, tmp_path) -> None:
 
 
 @pytest.mark.usefixtures("small_batches")
+def test_an_arrow_stream_that_is_cut_off_is_named_with_the_row(frame, tmp_path) -> None:
+    table = pa.Table.from_pandas(frame[["X0", "X1"]], preserve_index=False)
+    with pa.ipc.new_stream(tmp_path / "whole.arrow", table.schema) as writer:
+        writer.write_table(table, max_chunksize=300)
+    whole = (tmp_path / "whole.arrow").read_bytes()
+    (tmp_path / "cut.arrow").write_bytes(whole[: len(whole) * 3 // 4])
+    with pytest.raises(InputError, match=r"cannot read .*cut\.arrow after row 600: .*; it may be damaged or cut off"):
+        dagopt.summarise(tmp_path / "cut.arrow")
+
+
+@pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_csv_that_ends_in_the_middle_of_a_row_is_named(packed: bool, frame, tmp_path) -> None:
     text = frame.to_csv(index=False)

@@ -242,11 +242,14 @@ def _binary(path: Path, na_values: tuple[str, ...]) -> Iterator[tuple[Batch, flo
             if magic != b"ARROW1":
                 for batch in pa.ipc.open_stream(source):
                     yield from ((piece, 0.5) for piece in _pieces(batch, str(path)))
+                    rows += batch.num_rows
                 return
             reader = pa.ipc.open_file(source)
             for k in range(reader.num_record_batches):
-                for piece in _pieces(reader.get_batch(k), str(path)):
+                batch = reader.get_batch(k)
+                for piece in _pieces(batch, str(path)):
                     yield piece, (k + 1) / reader.num_record_batches
+                rows += batch.num_rows
     except (InputError, GeneratorExit):
         raise
     except ImportError as error:

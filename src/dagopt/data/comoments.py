@@ -29,7 +29,7 @@ from dagopt.deadline import FOREVER, Deadline
 __all__ = ["CoMoments"]
 
 CELLS_PER_PIECE = 1 << 21  # cells of rows with one mean
-CELLS_AT_ONCE = 1 << 16  # cells that are copied and multiplied at once: half a megabyte, which stays in the cache
+CELLS_AT_ONCE = 1 << 17  # cells that are copied and multiplied at once: a megabyte, which stays in the cache
 MOST_PACKED = 512  # columns up to which blocks of rows are multiplied by themselves
 NEAR = 1 / 64  # how far from its mean a column may be centred, as a share of its standard deviation
 
