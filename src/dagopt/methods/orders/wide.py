@@ -279,7 +279,7 @@ def _cases(run: WideSearch, most: int) -> list[tuple[int, ...]]:
     compelled: list[list[int]] = [[] for _ in range(n)]
     for u, v in zip(joined[~both].tolist(), towards[~both].tolist(), strict=True):
         compelled[v].append(u)
-    found = [(v, *own.tolist()) for v, own in enumerate(run.parents)]
+    found: list[tuple[int, ...]] = [(v, *own.tolist()) for v, own in enumerate(run.parents)]
     away = ~np.isin(joined * n + towards, tails * n + heads) & both
     for u, v in zip(joined[away].tolist(), towards[away].tolist(), strict=True):
         found.append((v, *sorted([*compelled[v], u])))
