@@ -12,14 +12,18 @@ __all__ = ["best_move_arrays", "closure_arrays", "extend_closure_arrays"]
 
 
 def closure_arrays(adjacency: NDArray[np.int8], reach: NDArray[np.int8]) -> bool:
-    """Do what ``closure`` does for a DAG, with whole arrays: paths of up to 1, 2, 4, ... edges."""
-    paths = (adjacency != 0).astype(np.float32)
-    length = 1
-    while length < len(paths):
-        paths = ((paths + paths @ paths) > 0).astype(np.float32)
-        length *= 2
-    reach[:] = paths
-    return not reach.diagonal().any()
+    """Do what ``closure`` does with whole rows: a node whose children are done passes its reach to its parents."""
+    left = (adjacency != 0).sum(axis=1)
+    ready = np.flatnonzero(left == 0).tolist()
+    reach[:] = 0
+    for j in ready:  # which grows
+        for i in np.flatnonzero(adjacency[:, j]).tolist():
+            reach[i] |= reach[j]
+            reach[i, j] = 1
+            left[i] -= 1
+            if left[i] == 0:
+                ready.append(i)
+    return len(ready) == len(adjacency)
 
 
 def extend_closure_arrays(reach: NDArray[np.int8], tail: int, head: int) -> None:

@@ -231,8 +231,11 @@ class LogDetScore(JointScore):
         if len(chosen) + 1 == self.n_nodes:
             return np.full(self.n_nodes, np.nan)
         logdet, logres = np.empty(self.n_nodes), np.empty(self.n_nodes)
-        arrays, each = (log_arrays.additions_arrays, 20) if self.logdets_suffice else (None, self.n_nodes)
-        find = compiled_or_python(self._kernels.additions, self._steps(len(chosen)) * each, arrays=arrays)
+        arrays = log_arrays.additions_arrays if self.logdets_suffice else None
+        steps = self._steps(len(chosen)) * self.n_nodes
+        if arrays is not None:
+            steps = 400 + 4 * (len(chosen) + 2) ** 2 + 2 * self.n_nodes
+        find = compiled_or_python(self._kernels.additions, steps, arrays=arrays)
         find(self._source, self._log_scale, node, chosen, logdet, logres)
         return self._score(len(chosen) + 1, logdet, logres)
 

@@ -182,7 +182,7 @@ class MovingDag:
     def _close(self) -> None:
         """Find which nodes reach which."""
         n = len(self.order)
-        find = compiled_or_python(kernels.closure, STEPS_OF_ARRAYS + n**3 // 2000, arrays=move_arrays.closure_arrays)
+        find = compiled_or_python(kernels.closure, STEPS_OF_ARRAYS + 20 * n, arrays=move_arrays.closure_arrays)
         find(self.adjacency, self._reach)
 
     def _renew(self, node: int) -> None:
