@@ -22,7 +22,7 @@ class Fault(NamedTuple):
 
 
 CUT = "tests/methods/branch_and_cut"
-ROWS_TESTS = f"tests/lp/rows {CUT}/test_rows_method.py"
+ROWS_TESTS = f"tests/lp/rows/test_rows.py tests/lp/rows/test_best_dags.py {CUT}/test_rows_method.py"
 GAUSSIAN = "tests/kernels/gaussian"
 PAIRS = f"{CUT}/test_pair_bound.py {GAUSSIAN}/test_pair_weights.py"
 PAIR_KERNELS = f"{GAUSSIAN}/test_pair_weights.py {CUT}/test_pair_bound.py"
@@ -184,7 +184,7 @@ _BOUNDS = (
         "methods/cg_dca/pool_bound.py",
         "lp.duals.constant - sum(least)",
         "lp.duals.constant",
-        "tests/methods/cg_dca/test_pricers.py tests/methods/cg_dca/test_cg_dca.py tests/lp/test_restricted_master.py",
+        "tests/methods/cg_dca/test_listed.py tests/methods/cg_dca/test_pricers.py tests/lp/test_restricted_master.py",
     ),
 )
 

@@ -1,9 +1,10 @@
 """``python -m hunt.planted``: plant faults one at a time, and say which test or how many seconds of hunting find them.
 
 Each fault of ``faults.py`` is a small edit of the source that makes some claim false. It is applied to a copy of the
-tree; the tests of its room run on the copy, and if none fails, parts of the hunt do. A fault that neither finds within
-``--seconds`` is a gap in the tests. ``--only k`` plants one, ``--state`` keeps what was found, ``--hunt`` skips tests,
-``--jobs K`` looks for K faults at the same time.
+tree; the tests of its room run on the copy, and if none fails, parts of the hunt do. At the end all tests that failed
+run on the tree as it is; a fault that was found by one that fails there too is looked for once more, without it. A
+fault that neither finds within ``--seconds`` is a gap in the tests. ``--only k`` plants one, ``--state`` keeps what was
+found, ``--hunt`` skips tests, ``--jobs K`` looks for K faults at the same time.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ __all__ = ["Found", "plant"]
 ROOT = Path(__file__).parent.parent
 COPIED = ("src", "tests", "hunt", "benchmarks", "experiments", "pyproject.toml", "docs")
 SHARE_OF_TESTS = 0.5  # of the seconds; the rest is for the hunt
+PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 
@@ -65,6 +67,7 @@ def main() -> int:
     print("| | fault | file | found by | seconds |\n|---|---|---|---|---|", flush=True)
     until = time.monotonic() + asked.all_seconds
     lock = Lock()
+    without: set[str] = set()  # tests that fail in any case
 
     def look_for(number: int) -> Found | None:
         fault = FAULTS[number]
@@ -72,19 +75,26 @@ def main() -> int:
             return known[fault.breaks]
         if time.monotonic() > until:
             return None
-        found = _look_for(fault, asked)
+        found = _look_for(fault, asked, without)
         with lock:
             known[fault.breaks] = found
             if asked.state is not None:
                 asked.state.write_text(json.dumps(known, indent=1))
         return found
 
-    rows: list[Found] = []
-    with ThreadPoolExecutor(asked.jobs) as pool:
-        for number, found in zip(numbers, pool.map(look_for, numbers), strict=True):
-            if found is not None:
-                rows.append(found)
-                print(found.line(number, FAULTS[number]), flush=True)
+    while True:
+        rows: list[Found] = []
+        with ThreadPoolExecutor(asked.jobs) as pool:
+            for number, found in zip(numbers, pool.map(look_for, numbers), strict=True):
+                if found is not None:
+                    rows.append(found)
+                    print(found.line(number, FAULTS[number]), flush=True)
+        failing = _failing({found.by.strip("`") for found in rows if found.by.startswith("`")})
+        if not failing:
+            break
+        print(f"\nthese fail without a fault too: {' '.join(sorted(failing))}\n", flush=True)
+        without |= failing
+        known = {name: found for name, found in known.items() if found.by.strip("`") not in failing}
     missed = [found for found in rows if not found.by]
     by_tests = sum(found.by.startswith("`") for found in rows)
     seconds = sorted(found.seconds for found in rows if found.by)
@@ -108,7 +118,7 @@ def _asked() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _look_for(fault: Fault, asked: argparse.Namespace) -> Found:
+def _look_for(fault: Fault, asked: argparse.Namespace, without: set[str]) -> Found:
     """Plant a fault in a copy, run the tests, and then the hunt if no test fails."""
     with tempfile.TemporaryDirectory() as name:
         copy = Path(name)
@@ -121,7 +131,8 @@ def _look_for(fault: Fault, asked: argparse.Namespace) -> Found:
         plant(fault, copy)
         begun = time.monotonic()
         if not asked.hunt:
-            failed = _failing_test(fault, copy, SHARE_OF_TESTS * asked.seconds)
+            tests = [*fault.tests.split(), *(f"--deselect={one}" for one in sorted(without))]
+            failed = _first_failure(tests, copy, SHARE_OF_TESTS * asked.seconds)
             if failed:
                 return Found(f"`{failed}`", time.monotonic() - begun)
         left = asked.seconds - (time.monotonic() - begun)
@@ -134,21 +145,19 @@ def _environment(copy: Path) -> dict[str, str]:
     return {**os.environ, **alone, "PYTHONPATH": f"{copy / 'src'}{os.pathsep}{copy}"}
 
 
-def _failing_test(fault: Fault, copy: Path, seconds: float) -> str:
-    """Return the first test that fails because of the fault, empty if none does in time."""
-    until = time.monotonic() + seconds
-    without: list[str] = []  # tests that fail in any case
-    while (left := until - time.monotonic()) > 0:
-        failed = _first_failure([*fault.tests.split(), *(f"--deselect={one}" for one in without)], copy, left)
-        if not failed or not _first_failure([failed], ROOT, seconds):
-            return failed
-        without.append(failed)
-    return ""
+def _failing(tests: set[str]) -> set[str]:
+    """Return those of some tests that fail in the tree as it is."""
+    if not tests:
+        return set()
+    done = subprocess.run(
+        [*PYTEST, *sorted(tests)], cwd=ROOT, env=_environment(ROOT), capture_output=True, text=True, check=False
+    )
+    return set(FAILED.findall(done.stdout))
 
 
 def _first_failure(tests: list[str], root: Path, seconds: float) -> str:
     """Return the first of some tests that fails in a tree, empty if none does in time."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", *tests]
+    command = [*PYTEST, "-x", "-m", "not slow", *tests]
     try:
         done = subprocess.run(
             command, cwd=root, env=_environment(root), capture_output=True, text=True, timeout=seconds, check=False

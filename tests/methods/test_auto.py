@@ -330,3 +330,25 @@ def test_exact_without_its_kernels_is_answered_by_hill_climbing(monkeypatch, is_
     result = dagopt.learn(data, time_limit=30.0)
     assert (result.method, result.status) == (("exact", "optimal") if is_ready else ("hc", "time_limit"))
     assert (ahead.LATE in result.notes) == (not is_ready)
+
+
+def test_no_prover_begins_after_the_limit(monkeypatch):
+    """With a million rows the first step of one takes seconds; the search's answer is returned as it is."""
+    problem = dagopt.learn(dagopt.simulate(6, 300, 1.5, 2).data, "exact", progress=False).problem
+    order, now = portfolio.solve_order, [0.0]
+
+    def search(*given, **more):
+        found = order(*given, **more)
+        now[0] = 2.0
+        return found
+
+    def prove(*given, **more):
+        raise AssertionError("a prover was begun")
+
+    monkeypatch.setattr(portfolio, "solve_order", search)
+    shared = {"random_state": 0, "n_jobs": 1, "start": None}
+    with Deadline(1.0, lambda: now[0]) as clock:
+        run = portfolio.Portfolio(problem, problem.knowledge, shared, clock, NoProgress())
+        answer = run.run(prove, goes_on=True, generate=prove)
+    assert answer.status == "time_limit"
+    assert answer.score == pytest.approx(problem.score.total(answer.adjacency))

@@ -114,6 +114,9 @@ class Portfolio:
             clock = clock.within(clock.remaining() - min(share * clock.remaining(), later))
         if not ahead.ready(self._clock):
             return self._with_best(replace(found, status=self._clock.reason or "time_limit").noted(ahead.LATE))
+        if self._clock.reason is not None:  # the prover's first step may take seconds on many rows
+            ended = found if found.status == "optimal" else replace(found, status=self._clock.reason)
+            return self._with_best(ended)
         answer = self._prove(prove, clock, options)
         while goes_on and answer.status != "optimal" and self._clock.reason is None:
             if generate is not None and not generated:

@@ -114,6 +114,16 @@ def test_branching_alone_finds_the_optimum(seed, memory):
     assert outcome.score == pytest.approx(best_over(pool), rel=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_children_together_have_the_best_dag(seed, monkeypatch):
+    """Points are not rounded to DAGs, and only the empty one is known: the best DAG is that of a leaf."""
+    monkeypatch.setattr(Families, "near", lambda families, values: None)
+    pool = random_pool(np.random.default_rng(seed), 8, 20)
+    outcome = by_branching(pool.without_dominated())
+    assert outcome.n_nodes > 1
+    assert outcome.score == pytest.approx(best_over(pool), rel=1e-9)
+
+
 def test_diving_keeps_fewer_nodes_open(monkeypatch):
     """Without memory the deepest nodes come next, so fewer are open at a time than if the best one comes next."""
     families = random_pool(np.random.default_rng(4), 12, 30).without_dominated()
