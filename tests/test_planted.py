@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,9 @@ def test_every_planted_edit_applies(fault, tmp_path):
     path.write_text(before)
     plant(fault, tmp_path)
     assert ast.dump(ast.parse(path.read_text())) != ast.dump(ast.parse(before))
-    assert all((ROOT / tests).exists() for tests in fault.tests.split())
+    tests = [ROOT / one for one in fault.tests.split()]
+    assert all(one.exists() for one in tests)
+    assert not any(one == other or one in other.parents for one, other in permutations(tests, 2)), "given twice"
 
 
 def test_there_are_many_of_them_and_each_is_named_once():

@@ -88,3 +88,20 @@ def test_pairs_and_parents_that_never_earn_what_they_need(seed):
         among = [z for z in kept if z != u]
         most = max(HALF * information(matrix, starts, 4, u, Z) for Z in naive.subsets(among))
         assert own[u] == (must[u] or most > least[u] - MARGIN)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_the_log_determinant_of_the_parents_adds_is_earned_too(seed):
+    """As in the score of BGe: a pair stays if it earns what it needs together with that."""
+    matrix, starts = made(seed)
+    volume, useful = 40.0, np.ones((5, 5), dtype=bool)
+    needs, pairs = np.zeros((5, 5)), np.array([(i, u) for i in range(5) for u in range(i)])
+    for i, u in pairs.tolist():
+        earned = []
+        for Z in naive.subsets([z for z in range(5) if z not in (i, u)]):
+            logs = [np.linalg.slogdet(given(matrix, starts, [one], Z))[1] for one in (i, u)]
+            earned.append(HALF * information(matrix, starts, i, u, Z) - 0.5 * volume * sum(logs))
+        needs[i, u] = needs[u, i] = 0.999 * max(earned)
+    facts = (terms(5, volume), needs, 10_000, MARGIN)
+    kernels.useful_pairs(inverse_of(matrix), matrix, starts, *facts, pairs, useful, room_for(starts))
+    assert useful.all()
