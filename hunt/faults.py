@@ -412,7 +412,7 @@ _SCORES = (
         "scores/gaussian.py",
         "return float(n * (power * self._digits.rounding + 2 * (n + 8) * UNIT * size))",
         "return 0.0",
-        f"{SCORES}/test_rounding.py",
+        f"{SCORES}/test_rounding.py::test_gaussian_columns_near_the_edge",
         "claims",
     ),
     Fault(
@@ -451,7 +451,7 @@ _SCORES = (
         "scores/conditional_gaussian.py",
         "return float(self._errors.sum() * (1 + self.n_nodes * UNIT))",
         "return 0.0",
-        f"{SCORES}/test_rounding.py",
+        f"{SCORES}/test_rounding.py::test_conditional_gaussian_near_the_edge",
         "others",
     ),
     Fault(
@@ -591,7 +591,7 @@ _BLOCKS = (
         "scores/multinomial.py",
         "return float(UNIT * (of_counts + 4 * (self.n_nodes + 8) * empty))",
         "return float(UNIT * of_counts)",
-        f"{SCORES}/test_rounding.py",
+        f"{SCORES}/test_rounding.py::test_multinomial_with_any_penalty",
         "others",
     ),
     Fault(
