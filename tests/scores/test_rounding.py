@@ -146,7 +146,7 @@ def test_mixed_columns_far_from_zero(rows, offset, spread):
 def test_mixed_columns_near_the_edge(case):
     """Copies of levels have residual variances of 1e-8 by definition; numbers that nearly agree have smaller ones."""
     seen = []
-    for seed in range(4):
+    for seed in range(2 if case == "many levels" else 4):  # exact arithmetic takes long with many levels
         columns = far_from_zero(seed, 400, 1e6 * seed)
         if case == "copied levels":
             columns[1] = columns[0].copy()

@@ -53,7 +53,7 @@ def branching(monkeypatch):
     monkeypatch.setattr(branch_and_cut, "RULES", rules)
 
 
-@pytest.mark.parametrize("kind", ["gaussian", "discrete", "mixed"])
+@pytest.mark.parametrize("kind", [pytest.param("gaussian", marks=pytest.mark.slow), "discrete", "mixed"])
 def test_a_tree_is_continued_to_the_same_end(kind, kept, tmp_path, monkeypatch):
     """At the root and below it: nodes, cuts, LPs, DAG and bound are those of the run that was not stopped."""
     branching(monkeypatch)

@@ -220,6 +220,7 @@ dagopt.learn(data, "cg-dca", checkpoint=sys.argv[1], **OPTIONS)
 """
 
 
+@pytest.mark.slow  # a run is continued from any pass above, without a process that is killed
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_killed_and_resumed(tmp_path):
     """SIGKILL after the first checkpoint, then resume: the DAG and score of the run left alone."""
