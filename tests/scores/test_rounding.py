@@ -14,6 +14,7 @@ import exact_scores
 from dagopt.families.jkl import LocalScores, write_jkl
 from dagopt.kernels.counts.counting import log_rising
 from dagopt.kernels.plain import plain
+from dagopt.scores.build import make_score
 
 QUIET = {"progress": False}
 
@@ -371,6 +372,23 @@ def test_conditional_gaussian_near_the_edge(distance, offset):
         assert result.status == "optimal"
         assert 0 < result.details["rounding"] < 1e-6
         check(exact_scores.conditional_gaussian(columns, 0.5 * math.log(rows)), result)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.7e9])
+def test_the_allowance_of_conditional_gaussians_covers_their_errors(offset):
+    """The largest error of each node over all sets, added up, is within what the score says of itself."""
+    rng = np.random.default_rng(0)
+    g, h = rng.integers(0, 2, 300), rng.integers(0, 2, 300)
+    x = rng.normal(size=300) + g + offset
+    columns = [g, h, x, x + 1e-3 * rng.normal(size=300), rng.normal(size=300)]
+    truth = exact_scores.conditional_gaussian(columns, 0.5 * math.log(300)).local
+    score = make_score(dagopt.as_table(mixed_data(columns)), "cg")
+    errors = np.zeros(5)
+    for (node, mask), value in truth.items():
+        own = score.local(node, exact_scores.bits(mask))
+        if math.isfinite(value):
+            errors[node] = max(errors[node], abs(float(exact_scores.decimal(own) - value)))
+    assert 0 < errors.sum() <= score.rounding < 1e-6
 
 
 # --- scores of one's own, and files of scores ---------------------------------------------------------------------
