@@ -201,7 +201,7 @@ def test_what_does_not_fit_is_searched(monkeypatch, discrete):
     problem = problem_of(14, discrete=discrete)
     result = dagopt.learn(problem.table, progress=False)
     expected = "cg-dca" if discrete else "branch-and-cut"
-    assert result.method == expected
+    assert result.method == "order"  # no time is left for what was chosen: no prover begins after the limit
     assert result.notes[0].startswith(f"auto chose {expected}: the proven optimum would take")
     assert result.status == "time_limit"
     assert any("time_limit= allows more" in note for note in result.notes)
