@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -262,6 +264,28 @@ def test_a_kernel_waits_for_those_it_calls_and_what_is_asked_for_comes_first(mon
     with order._changed:
         order._open -= {1}
     assert order._next() == 0  # not e, which needs d
+
+
+@pytest.mark.usefixtures("small")
+def test_a_kernel_that_takes_longer_than_a_run_is_stored_after_it(empty, tmp_path):
+    """A process ends while another one compiles for it: that one stores its kernel, and then ends too."""
+    folder = empty("store")
+    begins = f"""
+import time
+{_with_list(tmp_path)}
+from dagopt.kernels import ahead, warming
+warming.PROGRAM = {warming.PROGRAM!r}
+ahead.expect({RUN[0]!r})
+assert ahead.is_cold()
+while not ahead._begun[{RUN[0]!r}][0]._processes:
+    time.sleep(0.01)
+time.sleep(0.1)
+"""
+    subprocess.run([sys.executable, "-c", begins], check=True)
+    end = time.monotonic() + 60
+    while not any(folder.glob("*.kernel")) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert any(folder.glob("*.kernel"))
 
 
 def test_what_no_longer_exists_is_passed_over(empty, tmp_path, monkeypatch):

@@ -164,10 +164,13 @@ def _warming(begin: bool = False) -> tuple[Warming, dict[str, int]] | None:
         return _begun.get(run)
 
 
-def _stop() -> None:
-    """End the processes: this one ends."""
+def _leave() -> None:
+    """Begin nothing more: this process ends, and the others after the kernel that each of them compiles.
+
+    If they were ended at once, a kernel that takes longer than the time limit of every run would never be stored.
+    """
     for warming, _ in list(_begun.values()):
-        warming.stop()
+        warming.leave()
 
 
 def _begin_afresh() -> None:
@@ -178,7 +181,7 @@ def _begin_afresh() -> None:
     _begun.clear()
 
 
-atexit.register(_stop)
+atexit.register(_leave)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_afresh)
 

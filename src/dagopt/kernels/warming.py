@@ -110,11 +110,16 @@ class Warming:
         for thread in self._threads:
             thread.join(seconds)
 
-    def stop(self) -> None:
-        """Begin nothing more, and end the processes."""
+    def leave(self) -> None:
+        """Begin nothing more; each process ends by itself when it has stored the kernel that it compiles."""
         with self._changed:
             self._is_stopped = True
             self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Begin nothing more, and end the processes."""
+        self.leave()
+        with self._changed:
             for process in self._processes:
                 process.kill()
         self.join(END_SECONDS)
