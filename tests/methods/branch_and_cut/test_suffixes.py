@@ -9,12 +9,14 @@ import pytest
 
 import dagopt
 from dagopt.bits import mask_of
+from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
 from dagopt.graph.constraints import Constraints
+from dagopt.methods.branch_and_cut import suffix_bound
 from dagopt.methods.branch_and_cut import suffix_search as suffixes
 from dagopt.methods.branch_and_cut.branch_and_cut import solve_branch_and_cut
 from dagopt.methods.branch_and_cut.order_costs import order_costs
-from dagopt.methods.branch_and_cut.suffix_bound import SuffixBound
+from dagopt.methods.branch_and_cut.suffix_bound import SuffixBound, _LeastCosts
 from dagopt.methods.branch_and_cut.suffix_search import SuffixSearch, suited
 from dagopt.methods.exact.exact import solve_exact
 from dagopt.progress import NoProgress
@@ -168,6 +170,29 @@ def test_the_bound_of_a_set_holds_for_any_weights(bits):
             weights.weights = weights.weights._replace(pairs=change + change.T, kappa=kappa)
             weights._update()
             assert (weights.bound(keys) <= costs + 1e-6).all()
+
+
+@pytest.mark.parametrize("kept", [1, 500])
+@pytest.mark.parametrize("budget", [0, 1, 4, 10_000])
+def test_least_costs_hold_for_sets_that_are_not_enumerated(budget, kept, monkeypatch):
+    """Copies of a hidden column cost several edges to explain, and the column itself, which waits, only one."""
+    monkeypatch.setattr(suffix_bound, "MOST_WAITING", kept)
+    rng = np.random.default_rng(3)
+    hubs = rng.normal(size=(3, 500))
+    copies = hubs[0] + 0.7 * rng.normal(size=(4, 500))
+    node = hubs[0] + 0.5 * rng.normal(size=500)
+    names = tuple(f"X{j}" for j in range(8))
+    costs = order_costs(problem_of(ContinuousTable(names, np.vstack([node, copies, hubs]).T)).score)
+    inside, outside = np.arange(1, 5), np.arange(5, 8)
+    table = _LeastCosts(costs, 0, inside, outside)
+    true = np.full(16, np.inf)
+    for k in range(4):
+        for chosen in combinations(outside.tolist(), k):
+            fit, best = table._given(chosen)
+            np.minimum(true, table._price(chosen) + fit - best, out=true)
+    assert (true < table._least - costs.unit).any()  # what waits decides
+    table.refine(np.full(16, 3 * costs.unit), budget)
+    assert (table.bound() <= true + 1e-6).all()
 
 
 def test_branch_and_cut_takes_it_for_dense_tables(monkeypatch):
