@@ -320,6 +320,7 @@ _SEARCHES = (
         "lp/priced_root.py",
         "limits = [one - gap - self._pricing.margin for one in self._best.most]",
         "limits = [one - 0.5 * gap for one in self._best.most]",
+        "tests/lp/test_priced_root.py::test_the_families_left_have_the_best_dag_from_a_nearly_best_one "
         "tests/lp/test_priced_root.py tests/lp/test_pricing.py",
     ),
     Fault(

@@ -10,6 +10,7 @@ import pytest
 from dagopt.deadline import Deadline
 from dagopt.families.undominated import Listing, TooMany
 from dagopt.graph.constraints import Constraints
+from dagopt.graph.dag import is_acyclic
 from dagopt.lp.priced_root import PricedRoot
 from dagopt.lp.rows.clusters import ClusterRows
 from dagopt.lp.rows.local import LocalRows
@@ -64,6 +65,22 @@ def test_the_families_left_have_every_better_dag(seed):
         taken = np.zeros(len(root.families.node))
         taken[chosen] = 1.0
         assert taken[row.families] @ row.values <= row.upper + 1e-9
+
+
+def test_the_families_left_have_the_best_dag_from_a_nearly_best_one():
+    """One edge of the best DAG is reversed: the gap is small, and a single family may take most of it."""
+    problem = problem_of(gaussian_table(77, 6, rows=60, density=0.5))
+    best = solve_exact(problem, **quiet())
+    tried = 0
+    for tail, head in np.argwhere(best.adjacency):
+        other = best.adjacency.copy()
+        other[tail, head], other[head, tail] = 0, 1
+        if is_acyclic(other) and problem.score.total(other) < best.score - 1e-3:
+            root, _ = priced(problem, other, 10**6)
+            assert root.families is not None
+            assert root.families.total(root.families.inside(best.adjacency)) == pytest.approx(best.score, abs=1e-6)
+            tried += 1
+    assert tried > 3
 
 
 @pytest.mark.parametrize("seed", range(3))
