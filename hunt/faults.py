@@ -27,10 +27,8 @@ ROWS_TESTS = f"tests/lp/rows/test_rows.py tests/lp/rows/test_best_dags.py {CUT}/
 GAUSSIAN = "tests/kernels/gaussian"
 PAIRS = f"{CUT}/test_pair_bound.py {GAUSSIAN}/test_pair_weights.py"
 PAIR_KERNELS = f"{GAUSSIAN}/test_pair_weights.py {CUT}/test_pair_bound.py"
-SUFFIX = (
-    f"{CUT}/test_suffixes.py::test_least_costs_hold_for_sets_that_are_not_enumerated {CUT}/test_suffixes.py "
-    f"{GAUSSIAN}/test_suffix_twins.py"
-)
+SUFFIX = f"{CUT}/test_suffixes.py {GAUSSIAN}/test_suffix_twins.py"
+WAITING = f"{CUT}/test_suffixes.py::test_least_costs_hold_for_sets_that_are_not_enumerated"
 SEARCH = (
     f"{GAUSSIAN}/test_useful.py {GAUSSIAN}/test_walk_twins.py tests/families/test_undominated.py "
     "tests/families/test_node_search.py"
@@ -321,7 +319,7 @@ _SEARCHES = (
         "limits = [one - gap - self._pricing.margin for one in self._best.most]",
         "limits = [one - 0.5 * gap for one in self._best.most]",
         "tests/lp/test_priced_root.py::test_the_families_left_have_the_best_dag_from_a_nearly_best_one "
-        "tests/lp/test_priced_root.py tests/lp/test_pricing.py",
+        "tests/lp/test_pricing.py",
     ),
     Fault(
         "search from the end: the limit is one point too low",
@@ -335,14 +333,14 @@ _SEARCHES = (
         "methods/branch_and_cut/suffix_bound.py",
         "for j in self._outside[rest:]) + lack",
         "for j in self._outside[rest:]) + self._costs.unit + lack",
-        SUFFIX,
+        WAITING,
     ),
     Fault(
         "search from the end: closed bounds are forgotten",
         "methods/branch_and_cut/suffix_bound.py",
         "least: Floats = np.minimum(self._least, self._closed)\n        for one in self._waiting:",
         "least: Floats = self._least.copy()\n        for one in self._waiting[1:]:",
-        SUFFIX,
+        WAITING,
     ),
     Fault(
         "search from the end: the best parents inside a set are not the best",
