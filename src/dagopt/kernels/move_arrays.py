@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.kernels.as_python import as_python
 from dagopt.kernels.climbing import ADD, DELETE, REVERSE, Rules, is_legal
+from dagopt.kernels.plain import plain
 
 __all__ = ["best_move_arrays", "closure_arrays", "extend_closure_arrays"]
 
@@ -52,7 +52,7 @@ def best_move_arrays(
     open_moves = ((ADD, gain, legal), (DELETE, gain, has_edge & ~must), (REVERSE, both, has_edge & ~must))
     best, found = least, (-1, -1, -1)
     forbidden = set(map(tuple, banned.tolist()))
-    legal_move = as_python(is_legal)
+    legal_move = plain(is_legal)
     for kind, value, can_be in open_moves:
         tails, heads = np.nonzero(can_be & (value > least + tolerance))
         for i, j, own in zip(tails.tolist(), heads.tolist(), value[tails, heads].tolist(), strict=True):

@@ -78,7 +78,13 @@ def new_pass() -> None:
 
 
 def plain(kernel: Any) -> Callable[..., Any]:
-    """Return a kernel as plain Python, together with the kernels that it calls."""
+    """Return a kernel as plain Python, together with the kernels that it calls.
+
+    Where compilation is switched off, kernels are plain functions already.
+    """
+    if not isinstance(kernel, Kernel):
+        given: Callable[..., Any] = kernel
+        return given
     function = kernel.py_func
     if function not in _plain:
         scope = dict(function.__globals__)

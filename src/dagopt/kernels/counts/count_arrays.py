@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.kernels.as_python import as_python
 from dagopt.kernels.counts.counting import DENSE_CELLS, Counts, two_sums
+from dagopt.kernels.plain import plain
 
 __all__ = ["additions_arrays"]
 
@@ -36,7 +36,7 @@ def additions_arrays(
         split, finer = split * own + codes[node], finer * own
         if finer > 4 * rows + DENSE_CELLS:  # where the kernel sums in another order
             larger = product * float(arity[j]) * own
-            without[j], together[j] = as_python(two_sums)(split, finer, own, weights, clogc, ess, larger)
+            without[j], together[j] = plain(two_sums)(split, finer, own, weights, clogc, ess, larger)
             continue
         fine = np.bincount(split, weights, minlength=finer).astype(np.int64)
         coarse = fine.reshape(-1, own).sum(axis=1)

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dagopt.kernels.as_python import as_python
 from dagopt.kernels.gaussian.logdet import _ROOT_OF_FLOOR, PIVOT_FLOOR, _append_row
+from dagopt.kernels.plain import plain
 
 __all__ = ["additions_arrays", "logdet_slice_arrays"]
 
@@ -25,7 +25,7 @@ def additions_arrays(
     size = len(parents)
     known, base = np.empty((size, size)), 0.0
     for k, parent in enumerate(parents.tolist()):
-        base += math.log(as_python(_append_row)(matrix, known, parents, k, parent)) + log_scale[parent]
+        base += math.log(plain(_append_row)(matrix, known, parents, k, parent)) + log_scale[parent]
     rows = np.empty((size, len(matrix)))  # the row of the factor that each variable would have
     pivot = matrix.diagonal().copy()
     for a, parent in enumerate(parents.tolist()):
