@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hunt import planted
 from hunt.faults import FAULTS
 from hunt.planted import plant
 
@@ -31,3 +32,18 @@ def test_every_planted_edit_applies(fault, tmp_path):
 def test_there_are_many_of_them_and_each_is_named_once():
     """At least forty, in all parts."""
     assert len({fault.breaks for fault in FAULTS}) == len(FAULTS) >= 40
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_finding_counts_only_if_the_tree_without_the_fault_does_not_have_it(alone, tmp_path, monkeypatch):
+    """The first finding is in both trees; the second in both or in the copy alone."""
+
+    def hunted(root, asked):
+        seed = int(asked[asked.index("--seed") + 1])
+        if seed > 1 or (alone and seed == 1 and root == planted.ROOT):
+            return None
+        return planted.FINDING.search(f"=== others {seed + 7}: a bound is too low\n")
+
+    monkeypatch.setattr(planted, "_hunted", hunted)
+    found = planted._finding(FAULTS[0], tmp_path, 60.0)
+    assert found == ("hunt: others 8: a bound is too low" if alone else "")
